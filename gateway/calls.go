@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/logins"
+	"goblin/gateway/results"
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -54,6 +55,10 @@ func (g *Gateway) fetchPrompt(r *request) {
 }
 
 func (g *Gateway) readResource(r *request) {
+	if uri, _ := rawjson.String(rawjson.Get(r.Params(), "uri")); results.Is(uri) {
+		g.readRest(r, uri)
+		return
+	}
 	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveResource)
 	if !ok {
 		return
@@ -75,6 +80,9 @@ func (r *request) Returns() bool {
 	case "prompts/get":
 		resolve = (*registry.Snapshot).ResolvePrompt
 	case "resources/read":
+		if results.Is(r.name) {
+			return true
+		}
 		resolve = (*registry.Snapshot).ResolveResource
 	}
 	_, err := r.gateway.views.Find(r.Context(), r.Exchange, resolve, r.name)
@@ -268,6 +276,9 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		w.Shape, w.Skills = reply.Shape, true
 	}
 	result := w.Read(members.Result(r.Method()), reply.Result)
+	if short := g.shorten(r, server, result, w.Edits); short != nil {
+		result, w.Shape, w.Edits = short, nil, nil
+	}
 	r.pass(result, w.Edits...)
 	return true
 }

@@ -36,6 +36,7 @@ import (
 	"goblin/gateway/pins"
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
+	"goblin/gateway/results"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
@@ -91,6 +92,7 @@ type Gateway struct {
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
 	logins  *logins.Logins
+	results *results.Store
 
 	projects projects.Projects
 
@@ -106,7 +108,7 @@ func New(o Options) *Gateway {
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}
-	g.calls = call.NewTable()
+	g.calls, g.results = call.NewTable(), results.New(o.Memory)
 	g.Waiting = call.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
@@ -203,6 +205,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.tasks.Release(s)
+	g.results.Drop(s.ID())
 	g.ask.Closed(s)
 	g.projects.Forget(s)
 	g.work.Go(func() {

@@ -74,8 +74,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false
 	}
 	s := &started{
-		request: request{Exchange: x, gateway: g, server: t.Server, name: name},
-		plain:   p, target: t, conn: conn,
+		request: request{Exchange: x, gateway: g, server: t.Server, name: name, target: t},
+		plain:   p, conn: conn,
 	}
 	r := &s.request
 	release := b.TryAcquire(x.Session())
@@ -100,9 +100,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 // started is a request that waits for its answer without a goroutine.
 type started struct {
 	request
-	plain  *plain
-	target registry.Target
-	conn   upstream.Conn
+	plain *plain
+	conn  upstream.Conn
 }
 
 // Withdrawn implements [downstream.Waiter].

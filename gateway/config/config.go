@@ -148,6 +148,7 @@ type Server struct {
 	Prompts        Filter    // on original names
 	Resources      Filter    // on original URIs and templates
 	OpenResources  bool      // forward reads of URIs that the server never listed
+	MaxResult      int64     // bytes of text of a tool's result; 0 or less: all of it
 	TypeSet        bool      // `type` was written: no fallback to SSE
 
 	// FromEnv are the names of Env, sorted, whose values came out of variables

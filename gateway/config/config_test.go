@@ -490,7 +490,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 			f.SetBool(true)
 		case string, config.Type, config.Start, config.Isolation, config.RootsFrom, config.Era:
 			f.SetString("x")
-		case time.Duration:
+		case time.Duration, int64:
 			f.SetInt(1)
 		case []string:
 			f.Set(reflect.ValueOf([]string{"x"}))

@@ -120,6 +120,8 @@ func serverKeys() []field[Server] {
 			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
 		key("open_resources", "Forward reads of URIs that the server never listed.",
 			flag(), func(s *Server) *bool { return &s.OpenResources }),
+		key("max_result", "How much text of a tool's result clients get at a time: of a longer one they get the head and the tail, and the rest is a resource that is read by pages. off, the default: all of it.",
+			sizeOrOff(1<<10), func(s *Server) *int64 { return &s.MaxResult }),
 	}, legacyServerKeys()...)
 }
 

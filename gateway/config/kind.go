@@ -320,6 +320,26 @@ func size(low int64) kind[int64] {
 	}
 }
 
+// sizeOrOff is a number of bytes, or off, which is less than nothing.
+func sizeOrOff(low int64) kind[int64] {
+	some := size(low)
+	return kind[int64]{
+		schema: func(int64) object {
+			s := some.schema(0)
+			delete(s, "default")
+			s["anyOf"] = append([]any{object{"enum": []any{"off", false}}}, s["anyOf"].([]any)...)
+			return s
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *int64) {
+			if b, ok := boolean(n); n.Kind == yaml.ScalarNode && (n.Value == "off" || ok && !b) {
+				*dst = -1
+				return
+			}
+			some.read(r, at, n, dst)
+		},
+	}
+}
+
 func parseSize(s string) (int64, bool) {
 	m := sizeSyntax().FindStringSubmatch(s)
 	if m == nil {

@@ -39,6 +39,18 @@ var mistakes = []mistake{
 		`goblin.yaml:3: unknown key "comand" in server "files"; did you mean "command"?`, true,
 	},
 	{
+		"bound of results that is too small", "servers:\n  files:\n    command: npx\n    max_result: 100",
+		`goblin.yaml:4: "max_result" in server "files" must be from 1KiB to 1024GiB`, true,
+	},
+	{
+		"bound of results without a unit", "servers:\n  files:\n    command: npx\nprofiles:\n  p: {max_result: 64k}",
+		`goblin.yaml:5: "max_result" in profile "p" must be a size such as "64KiB" or "128MiB", not "64k"`, true,
+	},
+	{
+		"bound of results that is no size", "servers:\n  files:\n    command: npx\n    max_result: true",
+		`goblin.yaml:4: "max_result" in server "files" must be a size such as "64KiB" or "128MiB", not true or false`, true,
+	},
+	{
 		"unknown key in another spelling", "servers:\n  files:\n    command: npx\n    startupTimeout: 3s",
 		`goblin.yaml:4: unknown key "startupTimeout" in server "files"; did you mean "startup_timeout"?`, true,
 	},
@@ -64,7 +76,7 @@ var mistakes = []mistake{
 	},
 	{
 		"key of other clients in YAML", "servers:\n  files:\n    command: npx\n    autoApprove: []",
-		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources`, true,
+		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources, max_result`, true,
 	},
 	{
 		"control characters in a key", "log:\n  \"\\e]0;x\\a\\u202e\": 1",

@@ -20,6 +20,7 @@ type Profile struct {
 	Prompts   Filter   // likewise
 	Resources Filter   // on original URIs and templates
 	MetaTools MetaTools
+	MaxResult int64 // wins over those of servers; 0: theirs, less: off
 }
 
 // ClientRule gives clients whose name fits a glob a profile.
@@ -101,6 +102,8 @@ func profileKeys() []field[Profile] {
 			section(filterKeys), func(p *Profile) *Filter { return &p.Resources }),
 		key("meta_tools", "Which of Goblin's own tools that `gateway.meta_tools` offers: all (true), none (false), or these names.",
 			selected(word(toolNames)), func(p *Profile) *selection { return (*selection)(&p.MetaTools) }),
+		key("max_result", "How much text of a tool's result clients get at a time, as in `max_result` of servers, over which it wins; off: all of it.",
+			sizeOrOff(1<<10), func(p *Profile) *int64 { return &p.MaxResult }),
 	}
 }
 

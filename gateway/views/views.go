@@ -100,6 +100,25 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	}
 }
 
+// MaxResult is how much text of a tool's result the client of a request gets at a time, in
+// bytes, if its server's config says so much; 0 for all of it. A profile wins over servers,
+// and screens and commands get all.
+func (v *Views) MaxResult(x *downstream.Exchange, server int64) int64 {
+	set, s, name := v.set.Load(), x.Session(), ""
+	if s.IsScreen() || s.Profile() == Whole {
+		return 0
+	}
+	if len(set.clients) > 0 {
+		name = x.Client().Name
+	}
+	if one := set.of(s, name); one != nil {
+		if c, ok := one.choice.(*choice); ok && c.profile.MaxResult != 0 {
+			server = c.profile.MaxResult
+		}
+	}
+	return max(0, server) // off is less
+}
+
 func (v *Views) see(set *set, s *downstream.Session, client string) *registry.Snapshot {
 	return set.of(s, client).load(v.registry)
 }

@@ -37,11 +37,12 @@ var rules = []row{
 	{"registry/uriform", "", "a leaf"},
 	{"registry/urimatch", "", "a leaf"},
 
-	{"gateway", "gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/skills gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/ask", "gateway/call gateway/config gateway/downstream gateway/extensions gateway/journal gateway/jsonrpc gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/logins", "gateway/ask gateway/downstream gateway/fleet gateway/login gateway/upstream", "has calls wait for logins, and makes neither"},
 	{"gateway/views", "gateway/config gateway/downstream gateway/filter gateway/fleet gateway/logins gateway/refusals registry", "says what a client sees, and not what it does there"},
+	{"gateway/results", "gateway/memory registry registry/rawjson", "keeps what was left out, whoever bounds it"},
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},
 	{"gateway/refusals", "gateway/downstream gateway/jsonrpc gateway/upstream registry registry/rawjson", "says what went wrong, with whichever request"},
 	{"gateway/relays", "gateway/downstream gateway/extensions gateway/fleet gateway/jsonrpc gateway/tasks gateway/views registry registry/members registry/rawjson", "whose a request is that Goblin does not know; the root sends it"},

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"goblin/gateway/results"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// shorten returns a result with the edits made and the middle of its text left out, if the
+// config bounds it for its server and client; else nil. What scripts call they get whole.
+func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
+	b := g.Servers.Get(server)
+	if b == nil || r.outer != nil || !results.May(r.Method(), result) {
+		return nil
+	}
+	limit := g.views.MaxResult(r.Exchange, b.Config().MaxResult)
+	if limit == 0 {
+		return nil
+	}
+	bound := results.Bound{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
+	if e := r.target.Entry; e != nil {
+		bound.Raised = results.Raised(e.Original)
+	}
+	return g.results.Cut(r.Method(), result, edits, bound)
+}
+
+// holder is to whom what is left out of a result belongs.
+func holder(r *request) string {
+	if r.Session().Stateless() {
+		return ""
+	}
+	return r.Session().ID()
+}
+
+// readRest answers a read of what was left out of a result.
+func (g *Gateway) readRest(r *request, uri string) {
+	r.name, r.server = uri, registry.Local
+	if result, err := g.results.Read(holder(r), uri); err != nil {
+		r.fail(err)
+	} else {
+		r.reply(result)
+	}
+}

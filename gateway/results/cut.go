@@ -1,0 +1,211 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"goblin/registry/rawjson"
+)
+
+// MinLimit is the least that a result may be bounded to, in bytes.
+const MinLimit = 1 << 10
+
+// maxRaised is how far a tool may raise its own bound, in characters, as in Claude Code,
+// which made the member up.
+const (
+	maxRaised = 500_000
+	raisedKey = "anthropic/maxResultSizeChars"
+)
+
+// Raised is how many characters of its text a tool says that a client should get; 0 if its
+// definition, which may be nil, does not say. Whoever bounds results does not go below that.
+func Raised(definition []byte) int {
+	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", raisedKey))
+	if !ok || n <= 0 {
+		return 0
+	}
+	return int(min(n, maxRaised))
+}
+
+// Bound says how much of a result a client gets.
+type Bound struct {
+	Limit  int    // bytes of text, MinLimit at least
+	Raised int    // see [Raised]
+	Owner  string // the session that may read the rest; "" for whoever knows its URI
+	Tool   string // whose result it is; "" where that is not known
+	Links  bool   // the client knows resource links
+}
+
+// block is one of a result's content blocks.
+type block struct {
+	raw    []byte
+	text   string // of one that is text
+	isText bool
+}
+
+// May reports whether a result of a method may be one to cut.
+func May(method string, result []byte) bool {
+	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == inTask)
+}
+
+// inTask is the method whose results have that of a tool inside, if its task is over
+// (2026-07-28).
+const inTask = "tasks/get"
+
+// Cut returns the result of a method, with the edits made, and that of the tool in it as its
+// head and tail, and keeps what is between them. It returns nil for one that is short
+// enough: what counts is the text of the blocks of type text, together. Whatever else is in
+// it stays whole. The result may be overwritten afterwards.
+func (s *Store) Cut(method string, result []byte, edits []rawjson.Edit, b Bound) []byte {
+	if method != inTask {
+		return s.cut(result, edits, b)
+	}
+	result = rawjson.Splice(result, edits...)
+	inner := rawjson.Get(result, "result")
+	short := s.cut(inner, nil, b)
+	if short == nil {
+		return nil
+	}
+	return rawjson.Splice(result, rawjson.Replace(result, inner, short))
+}
+
+func (s *Store) cut(result []byte, edits []rawjson.Edit, b Bound) []byte {
+	if textSize(rawjson.Get(result, "content"), b) <= b.Limit {
+		return nil
+	}
+	result = rawjson.Splice(result, edits...)
+	content := rawjson.Get(result, "content")
+	var blocks []block
+	for e := range rawjson.Elements(content) {
+		one := block{raw: e}
+		one.text, one.isText = blockText(e)
+		blocks = append(blocks, one)
+	}
+	return rawjson.Splice(result, rawjson.Replace(result, content, s.shorten(blocks, b)))
+}
+
+// textSize is how many bytes of text there are, 0 if the tool has raised the bound to as
+// much.
+func textSize(content []byte, b Bound) (size int) {
+	if len(content) <= b.Limit {
+		return 0
+	}
+	characters := 0
+	for e := range rawjson.Elements(content) {
+		text, _ := blockText(e)
+		size += len(text)
+		characters += utf8.RuneCountInString(text)
+	}
+	if characters <= b.Raised {
+		return 0
+	}
+	return size
+}
+
+func blockText(e []byte) (string, bool) {
+	if !rawjson.Key(rawjson.Get(e, "type")).Is("text") {
+		return "", false
+	}
+	return rawjson.String(rawjson.Get(e, "text"))
+}
+
+// shorten returns the content of what is left of the blocks, and keeps the rest.
+func (s *Store) shorten(blocks []block, b Bound) []byte {
+	size := 0
+	for _, one := range blocks {
+		size += len(one.text)
+	}
+	limit := max(b.Limit, b.Raised)
+	var (
+		out         [][]byte
+		rest        strings.Builder
+		place, from = -1, 0 // of the note; of the block in the whole text
+	)
+	for _, one := range blocks {
+		head := boundary(one.text, limit/2-from)
+		tail := max(head, boundary(one.text, size-limit/2-from))
+		if from += len(one.text); !one.isText || head == tail {
+			out = append(out, one.raw)
+			continue
+		}
+		if head > 0 {
+			out = append(out, one.with(one.text[:head]))
+		}
+		if place < 0 {
+			place = len(out)
+			out = append(out, nil)
+		} else {
+			rest.WriteByte('\n')
+		}
+		rest.WriteString(one.text[head:tail])
+		if tail < len(one.text) {
+			out = append(out, one.with(one.text[tail:]))
+		}
+	}
+	k := s.keep(b.Owner, rest.String(), max(b.Limit, MinLimit))
+	out[place] = rawjson.Object("type", "text", "text", k.note(size, rest.Len()))
+	if k != nil && b.Links {
+		out = append(out, k.link(b.Tool))
+	}
+	return append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']')
+}
+
+// with is the block with another text.
+func (b *block) with(text string) []byte {
+	return rawjson.SetMember(b.raw, "text", rawjson.Quote(text))
+}
+
+// note is what stands for so many bytes of a whole text that are left out. A nil k is what
+// there was no room for.
+func (k *kept) note(size, out int) string {
+	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
+	if k == nil {
+		return text + "There was no room to keep them: ask the tool for less.]"
+	}
+	text += fmt.Sprintf("To read them, read the resource %s", k.uri(1))
+	switch pages := k.pages(); {
+	case pages == 2:
+		text += " and then " + k.uri(2)
+	case pages > 2:
+		text += fmt.Sprintf(", then %s and so on to %s", k.uri(2), k.uri(pages))
+	}
+	text += ", within an hour"
+	if lost := out - len(k.text); lost > 0 {
+		text += fmt.Sprintf("; the last %d of them are too many to keep: ask the tool for less", lost)
+	}
+	return text + ".]"
+}
+
+// link is a resource link to what is kept.
+func (k *kept) link(tool string) []byte {
+	name := "The rest of the result"
+	if tool != "" {
+		name += " of " + tool
+	}
+	link := rawjson.Object("type", "resource_link", "uri", k.uri(1), "name", name,
+		"description", fmt.Sprintf("What was left out of the text above, in pages: %d", k.pages()), "mimeType", "text/plain")
+	return rawjson.SetMember(link, "size", fmt.Appendf(nil, "%d", len(k.text)))
+}
+
+// nextKey is where a page says which one comes next.
+const nextKey = "goblin/next"
+
+// Read returns the result of a resources/read of what was left out: a page of the text, and
+// where the next one is. The error is a *[registry.NotFoundError].
+func (s *Store) Read(owner, uri string) ([]byte, error) {
+	k, page, err := s.find(owner, uri)
+	if err != nil {
+		return nil, err
+	}
+	entry := func(text string) []byte { return rawjson.Object("uri", uri, "mimeType", "text/plain", "text", text) }
+	out := append([]byte(`{"contents":[`), entry(k.slice(page))...)
+	if page == k.pages() {
+		return append(out, "]}"...), nil
+	}
+	next := k.uri(page + 1)
+	out = append(append(out, ','), entry(fmt.Sprintf("[Goblin: this is page %d of %d; the next one is %s]", page, k.pages(), next))...)
+	out = append(out, `],"_meta":`...)
+	return append(append(out, rawjson.Object(nextKey, next)...), '}'), nil
+}

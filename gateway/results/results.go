@@ -1,0 +1,189 @@
+// Package results makes long results of tools short: the head and the tail of the text go
+// to the client, and what is between them is kept for a while as a resource that is read
+// page by page.
+//
+// It owns what is left out, what is said of that, and the URIs by which it is read. What is
+// kept is bounded in number, bytes and time, and belongs to a session, with which it ends;
+// clients without sessions have it who know the URI, which nobody guesses. It must not know
+// who bounds results, nor how much. Nothing here blocks; all methods may be called from any
+// goroutine.
+package results
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"goblin/gateway/memory"
+	"goblin/registry"
+)
+
+// prefix begins the URIs of what was left out.
+const prefix = "goblin://results/"
+
+// Is reports whether a URI is one of what was left out, now or ever.
+func Is(uri string) bool { return strings.HasPrefix(uri, prefix) }
+
+// Bounds of what is kept; the oldest makes room.
+const (
+	Life      = time.Hour // since it was last read
+	maxOne    = 16 << 20  // bytes of one result
+	maxOwner  = 32 << 20  // bytes of one session, or of all clients without one
+	maxBytes  = 128 << 20
+	maxCount  = 256 // results of one session, or of all clients without one
+	maxCounts = 1024
+)
+
+// Store keeps what was left out. Make it with [New].
+type Store struct {
+	party *memory.Party
+
+	mu    sync.Mutex
+	all   []*kept // the oldest first
+	bytes int
+}
+
+// kept is what was left out of one result.
+type kept struct {
+	id    string
+	owner string // "": who knows the id
+	text  string
+	page  int // bytes
+	claim memory.Claim
+	timer *time.Timer
+}
+
+// New makes a store whose bytes count for an account, which may be nil.
+func New(a *memory.Account) *Store { return &Store{party: a.Party()} }
+
+// keep keeps a text for a session, whole or as much as there is room for. It returns nil
+// if there is none.
+func (s *Store) keep(owner, text string, page int) *kept {
+	if len(text) > maxOne {
+		text = text[:boundary(text, maxOne)]
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	k := &kept{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
+	k.claim.Of(s.party)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own, bytes := s.of(owner)
+	for own >= maxCount || bytes+len(text) > maxOwner {
+		bytes -= s.forget(func(k *kept) bool { return k.owner == owner })
+		own--
+	}
+	for len(s.all) >= maxCounts || s.bytes+len(text) > maxBytes {
+		s.forget(func(*kept) bool { return true })
+	}
+	for !k.claim.Resize(int64(len(text))) {
+		if s.forget(func(k *kept) bool { return k.claim.Counts() }) == 0 {
+			return nil
+		}
+	}
+	s.all = append(s.all, k)
+	s.bytes += len(text)
+	k.timer = time.AfterFunc(Life, func() { s.drop(func(o *kept) bool { return o == k }) })
+	return k
+}
+
+// of is how much a session has. The lock is held.
+func (s *Store) of(owner string) (count, bytes int) {
+	for _, k := range s.all {
+		if k.owner == owner {
+			count++
+			bytes += len(k.text)
+		}
+	}
+	return count, bytes
+}
+
+// forget takes the oldest out that fits, and returns its bytes; 0 if none fits. The lock
+// is held.
+func (s *Store) forget(fits func(*kept) bool) int {
+	at := slices.IndexFunc(s.all, fits)
+	if at < 0 {
+		return 0
+	}
+	k := s.all[at]
+	s.all = slices.Delete(s.all, at, at+1)
+	s.bytes -= len(k.text)
+	k.claim.Resize(0)
+	k.timer.Stop()
+	return len(k.text)
+}
+
+func (s *Store) drop(fits func(*kept) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for slices.ContainsFunc(s.all, fits) {
+		s.forget(fits)
+	}
+}
+
+// Drop forgets what a session has.
+func (s *Store) Drop(owner string) { s.drop(func(k *kept) bool { return k.owner == owner }) }
+
+// find returns what a URI stands for to a session, and which page of it.
+func (s *Store) find(owner, uri string) (*kept, int, error) {
+	id, number, paged := strings.Cut(strings.TrimPrefix(uri, prefix), "/")
+	page := 1
+	if paged {
+		page, _ = strconv.Atoi(number) // 0 is no page
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.all {
+		if k.id != id || k.owner != "" && k.owner != owner {
+			continue
+		}
+		if page < 1 || page > k.pages() || paged && strconv.Itoa(page) != number {
+			return nil, 0, missing(uri, "The result has "+strconv.Itoa(k.pages())+" pages")
+		}
+		k.timer.Reset(Life)
+		return k, page, nil
+	}
+	return nil, 0, missing(uri, "No such result: what was left out of one is kept for an hour and for the session that got it; call the tool again")
+}
+
+func missing(uri, reason string) error {
+	return &registry.NotFoundError{Kind: registry.Resource, Name: uri, Reason: reason}
+}
+
+// step is how far the pages begin apart, so that none is longer than one may be.
+func (k *kept) step() int { return k.page - utf8.UTFMax }
+
+func (k *kept) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
+
+func (k *kept) uri(page int) string {
+	if page == 1 {
+		return prefix + k.id
+	}
+	return prefix + k.id + "/" + strconv.Itoa(page)
+}
+
+func (k *kept) slice(page int) string {
+	return k.text[boundary(k.text, (page-1)*k.step()):boundary(k.text, page*k.step())]
+}
+
+// boundary is the place in a text at or shortly before at where a character begins, or the
+// text's end.
+func boundary(text string, at int) int {
+	if at >= len(text) {
+		return len(text)
+	}
+	for back := range utf8.UTFMax {
+		if at-back <= 0 {
+			return 0
+		}
+		if utf8.RuneStart(text[at-back]) {
+			return at - back
+		}
+	}
+	return at // it is no text
+}

@@ -1,0 +1,236 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"goblin/gateway/memory"
+	"goblin/gateway/results"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// content is the content of a result, as a client reads it.
+type content []struct{ Type, Text, URI string }
+
+func read(t require.TestingT, result []byte) (c struct {
+	Content  content
+	Contents content
+	Meta     map[string]string `json:"_meta"`
+},
+) {
+	require.NoError(t, json.Unmarshal(result, &c), "%s", result)
+	return c
+}
+
+// texts makes a result of texts.
+func texts(parts ...string) []byte {
+	var blocks []string
+	for _, p := range parts {
+		blocks = append(blocks, fmt.Sprintf(`{"type":"text","text":%s}`, rawjson.Quote(p)))
+	}
+	return []byte(`{"content":[` + strings.Join(blocks, ",") + `]}`)
+}
+
+// rest reads all pages of what a result says it has left out.
+func rest(t require.TestingT, s *results.Store, owner, uri string, most int) string {
+	var all strings.Builder
+	for uri != "" {
+		result, err := s.Read(owner, uri)
+		require.NoError(t, err)
+		page := read(t, result)
+		require.Equal(t, uri, page.Contents[0].URI)
+		require.LessOrEqual(t, len(page.Contents[0].Text), most)
+		all.WriteString(page.Contents[0].Text)
+		next := page.Meta["goblin/next"]
+		require.Len(t, page.Contents, map[bool]int{true: 1, false: 2}[next == ""])
+		if next != "" {
+			require.Contains(t, page.Contents[1].Text, next)
+		}
+		uri = next
+	}
+	return all.String()
+}
+
+func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
+	t.Parallel()
+	const limit = results.MinLimit
+	long := strings.Repeat("0123456789", 1000)
+	for name, c := range map[string]struct {
+		result string
+		raised int
+		whole  bool
+	}{
+		"short":                     {result: string(texts(long[:limit])), whole: true},
+		"much that is no text":      {result: `{"content":[{"type":"image","data":"` + long + `"}],"structuredContent":{"a":"` + long + `"}}`, whole: true},
+		"escapes count as one":      {result: `{"content":[{"type":"text","text":"` + strings.Repeat(`\u0041`, limit) + `"}]}`, whole: true},
+		"raised by the tool":        {result: string(texts(long)), raised: len(long), whole: true},
+		"raised, in characters":     {result: string(texts(strings.Repeat("ä", 3000))), raised: 3000, whole: true},
+		"raised too little":         {result: string(texts(long)), raised: 5000},
+		"long":                      {result: string(texts(long))},
+		"many short":                {result: string(texts(strings.Split(strings.Repeat("abcdefgh ", 1000), " ")...))},
+		"what is no text stays":     {result: `{"content":[{"type":"image","data":"AA=="},{"type":"text","text":"` + long + `","annotations":{"priority":1}},{"type":"image","data":"AB=="}],"structuredContent":{"a":"` + long + `"},"isError":true,"vendor":1.50}`},
+		"a content that is no list": {result: `{"content":"` + long + `"}`, whole: true},
+	} {
+		s := results.New(nil)
+		got := s.Cut("tools/call", []byte(c.result), nil, results.Bound{Limit: limit, Raised: c.raised, Owner: "me", Tool: "t", Links: true})
+		if c.whole {
+			require.Nil(t, got, name)
+			continue
+		}
+		before, after := read(t, []byte(c.result)).Content, read(t, got).Content
+		require.Equal(t, "resource_link", after[len(after)-1].Type, name)
+		uri := after[len(after)-1].URI
+		require.Equal(t, 1, strings.Count(string(got), "[Goblin left out "), name)
+		kept, note := 0, 0
+		for i, block := range after {
+			if strings.HasPrefix(block.Text, "[Goblin left out ") {
+				require.Contains(t, block.Text, uri, name)
+				note = i
+				continue
+			}
+			kept += len(block.Text)
+		}
+		require.Equal(t, max(limit, c.raised), kept, name)
+		for _, left := range []string{"image", "structuredContent", "isError", `"vendor":1.50`} {
+			require.Equal(t, strings.Count(c.result, left), strings.Count(string(got), left), name)
+		}
+		if len(before) == 1 {
+			require.Equal(t, before[0].Text, after[note-1].Text+rest(t, s, "me", uri, limit)+after[note+1].Text, name)
+		}
+	}
+}
+
+// What is cut is whole again with the rest, and of whole characters.
+func TestNothingIsLostOfLongResults(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.StringN(1, 20, 60).Draw(t, "text"), rapid.IntRange(1, 400).Draw(t, "times"))
+		limit := rapid.IntRange(results.MinLimit, 3000).Draw(t, "limit")
+		s := results.New(nil)
+		bound := results.Bound{Limit: limit, Links: true}
+		got := s.Cut("tools/call", texts(text), nil, bound)
+		task := s.Cut("tasks/get", []byte(`{"taskId":"1","result":`+string(texts(text))+`}`), nil, bound)
+		require.Equal(t, got == nil, task == nil)
+		if len(text) <= limit {
+			require.Nil(t, got)
+			return
+		}
+		require.Equal(t, read(t, got).Content[0], read(t, rawjson.Get(task, "result")).Content[0])
+		require.True(t, results.May("tools/call", texts(text)))
+		after := read(t, got).Content
+		require.Equal(t, text, after[0].Text+rest(t, s, "", after[3].URI, limit)+after[2].Text)
+		require.LessOrEqual(t, len(after[0].Text)+len(after[2].Text), limit+8)
+	})
+}
+
+func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
+	t.Parallel()
+	result := []byte(`{"content":[{"type":"resource_link","uri":"x:1","name":"n"},{"type":"text","text":"` + strings.Repeat("a", 3000) + `"}]}`)
+	at := strings.Index(string(result), `"x:1"`)
+	edit := rawjson.Edit{Start: at, End: at + 5, Text: []byte(`"mcp://a/x:1"`)}
+	got := results.New(nil).Cut("tools/call", result, []rawjson.Edit{edit}, results.Bound{Limit: results.MinLimit})
+	require.Equal(t, "mcp://a/x:1", read(t, got).Content[0].URI)
+	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
+}
+
+func TestWhoMayReadTheRestOfAResult(t *testing.T) {
+	t.Parallel()
+	s := results.New(nil)
+	cut := func(owner string) string {
+		c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", 5000)), nil, results.Bound{Limit: results.MinLimit, Owner: owner, Links: true})).Content
+		return c[len(c)-1].URI
+	}
+	fails := func(owner, uri, why string) {
+		t.Helper()
+		_, err := s.Read(owner, uri)
+		var unknown *registry.NotFoundError
+		require.ErrorAs(t, err, &unknown)
+		require.Contains(t, err.Error(), why)
+	}
+	mine, theirs, anybodys := cut("me"), cut("them"), cut("")
+	for _, uri := range []string{mine, mine + "/2", mine + "/4", anybodys} {
+		_, err := s.Read("me", uri)
+		require.NoError(t, err)
+	}
+	fails("me", theirs, "No such result")
+	fails("", theirs, "No such result")
+	for _, odd := range []string{"/0", "/5", "/-1", "/01", "/1/", "/", "/x", "/99999999999999999999"} {
+		fails("me", mine+odd, "The result has 4 pages")
+	}
+	for _, odd := range []string{"goblin://results/", "goblin://results/x", mine[:len(mine)-1], strings.ToUpper(mine)} {
+		fails("me", odd, "No such result")
+	}
+	s.Drop("me")
+	fails("me", mine, "No such result")
+	_, err := s.Read("them", theirs)
+	require.NoError(t, err)
+}
+
+func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := results.New(nil)
+		cut := func(owner string, size int) (uri, note string) {
+			c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", size)), nil, results.Bound{Limit: results.MinLimit, Owner: owner, Links: true})).Content
+			return c[len(c)-1].URI, c[1].Text
+		}
+		reads := func(owner, uri string) bool {
+			_, err := s.Read(owner, uri)
+			return err == nil
+		}
+		first, _ := cut("me", 2000)
+		other, _ := cut("them", 2000)
+		for range 256 {
+			cut("me", 2000)
+		}
+		require.False(t, reads("me", first), "the oldest of the session makes room")
+		require.True(t, reads("them", other))
+		second, note := cut("me", 20<<20)
+		require.Contains(t, note, "; the last 4193280 of them are too many to keep")
+		_, _ = cut("me", 20<<20)
+		require.True(t, reads("me", second))
+		_, _ = cut("me", 20<<20)
+		require.False(t, reads("me", second), "so do the oldest bytes")
+
+		time.Sleep(results.Life - time.Minute)
+		require.True(t, reads("them", other))
+		time.Sleep(results.Life - time.Minute)
+		require.True(t, reads("them", other), "what is read stays")
+		time.Sleep(results.Life + time.Second)
+		require.False(t, reads("them", other))
+	})
+	full := results.New(memory.New(1 << 20))
+	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, results.Bound{Limit: results.MinLimit, Links: true}))
+	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
+	require.NotContains(t, got, "resource_link")
+}
+
+func TestResultsOfToolsAloneAreCut(t *testing.T) {
+	t.Parallel()
+	long := texts(strings.Repeat("x", 2000))
+	for method, want := range map[string]bool{"tools/call": true, "tasks/get": true, "tasks/result": true, "resources/read": false, "prompts/get": false} {
+		require.Equal(t, want, results.May(method, long), method)
+		require.False(t, results.May(method, texts("x")), method)
+	}
+}
+
+func TestToolsRaiseTheirBound(t *testing.T) {
+	t.Parallel()
+	for definition, want := range map[string]int{
+		`{"_meta":{"anthropic/maxResultSizeChars":100000}}`:  100_000,
+		`{"_meta":{"anthropic/maxResultSizeChars":9000000}}`: 500_000,
+		`{"_meta":{"anthropic/maxResultSizeChars":-1}}`:      0,
+		`{"_meta":{"anthropic/maxResultSizeChars":"1"}}`:     0,
+		`{"_meta":[]}`: 0, `{}`: 0, ``: 0,
+	} {
+		require.Equal(t, want, results.Raised([]byte(definition)), definition)
+	}
+}
