@@ -85,6 +85,10 @@ type list struct {
 	cards  [][]byte
 	first  int // offset of the first card
 	total  int
+	// advice is what to do when nothing fits well, "" when something does; servers may
+	// have it.
+	advice  string
+	servers []string
 }
 
 // end is the structured answer. pending are the servers that may add to it.
@@ -94,6 +98,13 @@ func (l *list) end(pending []string) []byte {
 	o.number("total", int64(l.total))
 	if next := l.first + len(l.cards); len(l.cards) > 0 && next < l.total {
 		o.number("nextOffset", int64(next))
+	}
+	if l.advice != "" {
+		o.value("weak", []byte("true"))
+		o.text("advice", l.advice)
+		if len(l.servers) > 0 {
+			o.value("servers", rawjson.Strings(l.servers))
+		}
 	}
 	if len(pending) > 0 {
 		o.value("pending", rawjson.Strings(pending))

@@ -111,12 +111,12 @@ const maxAlike = 100
 // alike are the resources that a wrong URI may mean, wherever in a long list.
 // A URI that is too long for a search has none.
 func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
-	hits, _, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.Seen(ctx)})
+	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.Seen(ctx)})
 	if err != nil {
 		return nil
 	}
-	entries := make([]*registry.Entry, len(hits))
-	for i, h := range hits {
+	entries := make([]*registry.Entry, len(found.Hits))
+	for i, h := range found.Hits {
 		entries[i] = h.Entry
 	}
 	return entries

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"goblin/meta/search"
@@ -15,15 +16,37 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
 			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.Seen(ctx),
 		}
-		hits, total, err := t.index.Search(ctx, q)
+		found, err := t.index.Search(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		l := list{member: member, first: q.Offset, total: total}
-		for _, h := range hits {
+		l := list{member: member, first: q.Offset, total: found.Total}
+		if found.Weak && kind == registry.Tool {
+			l.advise(found.Hits, q.Server == "")
+		}
+		for _, h := range found.Hits {
 			l.cards = append(l.cards, t.hitCard(h, q.Text != ""))
 		}
 		return answer(l.end(t.starting(ctx))), nil
+	}
+}
+
+// likely is how many servers are named of those that may have what was looked for.
+const likely = 3
+
+// advise says that nothing fits well, and what to do about it: hits may still tell the
+// servers.
+func (l *list) advise(hits []search.Hit, servers bool) {
+	l.advice = "Nothing fits well. Try other words for the action"
+	if !servers || len(hits) == 0 {
+		l.advice += "."
+		return
+	}
+	l.advice += ", or look into one of these servers by catalog_tools."
+	for _, h := range hits {
+		if server := h.Entry.Server; len(l.servers) < likely && !slices.Contains(l.servers, server) {
+			l.servers = append(l.servers, server)
+		}
 	}
 }
 
@@ -54,5 +77,6 @@ func (t *Tools) Search(ctx context.Context, q Query) (hits []search.Hit, total i
 	if err != nil {
 		return nil, 0, err
 	}
-	return t.index.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
+	found, err := t.index.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
+	return found.Hits, found.Total, err
 }

@@ -109,11 +109,11 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 		most = someCards
 	}
 	// Scripts cannot call Goblin's own tools, so these need not be found.
-	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), In: h.Snapshot()})
+	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), In: h.Snapshot()})
 	if err != nil {
 		return nil, err
 	}
-	hits = slices.DeleteFunc(hits, func(hit search.Hit) bool {
+	hits := slices.DeleteFunc(found.Hits, func(hit search.Hit) bool {
 		return hit.Entry.Kind == registry.Tool && hit.Entry.Server == registry.Local
 	})
 	var cards [][]byte

@@ -1,6 +1,10 @@
 package meta
 
-import "goblin/registry"
+import (
+	"strings"
+
+	"goblin/registry"
+)
 
 // The schemas of what the tools answer.
 const (
@@ -25,6 +29,11 @@ const (
 		`"title":{"type":"string"},"description":{"type":"string"},"mimeType":{"type":"string"},"size":{"type":"integer"},` +
 		`"serverId":{"type":"string"},"originalUri":{"type":"string"},"flatId":{"type":"string"}},"required":["serverId","originalUri"]}`
 )
+
+// foundSchema is the schema of tools that were looked for.
+var foundSchema = strings.TrimSuffix(listSchema("tools", toolSchema), `},"required":["tools","total"]}`) +
+	`,"weak":{"type":"boolean","description":"Nothing fits well"},"advice":` + stringSchema + `,"servers":{"type":"array","items":` + stringSchema +
+	`}},"required":["tools","total"]}`
 
 // listSchema is the schema of a part of a list.
 func listSchema(member, of string) string {
@@ -61,7 +70,7 @@ var all = []tool{
 		name: "search_tools", title: "Search tools",
 		about:  "Finds tools by keywords, best first, as in \"create issue github ticket\", not by sentences; typing errors and beginnings of words are understood. An empty query lists all.",
 		params: []param{query, serverID, limit(someCards), offset},
-		output: listSchema("tools", toolSchema), call: find(registry.Tool, "tools"),
+		output: foundSchema, call: find(registry.Tool, "tools"),
 	},
 	{
 		name: "catalog_prompts", title: "List prompts",

@@ -77,11 +77,11 @@ func BenchmarkSearch(b *testing.B) {
 			{"no words, of a type", search.Query{MIME: "text/c*"}},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", n, c.name), func(b *testing.B) {
-				_, _, err := x.Search(b.Context(), c.q) // reads the catalog
+				_, err := x.Search(b.Context(), c.q) // reads the catalog
 				require.NoError(b, err)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, _, err := x.Search(b.Context(), c.q); err != nil {
+					if _, err := x.Search(b.Context(), c.q); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -94,13 +94,13 @@ func BenchmarkQuestions(b *testing.B) {
 	x := search.New(toolCatalog(b))
 	asked := questions(b)
 	for i := 0; b.Loop(); i++ {
-		_, _, err := x.Search(b.Context(), search.Query{Text: asked[i%len(asked)].Ask})
+		_, err := x.Search(b.Context(), search.Query{Text: asked[i%len(asked)].Ask})
 		require.NoError(b, err)
 	}
 }
 
 func first(b *testing.B, x *search.Index) {
-	_, _, err := x.Search(b.Context(), search.Query{Text: "invoice", Limit: 1})
+	_, err := x.Search(b.Context(), search.Query{Text: "invoice", Limit: 1})
 	require.NoError(b, err)
 }
 

@@ -132,7 +132,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	x := search.New(reg)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := x.Search(ctx, search.Query{Text: "wordy"})
+	_, err := x.Search(ctx, search.Query{Text: "wordy"})
 	require.ErrorIs(t, err, context.Canceled)
 	_, total := find(t, x, search.Query{Text: "wordy"})
 	require.Equal(t, 100, total)

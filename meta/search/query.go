@@ -44,6 +44,14 @@ type Hit struct {
 	Score float64 // 0 when the query has no words
 }
 
+// Found is the answer to a query.
+type Found struct {
+	Hits  []Hit // best first
+	Total int   // how many there are without limit and offset
+	// Weak says that not even the best of them fits well, or that there are none.
+	Weak bool
+}
+
 // wanted is a word to look for.
 type wanted struct {
 	text  string // as typed
@@ -75,6 +83,9 @@ func parse(text string) []wanted {
 		default:
 			word.stem = string(stem([]byte(word.text)))
 			word.exact = how == whole
+			if commonVerbs()[word.stem] {
+				word.share = commonShare
+			}
 		}
 		same := func(o wanted) bool { return o.stem == word.stem }
 		if !slices.ContainsFunc(all, same) {
@@ -119,6 +130,23 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
 	than that the their them then there these they this those to us was we were what when where which while
 	who whom whose why will with would you your`)
+})
+
+// commonShare is for words that are common in English but need not be so among tools, so
+// that their rarity there says too much.
+const commonShare = 0.6
+
+// commonVerbs are the stems of the commonest verbs of English.
+var commonVerbs = sync.OnceValue(func() map[string]bool {
+	stems := map[string]bool{}
+	for verb := range setOf(`add allow appear ask be begin believe bring build buy call change come consider continue create
+	cut die do expect fall feel find follow get give go grow happen have hear help hold include keep kill know lead learn
+	leave let like live look lose love make mean meet move need offer open pay play provide put reach read remain remember
+	run say see seem send serve set show sit speak spend stand stay stop take talk tell think try turn understand use wait
+	walk want watch win work write`) {
+		stems[string(stem([]byte(verb)))] = true
+	}
+	return stems
 })
 
 func setOf(text string) map[string]bool {

@@ -28,18 +28,21 @@ const coverage = 0.5
 // typoShare is for words that are a number of edits away.
 var typoShare = [...]float32{1: 0.6, 2: 0.4}
 
-// Search returns the hits of a query, best first, and how many there are
-// without limit and offset. It sees every change that was published before
+// floor is the share of the score of an entry that has all words of a query in its name
+// below which the best hit is no good one. README.md says how it was chosen.
+const floor = 0.17
+
+// Search answers a query. It sees every change that was published before
 // the call, and may read it first. It fails with [registry.ErrBadMIME], or when ctx ends.
-func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err error) {
+func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 	fits, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	fits = q.within(fits)
 	s, err := x.current(ctx)
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
@@ -47,8 +50,8 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 	q.Offset = max(0, q.Offset)
 	words := parse(q.Text)
 	if len(words) == 0 {
-		hits, total = s.list(q, fits)
-		return hits, total, nil
+		found.Hits, found.Total = s.list(q, fits)
+		return found, nil
 	}
 	r := ranking{words: words}
 	for _, src := range s.sources {
@@ -61,10 +64,9 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 		}
 	}
 	if err := r.plan(ctx); err != nil {
-		return nil, 0, err
+		return found, err
 	}
-	hits, total = r.best(q, fits)
-	return hits, total, nil
+	return r.best(q, fits), nil
 }
 
 // within is fits for what is in the part of the catalog that is meant.
@@ -123,6 +125,8 @@ type ranking struct {
 	posted   int
 	terms    []planned
 	single   int // words that are not pairs
+	// ideal is what an entry scores at most that has all words.
+	ideal float32
 }
 
 // planned is a term to read: of which list, for which word, at what worth.
@@ -136,16 +140,30 @@ type planned struct {
 // plan finds the terms that the words stand for.
 func (r *ranking) plan(ctx context.Context) error {
 	for i := range r.words {
-		if !r.words[i].pair {
-			r.single++
-		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		from := len(r.terms)
 		r.word(int32(i))
+		if !r.words[i].pair {
+			r.single++
+			r.ideal += r.most(r.terms[from:])
+		}
 	}
 	r.byList()
 	return nil
+}
+
+// most is what the terms of a word are worth at most; one that nothing has counts like
+// the rarest.
+func (r *ranking) most(terms []planned) (worth float32) {
+	for i := range terms {
+		worth = max(worth, terms[i].worth)
+	}
+	if len(terms) == 0 {
+		return r.rarity(1)
+	}
+	return worth
 }
 
 // byList brings the terms into the order of lists, those of a list as they
@@ -293,7 +311,7 @@ type sums struct {
 var pool = sync.Pool{New: func() any { return new(sums) }}
 
 // best reads the planned terms and returns the best hits.
-func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Found) {
 	s := pool.Get().(*sums)
 	defer pool.Put(s)
 	top := top{most: q.Offset + q.Limit, lists: r.lists}
@@ -317,12 +335,14 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, to
 			if i < 0 || fits != nil && !fits(l.part.At(i)) {
 				continue
 			}
-			total++
+			answer.Total++
 			top.offer(found{score, n, int32(i)})
 		}
 		s.found = s.found[:0]
 	}
-	return top.page(q.Offset), total
+	answer.Hits = top.page(q.Offset)
+	answer.Weak = len(top.hits) == 0 || top.hits[0].score < floor*r.ideal
+	return answer
 }
 
 // inOrder returns the documents with a total in their order.

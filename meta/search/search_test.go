@@ -36,12 +36,12 @@ func set(t testing.TB, reg *registry.Registry, server string, kind registry.Kind
 
 func find(t testing.TB, x *search.Index, q search.Query) (listed []string, total int) {
 	t.Helper()
-	hits, total, err := x.Search(t.Context(), q)
+	found, err := x.Search(t.Context(), q)
 	require.NoError(t, err)
-	for _, h := range hits {
+	for _, h := range found.Hits {
 		listed = append(listed, h.Entry.Listed)
 	}
-	return listed, total
+	return listed, found.Total
 }
 
 // small is a catalog of everything that the rows below look for.
@@ -175,7 +175,7 @@ func TestFilters(t *testing.T) {
 			require.Equal(t, c.total, total)
 		})
 	}
-	_, _, err := x.Search(t.Context(), search.Query{MIME: "image/["})
+	_, err := x.Search(t.Context(), search.Query{MIME: "image/["})
 	require.ErrorIs(t, err, registry.ErrBadMIME)
 }
 
@@ -242,18 +242,18 @@ func TestChangesAreAsIfReadAnew(t *testing.T) {
 				reg.SetList("short", registry.Resource, documents(rapid.IntRange(0, 50).Draw(rt, "from"), rapid.IntRange(0, 20).Draw(rt, "entries")))
 			}
 			reg.SetList("long", registry.Resource, long)
-			_, _, err := x.Search(context.Background(), search.Query{Text: "words", Limit: 1}) // reads the change
+			_, err := x.Search(context.Background(), search.Query{Text: "words", Limit: 1}) // reads the change
 			require.NoError(rt, err)
 		}
 		anew := search.New(reg)
 		for _, text := range []string{"invoice", "words", "report of the warehouse", "rep", "invioce"} {
 			q := search.Query{Text: text, Limit: 50}
-			hits, total, err := x.Search(context.Background(), q)
+			found, err := x.Search(context.Background(), q)
 			require.NoError(rt, err)
-			want, wantTotal, err := anew.Search(context.Background(), q)
+			want, err := anew.Search(context.Background(), q)
 			require.NoError(rt, err)
-			require.Equal(rt, wantTotal, total, text)
-			require.Equal(rt, plainly(want), plainly(hits), text)
+			require.Equal(rt, want.Total, found.Total, text)
+			require.Equal(rt, plainly(want.Hits), plainly(found.Hits), text)
 		}
 	})
 }
@@ -277,7 +277,7 @@ func TestRunReadsChangesBeforeAnybodyAsks(t *testing.T) {
 	require.Eventually(t, upToDate, 20*time.Second, time.Millisecond)
 	cancel()
 	running.Wait()
-	_, _, err := x.Search(ctx, search.Query{Text: "news"})
+	_, err := x.Search(ctx, search.Query{Text: "news"})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -290,7 +290,7 @@ func TestQueriesBesideChanges(t *testing.T) {
 	for range 3 {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				_, _, err := x.Search(ctx, search.Query{Text: "order report"})
+				_, err := x.Search(ctx, search.Query{Text: "order report"})
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
@@ -321,15 +321,15 @@ func FuzzSearch(f *testing.F) {
 		x := search.New(reg)
 		for _, q := range []search.Query{{Text: text}, {Text: name, MIME: mime}, {Text: text + name, Limit: 1, Offset: 1}} {
 			began := time.Now()
-			hits, total, err := x.Search(t.Context(), q)
+			found, err := x.Search(t.Context(), q)
 			require.Less(t, time.Since(began), 10*time.Second)
 			if err != nil {
 				require.ErrorIs(t, err, registry.ErrBadMIME)
 				continue
 			}
-			require.LessOrEqual(t, len(hits), total)
-			for i, h := range hits {
-				require.True(t, i == 0 || hits[i-1].Score >= h.Score)
+			require.LessOrEqual(t, len(found.Hits), found.Total)
+			for i, h := range found.Hits {
+				require.True(t, i == 0 || found.Hits[i-1].Score >= h.Score)
 			}
 		}
 	})
