@@ -85,7 +85,7 @@ func (r *request) Returns() bool {
 		}
 		resolve = (*registry.Snapshot).ResolveResource
 	}
-	_, err := r.gateway.views.Find(r.Context(), r.Exchange, resolve, r.name)
+	_, err := r.gateway.Views.Find(r.Context(), r.Exchange, resolve, r.name)
 	return err == nil || r.locating.Load()
 }
 

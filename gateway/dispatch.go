@@ -53,7 +53,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 }
 
 // view is what the client sees.
-func (r *request) view() *registry.Snapshot { return r.gateway.views.Of(r.Exchange) }
+func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Exchange) }
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.answer = result

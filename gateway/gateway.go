@@ -37,6 +37,7 @@ import (
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
+	"goblin/gateway/switches"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
@@ -83,7 +84,7 @@ type Gateway struct {
 	// Servers are those of the config.
 	Servers *fleet.Fleet
 
-	views   *views.Views
+	Views   *views.Views
 	clients call.Clients
 	calls   *call.Table
 	Waiting call.Waiting
@@ -122,13 +123,13 @@ func New(o Options) *Gateway {
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.projects.Join = g.Servers.Join
-	g.views = views.New(o.Registry, g.Servers, o.Config)
+	g.Views = views.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
 	g.logins = logins.New(g.Servers, g.ask)
-	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.views})
+	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
 	g.News = news.New(news.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
-		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.views,
+		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.Views,
 	})
 	return g
 }
@@ -172,7 +173,7 @@ func (g *Gateway) Run(ctx context.Context) {
 func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
-	g.views.Apply(cfg)
+	g.Views.Apply(cfg)
 	g.News.Narrowed()
 	g.News.Removed(did.Removed)
 	for _, name := range did.Removed {
@@ -183,8 +184,15 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	return did
 }
 
+// Switch makes clients not see what is off, and everything else that they may see.
+func (g *Gateway) Switch(off []switches.Switch) {
+	g.Views.Switch(off)
+	g.reg.Switched()
+	g.News.Narrowed()
+}
+
 // HasProfile reports whether there is such a profile.
-func (g *Gateway) HasProfile(name string) bool { return g.views.Has(name) }
+func (g *Gateway) HasProfile(name string) bool { return g.Views.Has(name) }
 
 // Sessions are the open client sessions, the oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }

@@ -14,7 +14,7 @@ const maxLogins = 2
 // locate is find for a request whose client may be asked to log in at the server that has
 // the name.
 func (r *request) locate(resolve views.Resolver, name string) (registry.Target, error) {
-	t, err := r.gateway.views.Find(r.Context(), r.Exchange, resolve, name)
+	t, err := r.gateway.Views.Find(r.Context(), r.Exchange, resolve, name)
 	if err == nil {
 		return t, nil
 	}
@@ -23,7 +23,7 @@ func (r *request) locate(resolve views.Resolver, name string) (registry.Target, 
 	if err = r.logIn(err); err != nil {
 		return t, err
 	}
-	return r.gateway.views.Find(r.Context(), r.Exchange, resolve, name)
+	return r.gateway.Views.Find(r.Context(), r.Exchange, resolve, name)
 }
 
 // logIn waits while the client's user logs in, if that is what err is about; nil when the

@@ -13,7 +13,7 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	if b == nil || r.outer != nil || !results.May(r.Method(), result) {
 		return nil
 	}
-	limit := g.views.MaxResult(r.Exchange, b.Config().MaxResult)
+	limit := g.Views.MaxResult(r.Exchange, b.Config().MaxResult)
 	if limit == 0 {
 		return nil
 	}

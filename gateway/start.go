@@ -61,7 +61,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
 		return false
 	}
-	t, listed := g.views.Of(x).Lists(p.kind, name)
+	t, listed := g.Views.Of(x).Lists(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}

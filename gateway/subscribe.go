@@ -21,7 +21,7 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	r.name = uri
-	t, err := g.views.Find(r.Context(), r.Exchange, (*registry.Snapshot).ResolveResource, uri)
+	t, err := g.Views.Find(r.Context(), r.Exchange, (*registry.Snapshot).ResolveResource, uri)
 	if err != nil {
 		r.fail(err)
 		return

@@ -105,3 +105,7 @@ func (f *feed) publish(c Changes) {
 		}
 	}
 }
+
+// Switched tells those who watch that clients see other lists now, though the catalog is the
+// same.
+func (r *Registry) Switched() { r.feed.publish(Tools | Prompts | Resources | Templates) }

@@ -9,6 +9,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
+	"goblin/tui/view"
 )
 
 // bindings are all keys of the screen outside of forms and dialogs. No key may
@@ -65,6 +66,8 @@ func (a *app) bindings() keys.Table {
 		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks; in Servers, else add a server", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
 		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Where: keys.InServers, Names: []string{"toggle"}},
+		{ID: "switch", Keys: []string{"x"}, Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Where: keys.InCatalog, Names: []string{"off", "on"}},
+		{ID: "view", Keys: []string{"V"}, Long: "Choose a profile, to see what its clients see", Where: keys.InCatalog, Names: []string{"view", "profile"}, Run: func() tea.Cmd { return view.New(a.Common) }},
 		{ID: "remove", Keys: []string{"D"}, Long: "Remove the server from the config, after asking", Where: keys.InServers, Names: []string{"remove"}},
 		{ID: "log-in", Keys: []string{"l"}, Hint: "log in", Long: "Log in at the server by your browser", Where: keys.InServers | keys.InDetail, Why: a.whyNotLogIn, Run: a.logIn},
 		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},

@@ -62,6 +62,7 @@ type fakeBackend struct {
 	finds    diagnosis.Report
 	defined  diagnosis.Definition
 	underWay []registry.UnderWay
+	lacks    map[string]string // profile and listed name: by whom
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
 }
@@ -128,6 +129,39 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 // Diagnose finds what the test says.
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (diagnosis.Report, error) {
 	return b.finds, b.act("diagnose " + server)
+}
+
+func (b *fakeBackend) Profiles() []string { return []string{"coding"} }
+
+func (b *fakeBackend) Sees(profile string) [registry.Kinds]int {
+	if profile == "" {
+		return [registry.Kinds]int{4, 3, 2}
+	}
+	return [registry.Kinds]int{1}
+}
+
+// Lacks says what the test, or Switch, says.
+func (b *fakeBackend) Lacks(profile string, e *registry.Entry) (by, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if by := b.lacks[profile+" "+e.Listed]; by != "" {
+		return by, "said by " + by
+	}
+	return "", ""
+}
+
+func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry) error {
+	what := fmt.Sprintf("switch %q %v", profile, on)
+	b.mu.Lock()
+	for _, e := range entries {
+		what += " " + e.Listed
+		b.lacks[profile+" "+e.Listed] = "you"
+		if on {
+			delete(b.lacks, profile+" "+e.Listed)
+		}
+	}
+	b.mu.Unlock()
+	return b.act(what)
 }
 
 func (b *fakeBackend) Definition(string) diagnosis.Definition { return b.defined }
@@ -248,7 +282,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	t.Helper()
 	r := &rig{
 		t: t, reg: reg, clock: clock,
-		backend: &fakeBackend{answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}},
+		backend: &fakeBackend{lacks: map[string]string{}, answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}},
 		term:    &fakeTerminal{w: w, h: h, env: env, saved: map[string]string{}, never: make(chan struct{})},
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -118,7 +118,7 @@ func live(t *testing.T, b dialog.Backend, log *slog.Logger) (*registry.Registry,
 }
 
 func newBackend() *fakeBackend {
-	return &fakeBackend{answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}}
+	return &fakeBackend{lacks: map[string]string{}, answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}}
 }
 
 func TestScreenIsAliveAndQuits(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/login"
 	"goblin/gateway/pins"
 	"goblin/gateway/secrets"
+	"goblin/gateway/switches"
 )
 
 // App is the command line that this process was started with: its streams, its
@@ -85,6 +86,17 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 		return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
 	}
 	return pins.Path(state, path), nil
+}
+
+// Off is the file of what the user turned off in a config; "" when there is no place for
+// it.
+func (a *App) Off(cfg *config.Config) string {
+	state := config.StateFolder(a.Getenv)
+	path, err := config.Canonical(cfg.Path)
+	if cfg.Demo || state == "" || err != nil {
+		return ""
+	}
+	return switches.Path(state, path)
 }
 
 // Catalog is the folder of what servers listed last; "" when there is no place for it.

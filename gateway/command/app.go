@@ -36,6 +36,7 @@ func (a *App) Commands() []*cobra.Command {
 		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
 		a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
+	commands = append(commands, a.switchable()...)
 	for _, one := range more {
 		commands = append(commands, one(a))
 	}

@@ -83,6 +83,8 @@ func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error
 	return nil, nil
 }
 
+func (s *scripted) Off(context.Context, control.OffQuery) ([]control.Off, error) { return nil, nil }
+
 func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) {
 	return nil, nil
 }

@@ -109,6 +109,9 @@ func profileKeys() []field[Profile] {
 
 func defaultProfile() Profile { return Profile{MetaTools: MetaTools{All: true}} }
 
+// Everything is what clients see that have no profile.
+func Everything() Profile { return defaultProfile() }
+
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // profiles is a mapping of names to profiles, in the order of the file.

@@ -40,6 +40,8 @@ type Gateway interface {
 	Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error)
 	// Approve takes tools as they are now for good, and returns their names.
 	Approve(ctx context.Context, a Approval) ([]string, error)
+	// Off lists what clients do not see, and why. It waits likewise.
+	Off(ctx context.Context, q OffQuery) ([]Off, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds out what keeps a server from working, by a process or connection of
@@ -213,6 +215,22 @@ type Approval struct {
 	Seen map[string]string `json:"seen"`
 }
 
+// OffQuery chooses what to list.
+type OffQuery struct {
+	Kind    string `json:"kind"`              // tools, prompts, resources or templates
+	Profile string `json:"profile,omitempty"` // whose clients; "" for those who have none, or the default one
+}
+
+// Off is something that clients do not see.
+type Off struct {
+	Name     string    `json:"name,omitempty"` // by which clients would see it; none: its server does not list it, or not for Goblin
+	Server   string    `json:"serverId"`
+	Original string    `json:"originalName"` // the server's own name or URI
+	By       string    `json:"by"`           // config, pin, you or profile
+	Why      string    `json:"why"`
+	Since    time.Time `json:"since,omitzero"` // when you turned it off
+}
+
 // operation carries out one operation of the channel at a gateway.
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
 
@@ -221,7 +239,7 @@ var operations = map[string]operation{
 	"stop":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"list":   with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
-	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve),
+	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve), "off": with(Gateway.Off),
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
 }
 
@@ -284,6 +302,11 @@ func (r Remote) Pinned(ctx context.Context, server string) ([]registry.PinnedToo
 // Approve implements [Gateway].
 func (r Remote) Approve(ctx context.Context, a Approval) ([]string, error) {
 	return ask[[]string](ctx, r, "approve", a)
+}
+
+// Off implements [Gateway].
+func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
+	return ask[[]Off](ctx, r, "off", q)
 }
 
 // Restart implements [Gateway].

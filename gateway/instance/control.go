@@ -138,9 +138,7 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.Pinned
 // Diagnose finds out what keeps a server from working, by a process or connection of its
 // own.
 func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
-	i.reloading.Lock()
-	cfg := i.served
-	i.reloading.Unlock()
+	cfg := i.config()
 	s, ok := cfg.Server(server)
 	if !ok {
 		return diagnosis.Report{}, &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
@@ -154,9 +152,7 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Repor
 // Definition is how a server is started or reached, without secrets, and what its
 // process takes.
 func (i *Instance) Definition(server string) diagnosis.Definition {
-	i.reloading.Lock()
-	s, ok := i.served.Server(server)
-	i.reloading.Unlock()
+	s, ok := i.config().Server(server)
 	if !ok {
 		return diagnosis.Definition{}
 	}

@@ -37,6 +37,7 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/projects"
+	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
 )
@@ -67,6 +68,8 @@ type Options struct {
 	// NoPins is why there is none although the config wants one: an error of New
 	// where tools are to be withheld; otherwise it is told and the rest goes on.
 	NoPins error
+	// Off is the file of what the user turned off; "" keeps that in this process alone.
+	Off string
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins string
 	// Resolve gives the values of references of the config; nil has none.
@@ -105,8 +108,10 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
-	unpinned  error // why tools are not; nil: they are
-	unserved  error // why there is no HTTP although it is wanted
+	switches  *switches.Store
+	unpinned  error                 // why tools are not; nil: they are
+	unserved  error                 // why there is no HTTP although it is wanted
+	misread   atomic.Pointer[error] // why what is off could not be read
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -149,17 +154,24 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.registry.SetNotice(i.notice())
 	if o.Runtime != "" {
 		if i.children = orphans.New(o.Runtime, o.Logger); i.children != nil {
 			i.children.Outlives = o.HandsOver
 		}
 	}
+	switched, errOff := switches.Open(o.Off)
+	if errOff != nil {
+		i.o.Logger.Error("Nothing is off", "err", errOff)
+		i.misread.Store(&errOff)
+	}
+	i.switches = switched
+	i.registry.SetNotice(i.notice())
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
 	})
+	i.gateway.Switch(i.switches.Off())
 	if folder := projects.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
 	}
@@ -241,6 +253,9 @@ func (i *Instance) notice() string {
 	if i.unserved != nil {
 		all = append(all, i.unserved.Error())
 	}
+	if err := i.misread.Load(); err != nil {
+		all = append(all, (*err).Error())
+	}
 	return strings.Join(all, "; ")
 }
 
@@ -277,6 +292,9 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.Servers.PinsChanged) })
 	}
 
+	if i.o.Off != "" {
+		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.switched) })
+	}
 	edits.Go(func() { i.freshen(ctx) })
 	edits.Go(func() { memory.GiveBack(ctx, time.Second) })
 

@@ -15,7 +15,6 @@ package pins
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,9 +28,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
@@ -57,8 +53,6 @@ const (
 	// maxFile bounds the file.
 	maxFile = 256 << 20
 	version = 1
-	// lockWait bounds the wait for another process that writes the file.
-	lockWait = 5 * time.Second
 )
 
 // pin is an approved definition.
@@ -139,7 +133,7 @@ func (s *Store) load() error {
 
 // Writable fails when the pins cannot be written.
 func (s *Store) Writable() error {
-	unlock, err := s.lock()
+	unlock, err := wholefile.Lock(s.path)
 	if err != nil {
 		return fmt.Errorf("pinned tools could not be saved: %w", err)
 	}
@@ -334,7 +328,7 @@ func (s *Store) Approve(server string, seen map[string]string, names ...string) 
 // be written, here alone and only if provisional is set. change gets what is pinned
 // by now, also by other processes, and whether that is anything.
 func (s *Store) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
-	unlock, err := s.lock()
+	unlock, err := wholefile.Lock(s.path)
 	if err == nil {
 		defer unlock()
 		err = s.load()
@@ -361,20 +355,6 @@ func (s *Store) save(server string, provisional bool, change func(approved map[s
 		delete(s.servers, server)
 	}
 	return fmt.Errorf("save pinned tools: %w", err)
-}
-
-// lock keeps other processes from changing the file.
-func (s *Store) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-		return nil, err
-	}
-	lock := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
-	}
-	return func() { _ = lock.Unlock() }, nil // it ends with the process at the latest
 }
 
 // write makes the file what is pinned, by another one in its place.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/clock"
 	"goblin/gateway/upstream/lenient"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -67,7 +68,7 @@ type link struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
-	expiry expiry
+	expiry clock.Alarm
 	// adopted tells once that a unit has taken the connection.
 	adopted chan struct{}
 	done    chan struct{}
@@ -143,7 +144,7 @@ func (l *link) fail(err error) {
 		l.err = err
 		l.cancel()
 		l.calls.Close(err)
-		l.expiry.stop()
+		l.expiry.Stop()
 		close(l.done)
 		go func() {
 			l.mu.Lock()

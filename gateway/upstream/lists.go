@@ -51,6 +51,18 @@ func (s *Server) Permits(kind registry.Kind, name string) bool {
 	}
 }
 
+// maxDenied bounds the names of what is left out that are kept of a list.
+const maxDenied = 1000
+
+// Denied are names of what the server listed last, or the first thousand, that the config
+// leaves out. They are not to be changed.
+func (s *Server) Denied(kind registry.Kind) []string {
+	if names := s.denied[kind].Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
 // lists keeps the lists of one connection up to date: one goroutine per kind
 // fetches, so that a kind that hangs holds up none of the others.
 type lists struct {
@@ -284,18 +296,28 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if modern := source.Info().Era == Modern; g.kind == registry.Tool && !source.wire.local() && (modern || s.dual()) {
 		items = s.mirror(items, modern)
 	}
-	kept := items[:0]
-	for _, item := range items {
-		// The registry drops what is too long, and says so: no glob need look at it.
-		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || s.Permits(g.kind, name) {
-			kept = append(kept, item)
-		}
-	}
+	kept := s.permitted(g, items)
 	s.known[g.kind] = len(kept) > 0
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
 	s.show(ls.link)
 	listed = weighs
 	return int(weighs), err == nil
+}
+
+// permitted are the items of a list that the config lets clients have. It writes over items.
+func (s *Server) permitted(g *listing, items [][]byte) [][]byte {
+	kept := items[:0]
+	var denied []string
+	for _, item := range items {
+		// The registry drops what is too long, and says so: no glob need look at it.
+		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || s.Permits(g.kind, name) {
+			kept = append(kept, item)
+		} else if len(denied) < maxDenied {
+			denied = append(denied, name)
+		}
+	}
+	s.denied[g.kind].Store(&denied)
+	return kept
 }
 
 // failed tells that a list could not be fetched.

@@ -162,6 +162,7 @@ type Server struct {
 	lists     atomic.Pointer[lists] // of the current connection
 	// weights are the bytes of each list, or of the one on its way, if that has more.
 	weights [registry.Kinds]atomic.Int64
+	denied  [registry.Kinds]atomic.Pointer[[]string] // see Denied
 	skills  freshness.List
 
 	mu        sync.Mutex

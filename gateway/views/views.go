@@ -1,7 +1,8 @@
 // Package views decides what of the catalog each client sees, and finds names in that.
 //
-// A view is a catalog narrowed to a profile of the config: what is not in it is unknown,
-// by every name and to everything that asks about it. Views are immutable, made when
+// A view is a catalog narrowed to a profile of the config and to what the user has not
+// turned off: what is not in it is unknown, by every name and to everything that asks
+// about it. Views are immutable, made when
 // somebody looks after a change, and shared by all clients of the profile; looking at one
 // that is made costs a load of a pointer. It knows who asks by sessions and exchanges; it
 // must not know what is asked, nor send anything.
@@ -13,15 +14,13 @@ package views
 import (
 	"cmp"
 	"iter"
-	"maps"
-	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/filter"
 	"goblin/gateway/fleet"
+	"goblin/gateway/switches"
 	"goblin/registry"
 )
 
@@ -34,7 +33,10 @@ type Views struct {
 	registry *registry.Registry
 	servers  *fleet.Fleet
 	set      atomic.Pointer[set]
-	writing  sync.Mutex
+
+	writing sync.Mutex // guards the next two
+	config  *config.Config
+	off     []switches.Switch
 }
 
 // set are the views of one config. It is immutable.
@@ -43,12 +45,13 @@ type set struct {
 	clients []config.ClientRule
 	others  *view // of clients that get no profile; nil: they see everything
 	gone    *view // of clients whose profile is not there any more: nothing
+	off     []switches.Switch
 }
 
 // New makes the views of a config. Servers may be nil until the first Find.
 func New(r *registry.Registry, servers *fleet.Fleet, cfg *config.Config) *Views {
 	v := &Views{registry: r, servers: servers}
-	v.set.Store(&set{})
+	v.set.Store(&set{gone: &view{choice: none{}}})
 	v.Apply(cfg)
 	return v
 }
@@ -58,12 +61,36 @@ func New(r *registry.Registry, servers *fleet.Fleet, cfg *config.Config) *Views 
 func (v *Views) Apply(cfg *config.Config) {
 	v.writing.Lock()
 	defer v.writing.Unlock()
+	v.config = cfg
+	v.makeLocked()
+}
+
+// Switch makes the views lack what is off, and nothing else that was.
+func (v *Views) Switch(off []switches.Switch) {
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	v.off = off
+	v.makeLocked()
+}
+
+func (v *Views) makeLocked() {
 	was := v.set.Load()
-	next := &set{named: make(map[string]*view, len(cfg.Profiles)), clients: cfg.Clients, gone: &view{choice: none{}}}
-	for _, p := range cfg.Profiles {
-		next.named[p.Name] = was.named[p.Name].follow(v.registry, newChoice(cfg, p))
+	next := &set{named: make(map[string]*view, len(v.config.Profiles)), clients: v.config.Clients, gone: was.gone, off: v.off}
+	for _, p := range v.config.Profiles {
+		before := was.named[p.Name]
+		if p.Name == config.DefaultProfile {
+			before = was.others
+		} else if before == nil {
+			before = was.gone
+		}
+		next.named[p.Name] = before.follow(v.registry, newChoice(v.config, p, v.off))
 	}
 	next.others = next.named[config.DefaultProfile]
+	everything := newChoice(v.config, config.Everything(), v.off)
+	if next.others == nil && (!everything.off.empty() || was.others != nil) {
+		// Also when nothing is off any more: versions of lists go on.
+		next.others = was.others.follow(v.registry, everything)
+	}
 	v.set.Store(next)
 }
 
@@ -92,10 +119,14 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 		if !yield(v.registry.Load()) {
 			return
 		}
-		for _, one := range v.set.Load().named {
+		set := v.set.Load()
+		for _, one := range set.named {
 			if !yield(one.load(v.registry)) {
 				return
 			}
+		}
+		if set.others != nil && set.named[config.DefaultProfile] == nil {
+			yield(set.others.load(v.registry))
 		}
 	}
 }
@@ -152,11 +183,10 @@ type made struct{ of, is *registry.Snapshot }
 
 // follow is the view for a choice, after v, which may be nil.
 func (v *view) follow(r *registry.Registry, c *choice) *view {
-	if v == nil {
-		return &view{choice: c}
-	}
-	if was, ok := v.choice.(*choice); ok && was.equal(c) {
-		return v
+	if v != nil {
+		if was, ok := v.choice.(*choice); ok && was.equal(c) {
+			return v
+		}
 	}
 	next := &view{choice: c}
 	next.last.Store(&made{is: v.load(r)}) // versions go on from it
@@ -185,58 +215,6 @@ func (v *view) load(r *registry.Registry) *registry.Snapshot {
 	is := now.Narrow(v.choice, before)
 	v.last.Store(&made{now, is})
 	return is
-}
-
-// choice is a profile as the registry asks about it. It implements [registry.Choice].
-type choice struct {
-	profile config.Profile
-	servers map[string]bool
-	uris    *filter.URIs
-}
-
-func newChoice(cfg *config.Config, p config.Profile) *choice {
-	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources)}
-	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; p.Has(s) {
-			c.servers[s.Name] = true
-		}
-	}
-	return c
-}
-
-// equal reports whether both choose the same.
-func (c *choice) equal(o *choice) bool {
-	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile)
-}
-
-func (c *choice) Server(name string) bool { return name == registry.Local || c.servers[name] }
-
-func (c *choice) All(server string, k registry.Kind) bool {
-	switch {
-	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.All
-	case k == registry.Tool:
-		return c.profile.Tools.Empty()
-	case k == registry.Prompt:
-		return c.profile.Prompts.Empty()
-	}
-	return c.uris == nil
-}
-
-func (c *choice) Has(server string, k registry.Kind, name string) bool {
-	switch {
-	case !c.Server(server):
-		return false
-	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.Has(name)
-	case k == registry.Tool:
-		return c.profile.Tools.MatchOf(server, name)
-	case k == registry.Prompt:
-		return c.profile.Prompts.MatchOf(server, name)
-	case k == registry.Template:
-		return c.uris.MatchTemplate(name)
-	}
-	return c.uris.Match(name)
 }
 
 // none is the choice of nothing at all.

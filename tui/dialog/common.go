@@ -41,7 +41,8 @@ type Common struct {
 	W, H    int
 	Spin    spinner.Model
 	Calls   *calls
-	Waiting int // logins under way, for which the spinner turns
+	Waiting int    // logins under way, for which the spinner turns
+	View    string // the profile whose clients the screen looks at; "" for those who have none
 	Flash   Flash
 
 	Dialogs []Dialog
@@ -126,6 +127,15 @@ type Backend interface {
 	// Approve takes tools of a server as they were shown; it fails if one is
 	// another by now.
 	Approve(server string, tools []registry.PinnedTool) error
+	// Profiles are those of the config, and Sees is how much of each kind the clients of
+	// one see, "" for those who have none.
+	Profiles() []string
+	Sees(profile string) [registry.Kinds]int
+	// Lacks says by whom and why clients of a profile do not see an entry; by is "" when
+	// they do, "you" when Switch did it, and "profile" when that leaves it out.
+	Lacks(profile string, e *registry.Entry) (by, why string)
+	// Switch turns entries on or off for clients of a profile, for all if that is "".
+	Switch(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
 	// Definition is how a server is started or reached, and what its process takes.

@@ -220,7 +220,11 @@ func (c *catalog) count(open bool) string {
 
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
-	return heading(c.app.Look, name, c.Table)
+	title, right = heading(c.app.Look, name, c.Table)
+	if c.app.View != "" {
+		title += " " + c.app.Look.Accent.On("as "+dialog.Clean(c.app.View)+" sees them")
+	}
+	return title, right
 }
 
 func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right string) {
@@ -266,10 +270,18 @@ func (c *catalog) ticked() (all []dialog.Item) {
 	return all
 }
 
-// stale says for how long the entries of a server that is not connected may have
-// been gone already, and how they are drawn. Those of one that waits for its first use
-// are as good as any.
-func (c *catalog) stale(server string) (base look.Style, since string) {
+// stale says of entries that clients do not see that, and for how long those of a server
+// that is not connected may have been gone already, and how they are drawn. Those of one
+// that waits for its first use are as good as any.
+func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
+	switch by, _ := c.app.Backend.Lacks(c.app.View, e); by {
+	case "":
+	case "profile":
+		return c.app.Look.Stale, " left out"
+	default:
+		return c.app.Look.Stale, " off"
+	}
+	server := e.Server
 	s, ok := c.app.Reg.State(server)
 	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""

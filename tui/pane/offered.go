@@ -55,7 +55,7 @@ func (p *offered) Empty() []string {
 
 func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
 	return p.All.Table.Lines(lk, w, h, focused, func(e *registry.Entry, w int) string {
-		base, right := p.All.stale(e.Server)
+		base, right := p.All.stale(e)
 		w -= look.Width(right)
 		name := p.All.nameWidth(w)
 		mark := p.All.mark(e)
@@ -105,16 +105,17 @@ func (p *offered) Subject() subject {
 	it := p.Item()
 	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
+	off := p.app.lacking(e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}
 	}
 	return subject{
 		key: p.noun + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it),
-		version: fmt.Sprintf("%p %s %s %s %d", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left)),
+		version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), off),
 		Blocks: func(context.Context) []content.Block {
 			arguments, more := p.about(e)
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(facts(e), more...)}}
+			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), off...), more...)}}
 			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if len(arguments) > 0 {
 				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})
@@ -157,6 +158,7 @@ func calledWith(inv *registry.Invocation) []content.Block {
 func (p *offered) acts() map[string]keys.Act {
 	return map[string]keys.Act{
 		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"switch":    p.All.turning(),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
 		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
 	}

@@ -160,7 +160,7 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	if has {
 		mark, style = subscriptionMark(lk, sub.Status)
 	}
-	base, right := p.All.stale(e.Server)
+	base, right := p.All.stale(e)
 	right = base.On(right)
 	left := style.On(mark) + p.All.mark(e) + " "
 	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
@@ -204,7 +204,7 @@ const leastURI = 32
 
 func (p *Resources) templateRow(e *registry.Entry, w int) string {
 	lk := p.app.Look
-	base, right := p.Templates.stale(e.Server)
+	base, right := p.Templates.stale(e)
 	w -= look.Width(right)
 	mime := 0
 	if w >= 72 {
@@ -294,11 +294,12 @@ func (p *Resources) Subject() subject {
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := holders(sub, p.app.Backend.Session())
+	off := p.app.lacking(e)
 	return subject{
 		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
-		version: fmt.Sprintf("%p %s %v %s %d %v %s", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State),
+		version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),
 		Blocks: func(context.Context) []content.Block {
-			f, hint := facts(e), "Enter reads it, s subscribes to it."
+			f, hint := append(facts(e), off...), "Enter reads it, s subscribes to it."
 			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
@@ -330,6 +331,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
 		"open":      {Why: p.none, Run: p.openItem},
 		"reload":    {Why: p.none, Run: p.reload},
+		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
 		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
 		"templates": {Why: keys.Unless("no server offers templates", func() bool { return p.Templates.Table.Total() > 0 }), Run: func() tea.Cmd {

@@ -1,0 +1,287 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/switches"
+)
+
+// switchable are the commands that turn things off and on, each named by a list.
+func (a *App) switchable() (all []*cobra.Command) {
+	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
+		all = append(all, a.switchesOf(list))
+	}
+	return all
+}
+
+func (a *App) switchesOf(list string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: list, GroupID: cli.GroupConfig, Short: "Turn " + list + " off and on for clients",
+		Long: "Turn " + list + ` off and on for clients, all or those of a profile, without a change of the
+config. It holds until it is changed back, also over restarts, and clients of a running
+host hear of it at once. What is off does not exist for them.`,
+		Example: "  goblin " + list + " list",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Usage(cmd, "%s needs to know what to do: off, on or list", list)
+		},
+	}
+	cmd.AddCommand(a.turn(list, false), a.turn(list, true), a.listOff(list))
+	return cmd
+}
+
+// examples of names of a list, as clients see them.
+var examples = map[string][2]string{
+	"tools": {"github_create_issue", "'github_delete_*'"}, "prompts": {"github_review", "'github_*'"},
+	"resources": {"mcp://docs/note://todo", "'mcp://docs/*'"}, "templates": {"'mcp://docs/note://{name}'", "'mcp://docs/*'"},
+}
+
+func (a *App) turn(list string, on bool) *cobra.Command {
+	var (
+		profile string
+		asJSON  bool
+	)
+	word, end := "off", "Clients see them no more"
+	if on {
+		word, end = "on", "Clients see them again, unless the config leaves them out"
+	}
+	cmd := &cobra.Command{
+		Use: word + " NAME...", Short: "Turn " + list + " " + word,
+		Long: fmt.Sprintf(`Turn %s %s. %s.
+
+NAME is one that "goblin list %s" shows, SERVER/NAME with the server's own name, or a
+glob on either.`, list, word, end, list),
+		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || slices.Contains(args, "") {
+				return cli.Usage(cmd, "%s needs names; \"goblin list %s\" shows them", cli.Called(cmd), list)
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return a.complete(list)(cmd, nil, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, store, err := a.switched(profile)
+			if err != nil {
+				return err
+			}
+			things, err := a.meant(cmd.Context(), cfg, store, list, args)
+			if err != nil {
+				return interrupted(cmd.Context(), err)
+			}
+			known := make([]switches.Switch, len(things))
+			for i, t := range things {
+				known[i] = t.Switch
+				known[i].Profile, known[i].Since = profile, time.Now().UTC().Truncate(time.Second)
+			}
+			before := store.Off()
+			if err := store.Set(on, known...); err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(map[string]any{word: each(things, func(t *meant) string { return t.String() })})
+			}
+			return a.printText(told(things, known, before, on, profile))
+		},
+	}
+	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// ofProfile adds --profile to a command, and its completion.
+func (a *App) ofProfile(cmd *cobra.Command, profile *string, what string) {
+	cli.Name(cmd.Flags(), profile, "profile", what)
+	_ = cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		cfg, err := a.Load()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return each(cfg.Profiles, func(p *config.Profile) string { return p.Name }), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// switched is the config with what is off in it.
+func (a *App) switched(profile string) (*config.Config, *switches.Store, error) {
+	cfg, err := a.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, ok := cfg.Profile(profile); !ok && profile != "" {
+		return nil, nil, cli.Fail(cli.CodeNotFound, "no profile %q%s", profile, cfg.ProfileMeant(profile))
+	}
+	path := a.Off(cfg)
+	switch {
+	case cfg.Demo:
+		return nil, nil, cli.Fail(cli.CodeConfig, "there is no config yet, and what is off in the demo is not kept; goblin init makes a config")
+	case path == "":
+		return nil, nil, cli.Fail(cli.CodeConfig, "there is no folder for what is off: set HOME or XDG_STATE_HOME")
+	}
+	store, err := switches.Open(path)
+	return cfg, store, err
+}
+
+// meant is something that a name of the user means.
+type meant struct {
+	switches.Switch
+	listed string // "" for what is not listed now
+}
+
+func (m *meant) String() string {
+	if m.listed != "" {
+		return m.listed
+	}
+	return m.Server + "/" + m.Name
+}
+
+// meant finds what names mean: in what is off, and in what servers list.
+func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list string, names []string) (all []meant, err error) {
+	kind := strings.TrimSuffix(list, "s")
+	var known []meant
+	err = a.with(ctx, cfg, nil, func(g Gateway) error {
+		entries, err := g.List(ctx, control.ListQuery{Kind: list})
+		for i := range entries {
+			e := &entries[i]
+			known = append(known, meant{switches.Switch{Server: e.Server, Kind: kind, Name: e.Original()}, e.Listed()})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	same := func(t meant) func(meant) bool {
+		return func(o meant) bool { return o.Server == t.Server && o.Name == t.Name }
+	}
+	for _, off := range store.Off() {
+		if t := (meant{switches.Switch{Server: off.Server, Kind: kind, Name: off.Name}, ""}); off.Kind == kind && !slices.ContainsFunc(known, same(t)) {
+			known = append(known, t)
+		}
+	}
+	for _, name := range names {
+		found := false
+		for _, exact := range []bool{true, false} { // what is called so, or else what fits
+			for _, t := range known {
+				own := t.Server + "/" + t.Name
+				if name == t.listed || name == own || !exact && (config.Glob(name, t.listed) || config.Glob(name, own)) {
+					found = true
+					if !slices.ContainsFunc(all, same(t)) {
+						all = append(all, t)
+					}
+				}
+			}
+			if found {
+				break
+			}
+		}
+		if !found {
+			return nil, cli.Fail(cli.CodeNotFound, "no %s is called %q%s", kind, name, cli.Meant(name, each(known, (*meant).String), "; no server lists any"))
+		}
+	}
+	return all, nil
+}
+
+// told says what is off or on now, and what was before.
+func told(things []meant, known, before []switches.Switch, on bool, profile string) string {
+	var did, was, still []string
+	for i := range things {
+		off := slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&known[i]) })
+		whole := known[i]
+		whole.Profile = ""
+		name := shownName(things[i].String())
+		switch {
+		case off != on:
+			was = append(was, name)
+		default:
+			did = append(did, name)
+		}
+		if on && profile != "" && slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&whole) }) {
+			still = append(still, name)
+		}
+	}
+	word, whose := "Off", "all clients"
+	if on {
+		word = "On"
+	}
+	if profile != "" {
+		whose = fmt.Sprintf("clients of profile %q", profile)
+	}
+	var text strings.Builder
+	if len(did) > 0 {
+		fmt.Fprintf(&text, "%s for %s: %s.\n", word, whose, strings.Join(did, ", "))
+	}
+	if len(was) > 0 {
+		fmt.Fprintf(&text, "%s already: %s.\n", word, strings.Join(was, ", "))
+	}
+	if len(still) > 0 {
+		fmt.Fprintf(&text, "Off for all clients, so also for these: %s; turn them on without --profile.\n", strings.Join(still, ", "))
+	}
+	return text.String()
+}
+
+func (a *App) listOff(list string) *cobra.Command {
+	var (
+		q      = control.OffQuery{Kind: list}
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the " + list + " that clients do not see, and why",
+		Long: "List the " + list + ` that clients do not see, by whom that is and why: the filters of a server
+in the config, a definition that awaits approval, you, or the profile. Without
+--profile it is about clients that have no profile, or the one named default.
+
+The running host is asked, if there is one; otherwise the servers are started in this
+process and ended afterwards.`,
+		Example: "  goblin " + list + " list\n  goblin " + list + " list --profile coding --json",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			if _, ok := cfg.Profile(q.Profile); !ok && q.Profile != "" {
+				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
+			}
+			var rows []control.Off
+			err = a.with(ctx, cfg, nil, func(g Gateway) (err error) {
+				rows, err = g.Off(ctx, q)
+				return err
+			})
+			switch {
+			case err != nil:
+				return interrupted(ctx, err)
+			case asJSON:
+				return a.json(rows)
+			case len(rows) == 0:
+				return a.printText(fmt.Sprintf("Clients see all %s.", list))
+			}
+			t := table{header: []string{"NAME", "SERVER", "BY", "SINCE", "WHY"}}
+			for _, r := range rows {
+				since := ""
+				if !r.Since.IsZero() {
+					since = display.Age(time.Since(r.Since)) + " ago"
+				}
+				name := r.Name
+				if name == "" {
+					name = r.Server + "/" + r.Original
+				}
+				t.add(name, r.Server, r.By, since, r.Why)
+			}
+			return t.render(a.Out, a.Columns)
+		},
+	}
+	a.ofProfile(cmd, &q.Profile, "for clients of this `PROFILE`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}

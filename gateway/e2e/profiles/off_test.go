@@ -1,0 +1,137 @@
+//go:build e2e
+
+package profiles
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// listed waits until a client's lists have something or lack it, having heard that they
+// changed.
+func listed(c *e2e.Client, list, name string, there bool) {
+	c.T.Helper()
+	c.Noted("notifications/"+list+"/list_changed", nil)
+	c.WaitListed(list, name, there)
+	c.Forget()
+}
+
+func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
+	t.Parallel()
+	w, _, _, _ := worlds(t)
+	plain := ways()["flag"](w, "")
+	some := ways()["flag"](w, "part")
+	plain.WaitListed("tools", "seen_keep", true)
+	some.WaitListed("tools", "seen_keep", true)
+	for _, c := range []*e2e.Client{plain, some} {
+		c.Names("prompts")
+		c.Names("resources")
+		c.Settle()
+		c.Forget()
+	}
+	own := e2e.In("seen", "file:///pub/a")
+
+	// For all.
+	require.Equal(t, "Off for all clients: seen_keep.\n", w.Succeeds("tools", "off", "seen_keep"))
+	listed(plain, "tools", "seen_keep", false)
+	listed(some, "tools", "seen_keep", false)
+	for _, name := range []string{"seen_keep", "seen/keep", "keep"} {
+		require.Equal(t, "TOOL_NOT_FOUND", some.Fault("tools/call", e2e.Obj{"name": name}).Kind(), name)
+	}
+	require.Equal(t, "TOOL_NOT_FOUND", plain.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
+	require.NotContains(t, plain.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "seen_keep")
+	require.Equal(t, "Off already: seen_keep.\n", w.Succeeds("tools", "off", "seen/keep"))
+	require.Contains(t, w.Succeeds("call", "seen_keep"), "seen:keep", "the user's own commands have it")
+	require.Regexp(t, `(?m)^seen_keep +seen +you +\S.* ago +turned off for all clients$`, w.Succeeds("tools", "list"))
+
+	// A resource is off however its URI is spelled, also where a template would give it.
+	require.Contains(t, w.Succeeds("resources", "off", own), own)
+	listed(plain, "resources", own, false)
+	for _, uri := range []string{"file:///pub/a", "file:///pub/%61", "file:///pub/./a"} {
+		require.Equal(t, "RESOURCE_NOT_FOUND", plain.Fault("resources/read", e2e.Obj{"uri": e2e.In("seen", uri)}).Kind(), uri)
+	}
+	require.NotEmpty(t, plain.ReadText(e2e.In("seen", "file:///pub/other")))
+
+	// It holds when the host starts anew.
+	w.Succeeds("stop")
+	e2e.Eventually(t, "the next host", func() bool { return strings.Contains(w.Run("status").Stdout, "seen") })
+	later := ways()["flag"](w, "")
+	later.WaitListed("tools", "seen_gone", true)
+	require.NotContains(t, later.Names("tools"), "seen_keep")
+
+	require.Equal(t, "On for all clients: seen_keep.\n", w.Succeeds("tools", "on", "seen_keep"))
+	later.WaitListed("tools", "seen_keep", true)
+	require.Contains(t, later.CallText("seen_keep", nil), "seen:keep")
+}
+
+func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
+	t.Parallel()
+	w, _, _, _ := worlds(t)
+	plain := ways()["flag"](w, "")
+	some := ways()["flag"](w, "part")
+	plain.WaitListed("tools", "seen_keep", true)
+	some.WaitListed("tools", "seen_keep", true)
+	some.Settle()
+	plain.Settle()
+	some.Forget()
+	plain.Forget()
+	require.Equal(t, "Off for clients of profile \"part\": seen_keep.\n", w.Succeeds("tools", "off", "--profile", "part", "seen_k*"))
+	listed(some, "tools", "seen_keep", false)
+	require.Equal(t, "TOOL_NOT_FOUND", some.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
+	require.Contains(t, plain.CallText("seen_keep", nil), "seen:keep")
+	plain.Quiet()
+	require.Empty(t, plain.NotesOf("notifications/tools/list_changed"), "nothing changed for it")
+
+	list := w.Succeeds("tools", "list", "--profile", "part")
+	require.Regexp(t, `(?m)^seen_keep +seen +you .*turned off in profile "part"$`, list)
+	require.Regexp(t, `(?m)^seen_gone +seen +profile +left out by "tools" of profile "part"$`, list)
+	require.Regexp(t, `(?m)^unseen_look +unseen +profile +profile "part" does not have server "unseen"$`, list)
+	require.Equal(t, "Clients see all tools.\n", w.Succeeds("tools", "list"))
+
+	w.Succeeds("tools", "off", "seen_keep")
+	require.Contains(t, w.Succeeds("tools", "on", "--profile", "part", "seen_keep"), "Off for all clients, so also for these: seen_keep; turn them on without --profile.")
+	require.NotContains(t, some.Names("tools"), "seen_keep")
+}
+
+func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("files", seen(), e2e.Obj{"tools": e2e.Obj{"deny": []string{"gone"}}})
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"tools"}, e2e.ExitUsage, "off, on or list"},
+		{[]string{"tools", "off"}, e2e.ExitUsage, `"goblin list tools" shows them`},
+		{[]string{"tools", "off", "files_kep"}, e2e.ExitNotFound, `no tool is called "files_kep"; did you mean "files_keep"?`},
+		{[]string{"tools", "off", "x", "--profile", "p"}, e2e.ExitNotFound, `no profile "p"; the config has no "profiles"`},
+		{[]string{"tools", "list", "--profile", "p"}, e2e.ExitNotFound, `no profile "p"`},
+	} {
+		out := w.Run(c.args...)
+		require.Equal(t, c.code, out.Code, "%q: %s", c.args, out.Stderr)
+		require.Contains(t, out.Stderr, c.want)
+	}
+	require.Regexp(t, `(?m)^files/gone +files +config +left out by "tools" of server "files"$`, w.Succeeds("tools", "list"))
+
+	// A file of another version stays as it is, and is told of where people look.
+	w.Succeeds("tools", "off", "files_keep")
+	all, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "off", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what is off cannot be read: it has version 2, not 1: another Goblin wrote it; remove the file")
+	c := w.Bridged()
+	require.Equal(t, []string{"files_keep"}, c.Names("tools"))
+	require.Contains(t, w.Succeeds("status"), "what is off cannot be read")
+	require.Contains(t, w.Run("tools", "off", "files_keep").Stderr, "it has version 2")
+	require.NoError(t, os.WriteFile(all[0], []byte(`{"version": 1, "off": [{"server": "files", "kind": "tool", "name": "keep"}]}`), 0o600))
+	c.WaitListed("tools", "files_keep", false)
+	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Succeeds("status"), "cannot be read") })
+}

@@ -1,0 +1,110 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/switches"
+	"goblin/registry"
+)
+
+// switched takes over what other processes turned off and on: the file was written.
+func (i *Instance) switched() {
+	err := i.switches.Refresh()
+	if was := i.misread.Load(); err == nil {
+		i.misread.Store(nil)
+		if was != nil {
+			i.registry.SetNotice(i.notice())
+		}
+	} else if was == nil || (*was).Error() != err.Error() {
+		i.misread.Store(&err)
+		i.o.Logger.Error("What is off stays as it was", "err", err)
+		i.registry.SetNotice(i.notice())
+	}
+	i.gateway.Switch(i.switches.Off())
+}
+
+// Switch turns entries of the catalog on or off, for the clients of a profile or, if that
+// is "", for all. It stays so over restarts.
+func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) error {
+	if profile != "" && !i.gateway.HasProfile(profile) {
+		return fmt.Errorf("there is no profile %q", profile)
+	}
+	things := make([]switches.Switch, len(entries))
+	for n, e := range entries {
+		things[n] = switches.Switch{Profile: profile, Server: e.Server, Kind: e.Kind.String(), Name: e.Name, Since: time.Now().UTC().Truncate(time.Second)}
+	}
+	if err := i.switches.Set(on, things...); err != nil {
+		return err
+	}
+	i.gateway.Switch(i.switches.Off())
+	for _, e := range entries {
+		if off := i.gateway.Views.Why(profile, e); on && off != nil {
+			return fmt.Errorf("%s stays off: %s", e.Listed, off.Why)
+		}
+	}
+	return nil
+}
+
+// Profiles are those of the config.
+func (c *Client) Profiles() (names []string) {
+	for _, p := range c.instance.config().Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Sees is how much of each kind clients of a profile see, "" for those who have none.
+func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
+	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+		for k := range registry.Kind(registry.Kinds) {
+			counts[k] = seen.Count(k)
+		}
+	}
+	return counts
+}
+
+// Lacks says by whom and why clients of a profile do not see an entry; by is "" when they do.
+func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
+	if off := c.instance.gateway.Views.Why(profile, e); off != nil {
+		return string(off.By), off.Why
+	}
+	return "", ""
+}
+
+// Switch turns entries on or off, see [Instance.Switch].
+func (c *Client) Switch(profile string, on bool, entries ...*registry.Entry) error {
+	return c.instance.Switch(profile, on, entries...)
+}
+
+// Off lists what clients of a profile do not see of a kind, once the servers have listed or
+// startup_wait is over. The error says that there is no such kind or profile.
+func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, error) {
+	kind, ok := kinds[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+	}
+	if q.Profile != "" && !i.gateway.HasProfile(q.Profile) {
+		return nil, fmt.Errorf("no profile %q%s", q.Profile, i.config().ProfileMeant(q.Profile))
+	}
+	i.gateway.Servers.AwaitLists(ctx)
+	all := []control.Off{}
+	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
+		row := control.Off{Server: o.Server, Original: o.Name, By: string(o.By), Why: o.Why, Since: o.Since}
+		if o.Entry != nil {
+			row.Name = o.Entry.Listed
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
+
+// config is what is served.
+func (i *Instance) config() *config.Config {
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	return i.served
+}

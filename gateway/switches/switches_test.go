@@ -1,0 +1,115 @@
+package switches_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/switches"
+)
+
+func tool(profile, name string) switches.Switch {
+	return switches.Switch{Profile: profile, Server: "files", Kind: "tool", Name: name}
+}
+
+func names(s *switches.Store) (all []string) {
+	for _, t := range s.Off() {
+		all = append(all, t.Profile+":"+t.Name)
+	}
+	return all
+}
+
+func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "off.json")
+	one, err := switches.Open(path)
+	require.NoError(t, err)
+	since := time.Now().UTC().Truncate(time.Second)
+	write := tool("", "write")
+	write.Since = since
+	require.NoError(t, one.Set(false, write, tool("coding", "move"), tool("", "move")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	other, err := switches.Open(path)
+	require.NoError(t, err)
+	require.Equal(t, []string{":move", ":write", "coding:move"}, names(other))
+	require.Equal(t, since, other.Off()[1].Since)
+
+	again := write
+	again.Since = since.Add(time.Hour)
+	require.NoError(t, other.Set(false, again), "twice is once")
+	require.Equal(t, since, other.Off()[1].Since)
+	require.NoError(t, other.Set(true, tool("", "move"), tool("", "never was off")))
+	require.NoError(t, one.Set(false, tool("", "read")), "it adds to what the other wrote")
+	require.Equal(t, []string{":read", ":write", "coding:move"}, names(one))
+	require.NoError(t, other.Refresh())
+	require.Equal(t, names(one), names(other))
+}
+
+func TestWithoutAFileSwitchesAreThoseOfTheProcess(t *testing.T) {
+	t.Parallel()
+	s, err := switches.Open("")
+	require.NoError(t, err)
+	require.NoError(t, s.Set(false, tool("", "x")))
+	require.Equal(t, []string{":x"}, names(s))
+}
+
+func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"{\n\"version\": 2, \"off\": []}", "off.json:2: what is off cannot be read: it has version 2, not 1"},
+		{"{\"off\": []}", "off.json: what is off cannot be read: it has no version"},
+		{"{\"version\": 1,\n \"off\": [\n  {\"server\":\"s\",\"kind\":\"tool\",\"name\":\"x\"},\n  {\"server\":\"s\",\"kind\":\"tol\",\"name\":\"x\"}]}", `off.json:4: what is off cannot be read: its kind is "tol"`},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\"}]}", "off.json:2: what is off cannot be read: it has no server or no name"},
+		{"{\"version\": 1,\n\n", "off.json:3: what is off cannot be read: unexpected end"},
+		{"{\"version\": 1,\n \"off\": 3}", "off.json:2: what is off cannot be read: json: cannot unmarshal"},
+		{"{\"version\": 1, \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"" + strings.Repeat("x", 9000) + "\"}]}", "longer than"},
+	} {
+		path := filepath.Join(t.TempDir(), "off.json")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		s, err := switches.Open(path)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, "remove the file")
+		require.Empty(t, s.Off())
+		require.ErrorContains(t, s.Set(false, tool("", "x")), c.want)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, c.text, string(text), "it is kept")
+	}
+}
+
+func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
+	t.Parallel()
+	s, err := switches.Open("")
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Set(false, switches.Switch{Server: "s", Kind: "skill", Name: "x"}), "known are tool, prompt, resource, template")
+	require.Empty(t, s.Off())
+}
+
+// FuzzFile: what is read can be written and read again; a mistake is on a line of the text.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"version":1,"off":[{"server":"s","kind":"tool","name":"x"},{"server":"s","kind":"tool","name":"x","profile":"p"}]}`))
+	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte("{\n\"off\":[{}]}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		off, line, err := switches.Parse(text)
+		if err != nil {
+			require.LessOrEqual(t, line, 1+bytes.Count(text, []byte("\n")))
+			return
+		}
+		path := filepath.Join(t.TempDir(), "off.json")
+		s, err := switches.Open(path)
+		require.NoError(t, err)
+		require.NoError(t, s.Set(false, off...))
+		again, err := switches.Open(path)
+		require.NoError(t, err)
+		require.Len(t, again.Off(), len(off))
+	})
+}

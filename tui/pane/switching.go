@@ -1,0 +1,72 @@
+package pane
+
+import (
+	"fmt"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+)
+
+// turn turns entries off for the clients that the screen looks at, or all of them on if
+// each is off.
+func (a *Desk) turn(entries []*registry.Entry) tea.Cmd {
+	on := true
+	for _, e := range entries {
+		by, _ := a.Backend.Lacks(a.View, e)
+		on = on && by != ""
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	view, word, whose := a.View, "off", "all clients"
+	if on {
+		word = "on"
+	}
+	if view != "" {
+		whose = "clients of " + dialog.Clean(view)
+	}
+	what := dialog.Clean(entries[0].Listed) + " is"
+	if n := len(entries); n > 1 {
+		what = fmt.Sprintf("%d entries are", n)
+	}
+	return a.Do(func() error { return a.Backend.Switch(view, on, entries...) }, "turn "+word,
+		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
+}
+
+// whyNotTurn says why an entry cannot be turned off or on.
+func (a *Desk) whyNotTurn(e *registry.Entry) string {
+	switch {
+	case e == nil:
+		return "there is nothing here"
+	case e.Kind == registry.Skill:
+		return "skills cannot be turned off; filters in the config can leave them out"
+	}
+	if by, why := a.Backend.Lacks(a.View, e); by == "profile" {
+		return why
+	}
+	return ""
+}
+
+// turning is what x does in a list.
+func (c *catalog) turning() keys.Act {
+	return keys.Act{
+		Why: func() string {
+			e, _ := c.Table.Selected()
+			return c.app.whyNotTurn(e)
+		},
+		Run: func() tea.Cmd { return c.app.turn(c.Table.Ticked()) },
+	}
+}
+
+// lacking tells in a detail why clients do not see an entry.
+func (a *Desk) lacking(e *registry.Entry) []content.Fact {
+	by, why := a.Backend.Lacks(a.View, e)
+	if by == "" {
+		return nil
+	}
+	return []content.Fact{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
+}

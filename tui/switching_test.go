@@ -1,0 +1,48 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter x")
+	require.Contains(t, r.backend.acts, `switch "" false weather_forecast`)
+	require.Contains(t, r.screen(), "weather_forecast is off for all clients")
+	require.Contains(t, r.line("│>"), " off")
+	require.Contains(t, r.screen(), "said by you (by you)")
+	r.keys("x")
+	require.Contains(t, r.backend.acts, `switch "" true weather_forecast`)
+	require.NotContains(t, r.line("│>"), " off")
+
+	r.keys("4 / day-0 enter g space space x")
+	require.Contains(t, r.screen(), "2 entries are off for all clients")
+	r.keys("3 x")
+	require.Contains(t, r.screen(), "is off for all clients")
+
+	r.backend.fails = errors.New("the disk is full")
+	r.keys("2 x")
+	require.Contains(t, r.screen(), "turn off: the disk is full")
+}
+
+func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.backend.lacks["coding weather_forecast"] = "profile"
+	r.keys("2 V")
+	require.Contains(t, r.line("(no profile)"), "4 tools, 3 prompts, 2 resources")
+	require.Contains(t, r.line("coding"), "1 tool, 0 prompts, 0 resources")
+	r.keys("j enter")
+	require.Contains(t, r.screen(), "as coding sees them")
+	require.Contains(t, r.line("weather_forecast "), "left out")
+	r.keys("/ forecast enter x")
+	require.Contains(t, r.screen(), "said by profile")
+	require.NotContains(t, r.backend.acts, `switch "coding" false weather_forecast`)
+	r.keys("esc g / delete enter x")
+	require.Contains(t, r.backend.acts, `switch "coding" false github_delete_repo`)
+	require.Contains(t, r.screen(), "github_delete_repo is off for clients of coding")
+	r.keys("V k enter")
+	require.NotContains(t, r.screen(), "as coding sees them")
+	require.NotContains(t, r.line("github_delete_repo"), " off")
+}

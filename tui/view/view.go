@@ -1,0 +1,113 @@
+// Package view is the list of profiles, of which a screen shows what the clients of one
+// see.
+//
+// It is a dialog in front of the panes, which it does not know. The list is what it was
+// when it was opened. It belongs to the goroutine of one screen's Update and View.
+package view
+
+import (
+	"cmp"
+	"fmt"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/list"
+)
+
+// Chooser is the list.
+type Chooser struct {
+	dialog.Still
+	app   *dialog.Common
+	Table *list.Table[row]
+}
+
+// row is a profile, "" for clients that have none, with the number of what they see.
+type row struct {
+	profile string
+	sees    [registry.Kinds]int
+}
+
+func (r row) name() string { return cmp.Or(r.profile, "(no profile)") }
+
+// New asks for a profile.
+func New(a *dialog.Common) tea.Cmd {
+	var rows []row
+	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
+		rows = append(rows, row{name, a.Backend.Sees(name)})
+	}
+	d := &Chooser{app: a}
+	d.Table = list.New(a.Ctx, a.Now, row.name, row.name, func([]row) []filter.Field { return nil })
+	fill := d.Table.Refresh(len(rows), func() []row { return rows }, func() tea.Cmd { return nil })
+	for i, r := range rows {
+		if r.profile == a.View {
+			d.Table.To(i)
+		}
+	}
+	return tea.Batch(fill, a.Push(d))
+}
+
+// Heading says what the choice is for.
+func (d *Chooser) Heading() string { return "See what clients of a profile see" }
+
+// Size is that of the dialog.
+func (d *Chooser) Size(w, h int) (int, int) { return min(w, 76), min(h, d.Table.Total()+4) }
+
+// Lines are the profiles, and below them what a choice does.
+func (d *Chooser) Lines(w, h int) []string {
+	lk := d.app.Look
+	note := "What they do not see is dim; x turns it off and on for them."
+	if d.Table.Total() == 1 {
+		note = "The config has no profiles yet."
+	}
+	out := d.Table.Lines(lk, w, max(h-2, 1), true, func(r row, w int) string {
+		mark := " "
+		if r.profile == d.app.View {
+			mark = lk.Up
+		}
+		sees := fmt.Sprintf("%s, %s, %s", amount(r.sees[registry.Tool], "tool"), amount(r.sees[registry.Prompt], "prompt"), amount(r.sees[registry.Resource], "resource"))
+		return mark + " " + dialog.Fit(lk, r.name(), max(w-44, 12)) + " " + lk.Dim.On(sees)
+	})
+	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
+}
+
+func amount(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return dialog.Exactly(n) + " " + what
+}
+
+// Keys are those of the list.
+func (d *Chooser) Keys() keys.Table {
+	move := func(by int) func() tea.Cmd {
+		return func() tea.Cmd {
+			d.Table.Move(by)
+			return nil
+		}
+	}
+	return keys.Table{
+		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "The next profile", Run: move(1)},
+		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "The profile before", Run: move(-1)},
+		{ID: "choose", Keys: []string{"enter"}, Hint: "choose", Long: "See what its clients see", Run: d.choose},
+		{ID: "close", Keys: []string{"esc", "q", "h", "left", "V", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
+	}
+}
+
+func (d *Chooser) choose() tea.Cmd {
+	if r, ok := d.Table.Selected(); ok {
+		d.app.View = r.profile
+	}
+	return d.app.Drop(d)
+}
+
+// Update handles the mouse.
+func (d *Chooser) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) && d.Table.Click(m.Y) {
+		return d.choose()
+	}
+	return nil
+}
