@@ -76,6 +76,9 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting,
 		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
 		ScriptCommand: []string{self, interpreter.Command},
+		Embeddings: meta.Embeddings{
+			URL: cfg.Search.Embeddings, Model: cfg.Search.Model, Token: cfg.Search.AuthToken, Failed: i.EmbeddingsFailed,
+		},
 	})
 	if err := tools.Add(cfg.Gateway.MetaTools.Has); err != nil {
 		return instance.Extension{}, err

@@ -16,7 +16,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
 			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.Seen(ctx),
 		}
-		found, err := t.index.Search(ctx, q)
+		found, err := t.found.Search(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -77,6 +77,6 @@ func (t *Tools) Search(ctx context.Context, q Query) (hits []search.Hit, total i
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := t.index.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
+	found, err := t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
 	return found.Hits, found.Total, err
 }

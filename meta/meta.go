@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"goblin/meta/embeddings"
 	"goblin/meta/lua"
 	"goblin/meta/search"
 	"goblin/registry"
@@ -27,8 +28,16 @@ type Options struct {
 	AwaitLists func(ctx context.Context)
 	Starting   func() []string
 	Lua        lua.Limits
+	// Embeddings are asked for by searches for tools.
+	Embeddings Embeddings
 	// ScriptCommand starts the process of a script, see [lua.NewRunner].
 	ScriptCommand []string
+}
+
+// Embeddings say who makes vectors of texts, see [embeddings.Options]: nobody without a URL.
+type Embeddings struct {
+	URL, Model, Token string
+	Failed            func(error) // may be nil
 }
 
 // AskFunc makes one MCP request, by names as clients see them.
@@ -37,7 +46,8 @@ type AskFunc = func(ctx context.Context, method string, params []byte) (result [
 // Tools are Goblin's own tools over one registry.
 type Tools struct {
 	o     Options
-	index *search.Index
+	index *search.Index        // by words
+	found *embeddings.Searcher // by the index and meanings
 	lua   *lua.Runner
 	line  line
 	want  func(name string) bool // set by Add
@@ -56,6 +66,8 @@ func New(o Options) *Tools {
 		o.Starting = func() []string { return nil }
 	}
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
+	e := o.Embeddings
+	t.found = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, Failed: e.Failed, Registry: o.Registry, Index: t.index})
 	for _, one := range slices.Concat(all, ofSkills) {
 		t.outputs[one.name] = one.output
 	}
@@ -77,6 +89,7 @@ func (t *Tools) Run(ctx context.Context) {
 		}
 		_ = t.add(ofSkills) // they are as valid as the others, and nobody else's
 	})
+	late.Go(func() { t.found.Run(ctx) })
 	t.index.Run(ctx)
 	late.Wait()
 }

@@ -60,6 +60,17 @@ func urlComplaint(s string) string {
 	return portComplaint(u.Port())
 }
 
+// embeddingsComplaint wants the URL of an API, or nothing.
+func embeddingsComplaint(s string) string {
+	if s == "" {
+		return ""
+	}
+	if u, err := url.Parse(s); err == nil && u.RawQuery != "" {
+		return `must not have a "?" part`
+	}
+	return urlComplaint(s)
+}
+
 // registryComplaint wants a URL that paths can be put behind.
 func registryComplaint(s string) string {
 	if strings.Contains(s, "?") {

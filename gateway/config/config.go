@@ -109,6 +109,7 @@ type Config struct {
 	Profiles []Profile    // in the order of the file
 	Clients  []ClientRule // in the order of the file: the first that fits counts
 	Gateway  Gateway
+	Search   Search
 	Lua      Lua
 	Log      Log
 	TUI      TUI
@@ -272,6 +273,13 @@ type Lua struct {
 	Memory  int64 // bytes
 	Calls   int   // of tools, prompts and resources
 	Output  int64 // bytes
+}
+
+// Search is how tools are found.
+type Search struct {
+	Embeddings string // the URL of an OpenAI-compatible API; empty: by words alone
+	Model      string
+	AuthToken  string // a bearer token for it; may be empty
 }
 
 // Log is where Goblin's own log goes.

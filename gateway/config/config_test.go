@@ -38,6 +38,7 @@ servers:
     prompts: {deny: ["*"]}
     resources: {allow: ["file:///srv/*"]}
     open_resources: true
+    max_result: 64KiB
   remote:
     url: https://example.com/mcp?key=${TOKEN}
     type: sse
@@ -58,6 +59,7 @@ gateway:
   start: eager
   idle_timeout: 1m
   limits: {frame: 1MiB, in_flight: 2, unsent: 100000, sessions: 3, projects: 5, pages: 4, entries: 5, depth: 64}
+search: {embeddings: "http://127.0.0.1:11434/v1", model: m, auth_token: "${TOKEN}"}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
 tui: {theme: dark}
@@ -79,7 +81,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Tools:         config.Filter{Allow: []string{"read_*"}, Deny: []string{"read_secret"}},
 				Prompts:       config.Filter{Deny: []string{"*"}},
 				Resources:     config.Filter{Allow: []string{"file:///srv/*"}},
-				OpenResources: true,
+				OpenResources: true, MaxResult: 64 << 10,
 			},
 			{
 				Name: "remote", Type: config.SSE, TypeSet: true,
@@ -97,9 +99,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 			Pin:         config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour, Start: config.EagerStart, IdleTimeout: time.Minute,
 			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Projects: 5, Pages: 4, Entries: 5, Depth: 64},
 		},
-		Lua: config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
-		Log: config.Log{Level: slog.LevelDebug, File: "/etc/goblin/logs/goblin.log"},
-		TUI: config.TUI{Theme: "dark"},
+		Search: config.Search{Embeddings: "http://127.0.0.1:11434/v1", Model: "m", AuthToken: "s3cr3t"},
+		Lua:    config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
+		Log:    config.Log{Level: slog.LevelDebug, File: "/etc/goblin/logs/goblin.log"},
+		TUI:    config.TUI{Theme: "dark"},
 	}, cfg)
 }
 
@@ -118,9 +121,10 @@ func TestDefaults(t *testing.T) {
 			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},
 		},
-		Lua: config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
-		Log: config.Log{Level: slog.LevelInfo},
-		TUI: config.TUI{Theme: "auto"},
+		Search: config.Search{Model: "nomic-embed-text"},
+		Lua:    config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
+		Log:    config.Log{Level: slog.LevelInfo},
+		TUI:    config.TUI{Theme: "auto"},
 	}, cfg)
 }
 

@@ -4,6 +4,7 @@ package config
 // gateway.roots: "gateway.listen", "lua.timeout".
 func (c *Config) Differs(o *Config) []string {
 	found := differing("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
+	found = append(found, differing("search.", searchKeys(), &c.Search, &o.Search)...)
 	found = append(found, differing("lua.", luaKeys(), &c.Lua, &o.Lua)...)
 	found = append(found, differing("log.", logKeys(), &c.Log, &o.Log)...)
 	return append(found, differing("tui.", tuiKeys(), &c.TUI, &o.TUI)...)

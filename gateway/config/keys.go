@@ -25,9 +25,10 @@ func defaults() Config {
 				Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1_000_000, Depth: 512,
 			},
 		},
-		Lua: Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
-		Log: Log{Level: slog.LevelInfo},
-		TUI: TUI{Theme: "auto"},
+		Search: Search{Model: "nomic-embed-text"},
+		Lua:    Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
+		Log:    Log{Level: slog.LevelInfo},
+		TUI:    TUI{Theme: "auto"},
 	}
 }
 
@@ -52,6 +53,7 @@ func topKeys() []field[Config] {
 		key("clients", "Which profile clients get that ask for none: globs on the name that a client says in its handshake, each with a profile. The first that fits counts.",
 			clientRules(), func(c *Config) *[]ClientRule { return &c.Clients }),
 		key("gateway", "What clients meet.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
+		key("search", "How tools are found.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
 		key("lua", "Bounds of one run of a Lua program.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
 		key("tui", "The screen.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
@@ -61,7 +63,7 @@ func topKeys() []field[Config] {
 // sections lists the keys below the top level, for hints about misplaced ones.
 func sections() map[string][]string {
 	return map[string][]string{
-		"gateway": names(gatewayKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
+		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
 	}
 }
 
@@ -284,6 +286,15 @@ func limitKeys() []field[Limits] {
 		key("pages", "Pages of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Pages }),
 		key("entries", "Entries of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Entries }),
 		key("depth", "Arrays and objects within each other in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),
+	}
+}
+
+func searchKeys() []field[Search] {
+	return []field[Search]{
+		key("embeddings", "The URL of an OpenAI-compatible API for embeddings, such as Ollama's http://127.0.0.1:11434/v1, by which searches find tools that mean the same in other words. It gets the names and descriptions of all tools, and the queries. Not given: none.",
+			text(embeddingsComplaint), func(s *Search) *string { return &s.Embeddings }),
+		key("model", "The model that it is asked for.", text(noNUL), func(s *Search) *string { return &s.Model }),
+		key("auth_token", "The bearer token that it wants.", text(tokenComplaint), func(s *Search) *string { return &s.AuthToken }),
 	}
 }
 

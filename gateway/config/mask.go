@@ -90,6 +90,8 @@ func (m *Mask) Add(cfg *Config) {
 	if cfg.Gateway.lateToken == nil {
 		add(cfg.Gateway.AuthToken)
 	}
+	add(cfg.Search.AuthToken)
+	add(urlSecrets(cfg.Search.Embeddings)...)
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		add := func(values ...string) {

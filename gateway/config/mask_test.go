@@ -23,6 +23,7 @@ func secretive(more ...string) *config.Config {
 	}
 	return &config.Config{
 		Gateway: config.Gateway{AuthToken: "gateway-token"},
+		Search:  config.Search{Embeddings: "https://u:embed-password@example.com/v1", AuthToken: "embed-token"},
 		Servers: []config.Server{{
 			Env:     env,
 			Headers: map[string]string{"Authorization": "Bearer header-secret", "X-Key": "plain-secret"},
@@ -36,6 +37,7 @@ func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 	m := config.NewMask(secretive("overlap-a-b", "a-b-overlaps", "header-secrets"))
 	tests := []struct{ in, want string }{
 		{"token gateway-token.", "token [hidden]."},
+		{"embeddings by embed-token, embed-password", "embeddings by [hidden], [hidden]"},
 		{`env "secret"`, "[hidden]"},
 		{`quoted "env \"secret\""`, `quoted "[hidden]"`},
 		{"Bearer header-secret", "[hidden]"},

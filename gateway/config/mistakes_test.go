@@ -51,6 +51,18 @@ var mistakes = []mistake{
 		`goblin.yaml:4: "max_result" in server "files" must be a size such as "64KiB" or "128MiB", not true or false`, true,
 	},
 	{
+		"embeddings by what is no URL", "servers: {a: {command: npx}}\nsearch:\n  embeddings: localhost:11434",
+		`goblin.yaml:3: "embeddings" in search must begin with http:// or https://`, false,
+	},
+	{
+		"embeddings by a URL with a query", "servers: {a: {command: npx}}\nsearch:\n  embeddings: http://h/v1?key=1",
+		`goblin.yaml:3: "embeddings" in search must not have a "?" part`, false,
+	},
+	{
+		"token with a reference where it is needed at once", "servers: {a: {command: npx}}\nsearch: {auth_token: \"${keyring:openai}\"}",
+		`goblin.yaml:2: "auth_token" in search must be known before servers start, and cannot hold ${keyring:openai}; references may stand in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token`, false,
+	},
+	{
 		"unknown key in another spelling", "servers:\n  files:\n    command: npx\n    startupTimeout: 3s",
 		`goblin.yaml:4: unknown key "startupTimeout" in server "files"; did you mean "startup_timeout"?`, true,
 	},

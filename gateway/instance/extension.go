@@ -25,6 +25,12 @@ type Extension struct {
 	Script func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error)
 }
 
+// EmbeddingsFailed counts a request for embeddings that had no answer.
+func (i *Instance) EmbeddingsFailed(err error) {
+	i.metrics.EmbeddingsFailed()
+	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
+}
+
 // AskServers makes one MCP request, by the names that clients see. An error
 // that was answered is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)

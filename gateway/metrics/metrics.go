@@ -35,6 +35,7 @@ type Metrics struct {
 	sleeping      *prometheus.GaugeVec
 	restarts      *prometheus.CounterVec
 	entries       *prometheus.GaugeVec
+	embeddings    prometheus.Counter
 
 	// answered has the series of requests at hand: finding one by its labels
 	// takes longer than counting.
@@ -87,9 +88,12 @@ func New() *Metrics {
 		entries: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mcp_catalog_entries", Help: "Entries that clients see.",
 		}, []string{"kind", "server_id"}),
+		embeddings: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mcp_search_embeddings_failed_total", Help: "Requests for embeddings that had no answer, so that words alone counted.",
+		}),
 		mimes: make(map[string]string, maxMIMETypes),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.reads, m.subscriptions, m.sessions, m.up, m.sleeping, m.restarts, m.entries,
+	m.registry.MustRegister(m.requests, m.duration, m.reads, m.subscriptions, m.sessions, m.up, m.sleeping, m.restarts, m.entries, m.embeddings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -106,6 +110,9 @@ func Status(ok bool) string {
 	}
 	return "failure"
 }
+
+// EmbeddingsFailed counts a request for embeddings without an answer.
+func (m *Metrics) EmbeddingsFailed() { m.embeddings.Inc() }
 
 // Request counts an answered request. server is "" where none was asked.
 func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {

@@ -107,8 +107,9 @@ var rules = []row{
 	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
 	{"gateway/bench/load", "gateway/bench/internal/rig registry/rawjson", "asks a host as the commands do"},
 
-	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
+	{"meta", "meta/embeddings meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/near registry/rawjson registry/tidy", "reads the catalog only"},
+	{"meta/embeddings", "meta/search registry", "joins two ways to search the catalog"},
 	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/wire", "registry/near", "both processes import it"},
 	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},

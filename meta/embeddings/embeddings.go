@@ -1,0 +1,284 @@
+package embeddings
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// Bounds of what is asked for and kept.
+const (
+	maxTools  = 20_000
+	maxBytes  = 128 << 20 // of vectors
+	maxText   = 2 << 10   // bytes that are sent of a tool
+	batch     = 32        // texts of a request
+	batchTime = time.Minute
+	queryTime = 2 * time.Second
+	rest      = 30 * time.Second // of queries after one that failed
+	firstWait = time.Minute      // of Run after a failure
+	lastWait  = 10 * time.Minute
+	pause     = 100 * time.Millisecond // how long changes may gather
+)
+
+// Options say what to search and whom to ask. Failed is told of each request without an
+// answer; it may be nil.
+type Options struct {
+	URL, Model, Token string // of the API; "" for no URL: nobody is asked
+	Registry          *registry.Registry
+	Index             *search.Index
+	Failed            func(error)
+}
+
+// Searcher searches by words and, for tools, by meanings.
+type Searcher struct {
+	o       Options
+	client  *client // nil: nobody is asked
+	vectors atomic.Pointer[vectors]
+	resting atomic.Int64 // until when, in Unix nanoseconds
+}
+
+// vectors are those of the tools of a catalog. They are immutable.
+type vectors struct {
+	of     map[*registry.Entry][]float32
+	byText map[[sha256.Size]byte][]float32
+}
+
+// New makes a Searcher.
+func New(o Options) *Searcher {
+	s := &Searcher{o: o}
+	if o.URL != "" {
+		s.client = newClient(o.URL, o.Model, o.Token)
+	}
+	s.vectors.Store(&vectors{})
+	return s
+}
+
+// Run keeps the vectors of the catalog's tools until ctx ends.
+func (s *Searcher) Run(ctx context.Context) {
+	if s.client == nil {
+		return
+	}
+	wait := firstWait
+	changes := s.o.Registry.Watch(ctx, registry.Tools)
+	for {
+		err := s.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		var again <-chan time.Time
+		if err != nil {
+			s.failed(err)
+			again, wait = time.After(wait), min(2*wait, lastWait)
+			select { // not sooner, whatever changes
+			case <-again:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		wait = firstWait
+		if _, more := <-changes; !more {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Searcher) failed(err error) {
+	if s.o.Failed != nil {
+		s.o.Failed(err)
+	}
+}
+
+// follow gets the vectors of tools that have none. What it got before it failed counts.
+func (s *Searcher) follow(ctx context.Context) error {
+	old := s.vectors.Load()
+	next := &vectors{of: make(map[*registry.Entry][]float32), byText: make(map[[sha256.Size]byte][]float32)}
+	var (
+		texts  []string
+		asking = make(map[[sha256.Size]byte][]*registry.Entry)
+		keys   [][sha256.Size]byte
+		tools  int
+	)
+	for e := range s.o.Registry.Load().All(registry.Tool) {
+		if e.Server == registry.Local {
+			continue
+		}
+		if tools++; tools > maxTools {
+			break
+		}
+		text := textOf(e)
+		key := sha256.Sum256([]byte(text))
+		if v := old.byText[key]; v != nil {
+			next.byText[key], next.of[e] = v, v
+			continue
+		}
+		if asking[key] == nil {
+			texts, keys = append(texts, text), append(keys, key)
+		}
+		asking[key] = append(asking[key], e)
+	}
+	defer s.vectors.Store(next)
+	for from := 0; from < len(texts); from += batch {
+		to := min(from+batch, len(texts))
+		found, err := s.ask(ctx, batchTime, texts[from:to])
+		if err != nil {
+			return err
+		}
+		for i, v := range found {
+			if 4*len(v)*(len(next.byText)+1) > maxBytes {
+				return nil
+			}
+			next.byText[keys[from+i]] = v
+			for _, e := range asking[keys[from+i]] {
+				next.of[e] = v
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return s.client.embed(ctx, texts)
+}
+
+// textOf is what stands for a tool.
+func textOf(e *registry.Entry) string {
+	text := e.Server + " " + e.Name
+	for _, more := range []string{e.Title, e.Description} {
+		if more != "" && more != e.Name {
+			text += ": " + more
+		}
+	}
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+}
+
+// How many tools are looked at that words have found, or meanings alone.
+const (
+	byWords    = 1000
+	byMeanings = 100
+)
+
+// share is that of meanings in a score.
+const share = 0.5
+
+// Search is [search.Index.Search]. Of a query for tools, the scores are halves: what words
+// and what meanings say, each as a share of the best; and nothing is called weak.
+func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Found, error) {
+	query := s.vectorOf(ctx, q)
+	if query == nil {
+		return s.o.Index.Search(ctx, q)
+	}
+	all := q
+	all.Offset, all.Limit = 0, byWords
+	words, err := s.o.Index.Search(ctx, all)
+	if err != nil {
+		return words, err
+	}
+	near := s.near(query, q)
+	if len(near) == 0 {
+		return s.o.Index.Search(ctx, q)
+	}
+	return blend(words.Hits, near, q), nil
+}
+
+// vectorOf is the vector of a query, nil if it is not one for tools, or there is none.
+func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
+	if s.client == nil || strings.TrimSpace(q.Text) == "" || q.MIME != "" || !slices.Equal(q.Kinds, []registry.Kind{registry.Tool}) {
+		return nil
+	}
+	if len(s.vectors.Load().of) == 0 || time.Now().UnixNano() < s.resting.Load() {
+		return nil
+	}
+	found, err := s.ask(ctx, queryTime, []string{strings.ToValidUTF8(q.Text[:min(len(q.Text), search.MaxText)], "")})
+	if err != nil {
+		if ctx.Err() == nil { // else it is who searches that has gone
+			s.resting.Store(time.Now().Add(rest).UnixNano())
+			s.failed(err)
+		}
+		return nil
+	}
+	return found[0]
+}
+
+// near are the tools that a query is for and which have vectors, with a score from 0, for
+// one of the usual distance, to 1, for the nearest; the nearest first.
+func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
+	known, now := s.vectors.Load().of, s.o.Registry.Load()
+	var hits []search.Hit
+	sum := 0.0
+	for e := range now.All(registry.Tool) {
+		v := known[e]
+		if len(v) != len(query) || q.Server != "" && q.Server != e.Server ||
+			q.In != nil && q.In.Choice() != nil && !q.In.Sees(e.Server, e.Kind, e.Name) {
+			continue
+		}
+		cosine := float32(0)
+		for i := range v {
+			cosine += v[i] * query[i]
+		}
+		hits = append(hits, search.Hit{Entry: e, Score: float64(cosine)})
+		sum += float64(cosine)
+	}
+	slices.SortStableFunc(hits, byScore)
+	if len(hits) == 0 {
+		return nil
+	}
+	usual, best := sum/float64(len(hits)), hits[0].Score
+	for i := range hits {
+		if best > usual {
+			hits[i].Score = max(0, (hits[i].Score-usual)/(best-usual))
+		} else {
+			hits[i].Score = 0
+		}
+	}
+	return hits
+}
+
+func byScore(a, b search.Hit) int {
+	switch {
+	case a.Score > b.Score:
+		return -1
+	case a.Score < b.Score:
+		return 1
+	}
+	return strings.Compare(a.Entry.Listed, b.Entry.Listed)
+}
+
+// blend joins what was found by words and what is near.
+func blend(words, near []search.Hit, q search.Query) (found search.Found) {
+	scores := make(map[*registry.Entry]float64, len(words)+byMeanings)
+	for _, h := range words {
+		scores[h.Entry] = (1 - share) * h.Score / words[0].Score
+	}
+	for i, h := range near {
+		if _, both := scores[h.Entry]; both || i < byMeanings && h.Score > 0 {
+			scores[h.Entry] += share * h.Score
+		}
+	}
+	all := make([]search.Hit, 0, len(scores))
+	for e, score := range scores {
+		all = append(all, search.Hit{Entry: e, Score: score})
+	}
+	slices.SortFunc(all, byScore)
+	found.Total = len(all)
+	limit := q.Limit
+	if limit <= 0 {
+		limit = search.DefaultLimit
+	}
+	from := min(max(0, q.Offset), len(all))
+	found.Hits = all[from:min(from+limit, len(all))]
+	return found
+}

@@ -1,0 +1,203 @@
+package meta_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/meta/embeddings"
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// model is an API for embeddings that knows three meanings.
+type model struct {
+	*httptest.Server
+	mu     sync.Mutex
+	asked  map[string]int
+	tokens map[string]bool
+	break_ atomic.Pointer[http.HandlerFunc] // answers instead, if it is set
+}
+
+var meanings = [][]string{{"time", "clock", "hour"}, {"file", "paper", "shred"}, {"database", "table"}}
+
+func newModel(t testing.TB) *model {
+	m := &model{asked: map[string]int{}, tokens: map[string]bool{}}
+	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	if broken := m.break_.Load(); broken != nil {
+		(*broken)(w, r)
+		return
+	}
+	var q struct {
+		Model string
+		Input []string
+	}
+	if json.NewDecoder(r.Body).Decode(&q) != nil || q.Model != "m" || r.URL.Path != "/v1/embeddings" {
+		http.Error(w, "no", http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tokens[r.Header.Get("Authorization")] = true
+	var data []map[string]any
+	for i, text := range q.Input {
+		m.asked[text]++
+		v := []float64{0.1, 0.1, 0.1, 1}
+		for n, words := range meanings {
+			for _, word := range words {
+				v[n] += 3 * float64(strings.Count(strings.ToLower(text), word))
+			}
+		}
+		data = append(data, map[string]any{"index": i, "embedding": v})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+func (m *model) counts() (texts, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.asked {
+		texts, most = texts+1, max(most, n)
+	}
+	return texts, most
+}
+
+// meaningful searches the catalog of the examples by a model, once that was asked for so
+// many tools.
+func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find func(text, server string) []string, failures *atomic.Int64) {
+	t.Helper()
+	failures = new(atomic.Int64)
+	s := embeddings.New(embeddings.Options{
+		URL: m.URL + "/v1", Model: "m", Token: "secret", Registry: r, Index: search.New(r), Failed: func(error) { failures.Add(1) },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	find = func(text, server string) (names []string) {
+		found, err := s.Search(t.Context(), search.Query{Text: text, Kinds: []registry.Kind{registry.Tool}, Server: server, Limit: 2})
+		require.NoError(t, err)
+		for _, h := range found.Hits {
+			require.False(t, math.IsNaN(h.Score) || math.IsInf(h.Score, 0))
+			names = append(names, h.Entry.Listed)
+		}
+		return names
+	}
+	if tools > 0 {
+		require.Eventually(t, func() bool { n, _ := m.counts(); return n >= tools && len(find("shred", "")) > 0 }, 20*time.Second, 5*time.Millisecond)
+	}
+	return find, failures
+}
+
+func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
+	t.Parallel()
+	m, r := newModel(t), fixture(t)
+	find, failures := meaningful(t, m, r, 4)
+	require.Equal(t, "clock_time_in", find("which hour", "")[0])
+	require.ElementsMatch(t, []string{"files_delete_file", "files_read_file"}, find("paper", ""))
+	require.Equal(t, "files_delete_file", find("paper removes", "")[0], "words count, too")
+	require.Empty(t, find("paper", "clock"), "only that server's")
+	require.Empty(t, find("zzz", "clock"))
+	found, err := search.New(r).Search(t.Context(), search.Query{Text: "paper", Kinds: []registry.Kind{registry.Tool}})
+	require.NoError(t, err)
+	require.Empty(t, found.Hits, "words find nothing")
+
+	require.Empty(t, r.SetList("clock", registry.Tool, [][]byte{
+		[]byte(`{"name":"time_in","description":"Tells the time in a zone.","inputSchema":{"type":"object","properties":{"zone":{"type":"string"}}}}`),
+		[]byte(`{"name":"look","description":"Shows a table.","inputSchema":{"type":"object"}}`),
+	}))
+	require.Eventually(t, func() bool { names := find("database", "clock"); return len(names) > 0 && names[0] == "clock_look" }, 20*time.Second, 5*time.Millisecond)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for text, n := range m.asked {
+		if strings.Contains(text, ":") { // a tool, not a query
+			require.Equal(t, 1, n, "%s is not asked for again", text)
+		}
+	}
+	require.Equal(t, map[string]bool{"Bearer secret": true}, m.tokens)
+	require.Zero(t, failures.Load())
+}
+
+func TestWithoutMeaningsWordsCount(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]http.HandlerFunc{
+		"refused": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTooManyRequests) },
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		},
+		"no JSON": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") },
+		"none":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[]}`) },
+		"no direction": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[0,0]}]}`)
+		},
+		"no such index": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"index":7,"embedding":[1]}]}`) },
+		"empty":         func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"index":0,"embedding":[]}]}`) },
+		"too large": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1e300]}]}`)
+		},
+		"the end": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		m, r := newModel(t), fixture(t)
+		find, failures := meaningful(t, m, r, 4)
+		m.break_.Store(&broken)
+		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
+		require.EqualValues(t, 1, failures.Load(), name)
+		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
+		require.EqualValues(t, 1, failures.Load(), "%s: it is not asked again at once", name)
+	}
+	m, r := newModel(t), fixture(t)
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
+	m.break_.Store(&refuse)
+	find, failures := meaningful(t, m, r, 0)
+	require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""))
+}
+
+// FuzzEmbeddings: whatever the API answers, a search does as well as by words.
+func FuzzEmbeddings(f *testing.F) {
+	f.Add([]byte(`{"data":[{"index":0,"embedding":[0.5,1]}]}`), []byte(`{"data":[{"index":0,"embedding":[1,0]}]}`))
+	f.Add([]byte(`{"data":[{"index":0,"embedding":[1e38,1e38]}]}`), []byte(`{"data":[{"embedding":[-1,1e-38]}]}`))
+	f.Add([]byte(`[]`), []byte(`{"data":[{"index":-1,"embedding":[1]}]}`))
+	f.Fuzz(func(t *testing.T, ofTool, ofQuery []byte) {
+		r := registry.New(registry.Options{Servers: []string{"s"}})
+		r.SetList("s", registry.Tool, [][]byte{[]byte(`{"name":"read","inputSchema":{"type":"object"}}`)})
+		asked := atomic.Int64{}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked.Add(1) == 1 {
+				_, _ = w.Write(ofTool)
+				return
+			}
+			_, _ = w.Write(ofQuery)
+		}))
+		defer server.Close()
+		s := embeddings.New(embeddings.Options{URL: server.URL, Registry: r, Index: search.New(r)})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		for asked.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		found, err := s.Search(t.Context(), search.Query{Text: "read", Kinds: []registry.Kind{registry.Tool}})
+		require.NoError(t, err)
+		require.Len(t, found.Hits, 1)
+		require.False(t, math.IsNaN(found.Hits[0].Score))
+		cancel()
+		running.Wait()
+	})
+}
