@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
@@ -35,7 +36,9 @@ type app struct {
 
 	theme string
 	keys  keys.Table
-	mouse bool
+	// actions are on the keys that the config gives them.
+	actions []keymap.Action
+	mouse   bool
 
 	bar       edit.Text
 	filtering bool // the bar has the focus
@@ -71,6 +74,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.Shell, a.Poke = a, a.rouse
 	a.Shown, a.FilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
 	a.asks = ask.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme
 	a.W, a.H = t.Size()

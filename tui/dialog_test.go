@@ -16,7 +16,7 @@ import (
 )
 
 func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
-	tables := append(dialogKeys(), titledKeys{"filter", (*app)(nil).filterKeys()})
+	tables := append(newRig(t, 80, 24, "files").app.dialogKeys(), titledKeys{"filter", (*app)(nil).filterKeys()})
 	for _, d := range tables {
 		means, ids := map[string]string{}, map[string]bool{}
 		for _, a := range d.keys {
@@ -35,8 +35,9 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 }
 
 func TestKeysFileNamesEveryKeyOfADialog(t *testing.T) {
-	text := newRig(t, 80, 24, "files").app.keysDoc()
-	for _, d := range dialogKeys() {
+	a := newRig(t, 80, 24, "files").app
+	text := a.keysDoc()
+	for _, d := range a.dialogKeys() {
 		_, rest, ok := strings.Cut(text, "### "+d.title+"\n")
 		require.True(t, ok, d.title)
 		section, _, _ := strings.Cut(rest, "\n#")
@@ -55,7 +56,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*clients.Clients)(nil).ListKeys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*clients.Clients)(nil).ListKeys()},
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
@@ -85,5 +86,5 @@ func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
 	require.Equal(t, "page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
 	require.Empty(t, found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
 	require.Equal(t, "tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
-	require.Equal(t, "down", found((*help)(nil).readKeys(), keyOf("j")))
+	require.Equal(t, "down", found((*help)(nil).Keys(), keyOf("down")))
 }

@@ -110,7 +110,7 @@ func (a *app) headerLine() string {
 		fmt.Fprintf(&b, "  running %d", h.running)
 	}
 	if n := a.asks.Questions.Len(); n > 0 {
-		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", n)))
+		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
 	if a.Logs().Paused {
@@ -130,9 +130,12 @@ func (a *app) tabs() (line string, ends pane.Tabs) {
 	short := a.W < 76
 	for i, p := range a.Panes {
 		name, count := p.Tab()
-		text := fmt.Sprintf("%d %s", i+1, name)
+		text := name
 		if short && i != a.Open {
-			text = fmt.Sprintf("%d %s", i+1, name[:min(4, len(name))])
+			text = name[:min(4, len(name))]
+		}
+		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
+			text = keys.Show(b.Keys[0]) + " " + text
 		}
 		if count != "" {
 			text += " " + count
@@ -178,7 +181,7 @@ func (a *app) barLine() string {
 		}
 	}
 	if at, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
-		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On("n next  N previous ")
+		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
 		text := " " + dialog.Clean(a.Flash.Text)
@@ -205,8 +208,8 @@ func (a *app) barLine() string {
 	case left != "":
 		return lk.Sides(left, right, a.W)
 	case a.o.Host.Demo:
-		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On("4 j j s")+" watches a clock, "+
-			lk.Key.On("2 / count enter c")+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
+		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "down", "subscribe"))+" watches a clock, "+
+			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
 	return look.Blank(a.W)
 }
@@ -224,7 +227,7 @@ func (a *app) footerLine() string {
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.binding(id)
-		if b.Where&in == 0 || a.why(b) != "" || id == "log-in" && !a.needsLogin() {
+		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || id == "log-in" && !a.needsLogin() {
 			continue
 		}
 		does := b.Hint

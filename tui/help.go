@@ -1,10 +1,12 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
@@ -20,11 +22,11 @@ import (
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
 	dialog.Still
-	app   *app
-	title string
-	all   []helpLine
-	found []helpLine // of all, what the search leaves
-	dialog.Search
+	app    *app
+	title  string
+	all    []helpLine
+	found  []helpLine // of all, what the search leaves
+	input  edit.Text
 	off    int
 	height int // of the list when it was last drawn
 }
@@ -37,8 +39,7 @@ type helpLine struct {
 }
 
 func newHelp(a *app) dialog.Dialog {
-	d := &help{app: a, height: 1}
-	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.find, Move: d.Scroll}
+	d := &help{app: a, height: 1, input: edit.New(a.Look)}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -47,26 +48,21 @@ func newHelp(a *app) dialog.Dialog {
 		}
 		d.all = append(d.all, helpLine{heading: heading})
 		for _, l := range lines {
-			l.low = strings.ToLower(heading + " " + l.key + " " + l.does + " " + l.why)
+			l.low = strings.ToLower(heading + " " + l.key + " " + l.does + " " + l.why + " " + l.low)
 			d.all = append(d.all, l)
 		}
 	}
-	var here, everywhere []helpLine
+	groups := make(map[string][]helpLine)
 	for i := range a.keys {
-		b := &a.keys[i]
-		if b.Where&focus == 0 {
-			continue
-		}
-		l := helpLine{key: helpKeys(b), does: b.Long, why: dialog.Clean(a.why(b))}
-		if b.Where&keys.Anywhere == keys.Anywhere || b.Where == keys.InLists {
-			everywhere = append(everywhere, l)
-		} else {
-			here = append(here, l)
+		if b := &a.keys[i]; b.Where&focus != 0 {
+			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.Also
+			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: dialog.Clean(a.why(b)), low: also})
 		}
 	}
-	add(a.focusName(), here)
-	add("Everywhere", everywhere)
-	add("Filter (/)", helpLines(grammar()))
+	for _, name := range groupsHere(focus) {
+		add(name, groups[name])
+	}
+	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
 	for _, f := range a.Panes[a.Open].Rows().Columns() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
@@ -75,12 +71,23 @@ func newHelp(a *app) dialog.Dialog {
 	add("Fields of "+name, fields)
 	add("While the filter is typed", helpLines(a.filterKeys()))
 	add("Forms", helpLines(formKeys()))
-	for _, t := range dialogKeys() {
+	for _, t := range a.dialogKeys() {
 		add(t.title, helpLines(t.keys))
 	}
 	add("Mouse", helpLines(mouseKeys()))
 	d.found = d.all
 	return d
+}
+
+// groupsHere are the headings of keys in the order in which they matter in a place.
+func groupsHere(in keymap.Place) []string {
+	if in == keymap.InLogs {
+		return []string{groupLogs, groupFind, groupDo, groupKeep, groupText, groupGo, groupMove, groupScreen}
+	}
+	if in == keymap.InDetail {
+		return []string{groupText, groupDo, groupKeep, groupFind, groupGo, groupMove, groupLogs, groupScreen}
+	}
+	return []string{groupDo, groupFind, groupKeep, groupText, groupGo, groupMove, groupLogs, groupScreen}
 }
 
 func helpLines(t keys.Table) []helpLine {
@@ -94,7 +101,7 @@ func helpLines(t keys.Table) []helpLine {
 // helpKeys are as many keys of a binding as there is room for.
 func helpKeys(b *keys.Binding) string {
 	if len(b.Keys) == 0 {
-		return ":" + b.Names[0]
+		return ":" + append(slices.Clone(b.Names), b.ID)[0]
 	}
 	text := keys.Show(b.Keys[0])
 	for _, k := range b.Keys[1:] {
@@ -140,21 +147,19 @@ func (d *help) last(w, total int) string {
 	if total > d.height {
 		where = lk.Dim.On(dialog.Grouped(min(d.off+d.height, total)) + "/" + dialog.Grouped(total) + " ")
 	}
-	switch {
-	case d.Typed:
-		d.Input.Width = max(1, w-20)
-		return lk.Sides(" "+lk.Accent.On("/")+" "+d.Input.View(), where, w)
-	case d.Input.Value() != "":
-		return lk.Sides(" / "+dialog.Clean(d.Input.Value())+"  "+lk.Dim.On("esc shows all again"), where, w)
+	hint := ""
+	if d.input.Value() == "" {
+		hint = lk.Dim.On("type what you want to do")
 	}
-	return lk.Sides(" "+lk.Dim.On("/ searches, esc closes"), where, w)
+	d.input.Width = max(1, w-20-look.Width(hint))
+	return lk.Sides(" "+lk.Accent.On("/")+" "+d.input.View()+hint, where, w)
 }
 
 func (d *help) draw(w int) []string {
 	lk := d.app.Look
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + dialog.Clean(d.Input.Value()) + "."}
+		return []string{"", " Nothing here says " + dialog.Clean(d.input.Value()) + "."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {
@@ -180,12 +185,12 @@ func (d *help) draw(w int) []string {
 }
 
 // find leaves the lines with all words, and the headings above them.
-func (d *help) find(text string) tea.Cmd {
+func (d *help) find() {
 	d.off = 0
-	words := strings.Fields(strings.ToLower(text))
+	words := strings.Fields(strings.ToLower(d.input.Value()))
 	if len(words) == 0 {
 		d.found = d.all
-		return nil
+		return
 	}
 	d.found = nil
 	var heading helpLine
@@ -202,31 +207,42 @@ func (d *help) find(text string) tea.Cmd {
 			d.found = append(d.found, l)
 		}
 	}
-	return nil
 }
 
+// Keys leave letters to the search.
 func (d *help) Keys() keys.Table {
-	if d.Typed {
-		return d.Search.Keys()
+	t := keys.Table{
+		{ID: "down", Keys: []string{"down"}, Hint: "down", Long: "One line down"},
+		{ID: "up", Keys: []string{"up"}, Hint: "up", Long: "One line up"},
+		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down"},
+		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up"},
+		{ID: "page-down", Keys: []string{"pgdown", "ctrl+f"}, Long: "A page down"},
+		{ID: "page-up", Keys: []string{"pgup", "ctrl+b"}, Long: "A page up"},
+		{ID: "top", Keys: []string{"home"}, Long: "To the beginning"},
+		{ID: "bottom", Keys: []string{"end"}, Long: "To the end"},
 	}
-	return d.readKeys()
+	for i := range t {
+		id := t[i].ID
+		t[i].Run = func() tea.Cmd { keys.Scroll(d, id); return nil }
+	}
+	return append(t,
+		keys.Binding{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Show all again, then close", Run: d.back},
+		keys.Binding{ID: "close", Keys: []string{"?", "enter", "ctrl+c"}, Long: "Close", Run: d.close})
 }
 
-// readKeys work while no search is typed.
-func (d *help) readKeys() keys.Table {
-	return append(keys.Scrolling(func() keys.Scroller { return d }),
-		keys.Binding{ID: "search", Keys: []string{"/"}, Hint: "search", Long: "Search in the help", Run: func() tea.Cmd { return d.Start() }},
-		keys.Binding{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Show all again, then close", Run: d.back},
-		keys.Binding{ID: "close", Keys: []string{"?", "q", "ctrl+c"}, Long: "Close", Run: d.close})
+func (d *help) Hints() []keys.Hint {
+	return append(d.Keys().Hints(), keys.Hint{Key: "a-z", Does: "search for what you want to do"})
 }
 
 func (d *help) close() tea.Cmd { return d.app.Drop(d) }
 
 func (d *help) back() tea.Cmd {
-	if d.Input.Value() == "" {
+	if d.input.Value() == "" {
 		return d.close()
 	}
-	return d.Clear()
+	d.input.Set("")
+	d.find()
+	return nil
 }
 
 // Scroll and the like move the text; drawing knows where it ends.
@@ -237,10 +253,17 @@ func (d *help) Bottom()           { d.off = 1 << 20 }
 
 func (d *help) Update(msg tea.Msg) tea.Cmd {
 	dialog.ScrollWheel(d.Scroll, msg)
-	return d.Search.Update(msg)
+	key, ok := msg.(tea.KeyMsg)
+	if ok && d.input.Value() == "" && key.Type == tea.KeyRunes && key.Runes[0] == '/' {
+		key.Runes = key.Runes[1:] // from habit: all that is typed is searched for
+	}
+	if ok && (key.Type != tea.KeyRunes || len(key.Runes) > 0) && d.input.Update(key) {
+		d.find()
+	}
+	return nil
 }
 
-func (d *help) Typing() bool { return d.Typed }
+func (d *help) Typing() bool { return true }
 
 // grammar lists what may be typed into the filter bar.
 func grammar() keys.Table {
@@ -291,22 +314,22 @@ func mouseKeys() keys.Table {
 }
 
 // dialogKeys are the tables of what stands in front of the panes.
-func dialogKeys() []titledKeys {
+func (a *app) dialogKeys() []titledKeys {
+	by := func(title, action string) string { return title + " (" + a.KeyOf(action) + ")" }
 	return []titledKeys{
-		{"Commands (:)", (*palette)(nil).Keys()},
-		{"Help (?)", (*help)(nil).readKeys()},
-		{"Search in help", (*dialog.Search)(nil).Keys()},
-		{"Subscriptions (w)", (*pane.Watched)(nil).ListKeys()},
+		{by("Commands", "palette"), (*palette)(nil).Keys()},
+		{by("Help", "help"), (*help)(nil).Keys()},
+		{by("Subscriptions", "subscriptions"), (*pane.Watched)(nil).ListKeys()},
 		{"Filter of subscriptions", (*dialog.Search)(nil).Keys()},
-		{"Lists of values (f, m)", (*pane.Facet)(nil).Keys()},
+		{"Lists of values", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
-		{"Last calls (H)", (*past.Past)(nil).Keys()},
-		{"A path in JSON (|)", (*query.Query)(nil).Keys()},
+		{by("Last calls", "past"), (*past.Past)(nil).Keys()},
+		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
 		{"Yes or no", (&dialog.Confirm{Good: "for good"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
-		{"Log in (l in Servers)", pane.LoginKeys()},
+		{by("Log in", "log-in"), pane.LoginKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
 }

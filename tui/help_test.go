@@ -17,7 +17,8 @@ func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 ?")
 	s := r.screen()
 	require.Contains(t, s, "Help: Resources")
-	require.Less(t, strings.Index(s, "Choose MIME types"), strings.Index(s, "Everywhere"))
+	require.Less(t, strings.Index(s, "Do"), strings.Index(s, "Find"))
+	require.Less(t, strings.Index(s, "Find"), strings.Index(s, "Choose MIME types"))
 	require.NotContains(t, s, "Follow the end", "it is a key of Logs")
 	r.keys("esc 5 ?")
 	require.Contains(t, r.screen(), "Help: Logs")
@@ -34,43 +35,57 @@ func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 ?")
 	require.Contains(t, r.line("Run the last call"), "(nothing was called yet)")
 	r = office(t, 80, 24, plainEnv).keys("4 ?")
-	require.Contains(t, r.screen(), "(only templates are expanded; Enter reads a resource)", "on a line of its own where there is no room")
+	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on a line of its own where there is no room")
 }
 
 func TestHelpIsSearched(t *testing.T) {
-	r := office(t, 120, 40, plainEnv).keys("4 ? /").text("mime typ")
+	r := office(t, 120, 40, plainEnv).keys("4 ?").text("mime typ")
 	s := r.screen()
 	require.Contains(t, s, "Choose MIME types")
 	require.Contains(t, s, "its MIME type; globs as in text/*", "the fields of this pane's filter")
 	require.NotContains(t, s, "Go to Servers")
-	require.NotContains(t, s, "Everywhere", "headings without lines go")
-	r.keys("enter q")
-	require.Empty(t, r.app.Dialogs, "after Enter, q is a key again")
+	require.NotContains(t, s, "Go to", "headings without lines go")
+	r.keys("enter")
+	require.Empty(t, r.app.Dialogs)
 
-	r = office(t, 120, 40, plainEnv).keys("? /").text("zzz")
-	require.Contains(t, r.screen(), "Nothing here says zzz.")
+	r = office(t, 120, 40, plainEnv).keys("?").text("/zzz")
+	require.Contains(t, r.screen(), "Nothing here says zzz.", "a slash is what one types from habit")
 	r.keys("esc")
-	require.Contains(t, r.screen(), "Everywhere", "esc shows all again")
+	require.Contains(t, r.screen(), "Find", "esc shows all again")
 	require.Len(t, r.app.Dialogs, 1)
+}
+
+// Who looks for a key knows what for, and mostly in words of another program.
+func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
+	for text, does := range map[string]string{
+		"yank": "Copy the URI", "run tool": "Call, get or expand it", "turn off": "Disable or enable the server",
+		"abort": "Cancel the running call", "dark": "Next theme", "download": "Save the content", "quit": "Quit this screen",
+	} {
+		r := office(t, 120, 40, plainEnv).keys("1 ?").text(text)
+		if does == "Call, get or expand it" {
+			r = office(t, 120, 40, plainEnv).keys("2 ?").text(text)
+		}
+		require.Contains(t, r.screen(), does, text)
+	}
 }
 
 func TestHelpScrollsToItsEnd(t *testing.T) {
 	r := office(t, 80, 24, plainEnv).keys("?")
 	require.NotContains(t, r.screen(), "scroll what is under it")
-	r.keys("G")
+	r.keys("end")
 	require.Contains(t, r.screen(), "scroll what is under it")
 	last := r.screen()
-	r.keys("j")
+	r.keys("down")
 	require.Equal(t, last, r.screen())
-	r.keys("k")
+	r.keys("up")
 	require.NotEqual(t, last, r.screen())
-	r.keys("g")
+	r.keys("home")
 	first := r.screen()
 	r.take(tea.MouseMsg{X: 40, Y: 10, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	require.NotEqual(t, first, r.screen())
-	r.keys("k k k")
+	r.keys("up up up")
 	require.Equal(t, first, r.screen())
-	for _, closes := range []string{"esc", "?", "q"} {
+	for _, closes := range []string{"esc", "?", "enter"} {
 		r := office(t, 80, 24, plainEnv).keys("? " + closes)
 		require.Empty(t, r.app.Dialogs, closes)
 	}
@@ -87,7 +102,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 			require.Contains(t, all.String(), helpKeys(&x)+" "+x.Long)
 		}
 	}
-	for _, d := range dialogKeys() {
+	for _, d := range r.app.dialogKeys() {
 		for _, x := range d.keys {
 			require.Contains(t, all.String(), x.Long, d.title)
 		}

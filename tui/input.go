@@ -5,6 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -55,12 +56,9 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 	if a.filtering {
 		return a.typeFilter(msg)
 	}
-	if a.Geometry().Small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
-		return nil // nobody sees what it would do
-	}
 	b := a.keys.Find(msg, a.focus())
-	if b == nil {
-		return nil
+	if b == nil || a.Geometry().Small && b.ID != "quit" && b.ID != "interrupt" && b.ID != "leave" {
+		return nil // nothing, or nobody sees what it would do
 	}
 	return a.run(b)
 }
@@ -68,7 +66,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 // focus is where keys work now.
 func (a *app) focus() keys.Place {
 	if a.Inside {
-		return keys.InDetail
+		return keymap.InDetail
 	}
 	return a.Panes[a.Open].In()
 }

@@ -83,7 +83,7 @@ func (a *app) toggleMouse() tea.Cmd {
 func (a *app) copyContent() tea.Cmd {
 	c := a.Content()
 	if c.Blob {
-		return a.Complain("the content is binary; W saves it")
+		return a.Complain("the content is binary; %s saves it", a.KeyOf("save"))
 	}
 	return a.Copy(string(c.Data), "the content")
 }
@@ -145,7 +145,7 @@ func (a *app) whyNotCancel() string {
 
 func (a *app) whyNotSearched() string {
 	if _, n := a.Details[a.Open].View.Found(); n == 0 {
-		return "nothing is searched for; / in the detail panel searches"
+		return "nothing is searched for; " + a.KeyOf("filter") + " in the detail panel searches"
 	}
 	return ""
 }
@@ -153,7 +153,7 @@ func (a *app) whyNotSearched() string {
 // whyNotLogIn is about the server under the cursor.
 func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {
-		return "one logs in at servers; 1 goes there"
+		return "one logs in at servers; " + a.KeyOf("servers") + " goes there"
 	}
 	s, why := a.serverCalled("")
 	if why == "" {

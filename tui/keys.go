@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -12,111 +13,165 @@ import (
 	"goblin/tui/view"
 )
 
-// bindings are all keys of the screen outside of forms and dialogs. No key may
-// stand twice where two places meet. What has no function is up to the panes.
+// The headings of keys in help.
+const (
+	groupGo     = "Go to"
+	groupMove   = "Move"
+	groupFind   = "Find"
+	groupDo     = "Do"
+	groupKeep   = "Copy, open and save"
+	groupLogs   = "Logs"
+	groupText   = "Text and JSON"
+	groupScreen = "Screen"
+)
+
+// bindings are all keys of the screen outside of forms and dialogs, under the headings
+// of help. What has no function is up to the panes.
 func (a *app) bindings() keys.Table {
+	return slices.Concat(
+		a.goKeys().Of(groupGo),
+		a.moveKeys().Of(groupMove),
+		a.findKeys().Of(groupFind),
+		a.doKeys().Of(groupDo),
+		a.keepKeys().Of(groupKeep),
+		a.logKeys().Of(groupLogs),
+		a.textKeys().Of(groupText),
+		a.lookKeys().Of(groupScreen),
+	).On(a.actions)
+}
+
+// push opens a dialog.
+func (a *app) push(create func(*app) dialog.Dialog) func() tea.Cmd {
+	return func() tea.Cmd { return a.Push(create(a)) }
+}
+
+// lay opens a dialog of the panes.
+func (a *app) lay(create func(*pane.Desk) dialog.Dialog) func() tea.Cmd {
+	return func() tea.Cmd { return a.Push(create(a.Desk)) }
+}
+
+// goKeys go between panes, lists and the detail panel.
+func (a *app) goKeys() keys.Table {
 	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.Visit(pane) } }
-	push := func(create func(*app) dialog.Dialog) func() tea.Cmd {
-		return func() tea.Cmd { return a.Push(create(a)) }
-	}
-	lay := func(create func(*pane.Desk) dialog.Dialog) func() tea.Cmd {
-		return func() tea.Cmd { return a.Push(create(a.Desk)) }
-	}
-	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	detail := keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
-	return append(append(a.lookKeys(), a.textKeys()...), keys.Table{
-		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
-		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
-		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
-		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
-		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(pane.PaneLogs)},
-		{ID: "clients", Keys: []string{"0"}, Long: "List of clients: requests, errors, subscriptions, age", Where: keys.Anywhere, Names: []string{"clients"}, Run: a.showClients},
-		{ID: "next", Keys: []string{"tab"}, Long: "Next list or the detail panel; else the next pane", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(1) }},
-		{ID: "previous", Keys: []string{"shift+tab"}, Long: "Previous list or the detail panel; else the pane before", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(-1) }},
+	return keys.Table{
+		{ID: "servers", Long: "Go to Servers", Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
+		{ID: "tools", Long: "Go to Tools", Names: []string{"tools"}, Run: show(pane.PaneTools)},
+		{ID: "prompts", Long: "Go to Prompts", Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
+		{ID: "resources", Long: "Go to Resources, with the templates below them", Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
+		{ID: "logs", Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Names: []string{"logs"}, Also: "traffic events stderr errors", Run: show(pane.PaneLogs)},
+		{ID: "clients", Long: "List of clients: requests, errors, subscriptions, age", Names: []string{"clients"}, Also: "sessions who is connected disconnect", Run: a.showClients},
+		{ID: "next", Long: "Next list or the detail panel; else the next pane", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
+		{ID: "previous", Long: "Previous list or the detail panel; else the pane before", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
+		{ID: "detail", Long: "Go to the detail panel", Why: detail, Run: a.ToDetail},
+		{ID: "detail-vi", Long: "Go to the detail panel", Why: detail, Run: a.ToDetail},
+		{ID: "back", Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Also: "close escape", Run: a.back},
+		{ID: "leave", Long: "Leave the detail panel", Run: a.back},
+	}
+}
 
-		{ID: "down", Keys: []string{"j", "down"}, Long: "One row down; in the detail panel, one line", Where: keys.Anywhere, Run: a.scroll("down")},
-		{ID: "up", Keys: []string{"k", "up"}, Long: "One row up; in the detail panel, one line", Where: keys.Anywhere, Run: a.scroll("up")},
-		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down", Where: keys.Anywhere, Run: a.scroll("half-down")},
-		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up", Where: keys.Anywhere, Run: a.scroll("half-up")},
-		{ID: "page-down", Keys: []string{"ctrl+f", "pgdown"}, Long: "A page down", Where: keys.Anywhere, Run: a.scroll("page-down")},
-		{ID: "page-up", Keys: []string{"ctrl+b", "pgup"}, Long: "A page up", Where: keys.Anywhere, Run: a.scroll("page-up")},
-		{ID: "top", Keys: []string{"g", "home"}, Long: "First row; in the detail panel, first line", Where: keys.Anywhere, Run: a.scroll("top")},
-		{ID: "bottom", Keys: []string{"G", "end"}, Long: "Last row; in the detail panel, last line", Where: keys.Anywhere, Run: a.scroll("bottom")},
+// moveKeys move the cursor, or the text in the detail panel.
+func (a *app) moveKeys() keys.Table {
+	return keys.Table{
+		{ID: "down", Long: "One row down; in the detail panel, one line", Run: a.scroll("down")},
+		{ID: "up", Long: "One row up; in the detail panel, one line", Run: a.scroll("up")},
+		{ID: "half-down", Long: "Half a page down", Run: a.scroll("half-down")},
+		{ID: "half-up", Long: "Half a page up", Run: a.scroll("half-up")},
+		{ID: "page-down", Long: "A page down", Run: a.scroll("page-down")},
+		{ID: "page-up", Long: "A page up", Run: a.scroll("page-up")},
+		{ID: "top", Long: "First row; in the detail panel, first line", Run: a.scroll("top")},
+		{ID: "bottom", Long: "Last row; in the detail panel, last line", Run: a.scroll("bottom")},
+	}
+}
 
-		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.ToDetail},
-		{ID: "detail", Keys: []string{"right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: detail, Run: a.ToDetail},
-		{ID: "detail-vi", Keys: []string{"l"}, Long: "Go to the detail panel", Where: keys.InLists &^ keys.InServers, Why: detail, Run: a.ToDetail},
-		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
-		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
-		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNotSearched, Run: a.found((*content.View).Next)},
-		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNotSearched, Run: a.found((*content.View).Prev)},
-		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: lay(pane.NewFacet("server", "Servers"))},
-		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: lay(pane.NewFacet("mime", "MIME types"))},
-		{ID: "sort", Keys: []string{"o"}, Long: "Next sort order", Where: keys.InLists, Names: []string{"sort"}, Run: a.sort},
+// findKeys find rows, and words in the detail panel.
+func (a *app) findKeys() keys.Table {
+	return keys.Table{
+		{ID: "filter", Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Names: []string{"filter", "search"}, Also: "find look for", Run: a.startFilter},
+		{ID: "next-match", Hint: "next", Long: "Next match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*content.View).Next)},
+		{ID: "previous-match", Long: "Previous match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*content.View).Prev)},
+		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("server", "Servers"))},
+		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.lay(pane.NewFacet("mime", "MIME types"))},
+		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("method", "Methods"))},
+		{ID: "sort", Long: "Next sort order", Names: []string{"sort"}, Also: "order column", Run: a.sort},
+	}
+}
 
-		{ID: "mark", Keys: []string{" "}, Long: "Mark the row for s, y and A, or no longer", Where: keys.InCatalog, Names: []string{"mark"}, Run: a.mark},
-		{ID: "subscribe", Keys: []string{"s"}, Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Where: keys.InResources | keys.InDetail, Names: []string{"subscribe", "sub"}},
-		{ID: "subscribed", Keys: []string{"S"}, Long: "Show only subscribed resources, or all again", Where: keys.InResources, Names: []string{"subscribed"}},
-		{ID: "subscriptions", Keys: []string{"w"}, Long: "List of subscriptions: holders, updates, last change", Where: keys.Anywhere, Names: []string{"subscriptions", "subs"}, Run: lay(pane.NewWatched)},
-		{ID: "templates", Keys: []string{"t"}, Hint: "templates", Long: "Go from resources to templates, or back", Where: keys.InResources, Names: []string{"templates"}},
-		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Where: keys.InCatalog | keys.InLogs | keys.InDetail, Names: []string{"call", "get", "expand"}},
-		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
-		{ID: "past", Keys: []string{"H"}, Long: "List of its last calls, with arguments and results", Where: keys.InCatalog | keys.InDetail, Names: []string{"history", "past"}, Why: a.whyNoPast, Run: a.showPast},
-		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: a.cancel},
-		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks; in Servers, else add a server", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
-		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
-		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Where: keys.InServers, Names: []string{"toggle"}},
-		{ID: "switch", Keys: []string{"x"}, Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Where: keys.InCatalog, Names: []string{"off", "on"}},
-		{ID: "view", Keys: []string{"V"}, Long: "Choose a profile, to see what its clients see", Where: keys.InCatalog, Names: []string{"view", "profile"}, Run: func() tea.Cmd { return view.New(a.Common) }},
-		{ID: "remove", Keys: []string{"D"}, Long: "Remove the server from the config, after asking", Where: keys.InServers, Names: []string{"remove"}},
-		{ID: "log-in", Keys: []string{"l"}, Hint: "log in", Long: "Log in at the server by your browser", Where: keys.InServers | keys.InDetail, Why: a.whyNotLogIn, Run: a.logIn},
-		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
+// doKeys ask servers for something, and look after servers.
+func (a *app) doKeys() keys.Table {
+	return keys.Table{
+		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", Also: "read show content", Run: a.ToDetail},
+		{ID: "call", Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Names: []string{"call", "get", "expand"}, Also: "run execute invoke try use tool prompt template"},
+		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
+		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, Why: a.whyNoPast, Also: "history earlier results", Run: a.showPast},
+		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Names: []string{"cancel"}, Why: a.whyNotCancel, Also: "stop abort kill interrupt", Run: a.cancel},
+		{ID: "answer", Long: "Answer what a server asks; in Servers, else add a server", Names: []string{"answer"}, Why: a.whyNotAnswer, Also: "elicitation sampling reply question new", Run: a.answer},
+		{ID: "mark", Long: "Mark the row to subscribe, copy or approve several", Names: []string{"mark"}, Also: "select several tick", Run: a.mark},
+		{ID: "subscribe", Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Names: []string{"subscribe", "sub"}, Also: "watch follow unsubscribe updates notify"},
+		{ID: "subscribed", Long: "Show only subscribed resources, or all again", Names: []string{"subscribed"}, Also: "watched only"},
+		{ID: "subscriptions", Long: "List of subscriptions: holders, updates, last change", Names: []string{"subscriptions", "subs"}, Also: "watches who holds", Run: a.lay(pane.NewWatched)},
+		{ID: "templates", Hint: "templates", Long: "Go from resources to templates, or back", Names: []string{"templates"}, Also: "expand"},
+		{ID: "reload", Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Names: []string{"reload"}, Also: "refresh restart fetch again read"},
+		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
+		{ID: "switch", Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Names: []string{"off", "on"}, Also: "disable enable hide tool"},
+		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return view.New(a.Common) }},
+		{ID: "remove", Long: "Remove the server from the config, after asking", Names: []string{"remove"}, Also: "delete"},
+		{ID: "log-in", Hint: "log in", Long: "Log in at the server by your browser", Why: a.whyNotLogIn, Also: "login oauth sign authenticate", Run: a.logIn},
+		{ID: "approve", Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Names: []string{"approve"}, Also: "accept trust pin changed"},
+	}
+}
 
-		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Where: keys.Anywhere, Names: []string{"copy"}, Run: a.copyName},
-		{ID: "copy-content", Keys: []string{"Y"}, Long: "Copy the content, raw; of traffic, a goblin command", Where: keys.Anywhere, Names: []string{"copy-content"}, Run: a.copyContent},
-		{ID: "pager", Keys: []string{"e"}, Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Where: keys.Anywhere, Names: []string{"pager", "less"}, Run: func() tea.Cmd { return a.OpenIn("pager", a.Content()) }},
-		{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR, made safe", Where: keys.Anywhere, Names: []string{"editor", "edit"}, Run: func() tea.Cmd { return a.OpenIn("editor", a.Content()) }},
-		{ID: "save", Keys: []string{"W"}, Long: "Save the content to a file, raw", Where: keys.Anywhere, Names: []string{"save", "write"}, Run: func() tea.Cmd { return a.Save(a.Content()) }},
-		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
+// keepKeys take what is shown elsewhere.
+func (a *app) keepKeys() keys.Table {
+	return keys.Table{
+		{ID: "copy", Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Names: []string{"copy"}, Also: "yank clipboard", Run: a.copyName},
+		{ID: "copy-content", Long: "Copy the content, raw; of traffic, a goblin command", Names: []string{"copy-content"}, Also: "yank clipboard curl result text", Run: a.copyContent},
+		{ID: "pager", Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Names: []string{"pager", "less"}, Also: "less view read whole stderr", Run: func() tea.Cmd { return a.OpenIn("pager", a.Content()) }},
+		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, Also: "vim view open", Run: func() tea.Cmd { return a.OpenIn("editor", a.Content()) }},
+		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, Also: "write download export file", Run: func() tea.Cmd { return a.Save(a.Content()) }},
+		{ID: "inspect", Long: "Show the requests about this item; of traffic, the item", Names: []string{"inspect"}, Why: a.whyNotInspect, Also: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
+		{ID: "clear", Long: "Forget the content that is kept of the selected item", Names: []string{"clear"}, Also: "cache", Run: a.clearKept},
+	}
+}
 
-		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
-		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
-		{ID: "follow", Keys: []string{"f"}, Hint: "follow", Long: "Follow the end, or stay where the cursor is", Where: keys.InLogs, Names: []string{"follow"}},
-		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: lay(pane.NewFacet("method", "Methods"))},
-		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},
-		{ID: "shown", Keys: []string{"v"}, Hint: "show more", Long: "Show notifications, or hide what screens ask as well", Where: keys.InLogs, Names: []string{"notifications"}},
-		{ID: "pause", Keys: []string{" "}, Hint: "pause", Long: "Pause the view or go on; mark a request under way for X", Where: keys.InLogs, Names: []string{"pause"}},
-
-		{ID: "palette", Keys: []string{":", "ctrl+p"}, Hint: "command", Long: "Run any command by its name", Where: keys.Anywhere, Run: push(newPalette)},
-		{ID: "help", Keys: []string{"?"}, Hint: "help", Long: "Show the keys that work here", Where: keys.Anywhere, Names: []string{"help", "keys"}, Run: push(newHelp)},
-		{ID: "clear", Long: "Forget the content that is kept of the selected item", Where: keys.Anywhere, Names: []string{"clear"}, Run: a.clearKept},
-		{ID: "leave", Keys: []string{"q"}, Long: "Leave the detail panel", Where: keys.InDetail, Run: a.back},
-		{ID: "interrupt", Keys: []string{"ctrl+c"}, Long: "Quit goblin", Where: keys.InDetail, Run: a.quit},
-		{ID: "quit", Keys: []string{"q", "ctrl+c"}, Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Where: keys.InLists, Names: []string{"quit", "q"}, Run: a.quit},
-	}...)
+// logKeys are for records.
+func (a *app) logKeys() keys.Table {
+	tabs := keys.Unless("only Logs has tabs; "+a.KeyOf("logs")+" goes there", func() bool { return a.Open == pane.PaneLogs })
+	return keys.Table{
+		{ID: "tab-left", Long: "Previous tab of Logs", Why: tabs},
+		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs", Why: tabs},
+		{ID: "follow", Hint: "follow", Long: "Follow the end, or stay where the cursor is", Names: []string{"follow"}, Also: "tail"},
+		{ID: "level", Long: "Next least level that is shown", Names: []string{"level"}, Also: "severity debug errors warnings"},
+		{ID: "shown", Hint: "show more", Long: "Show notifications, or hide what screens ask as well", Names: []string{"notifications"}, Also: "hide noise notifications"},
+		{ID: "pause", Hint: "pause", Long: "Pause the view or go on; mark a request to cancel it", Names: []string{"pause"}, Also: "freeze stop"},
+	}
 }
 
 // textKeys are for what the detail panel shows.
 func (a *app) textKeys() keys.Table {
 	return keys.Table{
-		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
-		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
-		{ID: "fold-node", Keys: []string{"z"}, Long: "Fold the first node of JSON in sight; a click, any node", Where: keys.InDetail, Names: []string{"fold-node"}, Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
-		{ID: "query", Keys: []string{"|"}, Long: "Filter the JSON by a path, such as items[*].name", Where: keys.Anywhere, Names: []string{"path", "query"}, Run: a.QueryContent},
-		{ID: "wrap", Keys: []string{"\\"}, Long: "Wrap long lines in the detail panel, or not", Where: keys.Anywhere, Names: []string{"wrap"}, Run: a.Rewrap},
-		{ID: "sideways", Keys: []string{"}", "shift+right"}, Long: "Sideways over long lines of the detail panel", Where: keys.Anywhere, Run: a.sideways(8)},
-		{ID: "sideways-back", Keys: []string{"{", "shift+left"}, Long: "And back", Where: keys.Anywhere, Run: a.sideways(-8)},
+		{ID: "fold", Long: "Fold the JSON in the detail panel by one level", Names: []string{"fold"}, Also: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
+		{ID: "unfold", Long: "Unfold the JSON in the detail panel by one level", Names: []string{"unfold"}, Also: "expand", Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
+		{ID: "fold-node", Long: "Fold the first node of JSON in sight; a click, any node", Names: []string{"fold-node"}, Also: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
+		{ID: "query", Long: "Filter the JSON by a path, such as items[*].name", Names: []string{"path", "query"}, Also: "jq jsonpath select", Run: a.QueryContent},
+		{ID: "wrap", Long: "Wrap long lines in the detail panel, or not", Names: []string{"wrap"}, Also: "long lines break", Run: a.Rewrap},
+		{ID: "sideways", Long: "Sideways over long lines of the detail panel", Also: "scroll horizontally right", Run: a.sideways(8)},
+		{ID: "sideways-back", Long: "And back", Also: "scroll horizontally left", Run: a.sideways(-8)},
 	}
 }
 
-// lookKeys change how the screen looks.
+// lookKeys change the screen itself.
 func (a *app) lookKeys() keys.Table {
 	return keys.Table{
-		{ID: "place", Keys: []string{"P"}, Long: "Detail panel: where there is room, beside, below, hidden", Where: keys.Anywhere, Names: []string{"layout"}, Run: a.nextPlace},
-		{ID: "larger-detail", Keys: []string{"<"}, Long: "Make the detail panel larger", Where: keys.Anywhere, Run: a.resize(-5)},
-		{ID: "smaller-detail", Keys: []string{">"}, Long: "Make the detail panel smaller", Where: keys.Anywhere, Run: a.resize(5)},
-		{ID: "mouse", Keys: []string{"M"}, Long: "Mouse on or off; off lets the terminal select text", Where: keys.Anywhere, Names: []string{"mouse"}, Run: a.toggleMouse},
-		{ID: "theme", Keys: []string{"T"}, Long: "Next theme: auto, dark, light, none", Where: keys.Anywhere, Names: []string{"theme"}, Run: a.nextTheme},
+		{ID: "palette", Hint: "command", Long: "Run any command by its name", Also: "run actions", Run: a.push(newPalette)},
+		{ID: "help", Hint: "help", Long: "Show the keys that work here", Names: []string{"help", "keys"}, Also: "keys shortcuts bindings what can I do", Run: a.push(newHelp)},
+		{ID: "place", Long: "Detail panel: where there is room, beside, below, hidden", Names: []string{"layout"}, Also: "layout split preview side", Run: a.nextPlace},
+		{ID: "larger-detail", Long: "Make the detail panel larger", Also: "resize width split", Run: a.resize(-5)},
+		{ID: "smaller-detail", Long: "Make the detail panel smaller", Also: "resize width split", Run: a.resize(5)},
+		{ID: "mouse", Long: "Mouse on or off; off lets the terminal select text", Names: []string{"mouse"}, Also: "select terminal clipboard", Run: a.toggleMouse},
+		{ID: "theme", Long: "Next theme: auto, dark, light, none", Names: []string{"theme"}, Also: "colours colors dark light", Run: a.nextTheme},
+		{ID: "quit", Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Names: []string{"quit", "q"}, Also: "exit close leave", Run: a.quit},
+		{ID: "interrupt", Long: "Quit goblin; this key stays whatever the config says", Also: "exit close", Run: a.quit},
 	}
 }
 
@@ -145,4 +200,28 @@ func (a *app) servers() *pane.Servers { return a.Panes[pane.PaneServers].(*pane.
 // binding is the one with an id.
 func (a *app) binding(id string) *keys.Binding {
 	return &a.keys[slices.IndexFunc(a.keys, func(b keys.Binding) bool { return b.ID == id })]
+}
+
+// keyOf is the key of an action as people write it, else how the palette is asked for it.
+func (a *app) keyOf(id string) string {
+	for i := range a.actions {
+		if a.actions[i].ID == id && len(a.actions[i].Keys) > 0 {
+			return keys.Show(a.actions[i].Keys[0])
+		}
+	}
+	for i := range a.keys {
+		if b := &a.keys[i]; b.ID == id && len(b.Names) > 0 {
+			return ":" + b.Names[0]
+		}
+	}
+	return ":" + id
+}
+
+// keysOf are the keys of actions, one after another.
+func (a *app) keysOf(ids ...string) string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = a.KeyOf(id)
+	}
+	return strings.Join(all, " ")
 }

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"unicode"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -42,7 +44,7 @@ func TestKeysFileNamesEveryBinding(t *testing.T) {
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
-	for _, p := range keys.Places() {
+	for _, p := range keymap.Places() {
 		means := map[string]string{}
 		for _, b := range r.app.keys {
 			if b.Where&p == 0 {
@@ -54,6 +56,58 @@ func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The table of goblin/registry/keymap and that of the screen are about the same actions,
+// and its names of keys are those that the terminal library gives.
+func TestEveryActionIsOfTheScreen(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	var ids []string
+	for _, b := range r.app.keys {
+		ids = append(ids, b.ID)
+		require.NotEmpty(t, b.Group, b.ID)
+	}
+	var actions []string
+	for _, a := range keymap.Actions() {
+		actions = append(actions, a.ID)
+	}
+	require.ElementsMatch(t, actions, ids)
+	sent := map[string]bool{}
+	for k := tea.KeyType(-128); k < 128; k++ {
+		sent[tea.KeyMsg{Type: k}.String()] = true
+	}
+	for _, name := range keymap.Named() {
+		for _, held := range []string{"", "ctrl+", "shift+", "ctrl+shift+"} {
+			if key, why := keymap.Key(held + name); why == "" {
+				require.True(t, sent[key], "%q is %q", held+name, key)
+			}
+		}
+	}
+}
+
+func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
+	r.app.actions = keymap.Change(r.app.o.Keys)
+	r.app.keys = r.app.bindings()
+	r.keys("o")
+	require.NotContains(t, r.screen(), "Sorted by", "o does nothing any more")
+	r.keys("f5")
+	require.Contains(t, r.screen(), "Sorted by")
+	r.keys("t")
+	require.Equal(t, pane.PaneTools, r.app.Open)
+	s := r.screen()
+	require.Contains(t, s, "t Tools", "the tabs tell their keys")
+	require.Contains(t, s, "f1 help  Q quit", "the footer, too")
+	require.NotContains(t, s, "copy", "what has no key is not in the footer")
+	r.keys("f1").text("sort order")
+	require.Contains(t, r.line("Next sort order"), "f5 O")
+	r.keys("esc").text("copy the uri")
+	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette still does it")
+	r.keys("esc esc q")
+	require.False(t, r.app.quitting)
+	r.keys("ctrl+c")
+	require.True(t, r.app.quitting, "C-c quits, whatever the config says")
 }
 
 func TestEveryBindingIsExplained(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goblin/registry/keymap"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
@@ -29,7 +30,8 @@ func (a *app) keysDoc() string {
 	var b strings.Builder
 	b.WriteString("# Keys\n\nThis file is made from the table that the screen itself uses: `go generate ./tui`.\n" +
 		"In the screen, `?` shows the keys that work where you are, and why one does not.\n" +
-		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`).\n")
+		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`). By its action, a key is\n" +
+		"changed in the config, see [`tui.keys`](../gateway/config/README.md#keys-of-the-screen).\n")
 	section := func(title, columns string, rows int) {
 		fmt.Fprintf(&b, "\n%s\n\n| %s |\n|%s\n", title, columns, strings.Repeat(" --- |", rows))
 	}
@@ -39,17 +41,17 @@ func (a *app) keysDoc() string {
 			fmt.Fprintf(&b, "| %s | %s |\n", codes("", t[i].Keys), escaped(t[i].Long))
 		}
 	}
-	everywhere := func(k *keys.Binding) bool { return k.Where&keys.InLists == keys.InLists }
+	everywhere := func(k *keys.Binding) bool { return k.Where&keymap.InLists == keymap.InLists }
 	table := func(title string, fits func(*keys.Binding) bool) {
-		section("## "+title, "Keys | Does | Names", 3)
+		section("## "+title, "Keys | Does | Action | Names", 4)
 		for i := range a.keys {
 			if k := &a.keys[i]; fits(k) {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", codes("", k.Keys), escaped(k.Long), codes(":", k.Names))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", codes("", k.Keys), escaped(k.Long), k.ID, codes(":", k.Names))
 			}
 		}
 	}
 	table("Everywhere", everywhere)
-	for _, p := range keys.Places() {
+	for _, p := range keymap.Places() {
 		table(p.String(), func(k *keys.Binding) bool { return k.Where&p != 0 && !everywhere(k) })
 	}
 	section("## More commands", "Command | Does", 2)
@@ -68,7 +70,7 @@ func (a *app) keysDoc() string {
 	plain("## While the filter is typed", "Keys | Does", a.filterKeys())
 	plain("## Forms", "Keys | Does", formKeys())
 	b.WriteString("\n## Dialogs\n")
-	for _, t := range dialogKeys() {
+	for _, t := range a.dialogKeys() {
 		plain("### "+t.title, "Keys | Does", t.keys)
 	}
 	plain("## Mouse", "Mouse | Does", mouseKeys())

@@ -53,6 +53,7 @@ type Options struct {
 	Host     Host
 	Theme    string // see look.Themes; "" is "auto"
 	ASCII    bool
+	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time
 }

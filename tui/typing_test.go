@@ -32,7 +32,7 @@ func typists() map[string]struct {
 		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
 		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*pane.Watched).Input.Value() }},
-		"help":          {in("? /"), func(r *rig) string { return front(r).(*help).Input.Value() }},
+		"help":          {in("?"), func(r *rig) string { return front(r).(*help).input.Value() }},
 		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)

@@ -289,7 +289,10 @@ type Log struct {
 }
 
 // TUI is how the screen looks.
-type TUI struct{ Theme string } // auto, dark, light or none
+type TUI struct {
+	Theme string              // auto, dark, light or none
+	Keys  map[string][]string // of actions, as goblin/registry/keymap spells both; none takes the keys away
+}
 
 // WhoseRoots is Roots, or what stands for it where nothing was written: a server that
 // clients share keeps what it was told, so none of them may tell it.

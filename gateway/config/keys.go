@@ -325,5 +325,7 @@ func tuiKeys() []field[TUI] {
 	return []field[TUI]{
 		key("theme", "Colours of the screen.",
 			words("auto", "dark", "light", "none"), func(t *TUI) *string { return &t.Theme }),
+		key("keys", "Other keys for what the screen does, by action: one key or a list; an empty list takes them away. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",
+			actionKeys(), func(t *TUI) *map[string][]string { return &t.Keys }),
 	}
 }

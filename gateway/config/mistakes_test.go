@@ -230,6 +230,38 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "theme" in tui must be auto, dark, light or none, not "solarized"`, true,
 	},
 	{
+		"an action that there is not", "tui:\n  keys: {reloda: R}",
+		`goblin.yaml:2: unknown action "reloda" in keys of tui; did you mean "reload"?`, true,
+	},
+	{
+		"a key that there is not", "tui:\n  keys:\n    reload: [R, alt+x]",
+		`goblin.yaml:3: "reload" in keys of tui: "alt+x" is with Alt, which terminals send as Esc and the key`, false,
+	},
+	{
+		"a key that means something else", "tui: {keys: {sort: C-c}}",
+		`goblin.yaml:1: "sort" in keys of tui: "C-c" always quits`, false,
+	},
+	{
+		"a key that another action has", "tui:\n  keys:\n    sort:\n      - f5\n      - s",
+		`goblin.yaml:5: "sort" in keys of tui has the key "s", which is that of "subscribe" in Resources; give one of them another`, false,
+	},
+	{
+		"two actions on one new key", "tui: {keys: {fold: f5, sort: f5}}",
+		`goblin.yaml:1: "fold" in keys of tui has the key "f5", which is that of "sort" in Servers, Tools, Prompts, Resources and Logs; give one of them another`, false,
+	},
+	{
+		"no key", "tui: {keys: {sort: ~}}",
+		`goblin.yaml:1: "sort" in keys of tui has no key; [] takes its keys away, and the key ~ is written "~"`, true,
+	},
+	{
+		"a mapping for a key", "tui: {keys: {sort: [{}]}}",
+		`goblin.yaml:1: "sort" in keys of tui must be a key or a list of keys, not a mapping`, true,
+	},
+	{
+		"too many keys", "tui: {keys: {sort: [1, 2, 3, 4, 5, 6, 7, 8, 9]}}",
+		`goblin.yaml:1: "sort" in keys of tui has 9 keys, and may have 8`, true,
+	},
+	{
 		"a boolean for a word", "gateway: {pin: false}",
 		`goblin.yaml:1: "pin" in gateway must be off, report or strict, not true or false`, true,
 	},

@@ -125,7 +125,7 @@ func (a *Asks) Questioned() tea.Cmd {
 	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.known, q) })
 	a.known = waiting
 	if fresh && !a.opens() {
-		a.Say("A server asks something: a answers")
+		a.Say("A server asks something: %s answers", a.KeyOf("answer"))
 	} else if fresh {
 		cmds = append(cmds, a.openQuestion(waiting[0], true))
 	}

@@ -183,7 +183,7 @@ func (c *calls) Of(it Item) *Running {
 func (c *calls) Start(r Request) tea.Cmd {
 	a := c.app
 	if len(c.List) >= atMost {
-		return a.Complain("%d requests are running already; X cancels one", atMost)
+		return a.Complain("%d requests are running already; %s cancels one", atMost, a.KeyOf("cancel"))
 	}
 	params, err := r.params()
 	if err != nil {

@@ -20,7 +20,7 @@ func (a *Common) Copy(text, what string) tea.Cmd {
 	case text == "":
 		return a.Complain("there is nothing to copy")
 	case len(text) > mostCopied:
-		return a.Complain("%s has %s; terminals take %s: e opens it, W saves it", what, Size(int64(len(text))), Size(mostCopied))
+		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, Size(int64(len(text))), Size(mostCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {

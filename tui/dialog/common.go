@@ -36,6 +36,7 @@ type Common struct {
 	Now     func() time.Time
 	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
 	Poke    func()                                     // wakes the screen; it never blocks
+	KeyOf   func(action string) string                 // what people press for it, for texts
 
 	Look    *look.Look
 	W, H    int

@@ -1,68 +1,34 @@
 // Package keys is the table of what keys do: one row for each thing that a user
 // can do. Keys, footer, help, palette and KEYS.md are made from the same rows.
 //
-// It owns the rows' form, how keys are spelled and found, and the places where
-// they work. It knows no pane, no dialog and no catalog: what a row does is a
-// function of whoever made the table. Everything belongs to the goroutine of
-// one screen's Update and View.
+// It owns the rows' form and how keys are found and shown; which actions there are,
+// and on which keys and where, is goblin/registry/keymap's. It knows no pane,
+// no dialog and no catalog: what a row does is a function of whoever made the table.
+// Everything belongs to the goroutine of one screen's Update and View.
 package keys
 
 import (
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry/keymap"
 )
 
-// Place is where keys work: a set of panes and other focuses.
-type Place uint16
+// Place is where keys work. Dialogs have tables of their own.
+type Place = keymap.Place
 
-// The places. Dialogs have tables of their own.
-const (
-	InServers Place = 1 << iota
-	InTools
-	InPrompts
-	InResources
-	InLogs
-	InDetail // the detail panel has the focus
-
-	InLists   = InServers | InTools | InPrompts | InResources | InLogs
-	InCatalog = InTools | InPrompts | InResources
-	Anywhere  = InLists | InDetail
-)
-
-// Places are the single places in the order of the documents.
-func Places() []Place {
-	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InDetail}
-}
-
-// String is a set of places in words.
-func (p Place) String() string {
-	var all []string
-	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Detail"} {
-		if p&Places()[i] != 0 {
-			all = append(all, name)
-		}
-	}
-	switch n := len(all); n {
-	case 0:
-		return "nowhere"
-	case 1:
-		return all[0]
-	default:
-		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
-	}
-}
-
-// Binding is one thing that can be done. Where and Names are for the keys of
-// panes only.
+// Binding is one thing that can be done. Where, Group, Names and Also are for the keys
+// of panes only.
 type Binding struct {
 	ID    string
 	Keys  []string // as Bubble Tea spells them; the first is shown
 	Hint  string   // in the footer; "" is not shown there
 	Long  string   // in help and KEYS.md
 	Where Place
+	Group string         // its heading in help
 	Names []string       // in the palette; the first is shown
+	Also  string         // other words for what it does, for who looks for it
 	Why   func() string  // why it cannot be done now; nil and "": it can
 	Run   func() tea.Cmd // nil: each pane does something else
 }
@@ -90,6 +56,23 @@ func Never(why string) func() string { return func() string { return why } }
 // Table is a list of bindings.
 type Table []Binding
 
+// On are the rows with the keys and places of the actions of their ids.
+func (t Table) On(actions []keymap.Action) Table {
+	for i := range t {
+		j := slices.IndexFunc(actions, func(a keymap.Action) bool { return a.ID == t[i].ID })
+		t[i].Keys, t[i].Where = actions[j].Keys, actions[j].Where
+	}
+	return t
+}
+
+// Of are the rows as those of a group.
+func (t Table) Of(group string) Table {
+	for i := range t {
+		t[i].Group = group
+	}
+	return t
+}
+
 // Find returns what a key does in a place, nil for nothing; the place 0 is a
 // dialog's only one. Runes that came at once are text, also where they spell a
 // key's name.
@@ -116,7 +99,7 @@ type Hint struct{ Key, Does string }
 func (t Table) Hints() []Hint {
 	var all []Hint
 	for i := range t {
-		if t[i].Hint != "" {
+		if t[i].Hint != "" && len(t[i].Keys) > 0 {
 			all = append(all, Hint{t[i].Keys[0], t[i].Hint})
 		}
 	}
@@ -124,25 +107,7 @@ func (t Table) Hints() []Hint {
 }
 
 // Show is a key as people write it.
-func Show(key string) string {
-	switch key {
-	case " ":
-		return "space"
-	case "delete":
-		return "Del"
-	case "pgdown":
-		return "PgDn"
-	case "pgup":
-		return "PgUp"
-	}
-	if rest, ok := strings.CutPrefix(key, "ctrl+"); ok {
-		return "C-" + rest
-	}
-	if rest, ok := strings.CutPrefix(key, "shift+"); ok {
-		return "S-" + rest
-	}
-	return key
-}
+func Show(key string) string { return keymap.Show(key) }
 
 // Scroller is a text or a list that moves.
 type Scroller interface {

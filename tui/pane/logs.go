@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -103,7 +104,7 @@ func (p *Logs) TabList(tab int) tabList {
 	return p.Logs[tab]
 }
 
-func (p *Logs) In() keys.Place            { return keys.InLogs }
+func (p *Logs) In() keys.Place            { return keymap.InLogs }
 func (p *Logs) Follows() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
@@ -281,18 +282,19 @@ func (p *Logs) Empty() []string {
 
 func (p *Logs) Acts() map[string]keys.Act {
 	none := keys.Unless("there is no record here", func() bool { return p.Rows().Len() > 0 })
+	key, next := p.app.KeyOf, p.app.KeyOf("tab-right")
 	return map[string]keys.Act{
 		"pager": {Why: none}, "editor": {Why: none}, "save": {Why: none},
 		"open":         {Why: none, Run: p.openRecord},
 		"copy":         {Why: none, Run: p.copyRecord},
 		"copy-content": {Why: none, Run: p.copyMore},
 		"inspect":      {Run: p.inspectRecord},
-		"method-facet": {Why: keys.Unless("only requests have methods; ] goes to Traffic", func() bool { return p.Open == TabTraffic })},
-		"level":        {Why: keys.Unless("requests have no level; /err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
-		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"method-facet": {Why: keys.Unless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
+		"level":        {Why: keys.Unless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
+		"subscribe":    {Why: keys.Never("a record is no item; " + key("inspect") + " goes to the item of a request")},
 		"call":         {Why: p.whyNotRecall, Run: p.recall},
 		"reload":       {Why: keys.Never("records come by themselves")},
-		"shown":        {Why: keys.Unless("only traffic has notifications; ] goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown},
+		"shown":        {Why: keys.Unless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},
@@ -334,7 +336,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 // more.
 func (p *Logs) pause() tea.Cmd {
 	if p.withdrawable() != nil {
-		p.app.Say("%d marked; X cancels them", p.Traffic.Table.Tick())
+		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.Tick(), p.app.KeyOf("cancel"))
 		return nil
 	}
 	p.Paused = !p.Paused

@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
@@ -50,7 +51,7 @@ func (p *offered) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
 func (p *offered) Item() dialog.Item                { return p.All.item() }
 func (p *offered) Ticked() []dialog.Item            { return p.All.ticked() }
 func (p *offered) Empty() []string {
-	return p.app.emptyList(p.noun+"s", "1 shows the servers.")
+	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
 func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
@@ -203,8 +204,8 @@ type Tools struct {
 
 func newTools(a *Desk) *Tools {
 	p := &Tools{offered: offered{
-		app: a, All: newCatalog(a, registry.Tool), place: keys.InTools, index: PaneTools, name: "Tools", noun: "tool",
-		follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it", hint: "c calls it.",
+		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
+		follow: registry.Tools | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: content.FromTool,
 	}}
 	p.middle = func(e *registry.Entry, w int, base look.Style) (string, int) {
@@ -308,7 +309,7 @@ type Prompts struct{ offered }
 
 func newPrompts(a *Desk) *Prompts {
 	p := &Prompts{offered{
-		app: a, All: newCatalog(a, registry.Prompt), place: keys.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
+		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
 		follow: registry.Prompts, untried: "was not fetched yet; Enter gets it", hint: "Enter gets its messages.",
 		about: aboutPrompt, body: content.FromPrompt,
 	}}

@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -78,7 +79,7 @@ func newResources(a *Desk) *Resources {
 	return p
 }
 
-func (p *Resources) In() keys.Place { return keys.InResources }
+func (p *Resources) In() keys.Place { return keymap.InResources }
 
 func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
@@ -258,7 +259,7 @@ func (p *Resources) Wheel(y, by int) {
 }
 
 func (p *Resources) Empty() []string {
-	return p.app.emptyList("resources", "2 shows the tools, 1 the servers.")
+	return p.app.emptyList("resources", p.app.KeyOf("tools")+" shows the tools, "+p.app.KeyOf("servers")+" the servers.")
 }
 
 // Part is which section has the cursor, of how many.
@@ -356,7 +357,7 @@ func (p *Resources) whyNotCall() string {
 	if why := p.none(); why != "" || p.Item().Kind == registry.Template {
 		return why
 	}
-	return "only templates are expanded; Enter reads a resource"
+	return "only templates are expanded; " + p.app.KeyOf("open") + " reads a resource"
 }
 
 // openItem reads a resource, or opens the form of a template.

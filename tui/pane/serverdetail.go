@@ -36,7 +36,7 @@ func (p *Servers) Subject() subject {
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
 			blocks = append(blocks, found...)
-			blocks = append(blocks, remedy(s)...)
+			blocks = append(blocks, remedy(s, p.app.KeyOf)...)
 			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
@@ -129,19 +129,19 @@ func definitionFacts(d diagnosis.Definition) []content.Fact {
 }
 
 // remedy says what helps a server that is not up.
-func remedy(s registry.ServerState) []content.Block {
+func remedy(s registry.ServerState, key func(string) string) []content.Block {
 	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
 		return note("Nobody uses it: its next use starts it, and so does Enter.")
 	case registry.StateFailed, registry.StateRetrying:
-		return note("r restarts it, e shows what it printed; Enter finds out what is broken.")
+		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
 	case registry.StateDisabled:
-		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
+		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it as long as this host runs; in the config, remove \"disabled: true\".")
 	case registry.StateNeedsLogin:
 		var blocks []content.Block
 		if s.CanLogIn {
-			blocks = append(note("It wants a login: l opens your browser. Or run this in a terminal; the server connects by itself then:"),
+			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
 				content.Block{Kind: content.Text, Text: "goblin login " + s.Name})
 		}
 		return append(blocks,

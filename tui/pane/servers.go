@@ -10,6 +10,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
@@ -93,7 +94,7 @@ func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
-func (p *Servers) In() keys.Place { return keys.InServers }
+func (p *Servers) In() keys.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
 	count = dialog.Grouped(p.Table.Total())
@@ -442,7 +443,7 @@ func (p *Servers) unless(why string) func() string {
 
 func (p *Servers) whyNotRestart() string {
 	if s, _ := p.Table.Selected(); s.State == registry.StateDisabled {
-		return dialog.Clean(s.Name) + " is disabled; x enables it"
+		return dialog.Clean(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
 	}
 	return p.none()
 }
@@ -455,7 +456,7 @@ func WhyNoLogin(s registry.ServerState) string {
 	case !s.CanLogIn:
 		return dialog.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
 	case s.State == registry.StateDisabled:
-		return dialog.Clean(s.Name) + " is disabled; x enables it"
+		return dialog.Clean(s.Name) + " is disabled; :enable enables it"
 	}
 	return ""
 }

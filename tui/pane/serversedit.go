@@ -132,7 +132,7 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 // Enable turns a server on or off: for good, or as long as the host runs.
 func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	a, on := p.app, s.State == registry.StateDisabled
-	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this host runs; x enables it"
+	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this host runs; "+a.KeyOf("enable")+" enables it"
 	text := []string{"Its tools, prompts and resources go away."}
 	if on {
 		verb, title, done = "enable", "Enable ", "Enabled %s, as long as this host runs"

@@ -182,11 +182,11 @@ func (p *Resources) whyNotSubscribe(it dialog.Item) string {
 	case p.Held(at):
 		return ""
 	case it.Server == registry.Local:
-		return "Goblin's own resources have no updates; r reads again"
+		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
 	case !Reachable(s.State):
 		return fmt.Sprintf("%s is %s", it.Server, s.State)
 	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
-		return it.Server + " does not offer subscriptions; r reads again"
+		return it.Server + " does not offer subscriptions; " + p.app.KeyOf("reload") + " reads again"
 	}
 	return ""
 }

@@ -189,7 +189,7 @@ func (p *Logs) Withdraw() tea.Cmd {
 func (p *Logs) whyNotRecall() string {
 	r, ok := p.Traffic.Table.Selected()
 	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
-		return "only recorded calls of tools and prompts have a form; i goes to the item"
+		return "only recorded calls of tools and prompts have a form; " + p.app.KeyOf("inspect") + " goes to the item"
 	}
 	return ""
 }

@@ -24,12 +24,12 @@ func (p *Logs) trafficSubject() subject {
 	if !ok {
 		return subject{}
 	}
-	reg, rec := p.app.Reg, r.TrafficRecord
+	reg, rec, cancel := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel")
 	if r.open != "" {
 		return subject{
 			key: "traffic " + r.key, version: r.open, title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []content.Block {
-				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; X cancels it"})
+				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
 				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
 			},
 		}

@@ -59,7 +59,7 @@ func (d *Chooser) Size(w, h int) (int, int) { return min(w, 76), min(h, d.Table.
 // Lines are the profiles, and below them what a choice does.
 func (d *Chooser) Lines(w, h int) []string {
 	lk := d.app.Look
-	note := "What they do not see is dim; x turns it off and on for them."
+	note := "What they do not see is dim; " + d.app.KeyOf("switch") + " turns it off and on for them."
 	if d.Table.Total() == 1 {
 		note = "The config has no profiles yet."
 	}

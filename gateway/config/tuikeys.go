@@ -1,0 +1,83 @@
+package config
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/keymap"
+)
+
+// mostKeys is how many keys one action may have.
+const mostKeys = 8
+
+// actionKeys is a mapping of the screen's actions to their keys.
+func actionKeys() kind[map[string][]string] {
+	return kind[map[string][]string]{
+		schema: func(map[string][]string) object {
+			one := object{"type": []string{"string", "integer"}}
+			return object{
+				"type": []string{"object", "null"}, "propertyNames": object{"enum": keymap.IDs()},
+				"additionalProperties": object{"anyOf": []any{one, object{"type": "array", "maxItems": mostKeys, "items": one}}},
+			}
+		},
+		read: readActionKeys,
+	}
+}
+
+func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string) {
+	changed := make(map[string][]string)
+	lines := make(map[[2]string]*yaml.Node) // of action and key
+	for _, p := range r.pairs(at, n) {
+		id := p.key.Value
+		if !slices.Contains(keymap.IDs(), id) {
+			if len(r.errs) <= maxProblems {
+				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.IDs()))
+			}
+			continue
+		}
+		written := []*yaml.Node{p.val}
+		if p.val.Kind == yaml.SequenceNode {
+			written = p.val.Content
+		}
+		if len(written) > mostKeys {
+			r.fail(p.val, "%s has %d keys, and may have %d", at.key(id), len(written), mostKeys)
+			continue
+		}
+		all := []string{}
+		for _, w := range written {
+			key, ok := r.keyName(at.key(id), target(w))
+			if ok && !slices.Contains(all, key) {
+				all, lines[[2]string{id, key}] = append(all, key), w
+			}
+		}
+		if len(all) > 0 || len(written) == 0 { // else they are all wrong, and said so
+			changed[id] = all
+		}
+	}
+	for _, c := range keymap.Conflicts(changed) {
+		r.fail(lines[[2]string{c.Action, c.Key}], "%s has the key %s, which is that of %s in %s; give one of them another",
+			at.key(c.Action), quote(keymap.Show(c.Key)), quote(c.Other), c.Where)
+	}
+	if len(changed) > 0 {
+		*dst = changed
+	}
+}
+
+// keyName is one key of an action. No variable is looked for in it.
+func (r *reader) keyName(at place, n *yaml.Node) (key string, ok bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		r.fail(n, "%s must be a key or a list of keys, not %s", at, describe(n))
+		return "", false
+	case isNull(n):
+		r.fail(n, `%s has no key; [] takes its keys away, and the key ~ is written "~"`, at)
+		return "", false
+	}
+	key, why := keymap.Key(n.Value)
+	if why != "" {
+		r.fail(n, "%s: %s %s", at, quote(n.Value), why)
+		return "", false
+	}
+	return key, true
+}

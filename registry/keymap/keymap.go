@@ -1,0 +1,316 @@
+// Package keymap says on which keys and in which places the screen's actions are,
+// and what a user's changes make of that.
+//
+// It owns the actions' ids, their keys and places, how keys are spelled, and what
+// two actions on one key are: a conflict. It knows no config, which says what is
+// changed, and no screen, which does what an action is called for.
+package keymap
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Place is where keys work: a set of panes and other focuses.
+type Place uint16
+
+// The places. Dialogs and forms have keys of their own, which nobody changes.
+const (
+	InServers Place = 1 << iota
+	InTools
+	InPrompts
+	InResources
+	InLogs
+	InDetail // the detail panel has the focus
+
+	InLists   = InServers | InTools | InPrompts | InResources | InLogs
+	InCatalog = InTools | InPrompts | InResources
+	Anywhere  = InLists | InDetail
+)
+
+// Places are the single places in the order of the documents.
+func Places() []Place {
+	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InDetail}
+}
+
+// String is a set of places in words.
+func (p Place) String() string {
+	var all []string
+	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Detail"} {
+		if p&Places()[i] != 0 {
+			all = append(all, name)
+		}
+	}
+	switch n := len(all); n {
+	case 0:
+		return "nowhere"
+	case 1:
+		return all[0]
+	default:
+		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	}
+}
+
+// Action is something that can be done by keys, which are spelled as Bubble Tea
+// does it; the first one is shown.
+type Action struct {
+	ID    string
+	Keys  []string
+	Where Place
+}
+
+// interrupt is the action of the one key that stays: who has lost all others gets out
+// by it.
+const interrupt = "interrupt"
+
+// Actions are all actions with the keys that they have by themselves.
+func Actions() []Action {
+	return []Action{
+		{"servers", []string{"1"}, Anywhere},
+		{"tools", []string{"2"}, Anywhere},
+		{"prompts", []string{"3"}, Anywhere},
+		{"resources", []string{"4"}, Anywhere},
+		{"logs", []string{"5"}, Anywhere},
+		{"clients", []string{"0"}, Anywhere},
+		{"next", []string{"tab"}, Anywhere},
+		{"previous", []string{"shift+tab"}, Anywhere},
+		{"down", []string{"j", "down"}, Anywhere},
+		{"up", []string{"k", "up"}, Anywhere},
+		{"half-down", []string{"ctrl+d"}, Anywhere},
+		{"half-up", []string{"ctrl+u"}, Anywhere},
+		{"page-down", []string{"ctrl+f", "pgdown"}, Anywhere},
+		{"page-up", []string{"ctrl+b", "pgup"}, Anywhere},
+		{"top", []string{"g", "home"}, Anywhere},
+		{"bottom", []string{"G", "end"}, Anywhere},
+		{"open", []string{"enter"}, InLists},
+		{"detail", []string{"right"}, InLists},
+		{"detail-vi", []string{"l"}, InLists &^ InServers},
+		{"back", []string{"esc", "h", "left"}, Anywhere},
+		{"filter", []string{"/"}, Anywhere},
+		{"next-match", []string{"n"}, Anywhere},
+		{"previous-match", []string{"N"}, Anywhere},
+		{"server-facet", []string{"f"}, InCatalog | InServers},
+		{"mime-facet", []string{"m"}, InResources},
+		{"sort", []string{"o"}, InLists},
+		{"mark", []string{" "}, InCatalog},
+		{"subscribe", []string{"s"}, InResources | InDetail},
+		{"subscribed", []string{"S"}, InResources},
+		{"subscriptions", []string{"w"}, Anywhere},
+		{"templates", []string{"t"}, InResources},
+		{"call", []string{"c"}, InCatalog | InLogs | InDetail},
+		{"repeat", []string{"."}, InCatalog | InDetail},
+		{"past", []string{"H"}, InCatalog | InDetail},
+		{"cancel", []string{"X"}, Anywhere},
+		{"answer", []string{"a"}, Anywhere},
+		{"reload", []string{"r"}, Anywhere},
+		{"enable", []string{"x"}, InServers},
+		{"switch", []string{"x"}, InCatalog},
+		{"view", []string{"V"}, InCatalog},
+		{"remove", []string{"D"}, InServers},
+		{"log-in", []string{"l"}, InServers | InDetail},
+		{"approve", []string{"A"}, InServers | InTools},
+		{"copy", []string{"y"}, Anywhere},
+		{"copy-content", []string{"Y"}, Anywhere},
+		{"pager", []string{"e"}, Anywhere},
+		{"editor", []string{"E"}, Anywhere},
+		{"save", []string{"W"}, Anywhere},
+		{"inspect", []string{"i"}, Anywhere},
+		{"tab-left", []string{"["}, InLogs | InDetail},
+		{"tab-right", []string{"]"}, InLogs | InDetail},
+		{"follow", []string{"f"}, InLogs},
+		{"method-facet", []string{"m"}, InLogs},
+		{"level", []string{"L"}, InLogs},
+		{"shown", []string{"v"}, InLogs},
+		{"pause", []string{" "}, InLogs},
+		{"palette", []string{":", "ctrl+p"}, Anywhere},
+		{"help", []string{"?"}, Anywhere},
+		{"clear", nil, Anywhere},
+		{"leave", []string{"q"}, InDetail},
+		{"interrupt", []string{"ctrl+c"}, Anywhere},
+		{"quit", []string{"q"}, InLists},
+		{"fold", []string{"-"}, Anywhere},
+		{"unfold", []string{"+", "="}, Anywhere},
+		{"fold-node", []string{"z"}, InDetail},
+		{"query", []string{"|"}, Anywhere},
+		{"wrap", []string{"\\"}, Anywhere},
+		{"sideways", []string{"}", "shift+right"}, Anywhere},
+		{"sideways-back", []string{"{", "shift+left"}, Anywhere},
+		{"place", []string{"P"}, Anywhere},
+		{"larger-detail", []string{"<"}, Anywhere},
+		{"smaller-detail", []string{">"}, Anywhere},
+		{"mouse", []string{"M"}, Anywhere},
+		{"theme", []string{"T"}, Anywhere},
+	}
+}
+
+// IDs are those of the actions whose keys can be changed.
+func IDs() []string {
+	var all []string
+	for _, a := range Actions() {
+		if a.ID != interrupt {
+			all = append(all, a.ID)
+		}
+	}
+	return all
+}
+
+// Change is Actions with other keys for those that changed names; none at all take
+// them away.
+func Change(changed map[string][]string) []Action {
+	all := Actions()
+	for i := range all {
+		if keys, ok := changed[all[i].ID]; ok && all[i].ID != interrupt {
+			all[i].Keys = slices.Clone(keys)
+		}
+	}
+	return all
+}
+
+// Conflict is a key that two actions have in one place. Action is one that was changed.
+type Conflict struct {
+	Key, Action, Other string
+	Where              Place
+}
+
+// Conflicts are those that changes make.
+func Conflicts(changed map[string][]string) []Conflict {
+	var found []Conflict
+	all := Change(changed)
+	for i := range all {
+		if _, ok := changed[all[i].ID]; !ok {
+			continue
+		}
+		for j := range all {
+			_, later := changed[all[j].ID]
+			where := all[i].Where & all[j].Where
+			if where == 0 || i == j || later && j > i { // of two that were changed, the later one is told
+				continue
+			}
+			for _, key := range all[i].Keys {
+				if slices.Contains(all[j].Keys, key) {
+					found = append(found, Conflict{key, all[i].ID, all[j].ID, where})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// named are the keys that are no character, by how they are spelled here, and others
+// of their names.
+var named = map[string]string{
+	"enter": "enter", "return": "enter", "tab": "tab", "esc": "esc", "escape": "esc", "space": " ",
+	"backspace": "backspace", "delete": "delete", "del": "delete", "insert": "insert", "ins": "insert",
+	"up": "up", "down": "down", "left": "left", "right": "right", "home": "home", "end": "end",
+	"pgup": "pgup", "pageup": "pgup", "pgdown": "pgdown", "pgdn": "pgdown", "pagedown": "pgdown",
+	"f1": "f1", "f2": "f2", "f3": "f3", "f4": "f4", "f5": "f5", "f6": "f6",
+	"f7": "f7", "f8": "f8", "f9": "f9", "f10": "f10", "f11": "f11", "f12": "f12",
+}
+
+// Named are the names of keys that are no character, as they are written.
+func Named() []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(named)) {
+		if named[key] == key || key == "space" {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// with are the keys that terminals tell apart when Ctrl or Shift is held.
+var with = map[string][]string{
+	"ctrl+":       {"up", "down", "left", "right", "home", "end", "pgup", "pgdown"},
+	"shift+":      {"tab", "up", "down", "left", "right", "home", "end"},
+	"ctrl+shift+": {"up", "down", "left", "right", "home", "end"},
+}
+
+// Key is a key as it is spelled here, of one as people write it: a character, a name,
+// or one of them with Ctrl or Shift (ctrl+d, C-d, shift+tab). If no terminal has that
+// key for the screen, why says so.
+func Key(written string) (key, why string) {
+	if r, size := utf8.DecodeRuneInString(written); size == len(written) && unicode.IsPrint(r) && r != utf8.RuneError && r != ' ' {
+		return written, "" // case counts
+	}
+	low := strings.ToLower(strings.TrimSpace(written))
+	if written == " " {
+		low = "space"
+	}
+	held, low := modifiers(low)
+	key = low
+	if name, ok := named[low]; ok {
+		key = name
+	}
+	switch {
+	case strings.HasPrefix(low, "alt+"), strings.HasPrefix(low, "alt-"), strings.HasPrefix(low, "m-"):
+		return "", "is with Alt, which terminals send as Esc and the key"
+	case held == "" && named[low] != "", slices.Contains(with[held], key):
+		return held + key, ""
+	case held == "ctrl+" && len(key) == 1 && key[0] >= 'a' && key[0] <= 'z':
+		return letter(key)
+	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
+		return "", "is a character with Shift; write the one that it makes"
+	}
+	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(Named(), ", ")
+}
+
+// modifiers parts what is held from the key.
+func modifiers(low string) (held, key string) {
+	for {
+		i := slices.IndexFunc(spelled[:], func(s [2]string) bool { return strings.HasPrefix(low, s[0]) && low != s[0] })
+		if i < 0 {
+			return held, low
+		}
+		held, low = held+spelled[i][1], low[len(spelled[i][0]):]
+	}
+}
+
+// spelled are the ways to write what is held.
+var spelled = [...][2]string{
+	{"ctrl+", "ctrl+"},
+	{"ctrl-", "ctrl+"},
+	{"c-", "ctrl+"},
+	{"^", "ctrl+"},
+	{"shift+", "shift+"},
+	{"shift-", "shift+"},
+	{"s-", "shift+"},
+}
+
+// letter is Ctrl with a letter, but for those that are something else.
+func letter(key string) (string, string) {
+	switch key {
+	case "c":
+		return "", "always quits"
+	case "i":
+		return "", "is Tab to terminals"
+	case "m":
+		return "", "is Enter to terminals"
+	case "z":
+		return "", "would stop the process that serves"
+	}
+	return "ctrl+" + key, ""
+}
+
+// Show is a key as people write it.
+func Show(key string) string {
+	switch key {
+	case " ":
+		return "space"
+	case "delete":
+		return "Del"
+	case "pgdown":
+		return "PgDn"
+	case "pgup":
+		return "PgUp"
+	}
+	if rest, ok := strings.CutPrefix(key, "ctrl+"); ok {
+		return "C-" + rest
+	}
+	if rest, ok := strings.CutPrefix(key, "shift+"); ok {
+		return "S-" + rest
+	}
+	return key
+}
