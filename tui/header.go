@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -212,83 +211,4 @@ func (a *app) barLine() string {
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
 	return look.Blank(a.W)
-}
-
-// footerLine tells the keys that matter here.
-func (a *app) footerLine() string {
-	lk := a.Look
-	if n := len(a.Dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(dialog.HintsOf(a.Dialogs[n-1])), a.W)
-	}
-	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), a.filterHints()...)), a.W)
-	}
-	var hints []keys.Hint
-	in := a.focus()
-	for _, id := range a.footer() {
-		b := a.binding(id)
-		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || id == "log-in" && !a.needsLogin() {
-			continue
-		}
-		does := b.Hint
-		switch {
-		case id == "subscribe" && a.watches():
-			does = "unsubscribe"
-		case id == "reload" && a.Open == pane.PaneServers:
-			does = "restart"
-		}
-		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: does})
-	}
-	// Where there is too little room, the last two, help and quit, stay.
-	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.W {
-		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
-	}
-	return lk.Fit(" "+a.hints(hints), a.W)
-}
-
-// filterHints stand in the footer while a filter is typed, behind the keys: what
-// can be asked for in this list.
-func (a *app) filterHints() []keys.Hint {
-	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
-	names := ""
-	for i, f := range a.Panes[a.Open].Rows().Columns() {
-		if i > 0 {
-			names += " "
-		}
-		names += f.Name + ":"
-	}
-	if names != "" {
-		hints = append(hints, keys.Hint{Key: names, Does: "fields"})
-	}
-	return hints
-}
-
-// watches reports whether this screen holds a subscription of the selected item.
-func (a *app) watches() bool {
-	p := a.Panes[pane.PaneResources].(*pane.Resources)
-	at, _, ok := p.Means(a.Panes[a.Open].Item())
-	return ok && p.Held(at)
-}
-
-// footer lists the ids of the bindings in the footer, the most useful first.
-func (a *app) footer() []string {
-	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
-	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "shown", "pause", "filter", "copy", "palette", "help", "quit"}
-	}
-	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
-		ids = append([]string{"cancel"}, ids...)
-	}
-	return ids
-}
-
-func (a *app) hints(all []keys.Hint) string {
-	var b strings.Builder
-	for i, h := range all {
-		if i > 0 {
-			b.WriteString("  ")
-		}
-		b.WriteString(a.Look.Key.On(keys.Show(h.Key)) + " " + h.Does)
-	}
-	return b.String()
 }

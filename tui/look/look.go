@@ -12,6 +12,7 @@ package look
 import (
 	"io"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/spinner"
@@ -177,9 +178,12 @@ func (l *Look) Area() textarea.Model {
 	return a
 }
 
+// spinnerFrames are in common fonts, which the usual Braille patterns are not.
+var spinnerFrames = []string{"◐", "◓", "◑", "◒"}
+
 // Spinner is the sign of work going on.
 func (l *Look) Spinner() spinner.Model {
-	kind := spinner.MiniDot
+	kind := spinner.Spinner{Frames: spinnerFrames, FPS: time.Second / 8}
 	if l.ASCII {
 		kind = spinner.Line
 	}

@@ -1,6 +1,11 @@
 package look
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -64,6 +69,51 @@ func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
 		require.NotEmpty(t, l.Match, theme)
 		require.NotEmpty(t, l.Accent, theme)
 	}
+}
+
+// common are the characters beyond ASCII that the screen draws by itself. All of them are in
+// DejaVu Sans Mono (fc-query --format=%{charset}), and one cell wide: what a font lacks is
+// an empty box. A new one is looked up there first.
+const common = "¤·Δ•…←→─│┃├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▎░▒▓▪▸○◌●◐◑◒◓◇☐✓"
+
+func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {
+	found := map[rune]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && (text.Kind == token.STRING || text.Kind == token.CHAR) {
+				for _, r := range text.Value {
+					if r > '~' {
+						found[r] = true
+						require.Contains(t, common, string(r), "%q in %s", r, path)
+					}
+				}
+			}
+			return true
+		})
+		return nil
+	}))
+	for _, r := range common {
+		require.True(t, found[r], "%q is drawn nowhere any more", r)
+		require.Equal(t, 1, ansi.StringWidth(string(r)), "%q", r)
+	}
+	for _, frame := range New(Options{}).Spinner().Spinner.Frames {
+		require.Contains(t, common, frame)
+	}
+}
+
+func TestSparksGrowWithTheirValues(t *testing.T) {
+	l, plain := New(Options{}), New(Options{ASCII: true})
+	require.Equal(t, "▁▂▅█", l.Spark([]float64{0, 0.001, 4, 7}), "a little is more than nothing")
+	require.Equal(t, "_.=#", plain.Spark([]float64{0, 0.001, 4, 7}))
+	require.Empty(t, l.Spark([]float64{0, 0}), "there is nothing to tell")
+	require.Empty(t, l.Spark(nil))
 }
 
 func FuzzCells(f *testing.F) {

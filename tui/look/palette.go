@@ -73,7 +73,7 @@ type Marks struct {
 var unicodeMarks = Marks{
 	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Off: "○", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
-	Template: "⧉", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
+	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤", Cross: "┼",

@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+	"goblin/tui/pane"
+)
+
+// footerLine tells the keys that matter here.
+func (a *app) footerLine() string {
+	lk := a.Look
+	if n := len(a.Dialogs); n > 0 {
+		return lk.Fit(" "+a.hints(dialog.HintsOf(a.Dialogs[n-1])), a.W)
+	}
+	if a.filtering && !a.searching {
+		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), a.filterHints()...)), a.W)
+	}
+	var hints []keys.Hint
+	in := a.focus()
+	for _, id := range a.footer() {
+		b := a.binding(id)
+		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.pointless(id) {
+			continue
+		}
+		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: a.does(b)})
+	}
+	// Where there is too little room, the last two, help and quit, stay.
+	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.W {
+		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
+	}
+	return lk.Fit(" "+a.hints(hints), a.W)
+}
+
+// pointless is true of what can be done and is not worth an offer: it would do nothing
+// for this row, or fail.
+func (a *app) pointless(id string) bool {
+	it := a.Panes[a.Open].Item()
+	switch id {
+	case "log-in":
+		return !a.needsLogin()
+	case "call":
+		return a.Open != pane.PaneLogs && !a.answers(it)
+	case "reload": // what was not fetched yet is opened first
+		return a.Open != pane.PaneServers && (!a.answers(it) || dialog.Kept(a.Reg, it) == nil)
+	case "open":
+		return a.Panes[a.Open].Rows().Len() == 0
+	case "filter":
+		return !a.Inside && a.Panes[a.Open].Rows().Total() == 0
+	case "follow", "pause":
+		return a.Panes[a.Open].Rows().Total() == 0
+	case "switch":
+		return it.Blank()
+	}
+	return false
+}
+
+// answers reports whether who has the item can be asked.
+func (a *app) answers(it dialog.Item) bool {
+	if it.Blank() || it.Server == registry.Local {
+		return !it.Blank()
+	}
+	s, ok := a.Reg.State(it.Server)
+	return ok && pane.Reachable(s.State)
+}
+
+// does is what a key does to this row, in a word.
+func (a *app) does(b *keys.Binding) string {
+	it := a.Panes[a.Open].Item()
+	server := registry.ServerState{}
+	if a.Open == pane.PaneServers {
+		server, _ = a.serverCalled("")
+	}
+	switch b.ID {
+	case "subscribe":
+		if a.watches() {
+			return "unsubscribe"
+		}
+	case "call":
+		switch {
+		case a.Open == pane.PaneLogs:
+			return "call again"
+		case it.Kind == registry.Prompt:
+			return "get"
+		case it.Kind == registry.Template:
+			return "expand"
+		}
+	case "reload":
+		switch {
+		case a.Open == pane.PaneServers:
+			return "restart"
+		case it.Kind == registry.Tool:
+			return "call again"
+		}
+	case "enable":
+		if server.State == registry.StateDisabled {
+			return "enable"
+		}
+		return "disable"
+	case "open":
+		switch {
+		case server.State == registry.StateSleeping:
+			return "start"
+		case server.State == registry.StateFailed || server.State == registry.StateRetrying:
+			return "find out why"
+		}
+	case "templates":
+		if a.Panes[pane.PaneResources].(*pane.Resources).Second {
+			return "resources"
+		}
+	}
+	return b.Hint
+}
+
+// filterHints stand in the footer while a filter is typed, behind the keys: what
+// can be asked for in this list.
+func (a *app) filterHints() []keys.Hint {
+	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
+	names := ""
+	for i, f := range a.Panes[a.Open].Rows().Columns() {
+		if i > 0 {
+			names += " "
+		}
+		names += f.Name + ":"
+	}
+	if names != "" {
+		hints = append(hints, keys.Hint{Key: names, Does: "fields"})
+	}
+	return hints
+}
+
+// watches reports whether this screen holds a subscription of the selected item.
+func (a *app) watches() bool {
+	p := a.Panes[pane.PaneResources].(*pane.Resources)
+	at, _, ok := p.Means(a.Panes[a.Open].Item())
+	return ok && p.Held(at)
+}
+
+// footer lists the ids of the bindings in the footer, the most useful first.
+func (a *app) footer() []string {
+	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
+	if !a.Inside {
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "templates", "tab-right", "follow", "shown", "pause", "filter", "copy", "palette", "help", "quit"}
+	}
+	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
+		ids = append([]string{"cancel"}, ids...)
+	}
+	return ids
+}
+
+func (a *app) hints(all []keys.Hint) string {
+	var b strings.Builder
+	for i, h := range all {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		b.WriteString(a.Look.Key.On(keys.Show(h.Key)) + " " + h.Does)
+	}
+	return b.String()
+}

@@ -1,0 +1,34 @@
+package look
+
+import "strings"
+
+// The levels of sparklines, the lowest first. That is for nothing.
+var (
+	levels      = []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+	asciiLevels = []string{"_", ".", ":", "-", "=", "+", "*", "#"}
+)
+
+// Spark draws values of at least 0, a cell for each; the largest is as high as a cell.
+// "" if all of them are 0.
+func (l *Look) Spark(values []float64) string {
+	most := 0.0
+	for _, v := range values {
+		most = max(most, v)
+	}
+	if most <= 0 {
+		return ""
+	}
+	marks := levels
+	if l.ASCII {
+		marks = asciiLevels
+	}
+	var b strings.Builder
+	for _, v := range values {
+		at := 0
+		if v > 0 { // something is always more than nothing
+			at = max(1, int(v/most*float64(len(marks)-1)+0.5))
+		}
+		b.WriteString(marks[at])
+	}
+	return b.String()
+}
