@@ -30,6 +30,7 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/logins"
 	"goblin/gateway/memory"
+	"goblin/gateway/meter"
 	"goblin/gateway/metrics"
 	"goblin/gateway/news"
 	"goblin/gateway/orphans"
@@ -55,6 +56,8 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// Meter counts calls of tools; nil counts none.
+	Meter *meter.Meter
 	// Children records child processes; nil records none.
 	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.
@@ -105,7 +108,7 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	g := &Gateway{
 		mask:    o.Mask,
-		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask},
+		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask, Meter: o.Meter},
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}

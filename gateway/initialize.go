@@ -59,8 +59,10 @@ func (g *Gateway) initialize(r *request) {
 }
 
 // instructions are what clients tell models of the servers as they stand.
-func (r *request) instructions() string {
-	g, seen := r.gateway, r.view()
+func (r *request) instructions() string { return Instructions(r.gateway, r.view()) }
+
+// Instructions are what clients of a gateway are told that see this.
+func Instructions(g *Gateway, seen *registry.Snapshot) string {
 	var servers []instructions.Server
 	for _, b := range g.Servers.All() {
 		if state, _ := g.reg.State(b.Name()); seen.Knows(b.Name()) {

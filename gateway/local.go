@@ -12,7 +12,7 @@ import (
 
 // callLocal runs a tool of Goblin's own.
 func (g *Gateway) callLocal(r *request, t registry.Target) {
-	r.server = t.Server
+	r.server, r.target = t.Server, t
 	args := rawjson.Get(r.Params(), "arguments")
 	if args == nil || string(args) == "null" {
 		args = []byte("{}")

@@ -9,8 +9,12 @@ import (
 
 // record counts a request and writes it to the journal of traffic.
 func (g *Gateway) record(r *request, label string) {
+	tool := ""
+	if label == "tools/call" {
+		tool = r.target.Name
+	}
 	g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
-		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(),
+		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool,
 	})
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil

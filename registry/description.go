@@ -16,12 +16,17 @@ func LongDescription(description string) string {
 	if len(description) <= MaxDescription {
 		return ""
 	}
-	n := 0
-	for _, r := range description {
-		n += utf16.RuneLen(r)
-	}
+	n := Characters(description)
 	if n <= MaxDescription {
 		return ""
 	}
 	return fmt.Sprintf("the description has %d characters, of which clients such as Claude Code show %d", n, MaxDescription)
+}
+
+// Characters counts those of a text as JavaScript does.
+func Characters(text string) (n int) {
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
 }

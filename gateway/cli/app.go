@@ -17,6 +17,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/login"
+	"goblin/gateway/meter"
 	"goblin/gateway/pins"
 	"goblin/gateway/secrets"
 	"goblin/gateway/switches"
@@ -97,6 +98,17 @@ func (a *App) Off(cfg *config.Config) string {
 		return ""
 	}
 	return switches.Path(state, path)
+}
+
+// Usage is the file of what calls of a config's tools came to; "" when there is no place
+// for it.
+func (a *App) Usage(cfg *config.Config) string {
+	state := config.StateFolder(a.Getenv)
+	path, err := config.Canonical(cfg.Path)
+	if cfg.Demo || state == "" || err != nil {
+		return ""
+	}
+	return meter.Path(state, path)
 }
 
 // Catalog is the folder of what servers listed last; "" when there is no place for it.

@@ -33,7 +33,7 @@ type App struct {
 func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
-		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
+		a.status(), a.usage(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
 		a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
 	commands = append(commands, a.switchable()...)

@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
+	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 )
 
@@ -30,6 +31,7 @@ type scripted struct {
 	t      *testing.T
 	hosted bool
 	status control.Status
+	usage  bill.Report
 	items  map[string][]control.Entry // by kind
 	// answer gives the result or the error of a request. If it is nil, there
 	// is none, and silent is closed instead.
@@ -84,6 +86,8 @@ func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error
 }
 
 func (s *scripted) Off(context.Context, control.OffQuery) ([]control.Off, error) { return nil, nil }
+
+func (s *scripted) Usage(context.Context) (bill.Report, error) { return s.usage, nil }
 
 func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) {
 	return nil, nil

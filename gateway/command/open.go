@@ -81,7 +81,7 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.Pins(cfg)
 	folder, _ := os.Getwd() // where there is none, there is no project
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -21,6 +21,7 @@ import (
 	"goblin/gateway/host"
 	"goblin/registry"
 	"goblin/registry/account"
+	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 )
 
@@ -42,6 +43,8 @@ type Gateway interface {
 	Approve(ctx context.Context, a Approval) ([]string, error)
 	// Off lists what clients do not see, and why. It waits likewise.
 	Off(ctx context.Context, q OffQuery) ([]Off, error)
+	// Usage is what servers, tools and clients cost. It waits likewise.
+	Usage(ctx context.Context) (bill.Report, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds out what keeps a server from working, by a process or connection of
@@ -237,6 +240,7 @@ type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any
 var operations = map[string]operation{
 	"status": func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
 	"stop":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
+	"usage":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
 	"list":   with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
 	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve), "off": with(Gateway.Off),
@@ -307,6 +311,11 @@ func (r Remote) Approve(ctx context.Context, a Approval) ([]string, error) {
 // Off implements [Gateway].
 func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
 	return ask[[]Off](ctx, r, "off", q)
+}
+
+// Usage implements [Gateway].
+func (r Remote) Usage(ctx context.Context) (bill.Report, error) {
+	return ask[bill.Report](ctx, r, "usage", nil)
 }
 
 // Restart implements [Gateway].

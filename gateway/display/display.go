@@ -288,3 +288,31 @@ func FirstLine(s string) string {
 	}
 	return ""
 }
+
+// Size is a number of bytes; "" when it is not known.
+func Size(n int64) string {
+	switch {
+	case n < 0:
+		return ""
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
+	case n < 1_000_000_000:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+	default:
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
+	}
+}
+
+// Grouped writes a count: 1234, 100k, 1.2M.
+func Grouped(n int) string {
+	switch {
+	case n < 10_000:
+		return strconv.Itoa(n)
+	case n < 1_000_000:
+		return strconv.Itoa(n/1000) + "k"
+	default:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
+	}
+}

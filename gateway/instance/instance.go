@@ -33,6 +33,7 @@ import (
 	"goblin/gateway/host"
 	"goblin/gateway/logs"
 	"goblin/gateway/memory"
+	"goblin/gateway/meter"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -70,6 +71,8 @@ type Options struct {
 	NoPins error
 	// Off is the file of what the user turned off; "" keeps that in this process alone.
 	Off string
+	// Usage is the file of what calls came to; "" counts in this process alone.
+	Usage string
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins string
 	// Resolve gives the values of references of the config; nil has none.
@@ -109,6 +112,7 @@ type Instance struct {
 	started   time.Time
 	extension Extension
 	switches  *switches.Store
+	meter     *meter.Meter
 	unpinned  error                 // why tools are not; nil: they are
 	unserved  error                 // why there is no HTTP although it is wanted
 	misread   atomic.Pointer[error] // why what is off could not be read
@@ -166,8 +170,10 @@ func New(o Options) (*Instance, error) {
 	}
 	i.switches = switched
 	i.registry.SetNotice(i.notice())
+	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
+	i.metrics.Tally(i.meter.Tally)
 	i.gateway = gateway.New(gateway.Options{
-		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
+		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
 	})
@@ -277,6 +283,7 @@ func (i *Instance) Run(outer context.Context) error {
 		i.children.Sweep(servers) // they may hold what the servers need
 		i.gateway.Run(servers)
 	})
+	backends.Go(func() { i.meter.Run(servers) })
 	if i.extension.Run != nil {
 		backends.Go(func() { i.extension.Run(servers) })
 	}

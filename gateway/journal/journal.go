@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/meter"
 	"goblin/gateway/metrics"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -28,6 +29,7 @@ type Journal struct {
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics
 	Mask     *config.Mask
+	Meter    *meter.Meter // nil counts nothing
 }
 
 // Answer is what a client's request was answered with.
@@ -38,6 +40,7 @@ type Answer struct {
 	Code   int            // 0 for a result, else the error's code
 	Failed bool           // a result says that the server did not answer
 	Asked  bool           // people were asked meanwhile
+	Tool   string         // that was called, by its server's name; "" for none
 }
 
 // heads are the beginnings of answers in parts, as much as a record needs: it
@@ -78,6 +81,12 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		if ok && x.Method() == "tools/call" && string(rawjson.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
+	}
+	if a.Tool != "" {
+		j.Meter.Add(meter.Call{
+			Server: server, Tool: a.Tool, Client: x.Client().Name, At: start, Took: took, Bytes: size,
+			Failed: !ok || status == registry.StatusToolError, Asked: a.Asked,
+		})
 	}
 	j.Registry.Traffic().Append(registry.TrafficRecord{
 		Time:         start,

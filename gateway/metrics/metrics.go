@@ -98,6 +98,51 @@ func New() *Metrics {
 	return m
 }
 
+// Tally has a scrape read what was counted elsewhere, over restarts: calls of tools, and of
+// clients (tool is then ""). Call it once.
+func (m *Metrics) Tally(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
+	m.registry.MustRegister(tally(read))
+}
+
+type tally func(yield func(server, tool, client string, calls, errors, bytes uint64))
+
+var (
+	toolCalls   = prometheus.NewDesc("mcp_tool_calls_total", "Calls of tools, by server, tool and outcome.", []string{"server_id", "tool", "status"}, nil)
+	toolBytes   = prometheus.NewDesc("mcp_tool_answer_bytes_total", "Bytes of tools' answers.", []string{"server_id", "tool"}, nil)
+	clientCalls = prometheus.NewDesc("mcp_client_calls_total", "Calls of tools, by client and outcome.", []string{"client", "status"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (t tally) Describe(ch chan<- *prometheus.Desc) {
+	ch <- toolCalls
+	ch <- toolBytes
+	ch <- clientCalls
+}
+
+// Collect implements [prometheus.Collector].
+func (t tally) Collect(ch chan<- prometheus.Metric) {
+	seen := make(map[[3]string]bool) // what is no UTF-8 may be equal once it is made so
+	count := func(d *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	t(func(server, tool, client string, calls, errors, bytes uint64) {
+		tool, client = strings.ToValidUTF8(tool, "\uFFFD"), strings.ToValidUTF8(client, "\uFFFD")
+		k := [3]string{server, tool, client}
+		if seen[k] {
+			return
+		}
+		seen[k] = true
+		if tool == "" {
+			count(clientCalls, calls-errors, client, Status(true))
+			count(clientCalls, errors, client, Status(false))
+			return
+		}
+		count(toolCalls, calls-errors, server, tool, Status(true))
+		count(toolCalls, errors, server, tool, Status(false))
+		count(toolBytes, bytes, server, tool)
+	})
+}
+
 // Handler serves the series in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})

@@ -55,7 +55,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 	o := instance.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },
-		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
+		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
 	}
 	if change != nil {
 		change(&o)

@@ -49,7 +49,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return p.bridge(ctx, s, profile, in, out)
 	}
 	i, err := instance.New(instance.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
 		Runtime: s.place.Dir,
 	})
 	if err != nil {

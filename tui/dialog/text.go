@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,20 +27,7 @@ func Millis(d time.Duration) string {
 }
 
 // Size is a number of bytes; "" when it is not known.
-func Size(n int64) string {
-	switch {
-	case n < 0:
-		return ""
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
-	case n < 1_000_000_000:
-		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
-	default:
-		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
-	}
-}
+func Size(n int64) string { return display.Size(n) }
 
 // WrapText is foreign text in at most most lines of at most w cells.
 func WrapText(s string, w, most int) []string {
@@ -54,16 +40,7 @@ func WrapText(s string, w, most int) []string {
 }
 
 // Grouped writes a count: 1234, 100k, 1.2M.
-func Grouped(n int) string {
-	switch {
-	case n < 10_000:
-		return strconv.Itoa(n)
-	case n < 1_000_000:
-		return strconv.Itoa(n/1000) + "k"
-	default:
-		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
-	}
-}
+func Grouped(n int) string { return display.Grouped(n) }
 
 // Exactly writes a count with all its digits: 1234, 100,009.
 func Exactly(n int) string {

@@ -238,6 +238,7 @@ func TestR3_37_Metrics(t *testing.T) {
 		c.Fault(fmt.Sprint("unknown/", i), nil)
 	}
 	c.CallText("filesystem_stat", e2e.Obj{})
+	require.Equal(t, "1", s.Metric(`mcp_tool_calls_total{server_id="filesystem",status="success",tool="stat"}`))
 	require.Equal(t, "2", s.Metric(`mcp_resource_reads_total{mime_type="text/plain",server_id="filesystem",status="success"}`))
 	body := s.Do("GET", "/metrics", nil, "").Body
 	failures := 0

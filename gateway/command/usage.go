@@ -1,0 +1,198 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/host"
+	"goblin/gateway/meter"
+	"goblin/registry/bill"
+)
+
+// fewTools are how many are shown to people who ask for no more.
+const fewTools = 20
+
+func (a *App) usage() *cobra.Command {
+	var (
+		asJSON, all bool
+		server      string
+	)
+	cmd := &cobra.Command{
+		Use:     "usage",
+		GroupID: cli.GroupHost,
+		Short:   "Show what servers, tools and clients cost",
+		Long: `Show what the definitions of tools take of a model's context, and what calls
+came to: of each server, of the tools that take most, and of each client, with the
+limits that are known of it and what breaks them. Calls are counted over restarts.
+
+Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
+which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
+UNUSED are tools that nobody called in 30 days.
+
+The running host is asked, if there is one; otherwise this is what was counted
+until the last one ended.`,
+		Example: `  goblin usage
+  goblin usage --server github --all
+  goblin usage --json | jq '.tools[] | select(.unused) | .listed'`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			report, err := a.bill(cmd, cfg)
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			if server != "" {
+				known := append(each(report.Servers, func(s *bill.Server) string { return s.Name }), serverNames(cfg)...)
+				slices.Sort(known)
+				if known = slices.Compact(known); !slices.Contains(known, server) {
+					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Meant(server, known, "; nothing was counted of any"))
+				}
+				report.Servers = slices.DeleteFunc(report.Servers, func(s bill.Server) bool { return s.Name != server })
+				report.Tools = slices.DeleteFunc(report.Tools, func(t bill.Tool) bool { return t.Server != server })
+			}
+			if asJSON {
+				return a.json(report)
+			}
+			return a.printUsage(report, all, server != "")
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "only servers and tools of this `SERVER`")
+	cmd.Flags().BoolVar(&all, "all", false, "all tools, not only those that take most")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// bill is what the running host counts, or else what was counted until the last one ended.
+func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) {
+	ctx := cmd.Context()
+	place, err := a.Place(cfg.Path)
+	if err != nil {
+		return bill.Report{}, err
+	}
+	report, err := control.Remote{Place: place}.Usage(ctx)
+	switch path := a.Usage(cfg); {
+	case err == nil:
+		return report, nil
+	case !errors.Is(err, host.ErrNoHost):
+		return report, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+	case path == "":
+		return report, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))
+	default:
+		if report, err = meter.Read(path, time.Now()); err != nil {
+			return report, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
+		}
+		return report, nil
+	}
+}
+
+// printUsage shows the bill to people.
+func (a *App) printUsage(r bill.Report, all, one bool) error {
+	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), came(&r.All))
+	if !r.Host {
+		head += "\nNo host is running; this is what was counted until the last one ended."
+	}
+	if tools, unused := r.Unused(); tools > 0 {
+		head += fmt.Sprintf("\n%s not called in 30 days; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), display.Grouped(unused.Tokens))
+	}
+	if err := a.printText(head + "\n"); err != nil {
+		return err
+	}
+	last := func(f *bill.Figures) string {
+		if f.LastUsed.IsZero() {
+			return "never"
+		}
+		return display.Age(time.Since(f.LastUsed)) + " ago"
+	}
+	cells := func(d bill.Definitions, f *bill.Figures) []string {
+		p50, p95, answers := "", "", ""
+		if f.Calls > 0 {
+			p50, p95, answers = millis(f.P50), millis(f.P95), display.Size(int64(f.Bytes))
+		}
+		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), p50, p95, answers, last(f)}
+	}
+	right := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}
+	figures := []string{"TOKENS", "BYTES", "CALLS", "ERRORS", "P50", "P95", "ANSWERS", "LAST CALL"}
+	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED"}, figures...), right: right}
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		servers.add(append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle)}, cells(s.Definitions, &s.Figures)...)...)
+	}
+	tools := table{header: append([]string{"TOOL"}, figures...), right: right}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		tools.add(append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)...)
+		if i+1 == fewTools && !all {
+			break
+		}
+	}
+	clients := table{header: append([]string{"CLIENT", "TOOLS"}, figures...), right: right}
+	for i := range r.Clients {
+		c := &r.Clients[i]
+		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), display.Grouped(c.Tools)}, cells(c.Definitions, &c.Figures)...)...)
+	}
+	parts := []*table{&servers, &tools, &clients}
+	if one {
+		parts = parts[:2]
+	}
+	for i, t := range parts {
+		if i > 0 && len(t.rows) > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if err := t.render(a.Out, a.Columns); err != nil {
+			return err
+		}
+	}
+	if one {
+		return a.printMore(len(r.Tools), len(tools.rows), nil)
+	}
+	return a.printMore(len(r.Tools), len(tools.rows), r.Clients)
+}
+
+// printMore says what is not in the tables.
+func (a *App) printMore(tools, shown int, clients []bill.Client) error {
+	var text strings.Builder
+	if tools > shown {
+		fmt.Fprintf(&text, "\n%d more tools; --all shows them\n", tools-shown)
+	}
+	for i := range clients {
+		for _, b := range clients[i].Breaks {
+			fmt.Fprintf(&text, "\n! %s\n  %s\n", display.Line(b.Text), display.Line(b.Fix))
+		}
+	}
+	if text.Len() == 0 {
+		return nil
+	}
+	return a.printText(strings.TrimSuffix(text.String(), "\n"))
+}
+
+// came is what calls came to, in words.
+func came(f *bill.Figures) string {
+	if f.Calls == 0 {
+		return "nobody called a tool"
+	}
+	return fmt.Sprintf("%s, %s, half of them within %s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), millis(f.P50), display.Size(int64(f.Bytes)))
+}
+
+func millis(ms float64) string {
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 10_000:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.0f s", ms/1000)
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/meter"
+)
+
+func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
+	const text = "servers:\n  files: {command: x}\n"
+	run := ofUsage(t, text, func(path string) {
+		m := meter.Open(meter.Options{Path: path, Listed: func() (all []meter.Listed) {
+			for i := range 25 {
+				name := fmt.Sprintf("tool%02d", i)
+				all = append(all, meter.Listed{Server: "files", Tool: name, Name: "files_" + name, Bytes: 4000 - i})
+			}
+			return append(all, meter.Listed{Server: "evil", Tool: "e\x1b[2J", Name: "evil_e", Bytes: 10})
+		}})
+		for i := range 3 {
+			m.Add(meter.Call{Server: "files", Tool: "tool01", Client: "edi\x1btor", At: time.Now(), Took: 40 * time.Millisecond, Bytes: 2000, Failed: i == 0})
+		}
+		m.Save()
+	})
+
+	got := run("usage")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `^Since \d{4}-\d\d-\d\d \d\d:\d\d: 3 calls, 1 error, half of them within \d\d ms, 6.0 kB of answers\nNo host is running; .*\n25 tools were not called in 30 days; that is \d+k tokens of definitions\n`, got.out)
+	require.Regexp(t, `(?m)^files +25 +24 +24k +99.7 kB +3 +1 +\d\d ms +\d\d ms +6.0 kB +\d s ago$`, got.out)
+	require.Regexp(t, `(?m)^files_tool01 +1000 +4.0 kB +3 +1 `, got.out)
+	require.Regexp(t, `(?m)^files_tool00 .* never$`, got.out)
+	require.NotContains(t, got.out, "files_tool20")
+	require.NotContains(t, got.out, "\x1b")
+	require.Contains(t, got.out, "\n6 more tools; --all shows them\n")
+
+	got = run("usage", "--all", "--server", "files")
+	require.Contains(t, got.out, "files_tool24")
+	require.NotContains(t, got.out, "evil")
+	require.NotContains(t, got.out, "CLIENT")
+
+	report := decodeJSON(t, run("usage", "--json").out).(map[string]any)
+	require.Equal(t, false, report["host"])
+	require.Len(t, report["tools"], 26)
+	require.EqualValues(t, 3, report["all"].(map[string]any)["calls"])
+
+	got = run("usage", "--server", "fils")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.Contains(t, got.err, `did you mean "files"?`)
+	require.Contains(t, ofUsage(t, text, func(string) {})("usage").out, "nobody called a tool")
+}
+
+func TestAFileOfUsageThatCannotBeReadIsTold(t *testing.T) {
+	got := ofUsage(t, "servers: {}\n", func(path string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(`{"version": 9}`), 0o600))
+	})("usage")
+	require.Equal(t, cli.CodeFailure, got.code)
+	require.Regexp(t, `usage/\w+\.json: it has version 9, not 1: another Goblin wrote it; the next host sets the file aside\n$`, got.err)
+}
+
+// ofUsage runs commands for a config of which something was counted; count is given the
+// file for that.
+func ofUsage(t *testing.T, text string, count func(path string)) func(args ...string) outcome {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	canonical, err := config.Canonical(path)
+	require.NoError(t, err)
+	count(meter.Path(filepath.Join(env["XDG_STATE_HOME"], "goblin"), canonical))
+	return func(args ...string) outcome { return try{env: env}.runIn(t, path, args...) }
+}

@@ -1,0 +1,85 @@
+package instance
+
+import (
+	"context"
+	"slices"
+
+	"goblin/gateway"
+	"goblin/gateway/meter"
+	"goblin/registry"
+	"goblin/registry/bill"
+)
+
+// listed are the tools of all servers.
+func (i *Instance) listed() []meter.Listed {
+	seen := i.registry.Load()
+	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
+	for e := range seen.All(registry.Tool) {
+		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: len(e.JSON)})
+	}
+	return all
+}
+
+// Usage is what servers, tools and clients cost, once the servers have listed or
+// startup_wait is over.
+func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
+	i.gateway.Servers.AwaitLists(ctx)
+	return i.usage(), nil
+}
+
+// Usage is what servers, tools and clients cost up to now.
+func (c *Client) Usage() bill.Report { return c.instance.usage() }
+
+// shown is what a client is shown.
+type shown struct {
+	bill.Seen
+	bytes int
+}
+
+func (i *Instance) usage() bill.Report {
+	r := i.meter.Report()
+	r.Host = true
+	views := make(map[*registry.Snapshot]shown) // most clients share one
+	for _, s := range i.gateway.Sessions() {
+		if s.IsScreen() {
+			continue
+		}
+		view := i.gateway.Views.OfSession(s)
+		is, ok := views[view]
+		if !ok {
+			is = look(view)
+			is.Instructions = len(gateway.Instructions(i.gateway, view))
+			views[view] = is
+		}
+		at := slices.IndexFunc(r.Clients, func(c bill.Client) bool { return c.Name == s.Name() })
+		if at < 0 {
+			at = len(r.Clients)
+			r.Clients = append(r.Clients, bill.Client{Name: s.Name()})
+		}
+		if c := &r.Clients[at]; !c.Connected || c.Definitions.Bytes < is.bytes { // of several, the one that is shown most
+			c.Connected, c.Tools, c.Instructions, c.Definitions = true, is.Tools, is.Seen.Instructions, bill.Defined(is.bytes)
+			c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
+		}
+	}
+	for n := range r.Clients {
+		r.Clients[n].Limits = bill.LimitsOf(r.Clients[n].Name)
+	}
+	r.Sort()
+	return r
+}
+
+func look(view *registry.Snapshot) (is shown) {
+	for e := range view.All(registry.Tool) {
+		is.Tools++
+		is.bytes += len(e.JSON)
+		if len(e.Listed) > len(is.LongName) {
+			is.LongName = e.Listed
+		}
+		if len(e.Description) > is.Description { // no shorter in characters than most of them
+			if n := registry.Characters(e.Description); n > is.Description {
+				is.Description, is.Described = n, e.Listed
+			}
+		}
+	}
+	return is
+}

@@ -1,0 +1,112 @@
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/registry/bill"
+)
+
+// part finds the one with a name.
+func part[T any](t *testing.T, all []T, is func(T) bool) T {
+	t.Helper()
+	for _, one := range all {
+		if is(one) {
+			return one
+		}
+	}
+	t.Fatalf("it is not in %v", all)
+	panic("unreachable")
+}
+
+func TestUsageIsOfServersToolsAndClients(t *testing.T) {
+	long := strings.Repeat("word ", 500)
+	i, _ := start(t, "meta_tools: [search_tools]", fake{
+		name: "files", script: `"tools":[{"name":"read","description":"` + long + `","inputSchema":{"type":"object"}},{"name":"break","inputSchema":{"type":"object"}},{"name":"stat","inputSchema":{"type":"object"}}],
+			"on":{"tools/call read":[{"do":"result","result":{"content":[{"type":"text","text":"ok"}]}}],"tools/call break":[{"do":"result","result":{"content":[],"isError":true}}]}`,
+	})
+	claude := joinAs(t, i, "claude-code", "{}")
+	claude.ask("tools/list", "{}")
+	claude.ask("tools/call", `{"name":"files_read","arguments":{}}`)
+	claude.ask("tools/call", `{"name":"read","arguments":{}}`)
+	claude.ask("tools/call", `{"name":"files_break","arguments":{}}`)
+	claude.ask("tools/call", `{"name":"nothing_there"}`)
+	joinAs(t, i, "editor", "{}")
+
+	r, err := i.Usage(context.Background())
+	require.NoError(t, err)
+	require.True(t, r.Host)
+	files := part(t, r.Servers, func(s bill.Server) bool { return s.Name == "files" })
+	require.Equal(t, 3, files.Tools)
+	require.Equal(t, 1, files.Idle)
+	require.EqualValues(t, 3, files.Calls, "by whatever name; what is unknown is nobody's")
+	require.EqualValues(t, 1, files.Errors)
+	read := part(t, r.Tools, func(x bill.Tool) bool { return x.Name == "read" })
+	require.EqualValues(t, 2, read.Calls)
+	require.Equal(t, "files_read", read.Listed)
+	entry := i.registry.Load().Named("files", registry.Tool, "read")
+	require.Equal(t, bill.Defined(len(entry.JSON)), read.Definitions)
+	require.EqualValues(t, 1, part(t, r.Tools, func(x bill.Tool) bool { return x.Name == "break" }).Errors)
+
+	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "claude-code" })
+	require.True(t, client.Connected)
+	require.EqualValues(t, 3, client.Calls)
+	require.Equal(t, 3, client.Tools)
+	require.Equal(t, files.Definitions, client.Definitions)
+	require.Positive(t, client.Instructions)
+	require.Equal(t, "Claude Code", client.Limits.Client)
+	require.Len(t, client.Breaks, 1)
+	require.Equal(t, "description", client.Breaks[0].Limit)
+	require.Contains(t, client.Breaks[0].Text, "files_read has 2500")
+	require.Nil(t, part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" }).Limits)
+}
+
+func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
+	text, path := "servers: {s: {command: s, disabled: true}}", filepath.Join(t.TempDir(), "usage.json")
+	for n := range 2 {
+		o := Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler), Usage: path}
+		i, err := New(o)
+		require.NoError(t, err)
+		require.NoError(t, i.Registry().AddTool(registry.LocalTool{
+			Definition: []byte(`{"name":"echo","inputSchema":{"type":"object"}}`),
+			Call:       func(context.Context, []byte) ([]byte, error) { return []byte(`{"content":[]}`), nil },
+		}))
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- i.Run(ctx) }()
+		p := join(t, i)
+		p.ask("tools/call", `{"name":"echo","arguments":{}}`)
+		r, err := i.Usage(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n+1, r.All.Calls)
+		require.Equal(t, registry.Local, r.Servers[0].Name)
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func TestLimitsOfClientsSayWhatMendsThem(t *testing.T) {
+	seen := bill.Seen{Tools: 129, Instructions: 4000, LongName: strings.Repeat("n", 54), Described: "x", Description: 2049}
+	for client, want := range map[string][]string{
+		"claude-code": {"name", "description", "instructions"}, "cursor-vscode": {"tools", "name"},
+		"Visual Studio Code - Insiders": {"tools"}, "windsurf-client": {"tools"}, "my-editor": nil, "": nil,
+	} {
+		var got []string
+		for _, b := range bill.LimitsOf(client).Breaks(client, seen) {
+			require.Greater(t, b.Have, b.Most)
+			require.NotEmpty(t, b.Fix)
+			got = append(got, b.Limit)
+		}
+		require.Equal(t, want, got, client)
+		require.Empty(t, bill.LimitsOf(client).Breaks(client, bill.Seen{Tools: 40, LongName: strings.Repeat("n", 51)}))
+	}
+	for _, l := range bill.Known {
+		require.Contains(t, l.Source, "https://")
+	}
+}

@@ -1,0 +1,357 @@
+package meter
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/gateway/wholefile"
+	"goblin/registry/bill"
+)
+
+const (
+	version = 1
+	// maxFile bounds the file, in bytes.
+	maxFile = 8 << 20
+	// most bounds numbers in it: what others read as JSON is exact up to there.
+	most = 1 << 53
+)
+
+// Path is where the counters of a config are kept, in the folder for what is remembered.
+// config is the one path by which its file is known.
+func Path(folder, config string) string {
+	sum := sha256.Sum256([]byte(config))
+	return filepath.Join(folder, "usage", hex.EncodeToString(sum[:8])+".json")
+}
+
+// state is what a file has.
+type state struct {
+	began int64
+	all   counts
+	rows  map[key]*total
+}
+
+// total are counters, with what is listed; tools is of servers, listed of tools.
+type total struct {
+	counts
+	definition, tools int
+	listed            string
+}
+
+func (s *state) row(k key) *total {
+	t := s.rows[k]
+	if t == nil {
+		t = &total{}
+		if s.rows == nil {
+			s.rows = make(map[key]*total)
+		}
+		s.rows[k] = t
+	}
+	return t
+}
+
+func (s *state) clone() *state {
+	c := &state{began: s.began, all: s.all, rows: make(map[key]*total, len(s.rows))}
+	for k, t := range s.rows {
+		row := *t
+		c.rows[k] = &row
+	}
+	return c
+}
+
+// line is a row of the file.
+type line struct {
+	Server     string         `json:"server,omitempty"`
+	Tool       string         `json:"tool,omitempty"`
+	Client     *string        `json:"client,omitempty"`
+	Listed     string         `json:"listed,omitempty"`
+	Definition int            `json:"definition,omitempty"`
+	Tools      int            `json:"tools,omitempty"`
+	Calls      uint64         `json:"calls,omitempty"`
+	Errors     uint64         `json:"errors,omitempty"`
+	Bytes      uint64         `json:"bytes,omitempty"`
+	Last       int64          `json:"last,omitempty"`
+	Took       map[int]uint64 `json:"took,omitempty"`
+}
+
+type file struct {
+	Version *int            `json:"version"`
+	Began   int64           `json:"began"`
+	All     json.RawMessage `json:"all"`
+	Rows    []line          `json:"rows"`
+}
+
+// Parse reports whether a text is one that this version can add to.
+func Parse(text []byte) error {
+	_, err := parse(text)
+	return err
+}
+
+func parse(text []byte) (*state, error) {
+	var head struct {
+		Version *int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	switch {
+	case head.Version == nil:
+		return nil, errors.New("it has no version")
+	case *head.Version != version:
+		return nil, fmt.Errorf("it has version %d, not %d: another Goblin wrote it", *head.Version, version)
+	}
+	var f file
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	s := &state{began: f.Began}
+	var all line
+	if err := json.Unmarshal(f.All, &all); err != nil {
+		return nil, fmt.Errorf("all: %w", err)
+	}
+	var err error
+	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > most {
+		return nil, errors.Join(errors.New("what all came to is out of range"), err)
+	}
+	for i := range f.Rows {
+		l := &f.Rows[i]
+		k := key{server: l.Server, name: l.Tool}
+		if l.Client != nil {
+			k = key{client: true, name: *l.Client}
+		}
+		c, err := l.counts()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("row %d: %w", i+1, err)
+		case !k.client && k.server == "", len(k.server) > maxName, len(k.name) > maxName, len(l.Listed) > maxName:
+			return nil, fmt.Errorf("row %d has no name, or one of more than %d bytes", i+1, maxName)
+		case l.Definition < 0 || l.Tools < 0 || l.Definition > most || l.Tools > most:
+			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
+		}
+		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed}
+	}
+	return s, nil
+}
+
+func (l *line) counts() (c counts, err error) {
+	c.calls, c.errors, c.bytes, c.last = l.Calls, l.Errors, l.Bytes, l.Last
+	sound := l.Calls <= most && l.Errors <= l.Calls && l.Bytes <= most && l.Last >= 0 && l.Last <= most
+	for bin, n := range l.Took {
+		if bin < 0 || bin >= bill.Bins || n > most {
+			sound = false
+			break
+		}
+		c.took[bin] = n
+	}
+	if !sound {
+		return c, errors.New("a number is out of range")
+	}
+	return c, nil
+}
+
+func (c *counts) line() line {
+	l := line{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last}
+	for bin, n := range c.took {
+		if n > 0 {
+			if l.Took == nil {
+				l.Took = make(map[int]uint64)
+			}
+			l.Took[bin] = n
+		}
+	}
+	return l
+}
+
+// text is the file, a row a line.
+func (s *state) text() ([]byte, error) {
+	var out bytes.Buffer
+	all, err := json.Marshal(s.all.line())
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "{\"version\": %d, \"began\": %d, \"all\": %s, \"rows\": [", version, s.began, all)
+	keys := slices.SortedFunc(maps.Keys(s.rows), func(a, b key) int {
+		if a.client != b.client {
+			return a.class() - b.class()
+		}
+		return strings.Compare(a.server+"\x00"+a.name, b.server+"\x00"+b.name)
+	})
+	for i, k := range keys {
+		t := s.rows[k]
+		l := t.line()
+		l.Server, l.Tool, l.Definition, l.Tools, l.Listed = k.server, k.name, t.definition, t.tools, t.listed
+		if k.client {
+			l.Tool, l.Client = "", &k.name
+		}
+		text, err := json.Marshal(l)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n  ")
+		out.Write(text)
+	}
+	out.WriteString("\n]}\n")
+	return out.Bytes(), nil
+}
+
+// read reads the file; nil for none. What cannot be read is set aside, and told of once.
+func (m *Meter) read() *state {
+	if m.o.Path == "" {
+		return nil
+	}
+	s, err := load(m.o.Path)
+	if err == nil {
+		return s
+	}
+	if m.aside { // somebody else writes it so
+		m.lost = true
+		return nil
+	}
+	m.aside = true
+	where := m.o.Path + ".aside"
+	if failed := os.Rename(m.o.Path, where); failed != nil {
+		m.lost = true
+		m.warn(errors.Join(err, failed))
+		return nil
+	}
+	if m.o.Logger != nil {
+		m.o.Logger.Warn("Usage is counted anew: the file of what was counted cannot be read, and was set aside", "file", where, "err", err)
+	}
+	return nil
+}
+
+func load(path string) (*state, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
+}
+
+func (m *Meter) warn(err error) {
+	if m.o.Logger != nil {
+		m.o.Logger.Warn("Usage is not kept", "file", m.o.Path, "err", err)
+	}
+}
+
+// Save adds what was counted to the file, if there is anything. That it cannot is told once.
+func (m *Meter) Save() {
+	if m == nil || m.o.Path == "" {
+		return
+	}
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	news, taken := m.take()
+	listed := m.o.Listed()
+	if m.lost || !news && (m.listed || len(listed) == 0) {
+		m.giveBack(taken, m.saved)
+		return
+	}
+	s, err := m.merge(taken, listed)
+	if err != nil {
+		m.giveBack(taken, m.saved)
+		if !m.told {
+			m.told = true
+			m.warn(err)
+		}
+		return
+	}
+	m.told, m.listed = false, m.listed || len(listed) > 0
+	m.giveBack(nil, s)
+}
+
+// take takes what was counted since the last time.
+func (m *Meter) take() (news bool, taken *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	taken = &state{all: m.all.counts}
+	m.all.counts = counts{}
+	for k, r := range m.rows {
+		if r.calls > 0 {
+			taken.row(k).counts = r.counts
+			r.counts = counts{}
+		}
+	}
+	return taken.all.calls > 0, taken
+}
+
+// giveBack takes over what the file has now, and counts on from what it has not.
+func (m *Meter) giveBack(taken, saved *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.saved = saved
+	if taken == nil {
+		return
+	}
+	m.all.plus(&taken.all)
+	for k, t := range taken.rows {
+		m.rows[k].plus(&t.counts)
+	}
+}
+
+// merge adds to what the file has by now.
+func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
+	unlock, err := wholefile.Lock(m.o.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s := m.read()
+	if m.lost {
+		return nil, errors.New("another process writes the file in another way")
+	}
+	if s == nil {
+		s = &state{began: m.saved.began}
+	}
+	s.all.plus(&taken.all)
+	for k, t := range taken.rows {
+		s.row(k).plus(&t.counts)
+	}
+	if len(listed) > 0 {
+		s.list(listed)
+	}
+	s.trim(m.o.Now())
+	text, err := s.text()
+	if err != nil {
+		return nil, err
+	}
+	return s, wholefile.Write(m.o.Path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Read is the bill as a file has it, when no host runs; the error says why there is none.
+func Read(path string, now time.Time) (bill.Report, error) {
+	s, err := load(path)
+	if err != nil {
+		return bill.Report{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if s == nil {
+		s = &state{began: now.Unix()}
+	}
+	return s.report(now), nil
+}

@@ -1,0 +1,381 @@
+// Package meter counts what calls of tools come to: for each server, tool and client, over
+// restarts.
+//
+// It owns the counters of this process and a state file per config, which it adds them to
+// once a minute at most. It must not know what a call was about, who is connected, nor the
+// catalog: it is told what is listed when it writes or reports.
+//
+// [Meter.Add] stands on the way of calls: it waits for nothing but other counting, and
+// allocates for what it sees for the first time only. All methods may be called from any
+// goroutine. Several processes may use one file: each adds to what the others wrote.
+package meter
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/registry/bill"
+)
+
+const (
+	// maxTools and maxClients bound what is counted for itself; servers are those of the
+	// config. What is beyond counts for its server and in all.
+	maxTools   = 4096
+	maxServers = 1024
+	maxClients = 256
+	// maxName bounds a name, in bytes.
+	maxName = 512
+	// every is how often the file is written at most.
+	every = time.Minute
+)
+
+// Call is one that was answered.
+type Call struct {
+	Server, Tool, Client string
+	At                   time.Time
+	Took                 time.Duration
+	Bytes                int // of the answer
+	Failed               bool
+	Asked                bool // people were asked meanwhile: the time is theirs
+}
+
+// Listed is a tool as clients are shown it.
+type Listed struct {
+	Server, Tool, Name string
+	Bytes              int // of the definition
+}
+
+// key is whose counters they are: of a server, its tool, or a client.
+type key struct {
+	client       bool
+	server, name string
+}
+
+// row are counters.
+type row struct {
+	counts             // since the file was written
+	minutes [60]minute // by the minute of the hour
+}
+
+type minute struct {
+	at            int64 // minutes since 1970
+	calls, errors uint32
+	took          time.Duration
+	timed         uint32
+}
+
+// counts are what stands in the file, too.
+type counts struct {
+	calls, errors, bytes uint64
+	last                 int64 // seconds since 1970, 0 for never
+	took                 [bill.Bins]uint64
+}
+
+func (c *counts) plus(o *counts) {
+	c.calls, c.errors, c.bytes, c.last = c.calls+o.calls, c.errors+o.errors, c.bytes+o.bytes, max(c.last, o.last)
+	for i, n := range o.took {
+		c.took[i] += n
+	}
+}
+
+func (r *row) add(c *Call, at int64) {
+	m := &r.minutes[at/60%60]
+	if m.at != at/60 {
+		*m = minute{at: at / 60}
+	}
+	r.calls++
+	m.calls++
+	if c.Failed {
+		r.errors++
+		m.errors++
+	}
+	r.bytes += uint64(max(c.Bytes, 0))
+	r.last = max(r.last, at)
+	if !c.Asked {
+		r.took[bill.BinOf(c.Took)]++
+		m.took += c.Took
+		m.timed++
+	}
+}
+
+// Options are what a Meter is made from.
+type Options struct {
+	Path   string          // of the file; "" keeps nothing
+	Logger *slog.Logger    // is told when it cannot be kept
+	Listed func() []Listed // what clients can be shown
+	Now    func() time.Time
+}
+
+// Meter counts. Make it with [Open]; a nil one counts nothing.
+type Meter struct {
+	o Options
+
+	mu    sync.Mutex
+	all   row
+	rows  map[key]*row
+	many  [3]int // rows of servers, tools and clients
+	saved *state // what the file has; replaced, never changed
+	told  bool   // that the file cannot be written
+
+	saving sync.Mutex
+	aside  bool // a file was set aside
+	lost   bool // and another one again: who writes it goes on, and this process keeps nothing
+	listed bool // what is listed was written
+}
+
+// Open reads the file. One that is damaged, or from another version, is told of and set
+// aside.
+func Open(o Options) *Meter {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Listed == nil {
+		o.Listed = func() []Listed { return nil }
+	}
+	m := &Meter{o: o, rows: make(map[key]*row), saved: &state{began: o.Now().Unix()}}
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	if s := m.read(); s != nil {
+		m.saved = s
+	}
+	return m
+}
+
+// Add counts a call.
+func (m *Meter) Add(c Call) {
+	if m == nil {
+		return
+	}
+	at := c.At.Unix()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.add(&c, at)
+	for _, k := range [...]key{{server: c.Server}, {server: c.Server, name: c.Tool}, {client: true, name: c.Client}} {
+		if r := m.row(k); r != nil {
+			r.add(&c, at)
+		}
+	}
+}
+
+// row finds counters or begins some; nil when there are too many.
+func (m *Meter) row(k key) *row {
+	if len(k.name) > maxName {
+		k.name = k.name[:maxName]
+	}
+	if r := m.rows[k]; r != nil {
+		return r
+	}
+	class := k.class()
+	if m.many[class] >= bounds[class] {
+		return nil
+	}
+	m.many[class]++
+	r := &row{}
+	m.rows[key{k.client, strings.Clone(k.server), strings.Clone(k.name)}] = r
+	return r
+}
+
+var bounds = [3]int{maxServers, maxTools, maxClients}
+
+// class is 0 for servers, 1 for tools and 2 for clients.
+func (k key) class() int {
+	switch {
+	case k.client:
+		return 2
+	case k.name != "":
+		return 1
+	}
+	return 0
+}
+
+// Run adds to the file, until ctx ends and then once more.
+func (m *Meter) Run(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.Save()
+		case <-ctx.Done():
+			m.Save()
+			return
+		}
+	}
+}
+
+// whole is what was counted by all processes up to now.
+func (m *Meter) whole() (*state, map[key]*[60]minute) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.saved.clone()
+	hours := make(map[key]*[60]minute, len(m.rows)+1)
+	s.all.plus(&m.all.counts)
+	for k, r := range m.rows {
+		if r.calls > 0 {
+			s.row(k).plus(&r.counts)
+		}
+		minutes := r.minutes
+		hours[k] = &minutes
+	}
+	minutes := m.all.minutes
+	hours[key{}] = &minutes
+	return s, hours
+}
+
+// Report is the bill, with what is listed now. Clients are those that called something, and
+// what they are shown is up to the caller.
+func (m *Meter) Report() bill.Report {
+	if m == nil {
+		m = Open(Options{})
+	}
+	s, hours := m.whole()
+	if listed := m.o.Listed(); len(listed) > 0 {
+		s.list(listed)
+	}
+	now := m.o.Now()
+	r := s.report(now)
+	r.All.Hour = hour(hours[key{}], now)
+	for i := range r.Servers {
+		r.Servers[i].Hour = hour(hours[key{server: r.Servers[i].Name}], now)
+	}
+	for i := range r.Tools {
+		r.Tools[i].Hour = hour(hours[key{server: r.Tools[i].Server, name: r.Tools[i].Name}], now)
+	}
+	for i := range r.Clients {
+		r.Clients[i].Hour = hour(hours[key{client: true, name: r.Clients[i].Name}], now)
+	}
+	return r
+}
+
+// Tally calls yield with what was counted of each tool and client that called or was called.
+func (m *Meter) Tally(yield func(server, tool, client string, calls, errors, bytes uint64)) {
+	s, _ := m.whole()
+	for k, r := range s.rows {
+		if r.calls > 0 && k.class() != 0 {
+			client := ""
+			if k.client {
+				k.name, client = "", k.name
+			}
+			yield(k.server, k.name, client, r.calls, r.errors, r.bytes)
+		}
+	}
+}
+
+// hour are the minutes up to now; nil when nothing was called.
+func hour(minutes *[60]minute, now time.Time) []bill.Minute {
+	if minutes == nil {
+		return nil
+	}
+	last, any := now.Unix()/60, false
+	out := make([]bill.Minute, 60)
+	for i := range out {
+		at := last - 59 + int64(i)
+		m := &minutes[(at%60+60)%60]
+		if m.at != at || m.calls == 0 {
+			continue
+		}
+		any = true
+		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors}
+		if m.timed > 0 {
+			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
+		}
+	}
+	if !any {
+		return nil
+	}
+	return out
+}
+
+func millis(ms float64) float64 { return math.Round(ms*100) / 100 }
+
+func (c *counts) figures() bill.Figures {
+	f := bill.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(bill.Quantile(&c.took, 0.5)), P95: millis(bill.Quantile(&c.took, 0.95))}
+	if c.last > 0 {
+		f.LastUsed = time.Unix(c.last, 0).UTC()
+	}
+	return f
+}
+
+// report is the bill without the last hour.
+func (s *state) report(now time.Time) bill.Report {
+	r := bill.Report{
+		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: bill.Distribution(&s.all.took),
+		Servers: []bill.Server{}, Tools: []bill.Tool{}, Clients: []bill.Client{},
+	}
+	before := now.Add(-bill.Forgotten).Unix()
+	idle := make(map[string]int)
+	for k, c := range s.rows {
+		switch k.class() {
+		case 1:
+			t := bill.Tool{
+				Server: k.server, Name: k.name, Listed: c.listed, Idle: c.definition > 0 && c.last < before,
+				Definitions: bill.Defined(c.definition), Figures: c.figures(),
+			}
+			if t.Idle {
+				idle[k.server]++
+			}
+			r.Tools = append(r.Tools, t)
+		case 2:
+			r.Clients = append(r.Clients, bill.Client{Name: k.name, Figures: c.figures()})
+		}
+	}
+	for k, c := range s.rows {
+		if k.class() == 0 {
+			r.Servers = append(r.Servers, bill.Server{Name: k.server, Tools: c.tools, Idle: idle[k.server], Definitions: bill.Defined(c.definition), Figures: c.figures()})
+		}
+	}
+	r.Sort()
+	return r
+}
+
+// list notes what is listed now, of the servers that list something.
+func (s *state) list(all []Listed) {
+	listing := make(map[string]bool)
+	for _, l := range all {
+		listing[l.Server] = true
+	}
+	for k, c := range s.rows {
+		if !k.client && listing[k.server] {
+			c.definition, c.tools, c.listed = 0, 0, ""
+		}
+	}
+	for _, l := range all {
+		server := s.row(key{server: l.Server})
+		server.tools++
+		server.definition += l.Bytes
+		tool := s.row(key{server: l.Server, name: l.Tool})
+		tool.definition, tool.listed = l.Bytes, l.Name
+	}
+}
+
+// trim takes out what is too much, or about what is not there any more: of tools, those
+// that were never called first, the smallest of them before.
+func (s *state) trim(now time.Time) {
+	const kept = 180 * 24 * time.Hour
+	var classes [3][]key
+	for k, c := range s.rows {
+		if c.definition == 0 && c.last < now.Add(-kept).Unix() {
+			delete(s.rows, k)
+			continue
+		}
+		classes[k.class()] = append(classes[k.class()], k)
+	}
+	for class, keys := range classes {
+		if len(keys) <= bounds[class] {
+			continue
+		}
+		slices.SortFunc(keys, func(a, b key) int {
+			x, y := s.rows[a], s.rows[b]
+			return cmp.Or(cmp.Compare(y.last, x.last), cmp.Compare(y.definition, x.definition), strings.Compare(a.server, b.server), strings.Compare(a.name, b.name))
+		})
+		for _, k := range keys[bounds[class]:] {
+			delete(s.rows, k)
+		}
+	}
+}

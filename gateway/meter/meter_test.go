@@ -1,0 +1,262 @@
+package meter_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/meter"
+	"goblin/registry/bill"
+)
+
+var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+// clock is a time that tests set.
+type clock struct{ now time.Time }
+
+func (c *clock) read() time.Time { return c.now }
+
+func called(server, tool, client string, at time.Time, took time.Duration) meter.Call {
+	return meter.Call{Server: server, Tool: tool, Client: client, At: at, Took: took, Bytes: 100}
+}
+
+func tool(t *testing.T, r bill.Report, name string) bill.Tool {
+	t.Helper()
+	for _, one := range r.Tools {
+		if one.Name == name {
+			return one
+		}
+	}
+	t.Fatalf("no tool %s in %v", name, r.Tools)
+	return bill.Tool{}
+}
+
+func TestCallsCountForServerToolAndClient(t *testing.T) {
+	t.Parallel()
+	c := &clock{noon}
+	m := meter.Open(meter.Options{Now: c.read, Listed: func() []meter.Listed {
+		return []meter.Listed{{"files", "read", "files_read", 401}, {"files", "stat", "files_stat", 99}}
+	}})
+	for i := range 100 {
+		m.Add(called("files", "read", "editor", noon, time.Duration(i+1)*time.Millisecond))
+	}
+	failed := called("files", "read", "shell", noon.Add(-10*time.Minute), time.Second)
+	failed.Failed, failed.Asked = true, true
+	m.Add(failed)
+
+	r := m.Report()
+	require.Len(t, r.Servers, 1)
+	files := r.Servers[0]
+	require.Equal(t, 2, files.Tools)
+	require.Equal(t, 1, files.Idle)
+	require.Equal(t, bill.Definitions{Bytes: 500, Tokens: 125}, files.Definitions)
+	require.EqualValues(t, 101, files.Calls)
+	require.EqualValues(t, 1, files.Errors)
+	require.EqualValues(t, 10_100, files.Figures.Bytes)
+	require.InEpsilon(t, 50, files.P50, 0.2)
+	require.InEpsilon(t, 95, files.P95, 0.2, "the wait for people is not the server's")
+
+	read := tool(t, r, "read")
+	require.Equal(t, "files_read", read.Listed)
+	require.Equal(t, 101, read.Definitions.Tokens, "a quarter, rounded up")
+	require.False(t, read.Idle)
+	require.Equal(t, noon, read.LastUsed)
+	require.Len(t, read.Hour, 60)
+	require.Equal(t, bill.Minute{Calls: 100, Millis: 50.5}, read.Hour[59])
+	require.Equal(t, bill.Minute{Calls: 1, Errors: 1}, read.Hour[49])
+	require.True(t, tool(t, r, "stat").Idle)
+	require.Nil(t, tool(t, r, "stat").Hour)
+
+	require.Len(t, r.Clients, 2)
+	require.Equal(t, "editor", r.Clients[0].Name)
+	require.EqualValues(t, 1, r.Clients[1].Calls)
+	require.EqualValues(t, 101, r.All.Calls)
+	var all uint64
+	for _, b := range r.Latency {
+		all += b.Calls
+	}
+	require.EqualValues(t, 100, all)
+
+	c.now = noon.Add(70 * time.Minute)
+	require.Nil(t, m.Report().All.Hour, "an hour is an hour")
+	c.now = noon.Add(31 * 24 * time.Hour)
+	require.True(t, tool(t, m.Report(), "read").Idle)
+}
+
+func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
+	t.Parallel()
+	path := meter.Path(t.TempDir(), "/c.yaml")
+	c := &clock{noon}
+	listed := []meter.Listed{{"files", "read", "files_read", 400}, {"files", "gone", "files_gone", 40}}
+	o := meter.Options{Path: path, Now: c.read, Listed: func() []meter.Listed { return listed }}
+	one, other := meter.Open(o), meter.Open(o)
+	one.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
+	other.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
+	one.Save()
+	other.Save()
+	other.Save()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.EqualValues(t, 2, other.Report().All.Calls, "of both")
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	one.Save()
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "nothing new, nothing written")
+
+	c.now, listed = noon.Add(time.Hour), listed[:1]
+	next := meter.Open(o)
+	next.Add(called("files", "read", "editor", c.now, 8*time.Millisecond))
+	next.Save()
+	r, err := meter.Read(path, c.now)
+	require.NoError(t, err)
+	require.Equal(t, noon, r.Since)
+	require.EqualValues(t, 3, r.All.Calls)
+	require.EqualValues(t, 3, tool(t, r, "read").Calls)
+	require.InEpsilon(t, 8, tool(t, r, "read").P50, 0.2)
+	require.EqualValues(t, 3, r.Clients[0].Calls)
+	require.Equal(t, 1, r.Servers[0].Tools)
+	require.Len(t, r.Tools, 1, "what is listed no more, and was never called, is forgotten")
+}
+
+func TestAFileThatCannotBeReadIsSetAsideOnce(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"damaged": `{"version": 1, "rows": [`, "another version": `{"version": 2, "rows": {}}`, "none": `{}`,
+		"impossible": `{"version": 1, "began": 1, "all": {"calls": 1, "errors": 2}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "usage.json")
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			_, err := meter.Read(path, noon)
+			require.ErrorContains(t, err, path)
+			var log bytes.Buffer
+			m := meter.Open(meter.Options{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			aside, err := os.ReadFile(path + ".aside")
+			require.NoError(t, err)
+			require.Equal(t, text, string(aside))
+			require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+			m.Add(called("s", "t", "c", noon, 1))
+			m.Save()
+			r, err := meter.Read(path, noon)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, r.All.Calls)
+
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			m.Add(called("s", "t", "c", noon, 1))
+			m.Save()
+			m.Save()
+			left, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, text, string(left), "who writes it otherwise goes on")
+			require.EqualValues(t, 2, m.Report().All.Calls)
+			require.Equal(t, 2, strings.Count(log.String(), "\n"), log.String())
+		})
+	}
+}
+
+func TestAFolderThatCannotBeWrittenLosesNothingMeanwhile(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(folder, "usage.json")
+	var log bytes.Buffer
+	m := meter.Open(meter.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Path: path})
+	require.NoError(t, os.WriteFile(folder, nil, 0o600))
+	m.Add(called("s", "t", "c", noon, 1))
+	m.Save()
+	m.Save()
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	require.EqualValues(t, 1, m.Report().All.Calls)
+	require.NoError(t, os.Remove(folder))
+	m.Save()
+	r, err := meter.Read(path, noon)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, r.All.Calls)
+}
+
+func TestForeignNamesAreBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "usage.json")
+	c := &clock{noon}
+	m := meter.Open(meter.Options{Path: path, Now: c.read})
+	for i := range 6000 {
+		m.Add(called("s", fmt.Sprint("tool", i), fmt.Sprint("client", i, strings.Repeat("x", 1000)), noon, 1))
+	}
+	m.Save()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(2<<20))
+	r, err := meter.Read(path, noon)
+	require.NoError(t, err)
+	require.Len(t, r.Tools, 4096)
+	require.Len(t, r.Clients, 256)
+	require.EqualValues(t, 6000, r.Servers[0].Calls)
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := meter.Open(meter.Options{})
+	call := called("files", "read", "editor", noon, time.Millisecond)
+	m.Add(call)
+	require.Zero(t, testing.AllocsPerRun(100, func() { m.Add(call) }))
+}
+
+func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "usage.json")
+	m := meter.Open(meter.Options{Path: path})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 200 {
+				m.Add(called("s", fmt.Sprint(i%7), "c", noon, 1))
+				if i%50 == 0 {
+					m.Save()
+					m.Report()
+				}
+			}
+		})
+	}
+	all.Wait()
+	m.Save()
+	r, err := meter.Read(path, noon)
+	require.NoError(t, err)
+	require.EqualValues(t, 800, r.All.Calls)
+	m.Tally(func(_, tool, client string, calls, _, _ uint64) {
+		if client != "" {
+			require.Empty(t, tool)
+			require.EqualValues(t, 800, calls)
+		}
+	})
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"version":1,"began":1,"all":{"calls":2,"took":{"3":2}},"rows":[{"server":"s","tools":1},{"server":"s","tool":"t","calls":2,"last":7,"took":{"3":2}},{"client":"c"}]}`))
+	f.Add([]byte(`{"version":1,"began":1,"all":{"took":{"-1":2}}}`))
+	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte(`{"version":1,"all":null,"rows":[{"server":"s","calls":18446744073709551615}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if meter.Parse(text) != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "usage.json")
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		m := meter.Open(meter.Options{Path: path})
+		before := m.Report().All.Calls
+		m.Add(called("s", "t", "c", noon, 1))
+		m.Save()
+		r, err := meter.Read(path, noon)
+		require.NoError(t, err, "what is written can be read")
+		require.Equal(t, before+1, r.All.Calls)
+	})
+}

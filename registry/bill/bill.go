@@ -1,0 +1,181 @@
+// Package bill is what servers, tools and clients cost: what their definitions take of a
+// model's context, and what calls came to, as people may see it: in a terminal, on screens
+// and as JSON. It must not know how anything is counted. Names are words of servers and
+// clients: who shows them makes them safe.
+package bill
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Forgotten is how long a tool may be unused before that is told of it.
+const Forgotten = 30 * 24 * time.Hour
+
+// Report is the whole bill.
+type Report struct {
+	Since   time.Time `json:"since"` // when counting began
+	Host    bool      `json:"host"`  // a host runs; else all is as the last one left it
+	All     Figures   `json:"all"`
+	Latency []Bin     `json:"latency"` // of all calls, the fastest first
+	Servers []Server  `json:"servers"`
+	Tools   []Tool    `json:"tools"`
+	Clients []Client  `json:"clients"`
+}
+
+// Figures are what calls came to.
+type Figures struct {
+	Calls    uint64    `json:"calls"`
+	Errors   uint64    `json:"errors"`
+	Bytes    uint64    `json:"answerBytes"`
+	P50      float64   `json:"p50Ms"`
+	P95      float64   `json:"p95Ms"`
+	LastUsed time.Time `json:"lastUsed,omitzero"`
+	// Hour are the minutes of the last hour, the oldest first; none when there was no call.
+	Hour []Minute `json:"hour,omitempty"`
+}
+
+// Minute is what calls came to in one.
+type Minute struct {
+	Calls  uint32  `json:"calls"`
+	Errors uint32  `json:"errors,omitempty"`
+	Millis float64 `json:"ms,omitempty"` // on average
+}
+
+// Bin counts the calls that took no longer, and longer than the one before.
+type Bin struct {
+	UpTo  float64 `json:"upToMs"`
+	Calls uint64  `json:"calls"`
+}
+
+// Definitions are what definitions of tools take.
+type Definitions struct {
+	Bytes  int `json:"definitionBytes"`
+	Tokens int `json:"definitionTokens"` // estimated, see [Tokens]
+}
+
+// Defined are definitions of so many bytes.
+func Defined(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
+
+// Tokens estimates how many tokens of a model so many bytes of definitions are: a quarter,
+// rounded up. Models differ by more than that is off, and the vocabulary of one alone would
+// be as large as Goblin.
+func Tokens(bytes int) int { return (bytes + 3) / 4 }
+
+// Server is a server's part.
+type Server struct {
+	Name  string `json:"name"`
+	Tools int    `json:"tools"`
+	Idle  int    `json:"unusedTools"` // of those, not called in [Forgotten], or never
+	Definitions
+	Figures
+}
+
+// Tool is a tool's part.
+type Tool struct {
+	Server string `json:"serverId"`
+	Name   string `json:"name"` // the server's own
+	Listed string `json:"listed,omitempty"`
+	Idle   bool   `json:"unused"` // it is listed, and was not called in [Forgotten], or never
+	Definitions
+	Figures
+}
+
+// Client is a client's part, by the name that it introduces itself with.
+type Client struct {
+	Name         string `json:"name"`
+	Connected    bool   `json:"connected"`
+	Tools        int    `json:"tools"`                       // that it is shown
+	Instructions int    `json:"instructionsBytes,omitempty"` // what it is told of the servers
+	Definitions
+	Figures
+	Limits *Limits `json:"limits,omitempty"` // nil: none are known
+	Breaks []Break `json:"breaks,omitempty"`
+}
+
+// Sort puts everything in order: what takes most first, of equals what was called most.
+func (r *Report) Sort() {
+	slices.SortFunc(r.Servers, func(a, b Server) int {
+		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
+	})
+	slices.SortFunc(r.Tools, func(a, b Tool) int {
+		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name)
+	})
+	slices.SortFunc(r.Clients, func(a, b Client) int {
+		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
+	})
+}
+
+func costlier(da, db Definitions, a, b Figures, nameA, nameB string) int {
+	switch {
+	case da.Bytes != db.Bytes:
+		return db.Bytes - da.Bytes
+	case a.Calls > b.Calls, a.Calls == b.Calls && nameA < nameB:
+		return -1
+	case a.Calls == b.Calls && nameA == nameB:
+		return 0
+	}
+	return 1
+}
+
+// Unused are the tools that are listed and not used, and what their definitions take.
+func (r *Report) Unused() (tools int, all Definitions) {
+	bytes := 0
+	for i := range r.Tools {
+		if r.Tools[i].Idle {
+			tools++
+			bytes += r.Tools[i].Definitions.Bytes
+		}
+	}
+	return tools, Defined(bytes)
+}
+
+// Scale is how times are counted: in bins, each of which ends at √2 of the one before, from
+// a tenth of a millisecond to some ten minutes.
+const (
+	Bins  = 46
+	first = 0.1 // milliseconds
+)
+
+// BinOf is where a call counts that took so long.
+func BinOf(took time.Duration) int {
+	ms := float64(took) / float64(time.Millisecond)
+	if ms <= first {
+		return 0
+	}
+	return min(int(math.Ceil(2*math.Log2(ms/first))), Bins-1)
+}
+
+// End is the most milliseconds that a bin counts.
+func End(bin int) float64 { return first * math.Pow(2, float64(bin)/2) }
+
+// Quantile is the time within which a part of the calls was answered, 0 for no calls. It is
+// as exact as the bins are: off by a fifth at most.
+func Quantile(bins *[Bins]uint64, part float64) float64 {
+	var all uint64
+	for _, n := range bins {
+		all += n
+	}
+	rank, seen := part*float64(all), 0.0
+	for i, n := range bins {
+		if seen += float64(n); n > 0 && seen >= rank {
+			return End(i) / math.Pow(2, 0.25)
+		}
+	}
+	return 0
+}
+
+// Distribution is the bins with calls, and those between.
+func Distribution(bins *[Bins]uint64) []Bin {
+	out := []Bin{}
+	for i, n := range bins {
+		if n > 0 || len(out) > 0 {
+			out = append(out, Bin{math.Round(End(i)*1000) / 1000, n})
+		}
+	}
+	for len(out) > 0 && out[len(out)-1].Calls == 0 {
+		out = out[:len(out)-1]
+	}
+	return out
+}

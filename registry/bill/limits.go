@@ -1,0 +1,97 @@
+package bill
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits are what a client takes; 0 is no limit that is known.
+type Limits struct {
+	Client       string `json:"client"`
+	Tools        int    `json:"tools,omitempty"`
+	Note         string `json:"toolsNote,omitempty"`    // on that
+	Prefix       string `json:"namePrefix,omitempty"`   // what it puts before names
+	Name         int    `json:"nameLength,omitempty"`   // of a tool, with the prefix
+	Description  int    `json:"description,omitempty"`  // characters; the rest is cut
+	Instructions int    `json:"instructions,omitempty"` // bytes; the rest is cut
+	Source       string `json:"source"`
+
+	names []string // how names begin by which it introduces itself, in small letters
+}
+
+// Known are the limits of clients, as far as they are known.
+var Known = []Limits{
+	{
+		Client: "Claude Code", names: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
+		Source: "https://code.claude.com/docs/en/mcp https://github.com/anthropics/claude-code/issues/19882",
+	},
+	{
+		Client: "Cursor", names: []string{"cursor"}, Tools: 40, Note: "80 in newer versions", Prefix: "goblin", Name: 59,
+		Source: "https://mcptrove.com/blog/cursor-tool-limit-math https://github.com/ComposioHQ/composio/issues/2788",
+	},
+	{
+		Client: "VS Code (Copilot)", names: []string{"visual studio code", "vscode", "code-oss", "github-copilot", "copilot"}, Tools: 128,
+		Source: "https://code.visualstudio.com/docs/chat/chat-tools",
+	},
+	{
+		Client: "Windsurf", names: []string{"windsurf", "codeium"}, Tools: 100,
+		Source: "https://docs.windsurf.com/windsurf/cascade/mcp",
+	},
+}
+
+// LimitsOf are those of the client that introduces itself by a name; nil when none are
+// known.
+func LimitsOf(client string) *Limits {
+	client = strings.ToLower(client)
+	for i := range Known {
+		for _, name := range Known[i].names {
+			if strings.HasPrefix(client, name) {
+				return &Known[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Seen is what a client is shown, as far as limits are about it.
+type Seen struct {
+	Tools        int
+	Instructions int    // bytes
+	LongName     string // the longest
+	Described    string // the tool with the longest description
+	Description  int    // characters of that
+}
+
+// Break is a limit that what a client is shown goes beyond.
+type Break struct {
+	Limit string `json:"limit"` // tools, name, description or instructions
+	Have  int    `json:"have"`
+	Most  int    `json:"most"`
+	Text  string `json:"text"`
+	Fix   string `json:"fix"`
+}
+
+// Breaks are the limits that are broken. name is how the client introduces itself.
+func (l *Limits) Breaks(name string, s Seen) (all []Break) {
+	if l == nil {
+		return nil
+	}
+	add := func(limit string, have, most int, text, fix string) {
+		if most > 0 && have > most {
+			all = append(all, Break{limit, have, most, text, fix})
+		}
+	}
+	most := fmt.Sprint(l.Tools)
+	if l.Note != "" {
+		most += " (" + l.Note + ")"
+	}
+	add("tools", s.Tools, l.Tools, fmt.Sprintf("%s takes %s tools and is shown %d", l.Client, most, s.Tools),
+		fmt.Sprintf("give it a profile with fewer (profiles, and clients: {%q: NAME}), or turn tools off: x on the screen, goblin tools off", name))
+	add("name", len(l.Prefix)+len(s.LongName), l.Name, fmt.Sprintf("%s takes names of %d characters with %q in front, and %s has %d", l.Client, l.Name, l.Prefix, s.LongName, len(l.Prefix)+len(s.LongName)),
+		fmt.Sprintf("set gateway.max_name: %d", l.Name-len(l.Prefix)))
+	add("description", s.Description, l.Description, fmt.Sprintf("%s cuts descriptions after %d characters, and that of %s has %d", l.Client, l.Description, s.Described, s.Description),
+		"what matters should stand first: tell the server's authors, or turn the tool off")
+	add("instructions", s.Instructions, l.Instructions, fmt.Sprintf("%s cuts instructions after %d bytes, and gets %d", l.Client, l.Instructions, s.Instructions),
+		"give it a profile with fewer servers")
+	return all
+}
