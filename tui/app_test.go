@@ -15,6 +15,7 @@ import (
 )
 
 func TestKeysTypedFastAreTakenApart(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4").text("jjj")
 	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
@@ -24,6 +25,7 @@ func TestKeysTypedFastAreTakenApart(t *testing.T) {
 }
 
 func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / d a y")
 	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
@@ -33,6 +35,7 @@ func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 }
 
 func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / server:files space mime:json enter")
 	require.Contains(t, r.screen(), "config.json")
@@ -45,6 +48,7 @@ func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
 }
 
 func TestCursorFollowsItsItem(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / day-07 enter").keys("esc")
 	require.Contains(t, r.line("> "), "day-07.md", "clearing the filter stays on the row")
@@ -55,6 +59,7 @@ func TestCursorFollowsItsItem(t *testing.T) {
 }
 
 func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / day space zebra")
 	require.Contains(t, r.screen(), "zebra excludes everything")
@@ -62,6 +67,7 @@ func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 }
 
 func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / colour:red")
 	require.Equal(t, 16, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -69,6 +75,7 @@ func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
 }
 
 func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.take(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
 	require.Contains(t, r.screen(), "goblin needs 40x10, has 39x9")
@@ -77,6 +84,7 @@ func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
 }
 
 func TestQuittingTheHostsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("q")
 	require.Contains(t, r.screen(), "2 clients use this process.")
@@ -89,6 +97,7 @@ func TestQuittingTheHostsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 }
 
 func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("q")
 	require.NotContains(t, r.screen(), "goblin stdio", "nobody is bridged")
 	r.keys("n")
@@ -101,6 +110,7 @@ func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
 }
 
 func TestQuittingAnotherHostsScreenNeverAsks(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.app.o.Host.Owner = false
 	r.keys("ctrl+c")
@@ -108,6 +118,7 @@ func TestQuittingAnotherHostsScreenNeverAsks(t *testing.T) {
 }
 
 func TestControlZIsNotBound(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	before := r.screen()
 	r.keys("ctrl+z")
@@ -118,6 +129,7 @@ func TestControlZIsNotBound(t *testing.T) {
 }
 
 func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, colourEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"a\u001b[2Jb\u0007c\u202ed\u009b5m\u200b"}]}`)
 	r.keys("4 / evil enter enter")
@@ -130,6 +142,7 @@ func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
 }
 
 func TestMouse(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	press := func(x, y int) {
 		r.take(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
@@ -147,6 +160,7 @@ func TestMouse(t *testing.T) {
 }
 
 func TestDoubleClickOpens(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4")
 	for range 2 {
@@ -156,6 +170,7 @@ func TestDoubleClickOpens(t *testing.T) {
 }
 
 func TestStateIsReadableWithoutColour(t *testing.T) {
+	t.Parallel()
 	s := office(t, 120, 40, plainEnv).keys("4").screen()
 	require.Contains(t, s, "[4 Resources 16]")
 	require.Contains(t, s, "> ")
@@ -169,11 +184,13 @@ func TestStateIsReadableWithoutColour(t *testing.T) {
 }
 
 func TestDumbTerminalGetsNoStyles(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, map[string]string{"TERM": "dumb"})
 	require.NotContains(t, r.app.View(), "\x1b")
 }
 
 func TestThemesCanBeWalked(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, colourEnv)
 	var seen []string
 	for range 4 {
@@ -186,6 +203,7 @@ func TestThemesCanBeWalked(t *testing.T) {
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	for range 10_000 {
 		r.reg.Touched("files", "file:///srv/config.json")
@@ -208,6 +226,7 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 }
 
 func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.reg.SetState("files", registry.ServerState{State: registry.StateRetrying, Since: r.clock.now()})
 	r.changed(registry.Servers).beat(40 * time.Second)
@@ -221,6 +240,7 @@ func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
 }
 
 func TestClientsThatComeAndGoAreTold(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "stdio", Client: "cursor"})
 	require.Contains(t, r.changed(registry.Sessions).screen(), "cursor connected (stdio)")
@@ -229,6 +249,7 @@ func TestClientsThatComeAndGoAreTold(t *testing.T) {
 }
 
 func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	for range 10 {
 		r.traffic() // three requests and a notification
@@ -238,6 +259,7 @@ func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 }
 
 func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.text("qy")
 	require.False(t, r.app.quitting)
@@ -247,6 +269,7 @@ func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
 }
 
 func TestQuitsAtTheTopOnly(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.app.o.Host.Owner = false
 	r.keys("4 l q")
@@ -257,6 +280,7 @@ func TestQuitsAtTheTopOnly(t *testing.T) {
 }
 
 func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / conf")
 	_, spots := r.app.tabs()
@@ -268,6 +292,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 }
 
 func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
 	r.app.Update(laterMsg(r.app.beat))
@@ -279,6 +304,7 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 }
 
 func TestTheRateIsThatOfABeat(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.beat(time.Second)
 	r.traffic()
@@ -289,6 +315,7 @@ func TestTheRateIsThatOfABeat(t *testing.T) {
 }
 
 func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4").screen()
 	r.keys("1")
@@ -301,6 +328,7 @@ func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
 }
 
 func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / evil enter y")
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(r.term.written.String(), "\x1b]52;c;"), "\a"))
@@ -310,6 +338,7 @@ func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 }
 
 func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
 	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
 	require.False(t, r.app.Inside)

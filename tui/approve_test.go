@@ -10,6 +10,7 @@ import (
 )
 
 func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("1 / github enter A")
 	require.Contains(t, r.screen(), "no tool of github awaits approval")
@@ -44,6 +45,7 @@ func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
 }
 
 func TestDescriptionsThatClientsCutAreMarked(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	require.Len(t, r.reg.SetList("weather", registry.Tool, [][]byte{
 		[]byte(`{"name":"forecast","description":"` + strings.Repeat("long ", 500) + `"}`), []byte(`{"name":"short","description":"fits"}`),

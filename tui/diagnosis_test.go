@@ -11,6 +11,7 @@ import (
 )
 
 func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 120, 40).keys("1 / s l a c k enter")
 	r.backend.finds.Fine("command", "npx is /usr/bin/npx")
 	r.backend.finds.Break("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
@@ -28,11 +29,13 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 }
 
 func TestEnterOnOtherServersChecksNothing(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 120, 40).keys("1 / f i l e s enter enter")
 	require.Empty(t, r.backend.acts)
 }
 
 func TestDoctorChecksAnyServerFromAnyPane(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 120, 40).keys("2")
 	r.backend.finds = diagnosis.Report{}
 	r.backend.finds.Warn("stdout", "a banner", "have it write that to stderr")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("5 ]").text("/method:tools/call").keys("enter k c")
 	require.Contains(t, r.screen(), "Call weather_forecast")
@@ -24,6 +25,7 @@ func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
 }
 
 func TestTheLastCallsOfAToolAreAtHand(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter H")
 	require.Contains(t, r.screen(), "this screen has not called it yet")
 	for _, city := range []string{"Oslo", "Lima", "Quito"} {
@@ -43,6 +45,7 @@ func TestTheLastCallsOfAToolAreAtHand(t *testing.T) {
 }
 
 func TestMarkedRowsAreActedOnTogether(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.answer("resources/subscribe", `{}`)
 	r.keys("4 / day-0 enter g space space")
@@ -67,6 +70,7 @@ func TestMarkedRowsAreActedOnTogether(t *testing.T) {
 }
 
 func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.backend.defined = diagnosis.Definition{
 		Command: "npx -y files '/srv/my files'", Folder: "/srv", URL: "https://host/mcp", Env: []string{"LANG", "TOKEN"}, Headers: []string{"Authorization"},

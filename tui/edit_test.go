@@ -34,6 +34,7 @@ func plainField(w int) edit.Text {
 }
 
 func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
+	t.Parallel()
 	f := plainField(0)
 	f.Set(nasty)
 	require.Equal(t, nasty, f.Value())
@@ -75,6 +76,7 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 }
 
 func TestNamesOfKeysTypedFastAreText(t *testing.T) {
+	t.Parallel()
 	f := plainField(0)
 	for _, name := range []string{"end", "home", "up", "enter", "ctrl+u", "left"} {
 		f.Set("a")
@@ -84,6 +86,7 @@ func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 }
 
 func TestALineShowsItsCursorInItsWidth(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{strings.Repeat("0123456789", 9), strings.Repeat("世\u202e", 40), nasty + nasty + nasty, ""} {
 		for _, w := range []int{1, 2, 8, 9, 20, 300} {
 			f := plainField(w)

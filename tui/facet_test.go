@@ -45,6 +45,7 @@ func shelf(t *testing.T, servers ...string) *rig {
 }
 
 func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("f")
 	d := r.app.Dialogs[0].(*pane.Facet)
 	var got []string
@@ -59,6 +60,7 @@ func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 }
 
 func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("f down space down space enter")
 	require.Equal(t, "server:b server:a", r.typed())
 	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -72,6 +74,7 @@ func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
 }
 
 func TestFacetKeepsTheOtherTerms(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("/").text("x -server:b srv:c").keys("enter f")
 	require.Contains(t, r.screen(), "[x] c", "the alias is the same field")
 	r.keys("space down down space enter")
@@ -79,6 +82,7 @@ func TestFacetKeepsTheOtherTerms(t *testing.T) {
 }
 
 func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("/").text("mime:app*").keys("enter m")
 	require.Contains(t, r.screen(), "[x] application/json")
 	require.Contains(t, r.screen(), "[ ] text/plain")
@@ -87,6 +91,7 @@ func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
 }
 
 func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "git", "github").keys("f down space enter")
 	require.Equal(t, "server:=git", r.typed())
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -98,6 +103,7 @@ func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 }
 
 func TestFacetOfTheEmptyValue(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("m").text("none").keys("enter")
 	require.Equal(t, `mime:""`, r.typed(), "Enter takes the value that was typed")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -106,12 +112,14 @@ func TestFacetOfTheEmptyValue(t *testing.T) {
 }
 
 func TestFacetIsLeftUnchangedByEscape(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b").keys("f space esc")
 	require.Empty(t, r.typed())
 	require.Empty(t, r.app.Dialogs)
 }
 
 func TestFacetIsNarrowedByTyping(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "alpha", "beta", "gamma").keys("f").text("et")
 	require.Contains(t, r.screen(), "[ ] beta")
 	require.NotContains(t, r.screen(), "[ ] alpha")
@@ -124,6 +132,7 @@ func TestFacetIsNarrowedByTyping(t *testing.T) {
 }
 
 func TestFacetTakesClicks(t *testing.T) {
+	t.Parallel()
 	r := shelf(t, "a", "b").keys("f")
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if strings.Contains(l, "[ ] a") {
@@ -137,6 +146,7 @@ func TestFacetTakesClicks(t *testing.T) {
 }
 
 func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "a")
 	r.ready("a")
 	items := make([]string, list.AtOnce+1)
@@ -155,6 +165,7 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 }
 
 func TestFacetShowsForeignTextClean(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "a")
 	r.ready("a")
 	r.list("a", registry.Resource, `{"uri":"x://1","name":"n","mimeType":"text/\u001b[31mred\u202e"}`)
@@ -165,6 +176,7 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 }
 
 func TestFacetOfALogIsOfMethods(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("5 ] m")
 	require.Contains(t, r.line("[ ] tools/call"), "2")
 	r.keys("esc m down down up up")

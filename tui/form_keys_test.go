@@ -521,6 +521,7 @@ func TestPreview(t *testing.T) {
 }
 
 func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {
+	t.Parallel()
 	f := newForm(t, form.Spec{Values: json.RawMessage(`{"a":1}`)})
 	press(f, "c-e")
 	for range 4 {
@@ -535,6 +536,7 @@ func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {
 }
 
 func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
+	t.Parallel()
 	text := strings.Repeat("\u202e", 50_000)
 	f := newForm(t, form.Spec{Fields: []form.Field{{Name: "a", Kind: form.Text, Format: "textarea", Default: json.RawMessage(`"` + text + `"`)}}})
 	press(f, "'x'")
@@ -545,6 +547,7 @@ func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
 }
 
 func TestATypedNumberReplacesTheDefault(t *testing.T) {
+	t.Parallel()
 	fields, err := form.FromSchema(json.RawMessage(`{"type":"object","properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}}`))
 	require.NoError(t, err)
 	f := form.New(look.New(look.Options{Theme: "none"}), form.Spec{Fields: fields})

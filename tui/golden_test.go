@@ -128,6 +128,7 @@ var (
 // TestGoldenScreens are the screens as a user sees them after some keys. Run
 // with -update, look at each changed file, and commit it.
 func TestGoldenScreens(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, keys string }{
 		{"servers", "1"},
 		{"tools", "2"},

@@ -22,6 +22,7 @@ func many(format string, n int) [][]byte {
 }
 
 func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "files").ready("files")
 	const resource, template = `{"uri":"a:%05d","name":"x"}`, `{"uriTemplate":"a:%05d{x}","name":"x"}`
 	for _, n := range []int{1, 3} {
@@ -42,6 +43,7 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"palette", "subscriptions", "traffic"} {
 		t.Run(name, func(t *testing.T) {
 			r := subs(t, 120, 40)
@@ -64,6 +66,7 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 }
 
 func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 30, "files").ready("files")
 	add := func(from, to int) {
 		for i := from; i < to; i++ {

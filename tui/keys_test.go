@@ -19,6 +19,7 @@ import (
 )
 
 func TestKeysFileIsCurrent(t *testing.T) {
+	t.Parallel()
 	text := newRig(t, 80, 24, "files").app.keysDoc()
 	if *update {
 		require.NoError(t, os.WriteFile("KEYS.md", []byte(text), 0o644))
@@ -29,6 +30,7 @@ func TestKeysFileIsCurrent(t *testing.T) {
 }
 
 func TestKeysFileNamesEveryBinding(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	text := r.app.keysDoc()
 	for _, b := range r.app.keys {
@@ -43,6 +45,7 @@ func TestKeysFileNamesEveryBinding(t *testing.T) {
 }
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	for _, p := range keymap.Places() {
 		means := map[string]string{}
@@ -111,6 +114,7 @@ func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 }
 
 func TestEveryBindingIsExplained(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	ids, names := map[string]bool{}, map[string]string{}
 	for _, b := range r.app.keys {
@@ -180,6 +184,7 @@ func (r *rig) stage(which, tab int, inside bool) {
 }
 
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
+	t.Parallel()
 	ran := map[string]bool{}
 	for _, at := range []struct{ which, tab int }{
 		{pane.PaneServers, 0},
@@ -214,6 +219,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 }
 
 func TestReasonsAreSentences(t *testing.T) {
+	t.Parallel()
 	empty, full := newRig(t, 120, 40, "files"), office(t, 120, 40, plainEnv)
 	reasons := 0
 	for _, r := range []*rig{empty, full} {
@@ -241,6 +247,7 @@ func TestReasonsAreSentences(t *testing.T) {
 }
 
 func TestADisabledKeySaysWhy(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv).keys("2 l s")
 	require.Contains(t, r.screen(), "! only resources can be subscribed to")
 }

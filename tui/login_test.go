@@ -35,6 +35,7 @@ func (r *rig) logsIn(page string) (finish func()) {
 const loginPage = "https://login.example.com/authorize?client_id=goblin&code_challenge=vZ0x8uW1mJ3dKq7&code_challenge_method=S256&redirect_uri=http%3A%2F%2F127.0.0.1%3A41234%2Fcallback&resource=https%3A%2F%2Fmcp.example.com%2Fmcp&response_type=code&state=ABCDEFGH\x1b[2J"
 
 func TestGoldenScreensOfALogin(t *testing.T) {
+	t.Parallel()
 	for name, noBrowser := range map[string]error{"login": nil, "login-ssh": errors.New("this is an SSH session without a display")} {
 		for _, size := range []struct{ w, h int }{{80, 24}, {120, 40}} {
 			r := office(t, size.w, size.h, plainEnv)
@@ -53,6 +54,7 @@ func TestGoldenScreensOfALogin(t *testing.T) {
 }
 
 func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	finish := r.logsIn(loginPage)
 	require.Equal(t, []string{"browser " + loginPage}, r.term.opened)
@@ -72,6 +74,7 @@ func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 }
 
 func TestEscCancelsALogin(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv)
 	finish := r.logsIn(loginPage)
 	r.keys("esc")
@@ -83,6 +86,7 @@ func TestEscCancelsALogin(t *testing.T) {
 
 // Somebody may log in by the command meanwhile.
 func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv)
 	finish := r.logsIn(loginPage)
 	r.keys("p")
@@ -95,6 +99,7 @@ func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
 }
 
 func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})
 	r.keys("1 / g i t enter enter")

@@ -33,6 +33,7 @@ func logsRig(t testing.TB, w, h int) *rig {
 }
 
 func TestLogsTellNewLinesOnTheirTabUntilTheyAreLookedAt(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 120, 40)
 	require.Regexp(t, `5 Logs Δ\d+`, r.line("1 Servers"))
 	r.keys("5")
@@ -40,6 +41,7 @@ func TestLogsTellNewLinesOnTheirTabUntilTheyAreLookedAt(t *testing.T) {
 }
 
 func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5")
 	require.Contains(t, r.screen(), "[Events")
 	r.keys("]")
@@ -59,6 +61,7 @@ func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
 }
 
 func TestAClickOpensATabOfLogs(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5")
 	y, x := -1, -1
 	for i, l := range strings.Split(r.screen(), "\n") {
@@ -73,6 +76,7 @@ func TestAClickOpensATabOfLogs(t *testing.T) {
 }
 
 func TestOtherTabsCountWhatCameSinceTheyWereLookedAt(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 120, 40).keys("5 ] ] ] [ [ [") // all were looked at
 	logRecord(r, registry.SourceGoblin, "", "one more", slog.LevelInfo)
 	logRecord(r, registry.SourceStderr, "files", "and this", slog.LevelInfo)
@@ -88,6 +92,7 @@ func TestOtherTabsCountWhatCameSinceTheyWereLookedAt(t *testing.T) {
 }
 
 func TestLevelHidesWhatIsLessInTheLogTabs(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5 ] ]")
 	r.keys("L") // info
 	r.keys("L") // warn
@@ -104,6 +109,7 @@ func TestLevelHidesWhatIsLessInTheLogTabs(t *testing.T) {
 }
 
 func TestLevelIsRefusedForTrafficWithAReason(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5 ] L")
 	require.Contains(t, r.line("err:yes"), "requests have no level")
 	r.keys("] m")
@@ -111,6 +117,7 @@ func TestLevelIsRefusedForTrafficWithAReason(t *testing.T) {
 }
 
 func TestLogFieldsFilter(t *testing.T) {
+	t.Parallel()
 	for typed, want := range map[string][]string{
 		"server:git":     {"rate limit", "no token"},
 		"source:message": {"rate limit"},
@@ -136,6 +143,7 @@ func TestLogFieldsFilter(t *testing.T) {
 }
 
 func TestFollowingEndsWhenTheUserMovesUpAndBeginsAgainWithF(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	r.keys("5 ] ]")
 	for i := range 50 {
@@ -160,6 +168,7 @@ func TestFollowingEndsWhenTheUserMovesUpAndBeginsAgainWithF(t *testing.T) {
 }
 
 func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5 ] ] space")
 	require.Contains(t, r.screen(), "[paused]")
 	for i := range 3 {
@@ -178,6 +187,7 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 }
 
 func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files").keys("5 ] ]")
 	logRecord(r, registry.SourceStderr, "files", "the first", slog.LevelInfo)
 	r.changed(registry.Logs).keys("space")
@@ -192,6 +202,7 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 }
 
 func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24)
 	require.Zero(t, r.app.Logs().Log.Read)
 	require.Zero(t, r.app.Logs().Logs[pane.TabStderr].Count())
@@ -200,6 +211,7 @@ func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
 }
 
 func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24)
 	logRecord(r, registry.SourceStderr, "github", "an \x1b[31mescape", slog.LevelInfo)
 	r.changed(registry.Logs).keys("5 ] ] e")
@@ -213,6 +225,7 @@ func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
 }
 
 func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24)
 	r.run(r.app.StderrOf("files"))
 	screen := r.screen()
@@ -224,6 +237,7 @@ func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 }
 
 func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	logRecord(r, registry.SourceStderr, "files", "\x1b[2J\r\nover\u202ewritten "+strings.Repeat("世界", 4000), slog.LevelInfo)
 	r.changed(registry.Logs).keys("5 ] ]")
@@ -233,6 +247,7 @@ func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {
 }
 
 func TestALogRecordsDetailHasItInFullAndItsJSON(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "files")
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
 	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Source: registry.SourceStderr, Server: "files", Session: "s-1", Text: `{"msg":"hello","n":1}`})
@@ -244,6 +259,7 @@ func TestALogRecordsDetailHasItInFullAndItsJSON(t *testing.T) {
 }
 
 func TestLogsCopyTheLineAndTheLines(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5 ] ] y")
 	require.Contains(t, r.screen(), "Copied the line (15 B)")
 	r.keys("Y")
@@ -251,11 +267,13 @@ func TestLogsCopyTheLineAndTheLines(t *testing.T) {
 }
 
 func TestARecordOfAServerLeadsToTheServer(t *testing.T) {
+	t.Parallel()
 	r := logsRig(t, 80, 24).keys("5 ] ] i")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 }
 
 func TestLogsOfEverySizeFillTheScreenExactly(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{40, 10}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {160, 45}, {250, 60}} {
 		r := logsRig(t, size[0], size[1])
 		r.keys("5")

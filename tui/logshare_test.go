@@ -12,6 +12,7 @@ import (
 
 // A server that says much leaves the rows of others in the tab.
 func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "files", "github").keys("5 ] ]")
 	for i := range 10 {
 		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
@@ -31,6 +32,7 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 }
 
 func TestSharesOfPlaces(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		places int
 		needs  []int

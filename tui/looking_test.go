@@ -68,6 +68,7 @@ func FuzzPath(f *testing.F) {
 }
 
 func TestThePathIsTypedInFrontOfThePanes(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 / config.json enter enter |")
 	require.Contains(t, r.screen(), "A path in the JSON of config.json")
 	r.text("ports[*]")
@@ -84,6 +85,7 @@ func TestThePathIsTypedInFrontOfThePanes(t *testing.T) {
 }
 
 func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
 	r.keys("4 / day-01 enter enter")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestANoticeStandsInTheBarUntilItIsOver(t *testing.T) {
+	t.Parallel()
 	r := office(t, 100, 30, plainEnv)
 	const notice = `config not reloaded: /etc/goblin/work.yaml:3: unknown key "comand"` + "\x1b[2J"
 	r.reg.SetNotice(notice)

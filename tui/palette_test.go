@@ -21,6 +21,7 @@ func (r *rig) command(line string) *rig {
 }
 
 func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]func(*app) bool{
 		"servers": func(a *app) bool { return a.Open == pane.PaneServers },
 		"srv":     func(a *app) bool { return a.Open == pane.PaneServers },
@@ -42,6 +43,7 @@ func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 }
 
 func TestPaletteShowsKeysAndReasons(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 :").text("subscribe")
 	require.Contains(t, r.line("> subscribe  "), "(only in Resources and Detail)")
 	r.keys("enter")
@@ -52,6 +54,7 @@ func TestPaletteShowsKeysAndReasons(t *testing.T) {
 }
 
 func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 60, plainEnv).keys("2 ctrl+p")
 	d := r.app.Dialogs[0].(*palette)
 	last := 0
@@ -64,6 +67,7 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 }
 
 func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("5 :").text("c")
 	require.Contains(t, r.screen(), "│> copy ", "call does not work here")
 	r.keys("esc :").text("call")
@@ -71,11 +75,13 @@ func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
 }
 
 func TestPaletteFindsByExplanation(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys(":").text("terminal select")
 	require.Contains(t, r.screen(), "│> mouse ")
 }
 
 func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4").command("subscirbe")
 	require.Contains(t, r.screen(), "! no such command: subscirbe; the nearest is subscribe (tab takes it)")
 	require.Len(t, r.app.Dialogs, 1)
@@ -87,6 +93,7 @@ func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 }
 
 func TestPaletteCompletes(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys(":").text("templ").keys("tab")
 	require.Equal(t, "templates", r.app.Dialogs[0].(*palette).input.Value())
 	r.keys("esc :").text("disa").keys("tab")
@@ -96,6 +103,7 @@ func TestPaletteCompletes(t *testing.T) {
 }
 
 func TestPaletteFilters(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4").command("server github")
 	require.Equal(t, "server:github", r.typed())
 	r.command("mime text/*")
@@ -107,6 +115,7 @@ func TestPaletteFilters(t *testing.T) {
 }
 
 func TestPaletteChoosesThemes(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, colourEnv).command("theme light")
 	require.Equal(t, "light", r.app.Look.Theme)
 	r.command("theme purple")
@@ -117,6 +126,7 @@ func TestPaletteChoosesThemes(t *testing.T) {
 }
 
 func TestPaletteActsOnServers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "files", "github")
 	r.ready("files").ready("github")
 	r.reg.SetState("github", registry.ServerState{State: registry.StateDisabled})
@@ -135,6 +145,7 @@ func TestPaletteActsOnServers(t *testing.T) {
 }
 
 func TestPaletteAsksBeforeItDisturbsClients(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).command("disable files")
 	require.Empty(t, r.backend.acts)
 	require.Equal(t, "Disable files?", r.app.Dialogs[0].Heading())
@@ -143,6 +154,7 @@ func TestPaletteAsksBeforeItDisturbsClients(t *testing.T) {
 }
 
 func TestPaletteClearsWhatIsKept(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 enter j enter")
 	require.NotNil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.command("clear")
@@ -155,6 +167,7 @@ func TestPaletteClearsWhatIsKept(t *testing.T) {
 }
 
 func TestPaletteOpensThingsByName(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("1").command("open delete_repo")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 	require.Equal(t, "github_delete_repo", r.app.Panes[pane.PaneTools].Item().Listed)
@@ -170,12 +183,14 @@ func TestPaletteOpensThingsByName(t *testing.T) {
 }
 
 func TestPaletteOpensWhatAFilterHides(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 /").text("day-01").keys("enter").command("open config.json")
 	require.Equal(t, "file:///srv/config.json", r.app.Panes[pane.PaneResources].Item().Name)
 	require.Empty(t, r.typed())
 }
 
 func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "a")
 	r.ready("a")
 	items := make([]string, list.AtOnce+500)
@@ -200,6 +215,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).command("tools").command("server github").command("tools")
 	value := func() string { return r.app.Dialogs[0].(*palette).input.Value() }
 	r.keys(": up")
@@ -215,6 +231,7 @@ func TestPaletteRemembersCommands(t *testing.T) {
 }
 
 func TestPaletteTakesClicks(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys(":").text("prompts")
 	rect := r.app.Front
 	r.take(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
@@ -223,12 +240,14 @@ func TestPaletteTakesClicks(t *testing.T) {
 }
 
 func TestPaletteEndsWithEscape(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 :").text("tools").keys("esc")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
 func TestDialogsFitEveryScreen(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{40, 10}, {41, 12}, {80, 24}, {120, 40}, {250, 60}} {
 		r := office(t, size[0], size[1], asciiEnv)
 		for _, keys := range []string{"? G", ": s e r", ": o p e n space e", "f j", "m", "5 ] m"} {

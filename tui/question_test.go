@@ -62,6 +62,7 @@ func (r *rig) later() *rig {
 const wantsColour = `{"message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}}`
 
 func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		do   func(r *rig)
@@ -86,6 +87,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 }
 
 func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
 	r.later().keys("ctrl+s")
@@ -97,6 +99,7 @@ func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
 }
 
 func TestSamplingIsAnsweredByAHuman(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"What is 2+2?"}}],"systemPrompt":"Be brief.","maxTokens":100,"modelPreferences":{"hints":[{"name":"sonnet"}],"speedPriority":0.5}}`)
 	for _, want := range []string{"What is 2+2?", "Be brief.", "100", "sonnet", "0.5", "Your answer"} {
@@ -114,6 +117,7 @@ func TestSamplingIsAnsweredByAHuman(t *testing.T) {
 }
 
 func TestSamplingIsRejected(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
 	r.later().text("half an answer").keys("esc")
@@ -128,6 +132,7 @@ func TestSamplingIsRejected(t *testing.T) {
 }
 
 func TestSamplingTakesPartsAndOddMembers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 100, 60, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":[{"type":"text","text":"part one"},{"type":"image","data":"AAAA","mimeType":"image/png"}]},{"role":7}],"maxTokens":"many","temperature":{}}`)
 	require.Contains(t, r.screen(), "part one")
@@ -135,6 +140,7 @@ func TestSamplingTakesPartsAndOddMembers(t *testing.T) {
 }
 
 func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
+	t.Parallel()
 	const params = `{"mode":"url","message":"Sign in","url":"https://login.example.com/auth?x=1","elicitationId":"e1"}`
 	for key, want := range map[string]string{"enter": `{"action":"accept"}`, "d": `{"action":"decline"}`, "esc": `{"action":"cancel"}`} {
 		r := newRig(t, 80, 24, "files")
@@ -152,6 +158,7 @@ func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
 }
 
 func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Contains(t, r.screen(), "enter accepts then")
@@ -166,6 +173,7 @@ func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
 }
 
 func TestNoSingleKeyAnswersAFormThatOpenedByItself(t *testing.T) {
+	t.Parallel()
 	for name, schema := range map[string]string{
 		"nothing":  `{"type":"object","properties":{}}`,
 		"optional": `{"type":"object","properties":{"note":{"type":"string"}}}`,
@@ -186,6 +194,7 @@ func TestNoSingleKeyAnswersAFormThatOpenedByItself(t *testing.T) {
 }
 
 func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
+	t.Parallel()
 	for method, params := range map[string]string{
 		"elicitation/create":     `{"message":"Go on?","requestedSchema":{"type":"object","properties":{"sure":{"type":"boolean"},"note":{"type":"string"}}}}`,
 		"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":"What?"}}],"systemPrompt":"Be brief."}`,
@@ -211,6 +220,7 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 }
 
 func TestOddAddressesAreNamed(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"https://good.com@evil.com/":   "user name before its host",
 		"http://example.com/":          "not encrypted",
@@ -235,6 +245,7 @@ func TestOddAddressesAreNamed(t *testing.T) {
 }
 
 func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
@@ -250,6 +261,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 }
 
 func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files").keys("/")
 	one := r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs, "a filter is being typed")
@@ -262,6 +274,7 @@ func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
 }
 
 func TestAQuestionWaitsBehindADialog(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files").keys("w")
 	r.ask("elicitation/create", wantsColour)
 	require.Len(t, r.app.Dialogs, 1)
@@ -272,6 +285,7 @@ func TestAQuestionWaitsBehindADialog(t *testing.T) {
 }
 
 func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	first := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "First?"))
 	second := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "Second?"))
@@ -290,6 +304,7 @@ func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
 }
 
 func TestAWithdrawnQuestionCloses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
 	one.withdraw()
@@ -301,6 +316,7 @@ func TestAWithdrawnQuestionCloses(t *testing.T) {
 }
 
 func TestAQuestionSaysHowLongItWaits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	r.ask("elicitation/create", wantsColour)
 	r.beat(75 * time.Second)
@@ -308,6 +324,7 @@ func TestAQuestionSaysHowLongItWaits(t *testing.T) {
 }
 
 func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
+	t.Parallel()
 	url := `{"mode":"url","url":"https://x.example/","message":"m"}`
 	sampling := `{"messages":[],"maxTokens":1}`
 	for _, tt := range []struct {
@@ -333,6 +350,7 @@ func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
 }
 
 func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		method, params string
 		code           int
@@ -353,6 +371,7 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 }
 
 func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
+	t.Parallel()
 	q := ask.NewQuestions()
 	heard := make(chan struct{})
 	q.Wakes(func() { close(heard) })
@@ -370,6 +389,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 }
 
 func TestHostileQuestionsStayInTheirDialog(t *testing.T) {
+	t.Parallel()
 	evil := "x\x1b[2J\x1b]52;c;QQ==\x07\u202e\u200b\u0085 你好 " + strings.Repeat("long ", 300)
 	for _, params := range []map[string]any{
 		{"message": evil, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{evil: map[string]any{"type": "string", "title": evil, "description": evil}}}},
@@ -402,6 +422,7 @@ func hostile(t *testing.T, method, params string) {
 }
 
 func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
 	d := r.app.Dialogs[0].(*ask.Asking).Inner.(*ask.Sampling)
@@ -413,6 +434,7 @@ func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 }
 
 func TestASmallScreenOpensNothingUnseen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 30, 8, "files")
 	r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs)

@@ -69,6 +69,7 @@ func demoScreen(t *testing.T, w, h int) *rig {
 
 // The picture in the README is the screen after the first keys that it names.
 func TestGoldenPictureOfTheReadme(t *testing.T) {
+	t.Parallel()
 	r := demoScreen(t, 112, 21).keys("4 j j s enter")
 	for range 3 {
 		r.clock.advance(time.Second)

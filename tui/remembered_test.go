@@ -10,6 +10,7 @@ import (
 )
 
 func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.at("github", registry.ServerState{
 		State: registry.StateConnecting, Transport: "stdio", Listed: true, Stale: true, Remembered: r.clock.now().UTC(),
@@ -20,6 +21,7 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 }
 
 func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.at("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
 	r.at("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})

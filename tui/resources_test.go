@@ -20,12 +20,14 @@ import (
 const configURI = "file:///srv/config.json"
 
 func TestMovingTheCursorSendsNothing(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 j j k G g")
 	require.Empty(t, r.backend.asked())
 }
 
 func TestR2_05_EnterAndReloadFetchEachTime(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter")
 	require.Contains(t, r.screen(), `"name": "office"`)
@@ -37,6 +39,7 @@ func TestR2_05_EnterAndReloadFetchEachTime(t *testing.T) {
 }
 
 func TestReadErrorsAreShownWithTheServersWords(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.refuse("resources/read", "disk on fire")
 	r.keys("4 / config enter enter")
@@ -47,6 +50,7 @@ func TestReadErrorsAreShownWithTheServersWords(t *testing.T) {
 }
 
 func TestR2_12_SubscriptionsAreNeverAutomatic(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / day-01 enter enter l esc")
 	for _, asked := range r.backend.asked() {
@@ -60,6 +64,7 @@ func TestR2_12_SubscriptionsAreNeverAutomatic(t *testing.T) {
 }
 
 func TestRefusedSubscriptionShowsTheServersWords(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.refuse("resources/subscribe", "no more watchers")
 	r.keys("4 / day-01 enter s")
@@ -70,6 +75,7 @@ func TestRefusedSubscriptionShowsTheServersWords(t *testing.T) {
 }
 
 func TestR2_01_SubscribeIsUnavailableWithAReason(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.reg.SetState("files", registry.ServerState{State: registry.StateReady, Listed: true, Capabilities: []byte(`{"resources":{}}`)})
 	r.changed(registry.Servers).keys("4 / day-01 enter s")
@@ -78,6 +84,7 @@ func TestR2_01_SubscribeIsUnavailableWithAReason(t *testing.T) {
 }
 
 func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter esc")
 	require.NotContains(t, r.line("> "), "Δ", "opening it has seen the updates")
@@ -98,6 +105,7 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 }
 
 func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 G")
 	r.reg.Touched("files", configURI)
@@ -107,6 +115,7 @@ func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
 }
 
 func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 S")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -116,6 +125,7 @@ func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
 }
 
 func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.refuse("completion/complete", "not now")
 	r.keys("4 t j enter")
@@ -134,6 +144,7 @@ func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
 }
 
 func TestTemplateVariablesAreCompletedByTheServer(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 t j enter")
 	require.Contains(t, r.backend.asked()[0], `"value":""`, "an empty field is asked about, too")
@@ -148,6 +159,7 @@ func TestTemplateVariablesAreCompletedByTheServer(t *testing.T) {
 }
 
 func TestToolFormCallsAndShowsTheResult(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c")
 	r.text("Oslo").keys("ctrl+s")
@@ -163,6 +175,7 @@ func TestToolFormCallsAndShowsTheResult(t *testing.T) {
 }
 
 func TestRequiredArgumentsAreAskedForBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c ctrl+s")
 	require.Empty(t, r.backend.asked())
@@ -170,6 +183,7 @@ func TestRequiredArgumentsAreAskedForBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestDestructiveToolsAskFirst(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / delete enter c")
 	r.text("goblin").keys("ctrl+s")
@@ -185,6 +199,7 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 }
 
 func TestRunningCallShowsProgressAndCanBeCancelled(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.backend.answers["tools/call"] = func(_ json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
 		progress(json.RawMessage(`{"progressToken":1,"progress":3,"total":4,"message":"halfway\u001b[2J"}`))
@@ -201,6 +216,7 @@ func TestRunningCallShowsProgressAndCanBeCancelled(t *testing.T) {
 }
 
 func TestPromptIsFetchedThroughItsForm(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("3 / review enter enter")
 	r.text("https://example.com/1").keys("ctrl+s")
@@ -211,6 +227,7 @@ func TestPromptIsFetchedThroughItsForm(t *testing.T) {
 }
 
 func TestCopyGoesToTheTerminalsClipboard(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter y")
 	require.Contains(t, r.term.written.String(), "\x1b]52;c;bWNwOi8vZmlsZXMvZmlsZTovLy9zcnYvY29uZmlnLmpzb24=")
@@ -219,6 +236,7 @@ func TestCopyGoesToTheTerminalsClipboard(t *testing.T) {
 }
 
 func TestContentOpensInThePagerAndIsSaved(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter e")
 	require.Len(t, r.term.opened, 1)
@@ -233,6 +251,7 @@ func TestContentOpensInThePagerAndIsSaved(t *testing.T) {
 }
 
 func TestBlobsAreSavedAsBytes(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"image/png","blob":"AAEC"}]}`)
 	r.keys("4 / png enter enter e enter")
@@ -243,6 +262,7 @@ func TestBlobsAreSavedAsBytes(t *testing.T) {
 }
 
 func TestClearForgetsWhatIsKept(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter")
 	r.run(r.app.run(r.app.binding("clear")))
@@ -252,6 +272,7 @@ func TestClearForgetsWhatIsKept(t *testing.T) {
 }
 
 func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv)
 	r.keys("2 enter esc esc j e")
 	require.Contains(t, r.term.opened[0], "github_delete_repo")
@@ -259,6 +280,7 @@ func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
 }
 
 func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / search enter")
 	started := make(chan struct{})
@@ -308,6 +330,7 @@ func first(cmd tea.Cmd) tea.Msg {
 }
 
 func TestRepeatingAsksUnlessTheToolSaysThatItIsHarmless(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / create enter c").text("one").keys("ctrl+s")
 	require.Len(t, r.backend.asked(), 1)
@@ -322,12 +345,14 @@ func TestRepeatingAsksUnlessTheToolSaysThatItIsHarmless(t *testing.T) {
 }
 
 func TestAConfirmationShowsAllThatIsSent(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / delete enter c").text(strings.Repeat("x", 94) + "THE-END").keys("ctrl+s")
 	require.Contains(t, strings.NewReplacer("│", "", "\n", "", " ", "").Replace(r.screen()), "xTHE-END")
 }
 
 func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c").text("Oslo").keys("ctrl+s")
 	r.app.Reg.Contents().ClearAll()
@@ -341,6 +366,7 @@ func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
 }
 
 func TestMetaIsRememberedWithTheArguments(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c ctrl+e")
 	r.take(tea.KeyMsg{Type: tea.KeyCtrlU}, 0)
@@ -352,6 +378,7 @@ func TestMetaIsRememberedWithTheArguments(t *testing.T) {
 }
 
 func TestAFailedUnsubscribeCanBeTriedAgain(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.refuse("resources/unsubscribe", "not now")
 	r.keys("4 / config enter s s")
@@ -362,6 +389,7 @@ func TestAFailedUnsubscribeCanBeTriedAgain(t *testing.T) {
 }
 
 func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 o o o o")
 	require.Contains(t, r.line("╭"), "by last update")
@@ -373,6 +401,7 @@ func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
 }
 
 func TestAFilterByAgeFollowsTheClock(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
@@ -383,6 +412,7 @@ func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 }
 
 func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 t / notes")
 	require.NotContains(t, r.screen(), "Nothing matches")
@@ -390,6 +420,7 @@ func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
 }
 
 func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter")
 	started := make(chan struct{})
@@ -405,6 +436,7 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 }
 
 func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
+	t.Parallel()
 	r := office(t, 100, 30, plainEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
 	r.keys("4 t j enter").text("me").keys("tab").text("mine").screen()
@@ -415,6 +447,7 @@ func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 }
 
 func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 tab")
 	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 	r.keys("tab")
@@ -429,11 +462,13 @@ func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 }
 
 func TestAFilterPutsTheCursorOnItsFirstMatch(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 G / day")
 	require.Contains(t, r.line("> "), "day-01.md")
 }
 
 func TestARowThatComesBackHasTheCursorAgain(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 G")
 	require.Contains(t, r.line("> "), "weather_forecast")
 	r.list("weather", registry.Tool)
@@ -447,6 +482,7 @@ func TestARowThatComesBackHasTheCursorAgain(t *testing.T) {
 }
 
 func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv).keys("2 / forecast enter")
 	require.NotContains(t, r.screen(), "original")
 	r.keys("c").text("Oslo").screen()
@@ -455,6 +491,7 @@ func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
 }
 
 func TestToolsTellTheirArguments(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2")
 	require.Contains(t, r.line("title  "), "Create an issue")
 	require.Contains(t, r.screen(), "required, text: One line")
@@ -462,6 +499,7 @@ func TestToolsTellTheirArguments(t *testing.T) {
 }
 
 func TestQuittingAsksWhileCallsRun(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.app.o.Host.Owner = false
 	started := make(chan struct{})
@@ -475,6 +513,7 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 }
 
 func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.term.saved["config.json"] = "mine"
 	r.keys("4 / config enter enter W enter")
@@ -485,17 +524,20 @@ func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
 }
 
 func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
+	t.Parallel()
 	r := office(t, 39, 9, plainEnv).keys("2 c")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
 func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 t s")
 	require.Contains(t, r.screen(), "c expands the template; s then subscribes to what it stands for")
 	r.keys("enter").text("notes/today.md").keys("ctrl+s").screen()
@@ -510,6 +552,7 @@ func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
 }
 
 func TestSkillsStandBelowTheTemplates(t *testing.T) {
+	t.Parallel()
 	r := office(t, 200, 40, plainEnv)
 	r.list("files", registry.Skill, `{"uri":"skill://git/SKILL.md","frontmatter":{"name":"git","description":"How we commit"},"resources":"dynamic"}`)
 	r.changed(registry.Skills).keys("4")

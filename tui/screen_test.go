@@ -122,6 +122,7 @@ func newBackend() *fakeBackend {
 }
 
 func TestScreenIsAliveAndQuits(t *testing.T) {
+	t.Parallel()
 	reg, _, term, ended := live(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	reg.SetList("files", registry.Resource, [][]byte{[]byte(`{"uri":"file:///two","name":"two"}`)})
@@ -132,6 +133,7 @@ func TestScreenIsAliveAndQuits(t *testing.T) {
 }
 
 func TestResizeRepaintsEverything(t *testing.T) {
+	t.Parallel()
 	_, _, term, _ := live(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	term.forget()
@@ -141,6 +143,7 @@ func TestResizeRepaintsEverything(t *testing.T) {
 }
 
 func TestScreenEndsWithItsTerminalOrItsHost(t *testing.T) {
+	t.Parallel()
 	_, _, term, ended := live(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	close(term.done)
@@ -164,6 +167,7 @@ func (p *panicky) Session() string {
 }
 
 func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	var mu sync.Mutex
 	b := &panicky{fakeBackend: newBackend()}
@@ -195,6 +199,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 }
 
 func TestAPanicInACommandEndsItsScreenWithAnErrorOnly(t *testing.T) {
+	t.Parallel()
 	b := newBackend()
 	b.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) { panic("boom") }
 	_, _, term, ended := live(t, b, nil)
@@ -206,6 +211,7 @@ func TestAPanicInACommandEndsItsScreenWithAnErrorOnly(t *testing.T) {
 // A terminal that does not read stops its own screen only: whoever changes the
 // catalog, asks or makes progress goes on at once.
 func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
+	t.Parallel()
 	b := newBackend()
 	answered := make(chan struct{})
 	b.answers["resources/read"] = func(_ json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
@@ -242,6 +248,7 @@ func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
 }
 
 func TestTwoScreensAreTheirOwn(t *testing.T) {
+	t.Parallel()
 	reg := registry.New(registry.Options{Servers: []string{"files"}})
 	reg.SetState("files", registry.ServerState{State: registry.StateReady})
 	reg.SetList("files", registry.Resource, [][]byte{[]byte(`{"uri":"file:///one","name":"one"}`), []byte(`{"uri":"file:///two","name":"two"}`)})

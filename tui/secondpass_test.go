@@ -15,6 +15,7 @@ import (
 )
 
 func TestAFilterThatIsNotUnderstoodIsSaidSoAfterEnter(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 / foo:bar enter")
 	require.Contains(t, r.line("/ foo:bar"), `! no field "foo" here`)
 	r.keys("esc / files: enter")
@@ -25,12 +26,14 @@ func TestAFilterThatIsNotUnderstoodIsSaidSoAfterEnter(t *testing.T) {
 }
 
 func TestTheFooterOffersTheFieldsOfTheList(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 /")
 	require.Contains(t, r.line("esc clear"), "server: name: fields")
 	require.Contains(t, r.keys("esc 4 /").line("esc clear"), "mime: sub:")
 }
 
 func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
+	t.Parallel()
 	for _, w := range []int{80, 120} {
 		r := office(t, w, 40, plainEnv).keys("2 j enter")
 		for range 6 {
@@ -42,6 +45,7 @@ func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
 }
 
 func TestCountsHaveAllTheirDigits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "big").ready("big")
 	var tools []string
 	for i := range 12_345 {
@@ -55,6 +59,7 @@ func TestCountsHaveAllTheirDigits(t *testing.T) {
 }
 
 func TestAToolIsFoundByTheNameThatItsServerGaveIt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "odd").ready("odd")
 	r.list("odd", registry.Tool, `{"name":"日本語","description":"speaks"}`, `{"name":"other"}`).keys("2 / 日本 enter")
 	require.Contains(t, r.line("/ 日本"), "1 of 2")
@@ -68,6 +73,7 @@ func folded(t *testing.T) *rig {
 }
 
 func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
+	t.Parallel()
 	r := folded(t)
 	require.Contains(t, r.screen(), `"a": 1`)
 	r.keys("-")
@@ -82,6 +88,7 @@ func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
 }
 
 func TestOneNodeOfJSONIsFolded(t *testing.T) {
+	t.Parallel()
 	r := folded(t)
 	y, x := -1, -1
 	for i, l := range strings.Split(r.screen(), "\n") {
@@ -101,6 +108,7 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 }
 
 func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c")
 	r.text("Oslo")
 	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
@@ -135,6 +143,7 @@ func (r *rig) pulse() *rig {
 }
 
 func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 160, 40)
 	u := hanging(r)
 	r.pulse()
@@ -164,6 +173,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 }
 
 func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 160, 40)
 	u := hanging(r)
 	r.pulse().keys("g X")
@@ -183,6 +193,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 }
 
 func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 250, 40).keys("g")
 	require.Contains(t, r.line("began"), "12:00:00.000")
 	require.Contains(t, r.line("ended"), "12:00:01.234")
@@ -190,6 +201,7 @@ func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
 }
 
 func TestWhatWasCancelledIsNoError(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 160, 40, "github").ready("github").keys("P P")
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled})
 	r.changed(registry.Traffic).keys("5 ]")
@@ -199,6 +211,7 @@ func TestWhatWasCancelledIsNoError(t *testing.T) {
 }
 
 func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "s").ready("s")
 	r.list("s", registry.Tool,
 		`{"name":"get-structured","description":"Returns data along with a schema"}`,
@@ -222,6 +235,7 @@ func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
 }
 
 func TestTypingReplacesTheFilterOfBefore(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 / day-01 enter /")
 	require.Contains(t, r.line("typing replaces it"), "/ day-01")
 	r.text("config")
@@ -237,6 +251,7 @@ func TestTypingReplacesTheFilterOfBefore(t *testing.T) {
 }
 
 func TestEscGoesBackFromAJump(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter i")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	require.Contains(t, r.screen(), "name:=")
@@ -271,6 +286,7 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 }
 
 func TestNotificationsAreFoldedIntoACount(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 160, 40).keys("v") // as it is at first
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
@@ -294,6 +310,7 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 }
 
 func TestClientsAreListedAndDisconnected(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("0")
 	require.Contains(t, r.screen(), "Clients 3")
 	require.Regexp(t, `client +version +transport +since +requests +errors +last +watches`, r.line("requests"))

@@ -33,6 +33,7 @@ func troubled(t *testing.T, w, h int) *rig {
 }
 
 func TestServersShowWhatMattersAtEverySize(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		w    int
 		want []string
@@ -65,6 +66,7 @@ func TestServersShowWhatMattersAtEverySize(t *testing.T) {
 }
 
 func TestAServerThatTriesAgainAfterAFailureIsDownAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files", "github").keys("1")
 	r.at("files", registry.ServerState{State: registry.StateConnecting, Transport: "stdio"})
 	r.at("github", registry.ServerState{State: registry.StateConnecting, Transport: "stdio", LastError: "did not answer initialize"})
@@ -75,11 +77,13 @@ func TestAServerThatTriesAgainAfterAFailureIsDownAndSaysWhy(t *testing.T) {
 }
 
 func TestTheFooterOfServersSaysThatRRestarts(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 120, 24).keys("1")
 	require.Contains(t, r.line("enter open"), "r restart ")
 }
 
 func TestServersAreOfExactSizeOnAnyScreen(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 80, 24).keys("1")
 	for w := pane.LeastWidth; w < 260; w += 7 {
 		for _, h := range []int{pane.LeastHeight, 14, 19, 40} {
@@ -92,6 +96,7 @@ func TestServersAreOfExactSizeOnAnyScreen(t *testing.T) {
 }
 
 func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 24, "files", "github")
 	r.ready("files").ready("github")
 	require.Contains(t, r.screen(), "1 Servers 2  ", "coming up is no news")
@@ -104,6 +109,7 @@ func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
 }
 
 func TestServersAreSortedByTrouble(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 80, 24).keys("1")
 	names := func() (all []string) {
 		for l := range strings.SplitSeq(r.screen(), "\n") {
@@ -125,6 +131,7 @@ func TestServersAreSortedByTrouble(t *testing.T) {
 }
 
 func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	for query, want := range map[string]string{
 		"state:fail": "slack", "server:git": "github", "transport:http": "github", "revision:2025": "files", "error:token": "slack", "unauthorized": "github",
 	} {
@@ -136,6 +143,7 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 }
 
 func TestAServersDetailSaysWhatHelps(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 140, 60).keys("1")
 	require.Contains(t, r.screen(), "2025-11-25")
 	require.Contains(t, r.screen(), "subscribe", "capabilities")
@@ -149,6 +157,7 @@ func TestAServersDetailSaysWhatHelps(t *testing.T) {
 }
 
 func TestAServersDetailHasItsLastLines(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 140, 60).keys("1 j j")
 	log := func(server, source, text string) {
 		r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: source, Text: text})
@@ -170,6 +179,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 }
 
 func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 80, 24).keys("1 r")
 	require.Equal(t, []string{"restart files"}, r.backend.acts, "nobody is disturbed")
 	r.keys("x y")
@@ -193,6 +203,7 @@ func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 }
 
 func TestKeysOfServersHaveReasons(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 80, 24).keys("1 G r")
 	require.Contains(t, r.screen(), "notes is disabled; x enables it")
 	require.Empty(t, r.backend.acts)
@@ -206,6 +217,7 @@ func TestKeysOfServersHaveReasons(t *testing.T) {
 }
 
 func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 140, 40).keys("1 y")
 	require.Contains(t, r.screen(), "Copied the name (5 B)")
 	r.keys("Y")
@@ -216,6 +228,7 @@ func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
 }
 
 func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"e", "i"} {
 		r := troubled(t, 140, 40).keys("1 j " + key)
 		require.Equal(t, pane.PaneLogs, r.app.Open, key)
@@ -225,6 +238,7 @@ func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 }
 
 func TestAClickMeetsTheRowItIsOn(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 80, 24).keys("1")
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if strings.Contains(l, " slack ") {
@@ -235,6 +249,7 @@ func TestAClickMeetsTheRowItIsOn(t *testing.T) {
 }
 
 func TestServersViewIsCheap(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for i := range 500 {
 		names = append(names, fmt.Sprintf("server-%03d", i))
@@ -263,6 +278,7 @@ func BenchmarkServersFrame(b *testing.B) {
 }
 
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24)
 	r.app.o.Host.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
 	r.app.Push(newSetup(r.app))
@@ -279,6 +295,7 @@ func TestSetupCopiesWhatClientsStart(t *testing.T) {
 }
 
 func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 140, 60).keys("1")
 	state, _ := r.reg.State("files")
 	state.Projects = []registry.Project{{Folder: "/home/me/one", PID: 4711}, {Folder: "/home/me/other"}}

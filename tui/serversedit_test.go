@@ -11,6 +11,7 @@ import (
 )
 
 func TestServersAreAddedByAForm(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ target, args, env, headers, want string }{
 		"a line":    {target: "npx -y a-server", want: `add new {"args":["-y","a-server"],"command":"npx"}`},
 		"arguments": {target: "my prog", args: "a b", env: "K=v=w", want: `add new {"args":["a b"],"command":"my prog","env":{"K":"v=w"}}`},
@@ -32,6 +33,7 @@ func TestServersAreAddedByAForm(t *testing.T) {
 }
 
 func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 100, 40).keys("1 a").text("no name").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Len(t, r.app.Dialogs, 1)
@@ -48,6 +50,7 @@ func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 }
 
 func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 100, 40).keys("2 a")
 	require.Contains(t, r.screen(), "no server asks anything")
 	require.Empty(t, r.app.Dialogs)
@@ -56,6 +59,7 @@ func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
 }
 
 func TestAServerIsRemovedAfterAsking(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 100, 40).keys("1 D")
 	require.Contains(t, r.screen(), "Remove files?")
 	r.keys("n")
@@ -69,6 +73,7 @@ func TestAServerIsRemovedAfterAsking(t *testing.T) {
 }
 
 func TestServersAreTurnedOffForGoodOrForThisHost(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 100, 40).keys("1 x")
 	require.Contains(t, r.screen(), "y while this host runs   g for good   n leave it")
 	r.keys("n")
@@ -82,6 +87,7 @@ func TestServersAreTurnedOffForGoodOrForThisHost(t *testing.T) {
 }
 
 func TestTheDemoHasNoConfigToChange(t *testing.T) {
+	t.Parallel()
 	r := troubled(t, 100, 40)
 	r.app.Demo = true
 	r.keys("1 a")
@@ -93,6 +99,7 @@ func TestTheDemoHasNoConfigToChange(t *testing.T) {
 }
 
 func TestGoldenScreensOfEditsOfServers(t *testing.T) {
+	t.Parallel()
 	for name, keys := range map[string]string{"servers-add": "1 a", "servers-remove": "1 D", "servers-disable": "1 x"} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}} {
 			r := office(t, size[0], size[1], plainEnv).keys(keys)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter x")
 	require.Contains(t, r.backend.acts, `switch "" false weather_forecast`)
 	require.Contains(t, r.screen(), "weather_forecast is off for all clients")
@@ -28,6 +29,7 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 }
 
 func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "profile"
 	r.keys("2 V")

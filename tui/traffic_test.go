@@ -68,6 +68,7 @@ func (r *rig) copied() string {
 }
 
 func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 200, 30).keys("P P") // no detail beside it
 	line := r.line("github_create_issue")
 	for _, want := range []string{"12:00:00.000", "claude", "→", "github", "tools/call", "1234 ms", "20.0 kB", "ok"} {
@@ -81,6 +82,7 @@ func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 }
 
 func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24)
 	line := r.line("create_issue")
 	for _, want := range []string{"12:00:00", "claude", "→", "github", "tools/call", "1234 ms", "ok"} {
@@ -90,6 +92,7 @@ func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
 }
 
 func TestColumnsFillEveryWidth(t *testing.T) {
+	t.Parallel()
 	for w := range 260 {
 		c := pane.ColumnsOf(w)
 		if w >= 40 {
@@ -100,6 +103,7 @@ func TestColumnsFillEveryWidth(t *testing.T) {
 }
 
 func TestTrafficFieldsFilter(t *testing.T) {
+	t.Parallel()
 	all := []string{"tools/call", "resources/read", "notifications/resources/updated", "elicitation/create"}
 	for typed, want := range map[string][]int{
 		"server:files":       {1, 2},
@@ -138,6 +142,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 }
 
 func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24).keys("o")
 	require.Contains(t, r.line("5000 ms"), "> ")
 	require.Contains(t, r.screen(), "by duration")
@@ -148,6 +153,7 @@ func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
 }
 
 func TestTheDetailOfARequestHasBothSides(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 120, 60).keys("g")
 	screen := r.screen()
 	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "from the client to the server", "1234.000 ms", "Request", `"title": "It's"`, "Response", `"created"`} {
@@ -161,6 +167,7 @@ func TestTheDetailOfARequestHasBothSides(t *testing.T) {
 }
 
 func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 60, "files")
 	long := `{"text":"` + strings.Repeat("x", 100_000) + `"}`
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "first", Status: "success", Request: []byte(`{"name":"first"}`), Response: []byte(`{}`)})
@@ -179,6 +186,7 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 }
 
 func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 160, 40).keys("g enter")
 	require.Contains(t, r.line("Request"), "[Response]")
 	line := r.line("arguments")
@@ -191,6 +199,7 @@ func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
 }
 
 func TestANarrowExchangeIsStackedAndFollowsTheSize(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 100, 40).keys("g enter")
 	require.NotContains(t, r.line("Request"), "Response")
 	require.Contains(t, r.screen(), "[Response]")
@@ -203,6 +212,7 @@ func TestANarrowExchangeIsStackedAndFollowsTheSize(t *testing.T) {
 }
 
 func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 160, 24, "files")
 	var lines []string
 	for i := range 200 {
@@ -233,6 +243,7 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 }
 
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 160, 40).keys("G k k k enter")
 	r.app.Logs().Traffic.Table.Tail = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
@@ -248,6 +259,7 @@ func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) 
 }
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24).keys("g y")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"github_create_issue","arguments":{"title":"It's","n":1},"_meta":{"progressToken":7}}}
 {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created"}]}}
@@ -259,6 +271,7 @@ func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
 }
 
 func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24).keys("g Y")
 	require.Equal(t, `goblin call github_create_issue --args '{"title":"It'\''s","n":1}'`, r.copied())
 	r.keys("j Y")
@@ -269,6 +282,7 @@ func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, method, params, want string }{
 		{"no arguments", "tools/call", `{"name":"a_b"}`, `goblin call a_b`},
 		{"meta without the token", "tools/call", `{"name":"a","_meta":{"progressToken":1,"x":"y"}}`, `goblin call a --meta '{"x":"y"}'`},
@@ -312,6 +326,7 @@ func FuzzQuotedWordsReachTheProgramAsTheyAre(f *testing.F) {
 }
 
 func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24)
 	r.keys("2 /").text("list_issues").keys("enter 5 g i")
 	require.Equal(t, pane.PaneTools, r.app.Open)
@@ -326,6 +341,7 @@ func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
 }
 
 func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic).keys("G")
@@ -338,6 +354,7 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 }
 
 func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 80, 24)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Method: "tools/call", Name: "github_list_issues", Status: "success"})
 	r.changed(registry.Traffic)
@@ -358,6 +375,7 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 }
 
 func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
+	t.Parallel()
 	r := trafficRig(t, 220, 40).keys("2 g")
 	require.Contains(t, r.line("Requests"), "Tools")
 	require.Contains(t, r.line("1234 ms"), "claude")
@@ -371,6 +389,7 @@ func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
 }
 
 func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 24, "files").keys("5 ]")
 	for i := range 12_000 {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "ping", Name: fmt.Sprint("n", i), Status: "success"})
@@ -385,6 +404,7 @@ func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 }
 
 func TestForeignTextOfTrafficIsHarmless(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 160, 40, "files")
 	evil := "\x1b]52;c;AAAA\x07\u202e世界\r\n"
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: evil, Session: evil, Server: "files", Method: "tools/" + evil, Name: evil, Status: evil, Request: []byte(`{"a":"` + evil), Response: []byte("\x1b[2J")})
@@ -404,6 +424,7 @@ func TestForeignTextOfTrafficIsHarmless(t *testing.T) {
 }
 
 func TestTrafficOfEverySizeFillsTheScreenExactly(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int{{40, 10}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {160, 45}, {200, 50}, {250, 60}} {
 		r := trafficRig(t, size[0], size[1])
 		r.screen()
@@ -471,6 +492,7 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 }
 
 func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "github", Method: "tools/call", Name: "github_search", Status: registry.StatusToolError, Request: []byte(`{}`), Response: []byte(`{"isError":true}`)})
 	r.changed(registry.Traffic).keys("5 ] G")

@@ -48,6 +48,7 @@ func typists() map[string]struct {
 }
 
 func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
+	t.Parallel()
 	for name, typist := range typists() {
 		t.Run(name, func(t *testing.T) {
 			for _, word := range []string{"end", "home", "up", "tab"} {
@@ -71,6 +72,7 @@ func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
 }
 
 func TestAFilterThatWasSetIsEditedAsItIs(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4")
 	r.run(r.app.SetFilter("a\u202eb"))
 	r.keys("/ end space x")

@@ -31,6 +31,7 @@ func subs(t *testing.T, w, h int) *rig {
 }
 
 func TestWatchedListsWhoHoldsWhat(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 120, 30).keys("w")
 	require.Contains(t, r.screen(), "Subscriptions 3")
 	a := r.line("● mcp://files/file:///a.md ")
@@ -43,6 +44,7 @@ func TestWatchedListsWhoHoldsWhat(t *testing.T) {
 }
 
 func TestWatchedIsLive(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 120, 30).keys("w")
 	r.reg.Touched("files", "file:///a.md")
 	r.reg.DropSubscription("github", "gh://x")
@@ -56,6 +58,7 @@ func TestWatchedIsLive(t *testing.T) {
 }
 
 func TestWatchedGoesToTheResource(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
@@ -68,6 +71,7 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 }
 
 func TestWatchedGoesThroughALongListToo(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 120, 30)
 	var items []string
 	for i := range list.AtOnce + 100 {
@@ -83,6 +87,7 @@ func TestWatchedGoesThroughALongListToo(t *testing.T) {
 }
 
 func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 120, 30)
 	r.subscribes()
 	r.keys("w s")
@@ -95,6 +100,7 @@ func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 }
 
 func TestWatchedIsFilteredAndEmpty(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 80, 24).keys("w /").text("github")
 	require.Contains(t, r.screen(), "Subscriptions 1/3")
 	r.keys("enter esc")
@@ -108,6 +114,7 @@ func TestWatchedIsFilteredAndEmpty(t *testing.T) {
 }
 
 func TestWatchedIsOfExactSizeOnAnyScreen(t *testing.T) {
+	t.Parallel()
 	r := subs(t, 80, 24).keys("w j")
 	for w := pane.LeastWidth; w < 260; w += 11 {
 		for _, h := range []int{pane.LeastHeight, 14, 30} {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestBridgePassesFramesByteForByte(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	up := []string{
@@ -40,6 +41,7 @@ func TestBridgePassesFramesByteForByte(t *testing.T) {
 }
 
 func TestBridgeRepeatsTheSessionToTheNextHost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	level, a, b, bad, gone := `{"level":"debug"}`, `{"uri":"mcp://s/a","x":1}`, `{"uri":"mcp://s/b"}`, `{"uri":"mcp://s/bad"}`, `{"uri":"mcp://s/gone"}`
@@ -77,6 +79,7 @@ func TestBridgeRepeatsTheSessionToTheNextHost(t *testing.T) {
 }
 
 func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	sub := `{"uri":"mcp://slow/a"}`
@@ -100,6 +103,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 }
 
 func TestBridgeFailsWhatWasInFlight(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	r.send(request("1", "tools/call", `{"name":"x"}`), request(`"two"`, "resources/read", `{}`), request("3", "odd/method", `{}`),
@@ -133,6 +137,7 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 }
 
 func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
+	t.Parallel()
 	for name, half := range map[string]string{
 		"an answer":      `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"xx`,
 		"a notification": `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"xx`,
@@ -156,6 +161,7 @@ func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
 }
 
 func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.host()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -174,6 +180,7 @@ func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 }
 
 func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.host()
 	r.send(initReq)
@@ -186,6 +193,7 @@ func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
 }
 
 func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	require.NoError(t, h.c.Close())
@@ -200,6 +208,7 @@ func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
 }
 
 func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	ask := request("1", "elicitation/create", `{"message":"first"}`)
@@ -250,6 +259,7 @@ func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
 }
 
 func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	require.NoError(t, r.open().c.Close())
 	h := r.host()
@@ -258,6 +268,7 @@ func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
 }
 
 func TestBridgeEndsWhenTheFirstHostCannotBeReached(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(context.Context) (net.Conn, error) { return nil, errors.New("no luck") }
 	})
@@ -265,6 +276,7 @@ func TestBridgeEndsWhenTheFirstHostCannotBeReached(t *testing.T) {
 }
 
 func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(r *rig){
 		"end of input":   func(r *rig) { r.in.Close() },
 		"end of context": func(r *rig) { r.cancel() },
@@ -288,6 +300,7 @@ func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
 
 // The whole input may be there before the host is.
 func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
+	t.Parallel()
 	wait := make(chan struct{})
 	r := newRig(t, func(o *bridge.Options) {
 		connect := o.Connect
@@ -305,6 +318,7 @@ func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 }
 
 func TestBridgeStartsNoHostForNobody(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 	})
@@ -313,6 +327,7 @@ func TestBridgeStartsNoHostForNobody(t *testing.T) {
 }
 
 func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) { o.Hasten(20*time.Millisecond, time.Second) })
 	h := r.open()
 	r.send(request("1", "tools/call", `{}`))
@@ -323,6 +338,7 @@ func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
 }
 
 func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
+	t.Parallel()
 	// Such an input cannot be interrupted, so frames go on to come.
 	r := newRig(t, func(o *bridge.Options) { o.In = struct{ io.Reader }{o.In} })
 	h := r.open()
@@ -340,6 +356,7 @@ func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 }
 
 func TestBridgeEndsThoughTheClientNeverReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) { o.Hasten(50*time.Millisecond, time.Second) })
 	h := r.open()
 	big := result("1", `"`+strings.Repeat("x", 1<<20)+`"`)
@@ -358,6 +375,7 @@ func TestBridgeEndsThoughTheClientNeverReads(t *testing.T) {
 }
 
 func TestBridgeEndsWhenTheClientTakesNoOutput(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	require.NoError(t, r.outFile.Close())
@@ -366,6 +384,7 @@ func TestBridgeEndsWhenTheClientTakesNoOutput(t *testing.T) {
 }
 
 func TestBridgePassesLargeFrames(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	text := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
@@ -378,6 +397,7 @@ func TestBridgePassesLargeFrames(t *testing.T) {
 }
 
 func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) { o.Frame = 1000 })
 	h := r.open()
 	long := `"` + strings.Repeat("x", 100000) + `"`
@@ -399,6 +419,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 }
 
 func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	big := result("1", `"`+strings.Repeat("x", 1<<20)+`"`)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestScan(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		frame, id, method string
 		answer, failed    bool

@@ -112,6 +112,7 @@ func received(t *testing.T, log string, words ...string) {
 const tools = `"tools":[{"name":"t","inputSchema":{"type":"object"}}]`
 
 func TestClientIsASessionOfItsOwn(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools})
 	c := open(t, i, nil)
 	result, err := c.Request(within(t), "tools/call", json.RawMessage("{\n \"name\": \"s_t\",\n \"arguments\": {\"a\":1}\n}\n"), nil)
@@ -135,6 +136,7 @@ func TestClientIsASessionOfItsOwn(t *testing.T) {
 }
 
 func TestClientGetsAnsweredErrorsUnchanged(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"error","error":{"code":-5,"message":"no “way”","data":[1, 2]}}]}`})
 	c := open(t, i, nil)
 	for _, test := range []struct {
@@ -157,6 +159,7 @@ func TestClientGetsAnsweredErrorsUnchanged(t *testing.T) {
 }
 
 func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":1},{"do":"hang"}]}`})
 	asks, looks := open(t, i, nil), open(t, i, nil)
 	require.Empty(t, looks.UnderWay())
@@ -195,6 +198,7 @@ func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
 }
 
 func TestClientGetsProgressInOrderBeforeTheResult(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":200}]}`})
 	c := open(t, i, nil)
 	for _, params := range []string{`{"name":"s_t"}`, `{"name":"s_t","_meta":{"mine":"yes","progressToken":"x"}}`} {
@@ -221,6 +225,7 @@ func TestClientGetsProgressInOrderBeforeTheResult(t *testing.T) {
 }
 
 func TestClientCancelsAtTheServer(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":1},{"do":"hang"}]}`})
 	c := open(t, i, nil)
 	cause := errors.New("the user pressed Esc")
@@ -233,6 +238,7 @@ func TestClientCancelsAtTheServer(t *testing.T) {
 }
 
 func TestClientGetsBigResultsWhole(t *testing.T) {
+	t.Parallel()
 	const size = 6 << 20
 	i, _ := start(t, "", fake{name: "s", script: tools + fmt.Sprintf(`,"on":{"tools/call t":[{"do":"big","bytes":%d}]}`, size)})
 	c := open(t, i, nil)
@@ -247,6 +253,7 @@ func TestClientGetsBigResultsWhole(t *testing.T) {
 const asking = tools + `,"on":{"tools/call t":[{"do":"request","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}},{"do":"answers"}]}`
 
 func TestClientAnswersWhatServersAsk(t *testing.T) {
+	t.Parallel()
 	refused := &jsonrpc.Error{Code: -1, Message: "not now"}
 	for name, test := range map[string]struct {
 		ask  client.AskFunc
@@ -285,6 +292,7 @@ func TestClientAnswersWhatServersAsk(t *testing.T) {
 }
 
 func TestNobodyIsAskedWhereNobodyIs(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asking})
 	c := open(t, i, nil)
 	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
@@ -293,6 +301,7 @@ func TestNobodyIsAskedWhereNobodyIs(t *testing.T) {
 }
 
 func TestConfiguredRootsAnswerForAScreen(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "roots: [{uri: 'file:///srv'}]", fake{
 		name: "s", script: tools + `,"on":{"tools/call t":[{"do":"request","method":"roots/list"},{"do":"answers"}]}`,
 	})
@@ -305,6 +314,7 @@ func TestConfiguredRootsAnswerForAScreen(t *testing.T) {
 }
 
 func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"request", "client", "gateway"} {
 		t.Run(how, func(t *testing.T) {
 			i, _ := start(t, "", fake{name: "s", script: asking})
@@ -344,6 +354,7 @@ func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
 }
 
 func TestClientThatIsClosedCancelsWhatItAsked(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":1},{"do":"hang"}]}`})
 	c := open(t, i, nil)
 	called, ended := make(chan struct{}), make(chan error, 1)
@@ -358,6 +369,7 @@ func TestClientThatIsClosedCancelsWhatItAsked(t *testing.T) {
 }
 
 func TestPanicInProgressOfAScreenEndsNothing(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":3}]}`})
 	c := open(t, i, nil)
 	n := 0
@@ -367,6 +379,7 @@ func TestPanicInProgressOfAScreenEndsNothing(t *testing.T) {
 }
 
 func TestClientsOfAnInstanceThatEndedAreRefused(t *testing.T) {
+	t.Parallel()
 	i, err := New(Options{Config: parse(t, "gateway: {}"), Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

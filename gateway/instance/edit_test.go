@@ -16,6 +16,7 @@ import (
 
 // What a screen changes stands in the file, with all else as it was, and is served.
 func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	const before = "# mine\nservers:\n  a: {command: none-such, disabled: true} # the first\n"
 	require.NoError(t, os.WriteFile(path, []byte(before), 0o640))
@@ -72,6 +73,7 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 }
 
 func TestTheDemoHasNoConfigToChange(t *testing.T) {
+	t.Parallel()
 	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "there is no config to change")

@@ -35,6 +35,7 @@ func passing(i *Instance) registry.LocalTool {
 }
 
 func TestRequestsOfLocalToolsAreThoseOfTheirClient(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{"a", tools, ""})
 	require.NoError(t, i.Registry().AddTool(passing(i)))
 	p := join(t, i)
@@ -51,6 +52,7 @@ func TestRequestsOfLocalToolsAreThoseOfTheirClient(t *testing.T) {
 }
 
 func TestRequestsOfLocalToolsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{"a", tools, ""})
 	require.NoError(t, i.Registry().AddTool(passing(i)))
 	p := join(t, i)
@@ -77,6 +79,7 @@ func TestRequestsOfLocalToolsThatAreRefused(t *testing.T) {
 }
 
 func TestLocalToolThatPanicsEndsNothing(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "")
 	require.NoError(t, i.Registry().AddTool(registry.LocalTool{
 		Definition: []byte(`{"name":"oops","inputSchema":{"type":"object"}}`), Asks: true,
@@ -92,6 +95,7 @@ func TestLocalToolThatPanicsEndsNothing(t *testing.T) {
 }
 
 func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
+	t.Parallel()
 	plain, _ := start(t, "")
 	_, err := plain.Search(within(t), control.SearchQuery{Text: "x"})
 	require.ErrorIs(t, err, errNotExtended)

@@ -38,6 +38,7 @@ func parse(t *testing.T, text string) *config.Config {
 }
 
 func TestHTTPThatFailsIsLoggedAndEndsOnlyWhatNeedsIt(t *testing.T) {
+	t.Parallel()
 	for name, required := range map[string]bool{"required": true, "not required": false} {
 		t.Run(name, func(t *testing.T) {
 			log := make(teller, 10)
@@ -87,6 +88,7 @@ func newPlace(t *testing.T) host.Place {
 }
 
 func TestSocketHasRoomForSoManySessions(t *testing.T) {
+	t.Parallel()
 	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "gateway: {limits: {sessions: 2}}"), Version: "v",
@@ -133,6 +135,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 }
 
 func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
+	t.Parallel()
 	i, err := New(Options{
 		Config: parse(t, "servers: {a: {command: x, disabled: true}}"), Version: "v", Logger: slog.New(slog.DiscardHandler),
 	})

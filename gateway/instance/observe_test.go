@@ -137,6 +137,7 @@ func method(name string) func(registry.TrafficRecord) bool {
 }
 
 func TestRegistryKnowsTheSessions(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools})
 	screen := open(t, i, nil)
 	p := join(t, i)
@@ -168,6 +169,7 @@ const watched = tools + `,"resources":[{"uri":"x:a","name":"a"}],"on":{"tools/ca
 	`{"do":"notify","method":"notifications/resources/updated","params":{"uri":"x:a"}}]}`
 
 func TestSubscriptionsNameTheirHolders(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: watched})
 	row := func() registry.SubscriptionState {
 		rows := i.Registry().Subscriptions()
@@ -222,6 +224,7 @@ func TestSubscriptionsNameTheirHolders(t *testing.T) {
 }
 
 func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"progress","n":2},` +
 		`{"do":"notify","method":"notifications/message","params":{"level":"info","data":"hello"}},` +
 		`{"do":"notify","method":"notifications/resources/updated","params":{"uri":"x:unwatched"}},` +
@@ -268,6 +271,7 @@ func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
 
 // A human who thinks does not make the server slow.
 func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"fast","inputSchema":{"type":"object"}}],"on":{"tools/call t":[` +
 		`{"do":"request","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}},{"do":"echo"}]}`})
 	const thought = 50 * time.Millisecond
@@ -299,6 +303,7 @@ func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
 
 // What no human asked to hide is part of names, and names lead somewhere.
 func TestNamesInTrafficKeepWhatIsNoSecret(t *testing.T) {
+	t.Parallel()
 	const root, secret = "/srv/some/files", `pass/"word"`
 	i, _ := start(t, "", fake{
 		name: "s", extra: `, env: {ROOT: ` + root + `, PASSWORD: '` + secret + `'}`,
@@ -318,6 +323,7 @@ func TestNamesInTrafficKeepWhatIsNoSecret(t *testing.T) {
 }
 
 func TestTrafficAndLogHoldNoSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t-of-the-config"
 	i, _ := start(t, "", fake{name: "s", extra: ", env: {KEY: " + secret + "}", script: tools + `,"resources":[],` +
 		`"on":{"tools/call t":[{"do":"notify","method":"notifications/message","params":{"level":"info","data":"` + secret + `"}},{"do":"echo"}],` +
@@ -348,6 +354,7 @@ func TestTrafficAndLogHoldNoSecrets(t *testing.T) {
 }
 
 func TestGoblinsOwnLogReachesTheRegistry(t *testing.T) {
+	t.Parallel()
 	i, err := New(Options{
 		Config:  parse(t, "servers: {ok: {command: "+os.Args[0]+"-is-not-there}}"),
 		Version: "v", Logger: slog.New(slog.DiscardHandler),
@@ -414,6 +421,7 @@ func TestServerIsTurnedOffAndOn(t *testing.T) {
 }
 
 func TestServerThatTheConfigDisablesIsTurnedOn(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "",
 		fake{name: "off", script: tools, extra: ", disabled: true"},
 		fake{name: "unset", script: tools, extra: ", disabled: true, env: {A: '${NOT_SET_ANYWHERE}'}"},
@@ -429,6 +437,7 @@ func TestServerThatTheConfigDisablesIsTurnedOn(t *testing.T) {
 }
 
 func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools})
 	c := open(t, i, nil)
 	var all sync.WaitGroup
@@ -460,6 +469,7 @@ func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
 }
 
 func TestScreensComeOverTheSocket(t *testing.T) {
+	t.Parallel()
 	place := newPlace(t)
 	for name, screen := range map[string]func(context.Context, net.Conn, io.Reader){
 		"none": nil,
@@ -494,6 +504,7 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 // Both sides of a request are what the client saw, and an error that a tool
 // reports in its result is no success.
 func TestTrafficShowsWhatTheClientGot(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
 	c := open(t, i, nil)
 	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)

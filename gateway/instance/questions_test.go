@@ -116,6 +116,7 @@ const (
 )
 
 func TestQuestionThatNoClientCanBeAskedIsAskedOnAScreen(t *testing.T) {
+	t.Parallel()
 	const accepted = `{"action":"accept","content":{"name":"Ada"}}`
 	for name, question := range map[string]string{"form": elicits, "url": opens, "sampling": samples} {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +175,7 @@ func TestQuestionThatNoClientCanBeAskedIsAskedOnAScreen(t *testing.T) {
 }
 
 func TestClientThatCanBeAskedIsAskedAndNoScreen(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := joinAs(t, i, "able", `{"elicitation":{}}`)
 	u := sits(t, i)
@@ -187,6 +189,7 @@ func TestClientThatCanBeAskedIsAskedAndNoScreen(t *testing.T) {
 }
 
 func TestCallsOfAScreenCountForItAlone(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := joinAs(t, i, "able", `{"elicitation":{}}`)
 	u := sits(t, i)
@@ -207,6 +210,7 @@ func TestCallsOfAScreenCountForItAlone(t *testing.T) {
 }
 
 func TestFirstOfSeveralScreensAnswers(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	one, two, busy := sits(t, i), sits(t, i), sits(t, i)
@@ -235,6 +239,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 }
 
 func TestQuestionOnAScreenEndsWithItsCall(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	u := sits(t, i)
@@ -245,6 +250,7 @@ func TestQuestionOnAScreenEndsWithItsCall(t *testing.T) {
 }
 
 func TestScreensThatAllCloseAreNoAnswer(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	c.ask("tools/list", `{}`)
@@ -276,6 +282,7 @@ func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
 }
 
 func TestRootsAreNeverAskedOfAScreen(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asker(`{"do":"request","method":"roots/list"}`)})
 	c := join(t, i)
 	u := sits(t, i)
@@ -284,6 +291,7 @@ func TestRootsAreNeverAskedOfAScreen(t *testing.T) {
 }
 
 func TestModernServerIsToldWhatAScreenCanAnswer(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: `"era":"modern",` + asker(elicits)})
 	c := join(t, i)
 	c.ask("tools/call", `{"name":"s_go"}`)
@@ -308,6 +316,7 @@ func TestModernServerIsToldWhatAScreenCanAnswer(t *testing.T) {
 }
 
 func TestStatelessClientThatLacksACapabilityIsHelpedByAScreen(t *testing.T) {
+	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	const call = `{"name":"s_t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"new"}}}`
@@ -320,6 +329,7 @@ func TestStatelessClientThatLacksACapabilityIsHelpedByAScreen(t *testing.T) {
 }
 
 func TestScreenHelpsAStatelessClientThatAModernServerRefuses(t *testing.T) {
+	t.Parallel()
 	const missing = `{"do":"error","times":2,"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":{"elicitation":{}}}}}`
 	i, logs := start(t, "", fake{name: "s", script: `"era":"modern",` + asker(missing+","+elicits)})
 	c := join(t, i)

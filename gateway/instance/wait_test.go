@@ -11,6 +11,7 @@ import (
 )
 
 func TestPlainCallsWaitWithoutAGoroutine(t *testing.T) {
+	t.Parallel()
 	i, servers := start(t, "", fake{name: "s", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}}],"on":{"tools/call t":[{"do":"hang"}]}`})
 	_ = servers
 	p := join(t, i)

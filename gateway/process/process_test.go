@@ -112,6 +112,7 @@ func relay(t *testing.T, place host.Place) net.Conn {
 }
 
 func TestScreensOfAHostAreBounded(t *testing.T) {
+	t.Parallel()
 	shown := make(chan struct{})
 	p, place, _ := newProcess(t, func(_ context.Context, _ *process.Host, c *screen.Conn, owner bool) error {
 		require.False(t, owner)
@@ -150,6 +151,7 @@ func TestScreensOfAHostAreBounded(t *testing.T) {
 }
 
 func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
+	t.Parallel()
 	writing := make(chan struct{})
 	wrote := make(chan error, 1)
 	p, place, _ := newProcess(t, func(_ context.Context, _ *process.Host, c *screen.Conn, _ bool) error {
@@ -182,12 +184,14 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 }
 
 func TestTheReasonWhyThereIsNoScreenIsTold(t *testing.T) {
+	t.Parallel()
 	p, _, stderr := newProcess(t, func(context.Context, *process.Host, *screen.Conn, bool) error { return nil })
 	run(t, p.Screen)
 	require.Contains(t, stderr.until("Ctrl-C ends it"), "the screen's input is not a terminal")
 }
 
 func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {
+	t.Parallel()
 	p, place, _ := newProcess(t, func(context.Context, *process.Host, *screen.Conn, bool) error { panic("oops") })
 	run(t, background(p))
 	for range 2 {

@@ -246,6 +246,7 @@ func TestTerminalThatGoesAwayEndsTheRelay(t *testing.T) {
 }
 
 func TestTerminalThatGoesAwayWhileAProgramHasItEndsTheRelay(t *testing.T) {
+	t.Parallel()
 	s := show(t, map[string]string{"TERM": "tmux", "PAGER": `trap "" HUP; echo paging; sleep 1000; echo`})
 	s.write("screen")
 	opened := make(chan error, 1)

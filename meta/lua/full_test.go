@@ -17,6 +17,7 @@ import (
 // is shown by those that limits_test.go has, so these run rarely.
 
 func TestMemoryLimitInFurtherWays(t *testing.T) {
+	t.Parallel()
 	memoryLimit(t, []named{
 		{"a gap in an array", `local t = {} t[6e7] = 1`},
 		{"gsub", `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`},
@@ -50,6 +51,7 @@ func TestMemoryLimitInFurtherWays(t *testing.T) {
 }
 
 func TestMemoryIsWhatTheScriptKeepsInFurtherWays(t *testing.T) {
+	t.Parallel()
 	keepsLittle(t, []named{
 		{"large garbage is free", `for i = 1, 12 do local s = ("x"):rep(1e6) .. i end return 1`},
 		{"a buffer that is reused", `local t = {} for n = 1, 20 do for i = 1, 5e3 do t[i] = i .. "x" end end return 1`},
@@ -60,6 +62,7 @@ func TestMemoryIsWhatTheScriptKeepsInFurtherWays(t *testing.T) {
 }
 
 func TestTimeLimitInFurtherWays(t *testing.T) {
+	t.Parallel()
 	timeLimit(t, []named{
 		{"a loop in pcall", "while true do pcall(function() while true do end end) end"},
 		{"a loop in all", "all{function() while true do end end, function() while true do end end}"},
@@ -77,11 +80,13 @@ func TestTimeLimitInFurtherWays(t *testing.T) {
 }
 
 func TestScriptLimitInFurtherWays(t *testing.T) {
+	t.Parallel()
 	hugeScripts(t, "return "+strings.Repeat("not ", 15000)+"1", "return 1"+strings.Repeat("+1", 30000),
 		strings.Repeat("do ", 5000)+strings.Repeat("end ", 5000))
 }
 
 func TestErrorTextsAreOutputInFurtherWays(t *testing.T) {
+	t.Parallel()
 	longErrors(t, []string{
 		`error(("x"):rep(3e5), 0)`, `error({message = "m", server = ("s"):rep(3e5)})`,
 		`local ok, e = pcall(error, ("x"):rep(3e5)) error(e)`,

@@ -72,6 +72,7 @@ func grown(t *testing.T) func() uint64 {
 }
 
 func TestAnswersCountAsMemory(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []string{
 		text(strings.Repeat("x", 4<<20)),
 		structured(`[` + strings.Repeat(`"a long enough string",`, 1e5) + `1]`),
@@ -111,6 +112,7 @@ func TestNestingIsBounded(t *testing.T) {
 }
 
 func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
+	t.Parallel()
 	keepsLittle(t, []named{
 		{"garbage is free", `for i = 1, 4e4 do local t = {i, {}} local s = "x" .. i end return 1`},
 		{"shared strings count once", `local s, t = ("x"):rep(1e5), {} for i = 1, 1e3 do t[i] = s end return 1`},

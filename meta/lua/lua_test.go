@@ -105,6 +105,7 @@ func TestResults(t *testing.T) {
 }
 
 func TestIdentifiers(t *testing.T) {
+	t.Parallel()
 	check(t, []spec{
 		{"R1-15 other characters are _", `return data_server.get_user{a=1}`, `{"a":1}`},
 		{"R1-15 a digit in front", `return _123service.who{}`, `"123service"`},
@@ -121,6 +122,7 @@ func TestIdentifiers(t *testing.T) {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
+	t.Parallel()
 	texts := []string{
 		`{}`, `[]`, `{"a":[],"b":{}}`, `[[],{}]`, `[1,null,3]`, `{"x":null}`, `9007199254740993`, `-123456789012345678901234567890`,
 		`0.1`, `1e+300`, `-0.5`, `"\u0000é\"\\"`, `{"z":1,"a":2,"m":3}`, `[true,false]`, `{"1":"a"}`, `1234567890123456`,
@@ -140,6 +142,7 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSONOfScripts(t *testing.T) {
+	t.Parallel()
 	check(t, []spec{
 		{"gaps are null", `return {1, nil, 3}`, `[1,null,3]`},
 		{"far apart is an object", `return {[1000]="a"}`, `{"1000":"a"}`},
@@ -293,6 +296,7 @@ func TestHints(t *testing.T) {
 }
 
 func TestPrintIsCollected(t *testing.T) {
+	t.Parallel()
 	res, err := run(t, newHost(t), `print("a", 1, nil, null, true) print() print(json.decode("9007199254740993"))
 		print(calculator.add{a=1,b=2}, {"x", {}}) print(setmetatable({}, {__tostring = function() return "mine" end}))
 		print(select(2, pcall(calculator.div, {a=1, b=0})))`)
@@ -306,6 +310,7 @@ func TestPrintIsCollected(t *testing.T) {
 }
 
 func TestProgressPerCall(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	res, err := run(t, h, `calculator.add{a=1,b=2} pcall(data_server.fetch) resources.read("mcp://notes/file:///a.txt")`)
 	got := strings.Join(h.progress, ", ")

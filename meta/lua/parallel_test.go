@@ -40,6 +40,7 @@ func TestAll(t *testing.T) {
 
 // Each call waits until eight are there: it only ends if so many run at once.
 func TestAllRunsEightCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	var mu sync.Mutex
 	arrived, open := 0, make(chan struct{})

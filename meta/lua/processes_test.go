@@ -214,6 +214,7 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 }
 
 func TestAProcessWaitsForTheNextScript(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	for range 3 {
 		r.Prepare()
