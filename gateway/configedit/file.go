@@ -71,7 +71,7 @@ func load(f *File, right bool) (*File, error) {
 	f.real = path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.real = real
-	} else if _, err := os.Lstat(path); err == nil {
+	} else if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // else it came just now
 		return nil, fmt.Errorf("%s is a link that leads nowhere", path)
 	}
 	info, err := os.Stat(f.real)

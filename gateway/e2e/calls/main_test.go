@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package calls shows what becomes of calls: their answers and errors, progress,
 // cancellation, questions, tasks, and the calls of scripts.
 package calls

@@ -1,4 +1,4 @@
-package switches_test
+package command_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func tool(profile, name string) switches.Switch {
 	return switches.Switch{Profile: profile, Server: "files", Kind: "tool", Name: name}
 }
 
-func names(s *switches.Store) (all []string) {
+func offNames(s *switches.Store) (all []string) {
 	for _, t := range s.Off() {
 		all = append(all, t.Profile+":"+t.Name)
 	}
@@ -39,7 +39,7 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 
 	other, err := switches.Open(path)
 	require.NoError(t, err)
-	require.Equal(t, []string{":move", ":write", "coding:move"}, names(other))
+	require.Equal(t, []string{":move", ":write", "coding:move"}, offNames(other))
 	require.Equal(t, since, other.Off()[1].Since)
 
 	again := write
@@ -48,9 +48,9 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 	require.Equal(t, since, other.Off()[1].Since)
 	require.NoError(t, other.Set(true, tool("", "move"), tool("", "never was off")))
 	require.NoError(t, one.Set(false, tool("", "read")), "it adds to what the other wrote")
-	require.Equal(t, []string{":read", ":write", "coding:move"}, names(one))
+	require.Equal(t, []string{":read", ":write", "coding:move"}, offNames(one))
 	require.NoError(t, other.Refresh())
-	require.Equal(t, names(one), names(other))
+	require.Equal(t, offNames(one), offNames(other))
 }
 
 func TestWithoutAFileSwitchesAreThoseOfTheProcess(t *testing.T) {
@@ -58,7 +58,7 @@ func TestWithoutAFileSwitchesAreThoseOfTheProcess(t *testing.T) {
 	s, err := switches.Open("")
 	require.NoError(t, err)
 	require.NoError(t, s.Set(false, tool("", "x")))
-	require.Equal(t, []string{":x"}, names(s))
+	require.Equal(t, []string{":x"}, offNames(s))
 }
 
 func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
@@ -93,8 +93,8 @@ func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
 	require.Empty(t, s.Off())
 }
 
-// FuzzFile: what is read can be written and read again; a mistake is on a line of the text.
-func FuzzFile(f *testing.F) {
+// FuzzOffFile: what is read can be written and read again; a mistake is on a line of the text.
+func FuzzOffFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"off":[{"server":"s","kind":"tool","name":"x"},{"server":"s","kind":"tool","name":"x","profile":"p"}]}`))
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte("{\n\"off\":[{}]}"))

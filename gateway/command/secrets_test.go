@@ -1,4 +1,4 @@
-package secrets_test
+package command_test
 
 import (
 	"context"

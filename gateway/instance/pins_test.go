@@ -1,4 +1,4 @@
-package pins_test
+package instance_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package mcpregistry_test
+package command_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package process_test
+package instance_test
 
 import (
 	"bytes"
@@ -16,15 +16,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/host"
 	"goblin/gateway/process"
 	"goblin/gateway/screen"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // said is a stderr that can be waited for.
 type said struct {

@@ -1,4 +1,4 @@
-package catalog_test
+package instance_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package configedit_test
+package clients_test
 
 import (
 	"errors"
@@ -252,7 +252,7 @@ func TestAServerThatIsAddedAndTakenOutLeavesTheBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		text, name := drawn(t), "c.yaml"
+		text, name := drawnConfig(t), "c.yaml"
 		if text[0] == '{' {
 			name = "c.json"
 		}
@@ -266,7 +266,7 @@ func TestAServerThatIsAddedAndTakenOutLeavesTheBytes(t *testing.T) {
 }
 
 // drawn is a config with some servers, written in some way.
-func drawn(t *rapid.T) string {
+func drawnConfig(t *rapid.T) string {
 	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
 	count := rapid.IntRange(1, 3).Draw(t, "servers")
 	var out strings.Builder

@@ -1,8 +1,7 @@
-package filewatch_test
+package instance_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,16 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"goblin/gateway/filewatch"
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	_ = flag.Set("test.parallel", "16") // they wait
-	goleak.VerifyTestMain(m)
-}
 
 // follow runs File for the file as it is now, and gives what waits for a call of
 // changed, with the content that stood there then.
