@@ -18,6 +18,8 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/pulse"
+	"goblin/tui/record"
 	"goblin/tui/work"
 )
 
@@ -66,7 +68,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a := &app{
 		Desk: &pane.Desk{
 			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Host.Demo,
+			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Pulse: pulse.New(record.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true,
 		wake: make(chan struct{}, 1),
@@ -83,6 +85,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.Calls = dialog.NewCalls(a.Common)
 	a.Set()
 	a.changes = a.Reg.Watch(ctx)
+	a.Pulse.Read(a.Reg.Traffic(), a.Now())
 	a.greeted = a.Reg.Sessions()
 	q.Wakes(a.Poke)
 	if q.Len() > 0 { // asked before the screen was there

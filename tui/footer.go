@@ -102,10 +102,10 @@ func (a *app) does(b *keys.Binding) string {
 		}
 		return "disable"
 	case "open":
-		switch {
-		case server.State == registry.StateSleeping:
+		switch server.State {
+		case registry.StateSleeping:
 			return "start"
-		case server.State == registry.StateFailed || server.State == registry.StateRetrying:
+		case registry.StateFailed, registry.StateRetrying:
 			return "find out why"
 		}
 	case "templates":

@@ -47,11 +47,12 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	r.keys("1").text("/github").keys("enter")
 	require.Contains(t, r.last(), "enter open")
 	require.Contains(t, r.last(), "x disable")
-	for state, does := range map[registry.State]string{
-		registry.StateSleeping: "enter start", registry.StateFailed: "enter find out why", registry.StateDisabled: "x enable",
-	} {
-		set("github", state)
-		require.Contains(t, r.last(), does, state)
+	for _, c := range []struct {
+		state registry.State
+		does  string
+	}{{registry.StateSleeping, "enter start"}, {registry.StateFailed, "enter find out why"}, {registry.StateDisabled, "x enable"}} {
+		set("github", c.state)
+		require.Contains(t, r.last(), c.does, c.state)
 	}
 	require.NotContains(t, r.last(), "r restart", "it is disabled")
 }

@@ -55,13 +55,14 @@ func (h *header) refresh(a *app) {
 	h.running = a.Calls.Len()
 }
 
-// pulse takes the rate of requests since the last beat.
+// pulse takes what was asked since the last beat.
 func (h *header) pulse(a *app) {
 	now, next := a.Now(), a.Reg.Traffic().Requests()
 	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
 		h.rate = int(float64(next-h.next)/past + 0.5)
 	}
 	h.at, h.next = now, next
+	a.Pulse.Read(a.Reg.Traffic(), now)
 }
 
 // busy is the number of things that make the spinner turn.
@@ -121,7 +122,22 @@ func (a *app) headerLine() string {
 	if a.o.Host.Address != "" && a.W >= 120 {
 		right = append(right, lk.Dim.On(dialog.Clean(a.o.Host.Address)))
 	}
-	return lk.Sides(b.String(), strings.Join(right, "  ")+" ", a.W)
+	end := strings.Join(right, "  ") + " "
+	return lk.Sides(a.withSparks(b.String(), a.W-look.Width(end)-1), end, a.W)
+}
+
+// withSparks adds the last minutes to the header, as far as there is room.
+func (a *app) withSparks(line string, room int) string {
+	if a.W < 100 {
+		return line
+	}
+	for _, spark := range a.Pulse.Short(a.Look, a.Now(), a.W/10) {
+		if look.Width(line)+2+look.Width(spark) > room {
+			break
+		}
+		line += "  " + spark
+	}
+	return line
 }
 
 func (a *app) tabs() (line string, ends pane.Tabs) {

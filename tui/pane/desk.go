@@ -12,6 +12,7 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/pulse"
 )
 
 // Desk has what lies on the screen: the panes, their detail panels, and which of
@@ -25,6 +26,7 @@ type Desk struct {
 	Inside  bool // the detail panel has the focus
 	Opened  bool // the detail panel is open where it does not stand beside
 	Layout  layout
+	Pulse   *pulse.Pulse
 	Demo    bool   // the built-in demo
 	Wide    bool   // long lines are not wrapped
 	path    string // that was typed last

@@ -1,9 +1,9 @@
 package pane
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/remedy"
 )
 
 func (p *Servers) Subject() subject {
@@ -29,14 +30,15 @@ func (p *Servers) Subject() subject {
 		wrote = tail[len(tail)-1].Seq
 	}
 	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
+	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
 		version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
 		Blocks: func(context.Context) []content.Block {
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
+			blocks := []content.Block{{Kind: content.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
-			blocks = append(blocks, remedy(s, p.app.KeyOf)...)
+			blocks = append(blocks, remedy.For(s, p.app.KeyOf)...)
 			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
@@ -126,53 +128,6 @@ func definitionFacts(d diagnosis.Definition) []content.Fact {
 			dialog.Millis(d.Processor), dialog.Size(d.Memory), d.Processes)})
 	}
 	return f
-}
-
-// remedy says what helps a server that is not up.
-func remedy(s registry.ServerState, key func(string) string) []content.Block {
-	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
-	switch s.State {
-	case registry.StateSleeping:
-		return note("Nobody uses it: its next use starts it, and so does Enter.")
-	case registry.StateFailed, registry.StateRetrying:
-		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
-	case registry.StateDisabled:
-		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it as long as this host runs; in the config, remove \"disabled: true\".")
-	case registry.StateNeedsLogin:
-		var blocks []content.Block
-		if s.CanLogIn {
-			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
-				content.Block{Kind: content.Text, Text: "goblin login " + s.Name})
-		}
-		return append(blocks,
-			content.Block{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
-			content.Block{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
-	}
-	return nil
-}
-
-// yamlKey is a name as a key of YAML.
-func yamlKey(name string) string {
-	for _, r := range name {
-		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
-			return strconv.Quote(name)
-		}
-	}
-	return name
-}
-
-// variable is a name for the token of a server in the environment.
-func variable(server string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return '_'
-	}, server)
-	return cmp.Or(name, "MY") + "_TOKEN"
 }
 
 // tailBlock shows the last lines that a server wrote.

@@ -16,6 +16,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/pulse"
 )
 
 // Servers is the pane of servers.
@@ -279,17 +280,18 @@ func (p *Servers) plan(w int) []serverCell {
 			}
 			return dialog.Grouped(s.Restarts), lk.Warn
 		}},
+		p.lately("requests", pulse.Requests), p.lately("errors", pulse.Failures), p.lately("times", pulse.Took),
 		{"last error", leastError, false, func(s registry.ServerState) (string, look.Style) {
 			if IsDown(s) {
-				return problem(s), lk.Bad
+				return p.problem(s), lk.Bad
 			}
 			return dialog.Clean(s.LastError), lk.Dim
 		}},
 	}
 	takes := make([]bool, len(all))
 	left := w + 1 // no gap behind the last one
-	for _, i := range []int{0, 1, 4, 5, 7, 6, 8, 2, 3, 9, 10} {
-		if need := all[i].w + 1; need <= left && (i < 10 || p.failing) || i < 2 {
+	for _, i := range []int{0, 1, 4, 5, 7, 6, 8, 2, 3, 9, 10, 13, 11, 12} {
+		if need := all[i].w + 1; need <= left && (i < 13 || p.failing) || i < 2 {
 			takes[i] = true
 			left -= need
 		}
@@ -300,16 +302,24 @@ func (p *Servers) plan(w int) []serverCell {
 			cells = append(cells, c)
 		}
 	}
-	if takes[10] {
+	if takes[13] {
 		cells[len(cells)-1].w += max(left, 0)
 	}
 	return cells
 }
 
+// lately is a column of the last two minutes.
+func (p *Servers) lately(title string, what pulse.What) serverCell {
+	a, w := p.app, 12
+	return serverCell{title, w, false, func(s registry.ServerState) (string, look.Style) {
+		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
+	}}
+}
+
 // problem is why a server is down, and what helps at once.
-func problem(s registry.ServerState) string {
+func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return "l logs in: " + dialog.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+		return p.app.KeyOf("log-in") + " logs in: " + dialog.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
 	return dialog.Clean(s.LastError)
 }
@@ -342,7 +352,7 @@ func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string 
 			at++
 		}
 		if inPlace && c.right {
-			b.WriteString(p.Table.Mark(lk, lk.Fit(problem(s), max(w-at, 0)), lk.Bad))
+			b.WriteString(p.Table.Mark(lk, lk.Fit(p.problem(s), max(w-at, 0)), lk.Bad))
 			break
 		}
 		text, style := c.text(s)

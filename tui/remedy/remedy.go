@@ -1,0 +1,59 @@
+// Package remedy says what helps a server that does not serve: what to press, to run or to
+// write into the config. It knows states and no panes.
+package remedy
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"goblin/registry"
+	"goblin/tui/content"
+)
+
+// For says what helps a server that is not up; key tells what is pressed for an action.
+func For(s registry.ServerState, key func(string) string) []content.Block {
+	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
+	switch s.State {
+	case registry.StateSleeping:
+		return note("Nobody uses it: its next use starts it, and so does Enter.")
+	case registry.StateFailed, registry.StateRetrying:
+		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
+	case registry.StateDisabled:
+		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it as long as this host runs; in the config, remove \"disabled: true\".")
+	case registry.StateNeedsLogin:
+		var blocks []content.Block
+		if s.CanLogIn {
+			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
+				content.Block{Kind: content.Text, Text: "goblin login " + s.Name})
+		}
+		return append(blocks,
+			content.Block{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			content.Block{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
+	}
+	return nil
+}
+
+// yamlKey is a name as a key of YAML.
+func yamlKey(name string) string {
+	for _, r := range name {
+		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}
+
+// variable is a name for the token of a server in the environment.
+func variable(server string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, server)
+	return cmp.Or(name, "MY") + "_TOKEN"
+}
