@@ -20,6 +20,7 @@ import (
 	"goblin/tui/pane"
 	"goblin/tui/pulse"
 	"goblin/tui/record"
+	"goblin/tui/usage"
 	"goblin/tui/work"
 )
 
@@ -83,7 +84,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.SetLook()
 	a.bar = edit.New(a.Look)
 	a.Calls = dialog.NewCalls(a.Common)
-	a.Set()
+	a.Set(usage.New(a.Desk))
 	a.changes = a.Reg.Watch(ctx)
 	a.Pulse.Read(a.Reg.Traffic(), a.Now())
 	a.greeted = a.Reg.Sessions()

@@ -19,6 +19,7 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/usage"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -82,6 +83,7 @@ func office(t testing.TB, w, h int, env map[string]string) *rig {
 	r.answer("prompts/get", `{"description":"Review","messages":[{"role":"user","content":{"type":"text","text":"# Please\n\nreview **this**."}}]}`)
 	r.subscribes()
 	r.answer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
+	r.backend.usage = costs(clock.now())
 	r.changed(registry.AllChanges)
 	r.beat(time.Minute) // what was new is not any more
 	return r
@@ -141,6 +143,8 @@ func TestGoldenScreens(t *testing.T) {
 		{"logs-events", "5"},
 		{"logs-traffic", "5 ]"},
 		{"logs-exchange", "5 ] k k enter"},
+		{"usage", "6"},
+		{"usage-clients", "6 ] j enter"},
 		{"help", "?"},
 		{"palette", ": t h e m e"},
 		{"facet", "f"},
@@ -152,7 +156,11 @@ func TestGoldenScreens(t *testing.T) {
 		{"empty", "/ zzzzz"},
 		{"confirm", "q"},
 	} {
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {250, 60}} {
+		sizes := [][2]int{{80, 24}, {120, 40}, {250, 60}}
+		if strings.HasPrefix(c.name, "usage") {
+			sizes[2] = [2]int{160, 45}
+		}
+		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
 				r := office(t, size[0], size[1], plainEnv).keys(c.keys)
 				r.app.Flash = dialog.Flash{}
@@ -200,6 +208,10 @@ func (r *rig) untimed() {
 			p.All.Table.Took = 0
 		case *pane.Resources:
 			p.All.Table.Took, p.Templates.Table.Took = 0, 0
+		case *usage.Pane:
+			for _, t := range p.Tables {
+				t.Took = 0
+			}
 		case *pane.Logs:
 			p.Logs[pane.TabEvents].Table.Took, p.Logs[pane.TabStderr].Table.Took, p.Logs[pane.TabGoblin].Table.Took, p.Traffic.Table.Took = 0, 0, 0, 0
 		}

@@ -141,8 +141,14 @@ func (a *app) withSparks(line string, room int) string {
 }
 
 func (a *app) tabs() (line string, ends pane.Tabs) {
+	if line, ends = a.tabsOf(false); look.Width(line) > a.W {
+		return a.tabsOf(true)
+	}
+	return line, ends
+}
+
+func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
 	var texts []string
-	short := a.W < 76
 	for i, p := range a.Panes {
 		name, count := p.Tab()
 		text := name

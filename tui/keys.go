@@ -60,6 +60,7 @@ func (a *app) goKeys() keys.Table {
 		{ID: "prompts", Long: "Go to Prompts", Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
 		{ID: "resources", Long: "Go to Resources, with the templates below them", Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
 		{ID: "logs", Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Names: []string{"logs"}, Also: "traffic events stderr errors", Run: show(pane.PaneLogs)},
+		{ID: "usage", Long: "Go to Usage: what tools cost, by server, tool and client", Names: []string{"usage", "bill"}, Also: "tokens latency calls errors unused limits", Run: show(pane.PaneUsage)},
 		{ID: "clients", Long: "List of clients: requests, errors, subscriptions, age", Names: []string{"clients"}, Also: "sessions who is connected disconnect", Run: a.showClients},
 		{ID: "next", Long: "Next list or the detail panel; else the next pane", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Long: "Previous list or the detail panel; else the pane before", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
@@ -136,10 +137,10 @@ func (a *app) keepKeys() keys.Table {
 
 // logKeys are for records.
 func (a *app) logKeys() keys.Table {
-	tabs := keys.Unless("only Logs has tabs; "+a.KeyOf("logs")+" goes there", func() bool { return a.Open == pane.PaneLogs })
+	tabs := keys.Unless("only Logs and Usage have tabs; "+a.KeyOf("logs")+" and "+a.KeyOf("usage")+" go there", func() bool { return a.Open == pane.PaneLogs || a.Open == pane.PaneUsage })
 	return keys.Table{
-		{ID: "tab-left", Long: "Previous tab of Logs", Why: tabs},
-		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs", Why: tabs},
+		{ID: "tab-left", Long: "Previous tab of Logs or Usage", Why: tabs},
+		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs or Usage", Why: tabs},
 		{ID: "follow", Hint: "follow", Long: "Follow the end, or stay where the cursor is", Names: []string{"follow"}, Also: "tail"},
 		{ID: "level", Long: "Next least level that is shown", Names: []string{"level"}, Also: "severity debug errors warnings"},
 		{ID: "shown", Hint: "show more", Long: "Show notifications, or hide what screens ask as well", Names: []string{"notifications"}, Also: "hide noise notifications"},

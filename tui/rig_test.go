@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 )
 
@@ -61,6 +62,7 @@ type fakeBackend struct {
 	fails    error
 	finds    diagnosis.Report
 	defined  diagnosis.Definition
+	usage    bill.Report
 	underWay []registry.UnderWay
 	lacks    map[string]string // profile and listed name: by whom
 	login    func(show func(page string))
@@ -163,6 +165,8 @@ func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry
 	b.mu.Unlock()
 	return b.act(what)
 }
+
+func (b *fakeBackend) Usage() bill.Report { return b.usage }
 
 func (b *fakeBackend) Definition(string) diagnosis.Definition { return b.defined }
 

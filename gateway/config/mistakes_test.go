@@ -247,7 +247,7 @@ var mistakes = []mistake{
 	},
 	{
 		"two actions on one new key", "tui: {keys: {fold: f5, sort: f5}}",
-		`goblin.yaml:1: "fold" in keys of tui has the key "f5", which is that of "sort" in Servers, Tools, Prompts, Resources and Logs; give one of them another`, false,
+		`goblin.yaml:1: "fold" in keys of tui has the key "f5", which is that of "sort" in Servers, Tools, Prompts, Resources, Logs and Usage; give one of them another`, false,
 	},
 	{
 		"no key", "tui: {keys: {sort: ~}}",

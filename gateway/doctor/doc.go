@@ -2,7 +2,7 @@
 // which things happen when it is started, up to the first that fails; each says what
 // helps.
 //
-// It owns the checks and what is known of clients' limits. It speaks to servers by
+// It owns the checks, and holds definitions against clients' limits. It speaks to servers by
 // [goblin/gateway/upstream], as Goblin always does, in a process or a connection of its own,
 // which is gone when a function of this package returns. It must not know who asks, and
 // how results are shown: texts quote servers, so who shows them makes them safe.

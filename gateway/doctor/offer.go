@@ -8,6 +8,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 	"goblin/registry/rawjson"
 )
@@ -88,24 +89,6 @@ func (p *patient) without(when string) string {
 	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
 }
 
-// limit is what a client takes.
-type limit struct {
-	client string
-	prefix string // that it puts before the name of a tool of a server called goblin
-	most   int    // characters of both
-}
-
-// known are clients that fail on long names, rather than shorten them. Of the others,
-// VS Code, Codex and Gemini CLI cut names themselves.
-var known = []limit{
-	// One longer name, and the interface of the model refuses all requests of a session:
-	// https://github.com/anthropics/claude-code/issues/19882
-	{"Claude Code", "mcp__goblin__", 64},
-	// The server's name and the tool's together have to be less than 60, others are left out:
-	// https://github.com/ComposioHQ/composio/issues/2788
-	{"Cursor", "goblin", 59},
-}
-
 // longDescription says why clients cut the description of a tool; "" if they do not.
 func longDescription(def []byte) string {
 	text, _ := rawjson.String(rawjson.Get(def, "description"))
@@ -121,9 +104,9 @@ func (p *patient) limits(t *talk) {
 			continue
 		}
 		tools++
-		for _, l := range known {
-			if len(l.prefix)+len(e.Listed) > l.most && long == "" {
-				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.client, l.most-len(l.prefix), l.prefix)
+		for _, l := range bill.Known {
+			if l.Name > 0 && len(l.Prefix)+len(e.Listed) > l.Name && long == "" {
+				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.Client, l.Name-len(l.Prefix), l.Prefix)
 			}
 		}
 		if n := len(p.s.Name) + 1 + len(e.Name); n > len(e.Listed) {

@@ -19,7 +19,10 @@ type Limits struct {
 	names []string // how names begin by which it introduces itself, in small letters
 }
 
-// Known are the limits of clients, as far as they are known.
+// Known are the limits of clients, as far as they are known. Names are of clients that fail on
+// longer ones, rather than shorten them, as VS Code, Codex and Gemini CLI do: in Claude Code,
+// the interface of the model refuses all requests of a session; Cursor leaves the tool out,
+// and counts the server's name.
 var Known = []Limits{
 	{
 		Client: "Claude Code", names: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,

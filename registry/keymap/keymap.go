@@ -24,22 +24,23 @@ const (
 	InPrompts
 	InResources
 	InLogs
+	InUsage
 	InDetail // the detail panel has the focus
 
-	InLists   = InServers | InTools | InPrompts | InResources | InLogs
+	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
 	InCatalog = InTools | InPrompts | InResources
 	Anywhere  = InLists | InDetail
 )
 
 // Places are the single places in the order of the documents.
 func Places() []Place {
-	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InDetail}
+	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InDetail}
 }
 
 // String is a set of places in words.
 func (p Place) String() string {
 	var all []string
-	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Detail"} {
+	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail"} {
 		if p&Places()[i] != 0 {
 			all = append(all, name)
 		}
@@ -74,6 +75,7 @@ func Actions() []Action {
 		{"prompts", []string{"3"}, Anywhere},
 		{"resources", []string{"4"}, Anywhere},
 		{"logs", []string{"5"}, Anywhere},
+		{"usage", []string{"6"}, Anywhere},
 		{"clients", []string{"0"}, Anywhere},
 		{"next", []string{"tab"}, Anywhere},
 		{"previous", []string{"shift+tab"}, Anywhere},
@@ -107,7 +109,7 @@ func Actions() []Action {
 		{"answer", []string{"a"}, Anywhere},
 		{"reload", []string{"r"}, Anywhere},
 		{"enable", []string{"x"}, InServers},
-		{"switch", []string{"x"}, InCatalog},
+		{"switch", []string{"x"}, InCatalog | InUsage},
 		{"view", []string{"V"}, InCatalog},
 		{"remove", []string{"D"}, InServers},
 		{"log-in", []string{"l"}, InServers | InDetail},
@@ -118,8 +120,8 @@ func Actions() []Action {
 		{"editor", []string{"E"}, Anywhere},
 		{"save", []string{"W"}, Anywhere},
 		{"inspect", []string{"i"}, Anywhere},
-		{"tab-left", []string{"["}, InLogs | InDetail},
-		{"tab-right", []string{"]"}, InLogs | InDetail},
+		{"tab-left", []string{"["}, InLogs | InUsage | InDetail},
+		{"tab-right", []string{"]"}, InLogs | InUsage | InDetail},
 		{"follow", []string{"f"}, InLogs},
 		{"method-facet", []string{"m"}, InLogs},
 		{"level", []string{"L"}, InLogs},

@@ -21,6 +21,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 	"goblin/tui/look"
 	"goblin/tui/work"
@@ -139,6 +140,8 @@ type Backend interface {
 	Switch(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
+	// Usage is what servers, tools and clients cost. It may take a moment.
+	Usage() bill.Report
 	// Definition is how a server is started or reached, and what its process takes.
 	Definition(server string) diagnosis.Definition
 	// UnderWay are the requests of all clients that wait for their answers, the

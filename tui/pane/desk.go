@@ -38,9 +38,9 @@ type Desk struct {
 	Intro     func() []content.Block
 }
 
-// Set puts the panes on the desk; its common part is there.
-func (a *Desk) Set() {
-	a.Panes = []Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}
+// Set puts the panes on the desk, and those that stand elsewhere; its common part is there.
+func (a *Desk) Set(others ...Pane) {
+	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
 	for _, p := range a.Panes {
 		a.Acts = append(a.Acts, p.Acts())
 		a.Details = append(a.Details, newDetail(a))
@@ -74,6 +74,7 @@ const (
 	PanePrompts
 	PaneResources
 	PaneLogs
+	PaneUsage
 )
 
 // Show goes to a pane.

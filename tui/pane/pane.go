@@ -1,4 +1,4 @@
-// Package pane lays the screen out: the five panes, the detail panel of
+// Package pane lays the screen out: the panes, the detail panel of
 // each, the lists that are opened over them, and where all of that stands.
 //
 // The [Desk] has the panes, which reach each other through it. A pane follows
@@ -20,7 +20,7 @@ import (
 	"goblin/tui/look"
 )
 
-// Pane is one of the five. All methods are called from Update or View only.
+// Pane is one of the panes. All methods are called from Update or View only.
 type Pane interface {
 	Tab() (name, count string)
 	In() keys.Place
@@ -48,8 +48,15 @@ type Pane interface {
 	Item() dialog.Item
 }
 
-// subject is shown by a detail panel. Two subjects with the same key are the
+// NewSubject is a subject of panes that stand elsewhere.
+func NewSubject(key, version, title string, blocks func(context.Context) []content.Block) Subject {
+	return Subject{key: key, version: version, title: title, Blocks: blocks}
+}
+
+// Subject is shown by a detail panel. Two subjects with the same key are the
 // same thing; with the same version too, they look the same.
+type Subject = subject
+
 type subject struct {
 	key     string
 	version string

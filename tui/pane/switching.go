@@ -11,9 +11,9 @@ import (
 	"goblin/tui/keys"
 )
 
-// turn turns entries off for the clients that the screen looks at, or all of them on if
+// Turn turns entries off for the clients that the screen looks at, or all of them on if
 // each is off.
-func (a *Desk) turn(entries []*registry.Entry) tea.Cmd {
+func (a *Desk) Turn(entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
@@ -37,8 +37,8 @@ func (a *Desk) turn(entries []*registry.Entry) tea.Cmd {
 		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
 }
 
-// whyNotTurn says why an entry cannot be turned off or on.
-func (a *Desk) whyNotTurn(e *registry.Entry) string {
+// WhyNotTurn says why an entry cannot be turned off or on.
+func (a *Desk) WhyNotTurn(e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"
@@ -56,9 +56,9 @@ func (c *catalog) turning() keys.Act {
 	return keys.Act{
 		Why: func() string {
 			e, _ := c.Table.Selected()
-			return c.app.whyNotTurn(e)
+			return c.app.WhyNotTurn(e)
 		},
-		Run: func() tea.Cmd { return c.app.turn(c.Table.Ticked()) },
+		Run: func() tea.Cmd { return c.app.Turn(c.Table.Ticked()) },
 	}
 }
 

@@ -1,0 +1,123 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"goblin/gateway/display"
+	"goblin/registry/bill"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/look"
+	"goblin/tui/pane"
+)
+
+// Subject is the row under the cursor at length.
+func (p *Pane) Subject() pane.Subject {
+	r, ok := p.Tables[p.at].Selected()
+	if !ok {
+		return pane.Subject{}
+	}
+	version, err := json.Marshal(r.whole)
+	if err != nil {
+		return pane.Subject{}
+	}
+	lk, now, since := p.app.Look, p.app.Now(), p.report.Since
+	off := p.app.KeyOf("switch")
+	return pane.NewSubject(names[p.at]+"\x00"+r.key, string(version), r.name, func(context.Context) []content.Block {
+		blocks := []content.Block{{Kind: content.Facts, Facts: r.facts(now)}}
+		if len(r.Hour) > 0 {
+			blocks = append(blocks, content.Block{Title: "The last hour", Kind: content.Text, Text: r.graphs(lk)})
+		}
+		switch {
+		case r.client != nil:
+			blocks = append(blocks, r.limits()...)
+		case r.original != "" && r.idle > 0:
+			text := fmt.Sprintf("Not called since counting began, %s ago", display.Age(now.Sub(since)))
+			if !r.LastUsed.IsZero() || now.Sub(since) > bill.Forgotten {
+				text = "Not called in 30 days"
+			}
+			blocks = append(blocks, content.Block{Kind: content.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
+		case r.idle > 0:
+			blocks = append(blocks, content.Block{Kind: content.Note, Text: display.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
+		}
+		return blocks
+	})
+}
+
+func (r *row) facts(now time.Time) []content.Fact {
+	f := []content.Fact{}
+	add := func(label, value string) {
+		if value != "" {
+			f = append(f, content.Fact{Label: label, Value: value})
+		}
+	}
+	if r.original != "" {
+		add("server", r.server)
+		add("tool", r.original)
+	}
+	if r.tools > 0 {
+		add("tools", dialog.Grouped(r.tools))
+	}
+	if r.Definitions.Bytes > 0 {
+		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", dialog.Size(int64(r.Definitions.Bytes)), dialog.Grouped(r.Tokens)))
+	}
+	if r.client != nil && r.client.Instructions > 0 {
+		add("instructions", dialog.Size(int64(r.client.Instructions)))
+	}
+	add("calls", dialog.Grouped(int(r.Calls)))
+	if r.Calls == 0 {
+		return f
+	}
+	if r.Errors > 0 {
+		add("errors", fmt.Sprintf("%s, %.1f %%", dialog.Grouped(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
+	}
+	add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
+	add("answers", fmt.Sprintf("%s, %s each", dialog.Size(int64(r.Figures.Bytes)), dialog.Size(int64(r.Figures.Bytes/r.Calls))))
+	add("last call", display.Age(now.Sub(r.LastUsed))+" ago")
+	return f
+}
+
+func (r *row) graphs(lk *look.Look) string {
+	part := func(label string, of func(bill.Minute) float64) string {
+		return lk.Fit(label, 8) + lk.Spark(squeeze(values(r.Hour, of), 30))
+	}
+	return strings.Join([]string{
+		part("calls", func(m bill.Minute) float64 { return float64(m.Calls) }),
+		part("latency", func(m bill.Minute) float64 { return m.Millis }),
+	}, "\n")
+}
+
+// limits are what the client takes, and what is to be done where that is too little.
+func (r *row) limits() []content.Block {
+	l := r.client.Limits
+	if l == nil {
+		return []content.Block{{Title: "Limits", Kind: content.Note, Text: "None are known of this client."}}
+	}
+	var f []content.Fact
+	add := func(limit string, most int, text string) {
+		if most == 0 {
+			return
+		}
+		if r.broken(limit) {
+			text = "! " + text
+		}
+		f = append(f, content.Fact{Label: limit, Value: text})
+	}
+	note := ""
+	if l.Note != "" {
+		note = " (" + l.Note + ")"
+	}
+	add("tools", l.Tools, fmt.Sprintf("%d%s, is shown %d", l.Tools, note, r.tools))
+	add("name", l.Name, fmt.Sprintf("%d characters, with %s in front", l.Name, l.Prefix))
+	add("description", l.Description, fmt.Sprintf("%d characters, the rest is cut", l.Description))
+	add("instructions", l.Instructions, fmt.Sprintf("%d bytes, the rest is cut", l.Instructions))
+	blocks := []content.Block{{Title: "Limits of " + l.Client, Kind: content.Facts, Facts: f}}
+	for _, b := range r.client.Breaks {
+		blocks = append(blocks, content.Block{Kind: content.Error, Text: b.Text}, content.Block{Kind: content.Note, Text: "What helps: " + b.Fix})
+	}
+	return append(blocks, content.Block{Kind: content.Note, Text: "Known from " + l.Source})
+}
