@@ -205,8 +205,10 @@ func (a *app) beat() tea.Cmd {
 func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
+		a.Touched = true
 		return tea.Batch(a.press(msg), a.Follow())
 	case tea.MouseMsg:
+		a.Touched = true
 		return tea.Batch(a.point(msg), a.Follow())
 	}
 	return tea.Batch(a.background(msg), a.Follow())

@@ -298,6 +298,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 		r.run(p.Refresh(registry.AllChanges))
 	}
 	r.run(r.app.Follow())
+	r.app.Touched = true // it is used, see TestAScreenOpensOnTheFirstServerThatFailed
 	return r
 }
 

@@ -159,8 +159,21 @@ func (c *catalog) Refresh() tea.Cmd {
 			}
 		}
 		clear(c.texts)
+		if !c.app.Touched {
+			c.toUsable()
+		}
 		return c.Refresh()
 	})
+}
+
+// toUsable puts the cursor on the first row that can be used, if one of the first is.
+func (c *catalog) toUsable() {
+	for i, row := range c.Table.Found[:min(len(c.Table.Found), 1000)] {
+		if _, why := c.stale(c.Table.Rows[row]); why == "" {
+			c.Table.To(i)
+			return
+		}
+	}
 }
 
 // longestName is the widest that a column of names gets.

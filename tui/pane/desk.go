@@ -25,6 +25,8 @@ type Desk struct {
 	Open    int  // index of the pane that is shown
 	Inside  bool // the detail panel has the focus
 	Opened  bool // the detail panel is open where it does not stand beside
+	Touched bool // the user has pressed something
+	since   time.Time
 	Layout  layout
 	Pulse   *pulse.Pulse
 	Demo    bool   // the built-in demo
@@ -45,9 +47,27 @@ func (a *Desk) Set(others ...Pane) {
 		a.Acts = append(a.Acts, p.Acts())
 		a.Details = append(a.Details, newDetail(a))
 	}
-	a.Open = PaneResources
+	a.Open, a.since = PaneResources, a.Now()
 	if len(a.Reg.States()) == 0 {
 		a.Open = PaneServers
+	}
+}
+
+// begins is how long servers that start may fail for the screen to show that first.
+const begins = 30 * time.Second
+
+// alert goes to the first server that failed, while the screen has just been opened and
+// nobody has used it.
+func (a *Desk) alert() {
+	if a.Touched || a.Now().Sub(a.since) > begins {
+		return
+	}
+	states := a.Reg.States()
+	if i := slices.IndexFunc(states, func(s registry.ServerState) bool {
+		return s.State == registry.StateFailed || s.State == registry.StateNeedsLogin
+	}); i >= 0 {
+		a.Open, a.Touched = PaneServers, true
+		a.Panes[PaneServers].(*Servers).Table.Find(states[i].Name)
 	}
 }
 

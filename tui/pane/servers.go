@@ -129,7 +129,10 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		}
 	}
 	p.compare(states)
-	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd { return nil })
+	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd {
+		p.app.alert()
+		return nil
+	})
 }
 
 // compare counts the servers that are not as they were when the pane was last
