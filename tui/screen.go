@@ -83,8 +83,8 @@ func (s *Screen) Ask(ctx context.Context, method string, params json.RawMessage)
 	return s.questions.Ask(ctx, method, params, s.o.Now())
 }
 
-// frames is how many of them leave in a second at most. A key waits for the next:
-// 14.3 ms at worst, where Bubble Tea's own 60 would make it 16.7.
+// frames is how many of them leave in a second at most. A key is shown at once if the last
+// one left that long ago, else 14.3 ms later at worst.
 const frames = 70
 
 // Run shows the screen until its user quits (nil), ctx ends, the terminal is
@@ -96,9 +96,10 @@ func (s *Screen) Run(ctx context.Context, b dialog.Backend, t dialog.Terminal) e
 	out := &output{w: t}
 	a := newApp(ctx, s.o, s.questions, b, t)
 	a.park = out.park
-	g := &guard{app: a, fail: cancel, log: s.o.Logger}
+	paint := newPainter(out)
+	g := &guard{app: a, fail: cancel, log: s.o.Logger, paint: paint}
 	p := tea.NewProgram(g,
-		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out), tea.WithFPS(frames),
+		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out), tea.WithFPS(1),
 		tea.WithAltScreen(), tea.WithMouseCellMotion(),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
 		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
@@ -109,6 +110,15 @@ func (s *Screen) Run(ctx context.Context, b dialog.Backend, t dialog.Terminal) e
 		}))
 	ended := make(chan struct{})
 	defer close(ended)
+	painted := make(chan struct{})
+	go func() {
+		defer close(painted)
+		paint.run(ctx)
+	}()
+	defer func() {
+		cancel(nil)
+		<-painted
+	}()
 	go func() {
 		select {
 		case <-t.Done():
@@ -137,6 +147,8 @@ type guard struct {
 	app    *app
 	fail   context.CancelCauseFunc
 	log    *slog.Logger
+	paint  *painter
+	whole  bool // the next frame is painted whole
 	failed bool
 }
 
@@ -166,6 +178,8 @@ func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
 		g.failed = true
 		return g, tea.Quit
 	}
+	_, sized := msg.(tea.WindowSizeMsg)
+	g.whole = g.whole || sized || msg == tea.ClearScreen()
 	return g, g.wrap(g.app.Update(msg))
 }
 
@@ -180,7 +194,9 @@ func (g *guard) View() (view string) {
 			view = ""
 		}
 	}()
-	return g.app.View()
+	g.paint.show(g.app.View(), g.whole)
+	g.whole = false
+	return "" // the painter has it
 }
 
 // wrap guards a command and those that it leads to.

@@ -12,6 +12,7 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/record"
 	"goblin/tui/remedy"
 )
 
@@ -49,7 +50,7 @@ func (p *Servers) Subject() subject {
 			if len(s.Capabilities) > 0 {
 				blocks = append(blocks, content.Block{Title: "Capabilities", Kind: content.JSON, Data: s.Capabilities})
 			}
-			return append(blocks, tailBlock(tail)...)
+			return append(blocks, record.Tail(tail)...)
 		},
 	}
 }
@@ -128,23 +129,4 @@ func definitionFacts(d diagnosis.Definition) []content.Fact {
 			dialog.Millis(d.Processor), dialog.Size(d.Memory), d.Processes)})
 	}
 	return f
-}
-
-// tailBlock shows the last lines that a server wrote.
-func tailBlock(tail []registry.LogRecord) []content.Block {
-	if len(tail) == 0 {
-		return nil
-	}
-	var b strings.Builder
-	for i, r := range tail {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(r.Time.Format("15:04:05") + " ")
-		if r.Source == registry.SourceMessage {
-			b.WriteString(strings.ToLower(r.Level.String()) + " ")
-		}
-		b.WriteString(dialog.CutText(strings.TrimRight(dialog.Clean(r.Text), " "), 2000))
-	}
-	return []content.Block{{Title: "Last lines of its stderr and messages", Kind: content.Text, Text: b.String()}}
 }

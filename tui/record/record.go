@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"goblin/gateway/display"
 	"goblin/registry"
@@ -168,4 +169,23 @@ func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 		return nil, false
 	}
 	return p.Arguments, true
+}
+
+// Tail shows the last lines that a server wrote.
+func Tail(tail []registry.LogRecord) []content.Block {
+	if len(tail) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, r := range tail {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(r.Time.Format("15:04:05") + " ")
+		if r.Source == registry.SourceMessage {
+			b.WriteString(strings.ToLower(r.Level.String()) + " ")
+		}
+		b.WriteString(dialog.CutText(strings.TrimRight(dialog.Clean(r.Text), " "), 2000))
+	}
+	return []content.Block{{Title: "Last lines of its stderr and messages", Kind: content.Text, Text: b.String()}}
 }

@@ -1,0 +1,81 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sheet is a terminal that keeps what is written to it.
+type sheet struct {
+	mu    sync.Mutex
+	wrote []string
+}
+
+func (s *sheet) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = append(s.wrote, string(bytes.Clone(p)))
+	return len(p), nil
+}
+
+func (s *sheet) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.wrote
+	s.wrote = nil
+	return out
+}
+
+func TestOnlyLinesThatChangedArePainted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		terminal := &sheet{}
+		out := &output{w: terminal}
+		p := newPainter(out)
+		done := make(chan struct{})
+		go func() { defer close(done); p.run(ctx) }()
+		p.show("one\ntwo", false)
+		synctest.Wait()
+		require.Empty(t, terminal.take(), "the screen is not there yet")
+
+		_, _ = out.Write([]byte(enterScreen))
+		_, _ = out.Write([]byte(home + "a frame of Bubble Tea"))
+		require.Equal(t, []string{enterScreen}, terminal.take())
+		time.Sleep(time.Second)
+		p.show("one\ntwo", true)
+		synctest.Wait()
+		require.Equal(t, []string{"\x1b[1;1Hone\x1b[2;1Htwo"}, terminal.take(), "at once")
+
+		p.show("one\n2", false)
+		p.show("one\nzwei", false)
+		synctest.Wait()
+		require.Empty(t, terminal.take(), "a frame just left")
+		time.Sleep(time.Second / frames)
+		synctest.Wait()
+		require.Equal(t, []string{"\x1b[2;1Hzwei"}, terminal.take(), "the last one counts")
+
+		time.Sleep(time.Second)
+		p.show("one\nzwei", false)
+		synctest.Wait()
+		require.Empty(t, terminal.take(), "nothing changed")
+		p.show("one\nzwei", true)
+		synctest.Wait()
+		require.Len(t, terminal.take(), 1, "the terminal was cleared")
+
+		time.Sleep(time.Second)
+		_, _ = out.Write([]byte(leaveScreen))
+		terminal.take()
+		p.show("three\nfour", false)
+		synctest.Wait()
+		require.Empty(t, terminal.take(), "it is the shell's")
+		cancel()
+		<-done
+	})
+}
