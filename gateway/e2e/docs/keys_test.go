@@ -42,7 +42,7 @@ var effects = map[string]string{
 	"4 j j s Enter":            "on, held by you",
 	"2 / count Enter c Ctrl-S": "X cancels",
 	"5 ]":                      "tools/call",
-	"?":                        "Everywhere",
+	"?":                        "type what you want to do",
 	": setup Enter":            "Your clients",
 }
 
