@@ -17,8 +17,10 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/view"
 )
 
 // catalog is a list of entries of one kind, as three of the panes have it.
@@ -164,6 +166,17 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return c.Refresh()
 	})
+}
+
+// turning is what x does in a list.
+func (c *catalog) turning() keys.Act {
+	return keys.Act{
+		Why: func() string {
+			e, _ := c.Table.Selected()
+			return view.WhyNotTurn(c.app.Common, e)
+		},
+		Run: func() tea.Cmd { return view.Turn(c.app.Common, c.Table.Ticked()) },
+	}
 }
 
 // toUsable puts the cursor on the first row that can be used, if one of the first is.

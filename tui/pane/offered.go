@@ -19,6 +19,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/view"
 )
 
 // offered is the common part of the panes of tools and prompts: one list of
@@ -106,7 +107,7 @@ func (p *offered) Subject() subject {
 	it := p.Item()
 	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
-	off := p.app.lacking(e)
+	off := view.Lacking(p.app.Common, e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}

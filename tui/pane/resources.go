@@ -17,6 +17,7 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/view"
 )
 
 // Resources is the pane of resources, with the templates as a second section.
@@ -295,7 +296,7 @@ func (p *Resources) Subject() subject {
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := holders(sub, p.app.Backend.Session())
-	off := p.app.lacking(e)
+	off := view.Lacking(p.app.Common, e)
 	return subject{
 		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),

@@ -26,6 +26,7 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/view"
 	"goblin/tui/work"
 )
 
@@ -283,9 +284,9 @@ func (p *Pane) Acts() map[string]keys.Act {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
-				return a.WhyNotTurn(entry())
+				return view.WhyNotTurn(a.Common, entry())
 			},
-			Run: func() tea.Cmd { return a.Turn([]*registry.Entry{entry()}) },
+			Run: func() tea.Cmd { return view.Turn(a.Common, []*registry.Entry{entry()}) },
 		},
 		"call":      {Why: keys.Never("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},

@@ -1,8 +1,8 @@
-// Package view is the list of profiles, of which a screen shows what the clients of one
-// see.
+// Package view is what a screen shows of what clients see: the choice of a profile whose
+// clients it looks at, why they lack an entry, and turning entries off and on for them.
 //
-// It is a dialog in front of the panes, which it does not know. The list is what it was
-// when it was opened. It belongs to the goroutine of one screen's Update and View.
+// The choice is a dialog in front of the panes, which it does not know; the list is what
+// it was when it was opened. All belongs to the goroutine of one screen's Update and View.
 package view
 
 import (

@@ -1,4 +1,4 @@
-package pane
+package view
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
-	"goblin/tui/keys"
 )
 
 // Turn turns entries off for the clients that the screen looks at, or all of them on if
 // each is off.
-func (a *Desk) Turn(entries []*registry.Entry) tea.Cmd {
+func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
@@ -38,7 +37,7 @@ func (a *Desk) Turn(entries []*registry.Entry) tea.Cmd {
 }
 
 // WhyNotTurn says why an entry cannot be turned off or on.
-func (a *Desk) WhyNotTurn(e *registry.Entry) string {
+func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"
@@ -51,19 +50,8 @@ func (a *Desk) WhyNotTurn(e *registry.Entry) string {
 	return ""
 }
 
-// turning is what x does in a list.
-func (c *catalog) turning() keys.Act {
-	return keys.Act{
-		Why: func() string {
-			e, _ := c.Table.Selected()
-			return c.app.WhyNotTurn(e)
-		},
-		Run: func() tea.Cmd { return c.app.Turn(c.Table.Ticked()) },
-	}
-}
-
-// lacking tells in a detail why clients do not see an entry.
-func (a *Desk) lacking(e *registry.Entry) []content.Fact {
+// Lacking tells in a detail why clients do not see an entry.
+func Lacking(a *dialog.Common, e *registry.Entry) []content.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
 	if by == "" {
 		return nil
