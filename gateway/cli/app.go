@@ -16,8 +16,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
+	"goblin/gateway/journal/meter"
 	"goblin/gateway/login"
-	"goblin/gateway/meter"
 	"goblin/gateway/pins"
 	"goblin/gateway/secrets"
 	"goblin/gateway/switches"

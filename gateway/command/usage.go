@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
-	"goblin/gateway/meter"
+	"goblin/gateway/journal/meter"
 	"goblin/registry/bill"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/meter"
+	"goblin/gateway/journal/meter"
 )
 
 func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {

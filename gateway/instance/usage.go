@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"goblin/gateway"
-	"goblin/gateway/meter"
+	"goblin/gateway/journal/meter"
 	"goblin/registry"
 	"goblin/registry/bill"
 )

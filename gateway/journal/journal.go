@@ -13,8 +13,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/journal/meter"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/meter"
 	"goblin/gateway/metrics"
 	"goblin/registry"
 	"goblin/registry/rawjson"

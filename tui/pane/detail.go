@@ -18,7 +18,7 @@ import (
 type detail struct {
 	app    *Desk
 	View   *content.View
-	now    subject // what is shown or being made
+	now    Subject // what is shown or being made
 	width  int
 	fold   int             // levels of JSON that are folded; negative: more are shown
 	turned map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
@@ -36,17 +36,17 @@ func newDetail(a *Desk) *detail {
 }
 
 // show makes the text of a subject, unless it is there already.
-func (d *detail) show(s subject, width int) tea.Cmd {
+func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
 	}
 	d.now.running = s.running
-	if s.key == d.now.key && s.version == d.now.version && width == d.width {
+	if s.Key == d.now.Key && s.Version == d.now.Version && width == d.width {
 		return nil
 	}
-	same := s.key == d.now.key && width == d.width
-	news := same && s.content && d.now.content && s.version != d.now.version
-	same = s.key == d.now.key
+	same := s.Key == d.now.Key && width == d.width
+	news := same && s.content && d.now.content && s.Version != d.now.Version
+	same = s.Key == d.now.Key
 	if !same {
 		d.turned = nil
 	}
@@ -190,7 +190,7 @@ func (d *detail) Lines(a *Desk, r dialog.Rect, border int, focused bool) []strin
 	if focused {
 		style = a.Look.Accent
 	}
-	return a.Look.Frame(lines, dialog.Clean(d.now.title), dialog.Where(d.View), r.W, r.H, style)
+	return a.Look.Frame(lines, dialog.Clean(d.now.Title), dialog.Where(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

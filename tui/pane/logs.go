@@ -45,7 +45,7 @@ type Logs struct {
 	missed       uint64  // of the log, gone before they were read
 	began        uint64  // number that the log's next record had when the screen began
 	flood        bool    // so much comes that details are not worth making for each
-	last         subject // of the detail, while there is a flood
+	last         Subject // of the detail, while there is a flood
 	lastAt       time.Time
 	lastOf       int // tab
 
@@ -432,12 +432,12 @@ func (p *Logs) Shown() dialog.Shown {
 
 // Subject is the selected record. In a flood that is followed, one record is
 // Shown for a moment, not each of hundreds.
-func (p *Logs) Subject() subject {
+func (p *Logs) Subject() Subject {
 	now := p.app.Now()
 	if p.flood && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < calm {
 		return p.last
 	}
-	p.last, p.lastAt, p.lastOf = subject{}, now, p.Open
+	p.last, p.lastAt, p.lastOf = Subject{}, now, p.Open
 	if p.Open == TabTraffic {
 		p.last = p.trafficSubject()
 	} else if r, ok := p.Logs[p.Open].Table.Selected(); ok {

@@ -296,10 +296,10 @@ func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
 }
 
 // subject is a record of the log at length.
-func (r *logRow) subject(tab string, reg *registry.Registry) subject {
+func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec := r.LogRecord
-	return subject{
-		key: "log " + r.key, title: tab + " " + clock(rec.Time, 12),
+	return Subject{
+		Key: "log " + r.key, Title: tab + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []content.Block {
 			facts := []content.Fact{
 				{Label: "time", Value: moment(rec.Time)},

@@ -99,10 +99,10 @@ func firstLine(texts ...string) string {
 	return ""
 }
 
-func (p *offered) Subject() subject {
+func (p *offered) Subject() Subject {
 	e := p.current()
 	if e == nil {
-		return subject{}
+		return Subject{}
 	}
 	it := p.Item()
 	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
@@ -112,9 +112,9 @@ func (p *offered) Subject() subject {
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}
 	}
-	return subject{
-		key: p.noun + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it),
-		version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), off),
+	return Subject{
+		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
+		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), off),
 		Blocks: func(context.Context) []content.Block {
 			arguments, more := p.about(e)
 			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), off...), more...)}}

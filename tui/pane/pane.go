@@ -38,7 +38,7 @@ type Pane interface {
 	// Wheel scrolls the list at a line of lines.
 	Wheel(y, by int)
 	// Subject is shown by the detail panel.
-	Subject() subject
+	Subject() Subject
 	// Acts are what bindings do here, or why they cannot, by their ids. The
 	// others do what they do everywhere.
 	Acts() map[string]keys.Act
@@ -48,19 +48,12 @@ type Pane interface {
 	Item() dialog.Item
 }
 
-// NewSubject is a subject of panes that stand elsewhere.
-func NewSubject(key, version, title string, blocks func(context.Context) []content.Block) Subject {
-	return Subject{key: key, version: version, title: title, Blocks: blocks}
-}
-
 // Subject is shown by a detail panel. Two subjects with the same key are the
 // same thing; with the same version too, they look the same.
-type Subject = subject
-
-type subject struct {
-	key     string
-	version string
-	title   string
+type Subject struct {
+	Key     string
+	Version string
+	Title   string
 	Blocks  func(ctx context.Context) []content.Block // runs in a command
 	numbers bool                                      // of lines
 	// content says that there is some, so that lines which a new version brings

@@ -285,10 +285,10 @@ func (p *Resources) Item() dialog.Item { return p.current().item() }
 // Ticked are the items that are marked, else the one under the cursor.
 func (p *Resources) Ticked() []dialog.Item { return p.current().ticked() }
 
-func (p *Resources) Subject() subject {
+func (p *Resources) Subject() Subject {
 	e, ok := p.current().Table.Selected()
 	if !ok {
-		return subject{}
+		return Subject{}
 	}
 	it := p.Item()
 	inv := dialog.Kept(p.app.Reg, it)
@@ -297,9 +297,9 @@ func (p *Resources) Subject() subject {
 	state, _ := p.app.Reg.State(e.Server)
 	who := holders(sub, p.app.Backend.Session())
 	off := view.Lacking(p.app.Common, e)
-	return subject{
-		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
-		version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),
+	return Subject{
+		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
+		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),
 		Blocks: func(context.Context) []content.Block {
 			f, hint := append(facts(e), off...), "Enter reads it, s subscribes to it."
 			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}

@@ -16,14 +16,14 @@ import (
 	"goblin/tui/remedy"
 )
 
-func (p *Servers) Subject() subject {
+func (p *Servers) Subject() Subject {
 	a := p.app
 	s, ok := p.Table.Selected()
 	if !ok {
 		if p.Table.Total() > 0 {
-			return subject{}
+			return Subject{}
 		}
-		return subject{key: "getting started", title: "Getting started", Blocks: func(context.Context) []content.Block { return a.Intro() }}
+		return Subject{Key: "getting started", Title: "Getting started", Blocks: func(context.Context) []content.Block { return a.Intro() }}
 	}
 	tail := p.tails[s.Name]
 	wrote := uint64(0)
@@ -32,9 +32,9 @@ func (p *Servers) Subject() subject {
 	}
 	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
 	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
-	return subject{
-		key: "server " + s.Name, title: s.Name,
-		version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+	return Subject{
+		Key: "server " + s.Name, Title: s.Name,
+		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}

@@ -383,7 +383,7 @@ func (p *Servers) Item() dialog.Item { return dialog.Item{} }
 func (p *Servers) Shown() dialog.Shown {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
-	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.key != "server "+s.Name {
+	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.Key != "server "+s.Name {
 		return dialog.Shown{}
 	}
 	return dialog.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}

@@ -19,23 +19,23 @@ import (
 )
 
 // trafficSubject is the selected record at length.
-func (p *Logs) trafficSubject() subject {
+func (p *Logs) trafficSubject() Subject {
 	r, ok := p.Traffic.Table.Selected()
 	if !ok {
-		return subject{}
+		return Subject{}
 	}
 	reg, rec, cancel := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel")
 	if r.open != "" {
-		return subject{
-			key: "traffic " + r.key, version: r.open, title: rec.Method + " " + clock(rec.Time, 12),
+		return Subject{
+			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []content.Block {
 				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
 				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
 			},
 		}
 	}
-	return subject{
-		key: "traffic " + r.key, title: rec.Method + " " + clock(rec.Time, 12),
+	return Subject{
+		Key: "traffic " + r.key, Title: rec.Method + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []content.Block {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full

@@ -27,7 +27,7 @@ func (p *Pane) Subject() pane.Subject {
 	}
 	lk, now, since := p.app.Look, p.app.Now(), p.report.Since
 	off := p.app.KeyOf("switch")
-	return pane.NewSubject(names[p.at]+"\x00"+r.key, string(version), r.name, func(context.Context) []content.Block {
+	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []content.Block {
 		blocks := []content.Block{{Kind: content.Facts, Facts: r.facts(now)}}
 		if len(r.Hour) > 0 {
 			blocks = append(blocks, content.Block{Title: "The last hour", Kind: content.Text, Text: r.graphs(lk)})
@@ -45,7 +45,7 @@ func (p *Pane) Subject() pane.Subject {
 			blocks = append(blocks, content.Block{Kind: content.Note, Text: display.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
 		}
 		return blocks
-	})
+	}}
 }
 
 func (r *row) facts(now time.Time) []content.Fact {

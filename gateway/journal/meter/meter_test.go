@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/meter"
+	"goblin/gateway/journal/meter"
 	"goblin/registry/bill"
 )
 
