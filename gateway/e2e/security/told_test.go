@@ -121,6 +121,8 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	raw := filepath.Join(w.Dir, "raw")
 	p.Tmux("pipe-pane", "cat >"+raw)
 	p.Goblin("")
+	p.Shows("Usage")
+	p.Types("4")
 	p.Shows("logs/app.log")
 	p.Types("1")
 	p.Shows("angry")
