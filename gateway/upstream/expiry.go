@@ -9,7 +9,7 @@ import (
 var errExpired = errors.New("no answer in time")
 
 // expect makes sure that calls are looked at no later than a deadline; zero is none.
-func (l *link) expect(deadline time.Time) { l.expiry.Expect(deadline, l.expire) }
+func (l *link) expect(deadline time.Time) { l.expiry.Expect(deadline) }
 
 // expire ends the calls whose time is over, and sets the alarm for the others:
 // progress or a question to a human may have moved their deadlines.

@@ -98,6 +98,7 @@ func newLink(s *Server, unit, kind string) *link {
 		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
+	l.expiry.Ring = l.expire
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l

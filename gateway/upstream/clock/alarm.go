@@ -9,6 +9,10 @@ import (
 // Alarm is one timer for the deadlines of many: it is set to the earliest, as seldom as
 // possible, since hardly anything comes that far.
 type Alarm struct {
+	// Ring is called when the earliest deadline is over. It has to call Rung first, and
+	// Expect for what is left. It is set before the first Expect.
+	Ring func()
+
 	// soon is next for those who need not wait for mu; 0 when it is not set.
 	soon  atomic.Int64
 	mu    sync.Mutex
@@ -17,9 +21,8 @@ type Alarm struct {
 	over  bool
 }
 
-// Expect makes sure that ring, which is always the same, is called no later than a
-// deadline; zero is none. ring has to call Rung first, and Expect for what is left.
-func (a *Alarm) Expect(deadline time.Time, ring func()) {
+// Expect makes sure that Ring is called no later than a deadline; zero is none.
+func (a *Alarm) Expect(deadline time.Time) {
 	if deadline.IsZero() {
 		return
 	}
@@ -34,7 +37,7 @@ func (a *Alarm) Expect(deadline time.Time, ring func()) {
 	a.next = deadline
 	a.soon.Store(deadline.UnixNano())
 	if left := time.Until(deadline); a.timer == nil {
-		a.timer = time.AfterFunc(left, ring)
+		a.timer = time.AfterFunc(left, a.Ring)
 	} else {
 		a.timer.Reset(left)
 	}
