@@ -180,6 +180,13 @@ func (b *fakeBackend) Withdraw(session, id string) bool {
 	return b.act("withdraw "+session+" "+id) == nil
 }
 
+func (b *fakeBackend) About(session string) []string {
+	if session != "c1" {
+		return nil
+	}
+	return []string{"profile coding", "project /srv/red", "answers forms"}
+}
+
 func (b *fakeBackend) Disconnect(session string) bool { return b.act("disconnect "+session) == nil }
 
 func (b *fakeBackend) Session() string { return "me" }

@@ -318,6 +318,7 @@ func TestClientsAreListedAndDisconnected(t *testing.T) {
 	require.Regexp(t, `inspector +0\.17 +http +1 min +2 +!1 +\d+ s *│`, r.line("inspector  "))
 	require.Contains(t, r.screen(), "this screen")
 	require.Contains(t, r.line("session c1"), "revision 2025-11-25")
+	require.Contains(t, r.line("profile coding"), "project /srv/red  answers forms")
 	r.keys("j D")
 	require.Contains(t, r.screen(), "Disconnect inspector?")
 	require.Empty(t, r.backend.acts)

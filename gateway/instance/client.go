@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"goblin/gateway/client"
 	"goblin/gateway/control"
@@ -104,6 +105,37 @@ func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Wait
 // Withdraw cancels one of those.
 func (c *Client) Withdraw(session, id string) bool {
 	return c.instance.gateway.Waiting.Withdraw(session, id)
+}
+
+// About tells of a session its profile, its project and what questions of servers its client
+// can answer, in a few words each.
+func (c *Client) About(session string) (facts []string) {
+	for _, s := range c.instance.gateway.Sessions() {
+		if s.ID() != session || s.IsScreen() {
+			continue
+		}
+		if profile := c.instance.gateway.Views.Profile(s); profile != "" {
+			facts = append(facts, "profile "+profile)
+		}
+		if folder := s.Project(); folder != "" {
+			facts = append(facts, "project "+folder)
+		}
+		var can []string
+		for _, q := range []struct {
+			word string
+			path []string
+		}{{"forms", []string{"elicitation"}}, {"URLs", []string{"elicitation", "url"}}, {"sampling", []string{"sampling"}}, {"roots", []string{"roots"}}} {
+			if s.Can(q.path...) {
+				can = append(can, q.word)
+			}
+		}
+		if len(can) > 0 {
+			facts = append(facts, "answers "+strings.Join(can, ", "))
+		} else if !s.Stateless() { // each request of those says it anew
+			facts = append(facts, "answers no questions")
+		}
+	}
+	return facts
 }
 
 // Disconnect ends the session of a client.

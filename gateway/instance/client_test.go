@@ -393,3 +393,22 @@ func TestClientsOfAnInstanceThatEndedAreRefused(t *testing.T) {
 	_, err = i.OpenClient(context.Background(), "late", nil)
 	require.Error(t, err)
 }
+
+func TestAScreenIsToldWhatAClientCanAnswer(t *testing.T) {
+	t.Parallel()
+	i, _ := start(t, "", fake{name: "s", script: `"tools":[]`})
+	screen := open(t, i, nil)
+	for name, c := range map[string]struct{ can, want string }{
+		"able":  {`{"elicitation":{"url":{}},"sampling":{}}`, "answers forms, URLs, sampling"},
+		"plain": {`{}`, "answers no questions"},
+	} {
+		joinAs(t, i, name, c.can)
+		for _, s := range i.Registry().Sessions() {
+			if s.Client == name {
+				require.Equal(t, []string{c.want}, screen.About(s.ID))
+			}
+		}
+	}
+	require.Empty(t, screen.About(screen.Session()))
+	require.Empty(t, screen.About("nobody"))
+}

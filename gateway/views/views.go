@@ -170,6 +170,22 @@ func (t *set) of(s *downstream.Session, client string) *view {
 	return t.others
 }
 
+// Profile names the profile of a session's client, "" for none: it may not be there any
+// more.
+func (v *Views) Profile(s *downstream.Session) string {
+	set := v.set.Load()
+	switch asked := s.Profile(); {
+	case asked == Whole, s.IsScreen():
+		return ""
+	case asked != "":
+		return asked
+	}
+	if one := set.of(s, s.Name()); one != nil {
+		return one.choice.(*choice).profile.Name
+	}
+	return ""
+}
+
 // view is a profile with the catalog as it shows it. A nil one shows everything.
 type view struct {
 	choice registry.Choice

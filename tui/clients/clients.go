@@ -158,7 +158,7 @@ func (d *Clients) Heading() string {
 }
 
 // Size is that of the dialog.
-func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(12, d.Table.Total()+8)) }
+func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(13, d.Table.Total()+9)) }
 
 // Typing reports whether letters are text.
 func (d *Clients) Typing() bool { return d.Typed }
@@ -237,7 +237,7 @@ func (d *Clients) Lines(w, h int) []string {
 	c := clientColumnsOf(w - 2)
 	head := d.cells(c, lk.Fit("client", c.name), "version", "transport", "since", "requests", "errors", "last", "watches")
 	out := []string{lk.Dim.On(lk.Fit("  "+head, w))}
-	body := max(h-4, 1)
+	body := max(h-5, 1)
 	out = append(out, d.Table.Lines(lk, w, body, true, d.row)...)
 	if d.Table.Len() == 0 && body > 1 {
 		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
@@ -251,7 +251,7 @@ func (d *Clients) Lines(w, h int) []string {
 		if r.waits > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.waits))
 		}
-		below = append(below, " "+strings.Join(about, "  "))
+		below = append(below, " "+strings.Join(about, "  "), " "+dialog.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
 	if d.Typed {
 		d.Input.Width = max(1, w-5)

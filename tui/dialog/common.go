@@ -148,6 +148,9 @@ type Backend interface {
 	// oldest first, and Withdraw cancels one of them; false: it is over already.
 	UnderWay() []registry.UnderWay
 	Withdraw(session, id string) bool
+	// About tells of a client's session its profile, its project and what questions it can
+	// answer.
+	About(session string) []string
 	// Disconnect ends the session of a client; false: it is over already.
 	Disconnect(session string) bool
 	// Session is this screen's id among the registry's sessions.
