@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,18 @@ func part[T any](t *testing.T, all []T, is func(T) bool) T {
 	panic("unreachable")
 }
 
+// usageOf is what an instance reports once so many calls are counted: that is a moment after
+// their answers.
+func usageOf(t *testing.T, i *Instance, calls int) (r bill.Report) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		r, err = i.Usage(context.Background())
+		return err == nil && r.All.Calls == uint64(calls)
+	}, patience, time.Millisecond)
+	return r
+}
+
 func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	long := strings.Repeat("word ", 500)
 	i, _ := start(t, "meta_tools: [search_tools]", fake{
@@ -39,8 +52,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	claude.ask("tools/call", `{"name":"nothing_there"}`)
 	joinAs(t, i, "editor", "{}")
 
-	r, err := i.Usage(context.Background())
-	require.NoError(t, err)
+	r := usageOf(t, i, 3)
 	require.True(t, r.Host)
 	files := part(t, r.Servers, func(s bill.Server) bool { return s.Name == "files" })
 	require.Equal(t, 3, files.Tools)
@@ -82,9 +94,7 @@ func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
 		go func() { ended <- i.Run(ctx) }()
 		p := join(t, i)
 		p.ask("tools/call", `{"name":"echo","arguments":{}}`)
-		r, err := i.Usage(ctx)
-		require.NoError(t, err)
-		require.EqualValues(t, n+1, r.All.Calls)
+		r := usageOf(t, i, n+1)
 		require.Equal(t, registry.Local, r.Servers[0].Name)
 		cancel()
 		require.NoError(t, <-ended)
