@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,38 +13,28 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/doctor"
+	"goblin/gateway/e2e"
 	"goblin/registry/diagnosis"
 )
 
-// fakeserver is the program of servers that do what a script says.
-var fakeserver string
-
-type built struct{ *testing.M }
-
-func (b built) Run() int {
-	dir, err := os.MkdirTemp("", "doctor")
-	if err != nil {
-		panic(err)
+func TestMain(m *testing.M) {
+	if err := e2e.Provide(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	fakeserver = filepath.Join(dir, "fakeserver")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", fakeserver, "../internal/fakeserver").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build the fake: %v\n%s", err, out))
-	}
-	return b.M.Run()
+	goleak.VerifyTestMain(m)
 }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(built{m}) }
 
 type obj = map[string]any
 
 func script(t *testing.T, s obj) config.Server {
 	t.Helper()
+	e2e.Use()
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "script.json")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return config.Server{Command: fakeserver, Args: []string{path}}
+	return config.Server{Command: e2e.Fakeserver, Args: []string{path}}
 }
 
 // examine checks a server under the name it.

@@ -9,16 +9,39 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
-// The programs that the tests start. All packages of a run share them.
+// The programs that the tests start, from the first Use. All packages of a run
+// share them.
 var (
 	Goblin     string // the binary under test
 	Fakeserver string
 )
+
+var (
+	programs string   // the folder of them
+	sources  []string // the files that they are made of, and the folders of those
+)
+
+// Use has to be called within each test that starts the programs; NewWorld does.
+// Tests import nothing of what they start, and "go test" takes their results from
+// its cache unless a file or variable changed that they looked at. It does not see
+// what is looked at before the first test runs.
+var Use = sync.OnceFunc(func() {
+	for _, path := range sources {
+		_, _ = os.Stat(path)
+	}
+	_, _ = os.Getenv("GOFLAGS"), Racing()
+	Goblin, Fakeserver = filepath.Join(programs, "goblin"), filepath.Join(programs, "fakeserver")
+	if other := os.Getenv("GOBLIN_E2E_BINARY"); other != "" {
+		_, _ = os.Stat(other)
+		Goblin = other
+	}
+})
 
 // Provide builds the programs, unless they were built of these very sources
 // before.
@@ -27,7 +50,7 @@ func Provide() error {
 	if err != nil {
 		return err
 	}
-	sources, err := fingerprint(root)
+	fingerprint, err := look(root)
 	if err != nil {
 		return err
 	}
@@ -36,20 +59,16 @@ func Provide() error {
 		cache = os.TempDir()
 	}
 	cache = filepath.Join(cache, "goblin-e2e")
-	dir := filepath.Join(cache, sources)
+	programs = filepath.Join(cache, fingerprint)
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the programs: %w", err)
 	}
-	if _, err := os.Stat(dir); err != nil {
-		if err := buildOnce(cache, dir); err != nil {
+	if _, err := os.Stat(programs); err != nil {
+		if err := buildOnce(cache, programs); err != nil {
 			return err
 		}
 	}
-	_ = os.Chtimes(dir, time.Time{}, time.Now()) // in use
-	Goblin, Fakeserver = filepath.Join(dir, "goblin"), filepath.Join(dir, "fakeserver")
-	if other := os.Getenv("GOBLIN_E2E_BINARY"); other != "" {
-		Goblin = other
-	}
+	_ = os.Chtimes(programs, time.Time{}, time.Now()) // in use
 	return nil
 }
 
@@ -69,13 +88,11 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// fingerprint is different after each change of a source. To look at the folders
-// of the sources also tells "go test" to run the tests again after a change:
-// they import nothing of what they test.
-func fingerprint(root string) (string, error) {
+// look notes the sources and returns what is different after each change of one.
+func look(root string) (fingerprint string, err error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, root, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -83,8 +100,12 @@ func fingerprint(root string) (string, error) {
 			return fs.SkipDir
 		}
 		info, err := d.Info()
-		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".md") {
+		if err != nil || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".md") {
 			return err
+		}
+		sources = append(sources, path)
+		if d.IsDir() {
+			return nil
 		}
 		fmt.Fprintln(sum, path, info.Size(), info.ModTime().UnixNano())
 		return nil

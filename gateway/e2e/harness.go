@@ -153,6 +153,7 @@ type World struct {
 
 func NewWorld(t *testing.T) *World {
 	t.Helper()
+	Use()
 	dir, err := os.MkdirTemp("", "gb") // short: socket paths are limited
 	require.NoError(t, err)
 	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{

@@ -51,6 +51,7 @@ type fake struct{ name, script, extra string }
 // what each server received.
 func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string]string) {
 	t.Helper()
+	e2e.Use()
 	dir := t.TempDir()
 	logs := map[string]string{}
 	text := "gateway: {" + gateway + "}\nservers:\n"

@@ -181,6 +181,7 @@ type rig struct {
 func fakeConfig(t testing.TB, mode string) (config.Server, string) {
 	log := filepath.Join(t.TempDir(), "log")
 	program := fakeProgram
+	_, _ = os.Stat("testdata/fake/main.go") // within a test, so that "go test" runs it again after a change
 	if mode == mcpGo {
 		program = os.Args[0]
 	}
