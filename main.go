@@ -115,7 +115,7 @@ func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) erro
 	}
 	view := tui.New(tui.Options{
 		Registry: h.Registry(), Logger: h.Logger(),
-		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Keys: h.Keys,
+		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
 		Host: tui.Host{
 			Config: status.Config, Demo: status.Demo, Address: status.Address,
 			Command: h.Command, Owner: owner,

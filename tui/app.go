@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
+	"goblin/tui/graphics"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
@@ -37,8 +39,9 @@ type app struct {
 	o    Options
 	park func(x, y int)
 
-	theme string
-	keys  keys.Table
+	theme  string
+	images *graphics.Gallery
+	keys   keys.Table
 	// actions are on the keys that the config gives them.
 	actions []keymap.Action
 	mouse   bool
@@ -71,7 +74,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
 			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Pulse: pulse.New(record.Failed),
 		},
-		o: o, park: func(int, int) {}, mouse: true,
+		o: o, park: func(int, int) {}, mouse: true, images: &graphics.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
 	a.Shell, a.Poke = a, a.rouse
@@ -81,6 +84,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.keys = a.bindings()
 	a.theme = o.Theme
 	a.W, a.H = t.Size()
+	a.setImages()
 	a.SetLook()
 	a.bar = edit.New(a.Look)
 	a.Calls = dialog.NewCalls(a.Common)
@@ -105,7 +109,7 @@ func (a *app) SetLook() {
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Look = look.New(look.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background})
+	a.Look = look.New(look.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == graphics.Off})
 	fresh := a.Look.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
@@ -120,6 +124,19 @@ func (a *app) SetLook() {
 			s.SetLook()
 		}
 	}
+}
+
+// setImages takes what is known of how the terminal draws images, and reports whether
+// that is news.
+func (a *app) setImages() bool {
+	var f graphics.Facts
+	f.Kitty, f.Sixel, f.CellWidth, f.CellHeight = a.Term.Graphics()
+	mode := a.o.Images
+	if a.o.ASCII && (mode == "" || mode == "auto") {
+		mode = "blocks"
+	}
+	p := graphics.Choose(mode, a.Term.Getenv, f)
+	return a.images.Set(p, f, a.Term.Getenv("TMUX") != "", rand.Int())
 }
 
 // rouse wakes the screen. It never blocks and may be called from anywhere.
@@ -173,10 +190,22 @@ func (a *app) waitWake() tea.Cmd {
 // something else in between.
 func (a *app) waitSize() tea.Cmd {
 	return wait(a.Ctx, a.Term.Resized(), func(struct{}) tea.Cmd {
-		w, h := a.Term.Size()
-		size := func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
-		return tea.Batch(size, tea.ClearScreen, a.waitSize())
+		return tea.Batch(a.resized(), tea.ClearScreen, a.waitSize())
 	})
+}
+
+// resized takes the terminal's size, or that it is as it was, but may have forgotten what
+// was drawn.
+func (a *app) resized() tea.Cmd {
+	w, h := a.Term.Size()
+	if w == a.W && h == a.H {
+		a.images.Lost()
+	}
+	size := func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
+	if !a.setImages() {
+		return size
+	}
+	return tea.Batch(size, a.Redraw())
 }
 
 func (a *app) waitBackground() tea.Cmd {

@@ -3,6 +3,7 @@ package tui
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,13 @@ type output struct {
 	mu   sync.Mutex    // of writing
 	on   bool          // the second screen is shown
 	spot atomic.Uint32 // row and column, from 1, 16 bits each
+	// before is what to write before the second screen is left; nil for nothing.
+	before func() []byte
 }
+
+// piece is how much is written at once: a terminal at the end of a slow line has to take
+// that within the time for a write.
+const piece = 256 << 10
 
 // What enters and leaves the terminal's second screen.
 const enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
@@ -50,22 +57,32 @@ func (o *output) paint(frame []byte) bool {
 }
 
 func (o *output) pass(frame []byte) (int, error) {
+	was := o.on
 	if enter, leave := bytes.LastIndex(frame, []byte(enterScreen)), bytes.LastIndex(frame, []byte(leaveScreen)); enter != leave {
 		o.on = enter > leave
 	}
-	spot := o.spot.Load()
-	if spot == 0 || len(frame) == 0 || !o.on { // else the cursor is the shell's
-		return o.w.Write(frame)
+	var full []byte
+	if was && !o.on && o.before != nil {
+		full = o.before()
 	}
-	full := make([]byte, 0, len(frame)+16)
-	full = append(full, frame...)
+	full = append(slices.Grow(full, len(frame)+16), frame...)
+	if spot := o.spot.Load(); spot != 0 && len(frame) > 0 && o.on { // else the cursor is the shell's
+		full = appendSpot(full, spot)
+	}
+	for rest := full; len(rest) > 0; {
+		n, err := o.w.Write(rest[:min(len(rest), piece)])
+		if err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
+	}
+	return len(frame), nil
+}
+
+func appendSpot(full []byte, spot uint32) []byte {
 	full = append(full, "\x1b["...)
 	full = strconv.AppendUint(full, uint64(spot>>16), 10)
 	full = append(full, ';')
 	full = strconv.AppendUint(full, uint64(spot&0xffff), 10)
-	full = append(full, 'H')
-	if _, err := o.w.Write(full); err != nil {
-		return 0, err
-	}
-	return len(frame), nil
+	return append(full, 'H')
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/tui/graphics"
 )
 
 // painter writes the lines of the screen that changed, at once, and then at most
@@ -15,15 +17,18 @@ import (
 // which costs more than all else while nothing happens, and lets a key wait for the next
 // look; it is left the terminal's modes alone, see [output].
 type painter struct {
-	out  *output
-	wake chan struct{} // of capacity 1
+	out    *output
+	images *graphics.Gallery
+	wake   chan struct{} // of capacity 1
 
 	mu    sync.Mutex
 	view  string
 	whole bool // what stands on the terminal is not known
 }
 
-func newPainter(out *output) *painter { return &painter{out: out, wake: make(chan struct{}, 1)} }
+func newPainter(out *output, images *graphics.Gallery) *painter {
+	return &painter{out: out, images: images, wake: make(chan struct{}, 1)}
+}
 
 // show has a frame painted. It never waits for the terminal, which gets the last one.
 func (p *painter) show(view string, whole bool) {
@@ -59,10 +64,11 @@ func (p *painter) run(ctx context.Context) {
 		if whole || len(lines) != len(shown) {
 			shown = nil
 		}
-		if frame := difference(shown, lines); len(frame) == 0 || p.out.paint(frame) {
+		if p.paint(shown, lines) {
 			shown = lines
 		} else {
 			shown = nil
+			p.images.Lost()
 		}
 		pause.Reset(time.Second / frames)
 		select {
@@ -73,16 +79,31 @@ func (p *painter) run(ctx context.Context) {
 	}
 }
 
+// paint makes of the lines that are shown others: their text first, which people wait for,
+// then the images over it.
+func (p *painter) paint(shown, lines []string) bool {
+	before := p.images.Before(lines)
+	frame := difference(shown, lines, p.images.Text)
+	if len(before)+len(frame) > 0 && !p.out.paint(append(before, frame...)) {
+		return false
+	}
+	over := p.images.Draw(shown, lines)
+	return len(over) == 0 || p.out.paint(over)
+}
+
 // difference is what makes of the lines that are shown those that are to be; each is as
-// wide as the terminal.
-func difference(shown, lines []string) []byte {
+// wide as the terminal. text is how a line is written where another stands.
+func difference(shown, lines []string, text func(old, line string) string) []byte {
 	var b bytes.Buffer
 	for i, line := range lines {
-		if i < len(shown) && shown[i] == line {
-			continue
+		old := ""
+		if i < len(shown) {
+			if old = shown[i]; old == line {
+				continue
+			}
 		}
 		b.WriteString("\x1b[" + strconv.Itoa(i+1) + ";1H")
-		b.WriteString(line)
+		b.WriteString(text(old, line))
 	}
 	return slices.Clip(b.Bytes())
 }

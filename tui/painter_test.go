@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/graphics"
 )
 
 // sheet is a terminal that keeps what is written to it.
@@ -38,7 +40,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		terminal := &sheet{}
 		out := &output{w: terminal}
-		p := newPainter(out)
+		p := newPainter(out, &graphics.Gallery{})
 		done := make(chan struct{})
 		go func() { defer close(done); p.run(ctx) }()
 		p.show("one\ntwo", false)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goblin/tui/ask"
+	"goblin/tui/graphics"
 	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -243,6 +244,7 @@ type fakeTerminal struct {
 	noBrowser error
 	saved     map[string]string
 	never     chan struct{}
+	facts     graphics.Facts
 }
 
 func (f *fakeTerminal) Read([]byte) (int, error) { <-f.never; return 0, errors.New("closed") }
@@ -256,7 +258,10 @@ func (f *fakeTerminal) Size() (int, int)             { return f.w, f.h }
 func (f *fakeTerminal) Resized() <-chan struct{}     { return f.never }
 func (f *fakeTerminal) Dark() (bool, bool)           { return false, false }
 func (f *fakeTerminal) Backgrounds() <-chan struct{} { return f.never }
-func (f *fakeTerminal) Done() <-chan struct{}        { return f.never }
+func (f *fakeTerminal) Graphics() (kitty, sixel bool, w, h int) {
+	return f.facts.Kitty, f.facts.Sixel, f.facts.CellWidth, f.facts.CellHeight
+}
+func (f *fakeTerminal) Done() <-chan struct{} { return f.never }
 func (f *fakeTerminal) Open(_ context.Context, program, name string, content []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -53,6 +53,7 @@ type Options struct {
 	Host     Host
 	Theme    string // see look.Themes; "" is "auto"
 	ASCII    bool
+	Images   string              // how they are drawn, see graphics.Modes; "" is "auto"
 	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -96,7 +97,8 @@ func (s *Screen) Run(ctx context.Context, b dialog.Backend, t dialog.Terminal) e
 	out := &output{w: t}
 	a := newApp(ctx, s.o, s.questions, b, t)
 	a.park = out.park
-	paint := newPainter(out)
+	paint := newPainter(out, a.images)
+	out.before = func() []byte { return a.images.Free() }
 	g := &guard{app: a, fail: cancel, log: s.o.Logger, paint: paint}
 	p := tea.NewProgram(g,
 		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out), tea.WithFPS(1),

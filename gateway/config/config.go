@@ -290,8 +290,9 @@ type Log struct {
 
 // TUI is how the screen looks.
 type TUI struct {
-	Theme string              // auto, dark, light or none
-	Keys  map[string][]string // of actions, as goblin/registry/keymap spells both; none takes the keys away
+	Theme  string              // auto, dark, light or none
+	Images string              // auto, kitty, iterm, sixel, blocks or off
+	Keys   map[string][]string // of actions, as goblin/registry/keymap spells both; none takes the keys away
 }
 
 // WhoseRoots is Roots, or what stands for it where nothing was written: a server that

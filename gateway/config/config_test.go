@@ -62,7 +62,7 @@ gateway:
 search: {embeddings: "http://127.0.0.1:11434/v1", model: m, auth_token: "${TOKEN}"}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
-tui: {theme: dark, keys: {sort: F5, tools: [2, C-t], page-down: [Ctrl+V, PgDn], copy: [], mark: [space], pause: " "}}
+tui: {theme: dark, images: sixel, keys: {sort: F5, tools: [2, C-t], page-down: [Ctrl+V, PgDn], copy: [], mark: [space], pause: " "}}
 `
 
 func TestEveryKeyIsRead(t *testing.T) {
@@ -102,7 +102,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Search: config.Search{Embeddings: "http://127.0.0.1:11434/v1", Model: "m", AuthToken: "s3cr3t"},
 		Lua:    config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
 		Log:    config.Log{Level: slog.LevelDebug, File: "/etc/goblin/logs/goblin.log"},
-		TUI: config.TUI{Theme: "dark", Keys: map[string][]string{
+		TUI: config.TUI{Theme: "dark", Images: "sixel", Keys: map[string][]string{
 			"sort": {"f5"}, "tools": {"2", "ctrl+t"}, "page-down": {"ctrl+v", "pgdown"}, "copy": {}, "mark": {" "}, "pause": {" "},
 		}},
 	}, cfg)
@@ -126,7 +126,7 @@ func TestDefaults(t *testing.T) {
 		Search: config.Search{Model: "nomic-embed-text"},
 		Lua:    config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
 		Log:    config.Log{Level: slog.LevelInfo},
-		TUI:    config.TUI{Theme: "auto"},
+		TUI:    config.TUI{Theme: "auto", Images: "auto"},
 	}, cfg)
 }
 

@@ -28,7 +28,7 @@ func defaults() Config {
 		Search: Search{Model: "nomic-embed-text"},
 		Lua:    Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
 		Log:    Log{Level: slog.LevelInfo},
-		TUI:    TUI{Theme: "auto"},
+		TUI:    TUI{Theme: "auto", Images: "auto"},
 	}
 }
 
@@ -325,6 +325,8 @@ func tuiKeys() []field[TUI] {
 	return []field[TUI]{
 		key("theme", "Colours of the screen.",
 			words("auto", "dark", "light", "none"), func(t *TUI) *string { return &t.Theme }),
+		key("images", "How images are drawn: by what the terminal says that it has, by one protocol whatever it says, as half blocks, or not.",
+			words("auto", "kitty", "iterm", "sixel", "blocks", "off"), func(t *TUI) *string { return &t.Images }),
 		key("keys", "Other keys for what the screen does, by action: one key or a list; an empty list takes them away. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",
 			actionKeys(), func(t *TUI) *map[string][]string { return &t.Keys }),
 	}

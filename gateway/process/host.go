@@ -36,6 +36,8 @@ type Host struct {
 	*instance.Instance
 	// Theme is that of the config, for who asks for none.
 	Theme string
+	// Images is how the config has images drawn.
+	Images string
 	// Keys are those of the config, by the actions of the screen.
 	Keys map[string][]string
 	// Command is what clients are told to start.
@@ -51,7 +53,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 	if err != nil {
 		exe = "" // then it is shown by its name
 	}
-	h := &Host{Theme: s.cfg.TUI.Theme, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
+	h := &Host{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := instance.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },

@@ -10,8 +10,8 @@
 // The connection carries frames: a type byte, the length of the payload as 32
 // bits big-endian, the payload.
 //
-//	relay to host   h hello (JSON), i keys, s size (JSON), b background (0
-//	                light, 1 dark), d answer to e or w (JSON), p pause
+//	relay to host   h hello (JSON), i keys, s size, and what the terminal has for
+//	                images (JSON), b background (0 light, 1 dark), d answer to e or w (JSON), p pause
 //	host to relay   o output, c a piece of content (after the order's id, 64
 //	                bits big-endian), e run a program on the content (JSON),
 //	                w save the content (JSON), x end (reason)

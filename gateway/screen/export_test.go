@@ -30,14 +30,29 @@ const (
 	MaxOutput  = maxOutput
 )
 
-// Cutter cuts the answer about the background out of keys.
+// Cutter cuts the answers of a terminal out of keys.
 type Cutter struct{ c cutter }
 
-func NewCutter() *Cutter { return &Cutter{cutter{armed: true}} }
+// NewCutter waits for the answer about the background, or for all.
+func NewCutter(all bool) *Cutter {
+	c := &Cutter{}
+	c.c.ask(askBackground)
+	if all {
+		c.c.ask(askBackground + askKitty + askCell + askWhat)
+	}
+	return c
+}
 
-func (c *Cutter) Cut(p []byte) (keys []byte, colour string, found bool) { return c.c.cut(nil, p) }
-func (c *Cutter) Held() bool                                            { return c.c.hold() > 0 }
-func (c *Cutter) Flush() []byte                                         { return c.c.flush(nil) }
+// Cut gives the keys of a read, and the answers in it.
+func (c *Cutter) Cut(p []byte) (keys []byte, answers []string) {
+	keys, all := c.c.cut(nil, p)
+	for _, a := range all {
+		answers = append(answers, a.body)
+	}
+	return keys, answers
+}
+func (c *Cutter) Held() bool    { return c.c.hold() > 0 }
+func (c *Cutter) Flush() []byte { return c.c.flush(nil) }
 
 // Modes follows what output switches on.
 type Modes struct{ m modes }

@@ -42,17 +42,21 @@ const (
 
 // hello is the first frame of a relay.
 type hello struct {
-	Width  int               `json:"width"`
-	Height int               `json:"height"`
-	Env    map[string]string `json:"env,omitempty"`
-	Theme  string            `json:"theme,omitempty"`
-	ASCII  bool              `json:"ascii,omitempty"`
-	Dark   *bool             `json:"dark,omitempty"` // absent: not known yet
+	size
+	Env   map[string]string `json:"env,omitempty"`
+	Theme string            `json:"theme,omitempty"`
+	ASCII bool              `json:"ascii,omitempty"`
+	Dark  *bool             `json:"dark,omitempty"` // absent: not known yet
 }
 
+// size is how large a terminal is, in cells, and what it has for images.
 type size struct {
-	Width  int `json:"width"`
-	Height int `json:"height"`
+	Width      int  `json:"width"`
+	Height     int  `json:"height"`
+	CellWidth  int  `json:"cellWidth,omitempty"` // in pixels; absent: not known
+	CellHeight int  `json:"cellHeight,omitempty"`
+	Kitty      bool `json:"kitty,omitempty"`
+	Sixel      bool `json:"sixel,omitempty"`
 }
 
 // order is what the host asks a relay to do with the content sent before.

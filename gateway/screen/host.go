@@ -29,7 +29,7 @@ const (
 // environment is what a screen may want to know of its relay's environment.
 var environment = []string{
 	"CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "COLORTERM", "LANG", "LC_ALL",
-	"LC_CTYPE", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
+	"LC_CTYPE", "LC_TERMINAL", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
 }
 
 // Conn is the host's end of a screen.
@@ -93,7 +93,7 @@ func (s *Conn) greet() error {
 	if err := json.Unmarshal(payload, &s.hello); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
-	s.size.Store(&size{s.hello.Width, s.hello.Height})
+	s.size.Store(&s.hello.size)
 	s.dark.Store(s.hello.Dark)
 	maps.DeleteFunc(s.hello.Env, func(name, value string) bool {
 		return !slices.Contains(environment, name) || strings.ContainsRune(value, 0)
@@ -309,7 +309,18 @@ func (s *Conn) Size() (w, h int) {
 	return w, min(max(at.Height, 1), maxSide, maxCells/w)
 }
 
-// Resized has a value after the size changed or the terminal came back from
+// Graphics is what the terminal answered about images, as far as it has: whether it has
+// kitty's protocol and sixel, and how many pixels a cell has, 0 if that is not known.
+func (s *Conn) Graphics() (kitty, sixel bool, cellWidth, cellHeight int) {
+	at := s.size.Load()
+	w, h := at.CellWidth, at.CellHeight
+	if w < 1 || h < 1 || w > mostCell || h > mostCell {
+		w, h = 0, 0
+	}
+	return at.Kitty, at.Sixel, w, h
+}
+
+// Resized has a value after the size or Graphics changed or the terminal came back from
 // something else. Values that nobody took merge; each asks for a full repaint.
 func (s *Conn) Resized() <-chan struct{} { return s.resized }
 

@@ -65,54 +65,62 @@ func word(dark, known bool) string {
 	return "light"
 }
 
-func TestBackgroundIsCutOutOfKeys(t *testing.T) {
+func TestAnswersAreCutOutOfKeys(t *testing.T) {
 	for name, c := range map[string]struct {
-		reads  []string
-		keys   string
-		colour string
+		reads   []string
+		keys    string
+		answers []string
 	}{
-		"alone":                  {[]string{"\x1b]11;rgb:0/0/0\a"}, "", "rgb:0/0/0"},
-		"ended by ST":            {[]string{"\x1b]11;rgb:0/0/0\x1b\\"}, "", "rgb:0/0/0"},
-		"glued to keys":          {[]string{"jj\x1b]11;rgb:0/0/0\akk"}, "jjkk", "rgb:0/0/0"},
-		"after an escape":        {[]string{"\x1b\x1b]11;rgb:0/0/0\a"}, "\x1b", "rgb:0/0/0"},
-		"split in the head":      {[]string{"a\x1b]1", "1;rgb:0/0/0\ab"}, "ab", "rgb:0/0/0"},
-		"split before ST's end":  {[]string{"\x1b]11;rgb:0/0/0\x1b", "\\q"}, "q", "rgb:0/0/0"},
-		"split after the escape": {[]string{"\x1b", "]11;rgb:0/0/0\aq"}, "\x1bq", "rgb:0/0/0"},
-		"only once":              {[]string{"\x1b]11;rgb:0/0/0\a", "\x1b]11;x\a"}, "\x1b]11;x\a", "rgb:0/0/0"},
-		"another answer":         {[]string{"\x1b]10;rgb:0/0/0\a"}, "\x1b]10;rgb:0/0/0\a", ""},
-		"alt with a bracket":     {[]string{"\x1b]x"}, "\x1b]x", ""},
-		"not a colour":           {[]string{"\x1b]11;a b"}, "\x1b]11;a b", ""},
-		"one within another":     {[]string{"\x1b]11;rgb\x1b]11;rgb:f/f/f\a"}, "\x1b]11;rgb", "rgb:f/f/f"},
-		"endless":                {[]string{"\x1b]11;" + strings.Repeat("f", 200)}, "\x1b]11;" + strings.Repeat("f", 200), ""},
-		"arrow keys":             {[]string{"\x1b[A", "\x1b", "\x1bOB"}, "\x1b[A\x1b\x1bOB", ""},
+		"alone":                  {[]string{"\x1b]11;rgb:0/0/0\a"}, "", []string{"rgb:0/0/0"}},
+		"ended by ST":            {[]string{"\x1b]11;rgb:0/0/0\x1b\\"}, "", []string{"rgb:0/0/0"}},
+		"glued to keys":          {[]string{"jj\x1b]11;rgb:0/0/0\akk"}, "jjkk", []string{"rgb:0/0/0"}},
+		"after an escape":        {[]string{"\x1b\x1b]11;rgb:0/0/0\a"}, "\x1b", []string{"rgb:0/0/0"}},
+		"split in the head":      {[]string{"a\x1b]1", "1;rgb:0/0/0\ab"}, "ab", []string{"rgb:0/0/0"}},
+		"split before ST's end":  {[]string{"\x1b]11;rgb:0/0/0\x1b", "\\q"}, "q", []string{"rgb:0/0/0"}},
+		"split after the escape": {[]string{"\x1b", "]11;rgb:0/0/0\aq"}, "\x1bq", []string{"rgb:0/0/0"}},
+		"only once":              {[]string{"\x1b]11;rgb:0/0/0\a", "\x1b]11;x\a"}, "\x1b]11;x\a", []string{"rgb:0/0/0"}},
+		"another answer":         {[]string{"\x1b]10;rgb:0/0/0\a"}, "\x1b]10;rgb:0/0/0\a", nil},
+		"alt with a bracket":     {[]string{"\x1b]x"}, "\x1b]x", nil},
+		"not a colour":           {[]string{"\x1b]11;a b"}, "\x1b]11;a b", nil},
+		"one within another":     {[]string{"\x1b]11;rgb\x1b]11;rgb:f/f/f\a"}, "\x1b]11;rgb", []string{"rgb:f/f/f"}},
+		"endless":                {[]string{"\x1b]11;" + strings.Repeat("f", 200)}, "\x1b]11;" + strings.Repeat("f", 200), nil},
+		"arrow keys":             {[]string{"\x1b[A", "\x1b", "\x1bOB"}, "\x1b[A\x1b\x1bOB", nil},
+		"all in one":             {[]string{"\x1b]11;rgb:0/0/0\a\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;4;22cq"}, "q", []string{"rgb:0/0/0", "i=31;OK", "20;10", "62;4;22"}},
+		"what it is":             {[]string{"j\x1b[?6", "2;4;22ck"}, "jk", []string{"62;4;22"}},
+		"nothing after the last": {[]string{"\x1b[?1c", "\x1b_Gi=31;OK\x1b\\", "\x1b[6;20;10t"}, "\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t", []string{"1"}},
+		"keys that begin so":     {[]string{"\x1b[6~", "\x1b[6;5~", "\x1b[<0;3;4M", "\x1b_"}, "\x1b[6~\x1b[6;5~\x1b[<0;3;4M", nil},
+		"a cell without end":     {[]string{"\x1b[6;" + strings.Repeat("1", 50)}, "\x1b[6;" + strings.Repeat("1", 50), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cutter := screen.NewCutter()
-			keys, colour := "", ""
+			cutter := screen.NewCutter(true)
+			keys := ""
+			var answers []string
 			for _, read := range c.reads {
-				out, found, ok := cutter.Cut([]byte(read))
+				out, found := cutter.Cut([]byte(read))
 				keys += string(out)
-				if ok {
-					colour = found
-				}
+				answers = append(answers, found...)
 			}
-			require.False(t, cutter.Held())
+			require.Equal(t, name == "keys that begin so", cutter.Held())
 			require.Equal(t, c.keys, keys)
-			require.Equal(t, c.colour, colour)
+			require.Equal(t, c.answers, answers)
 		})
 	}
+	cutter := screen.NewCutter(false)
+	keys, answers := cutter.Cut([]byte("\x1b[?62;4c\x1b]11;rgb:0/0/0\a"))
+	require.Equal(t, "\x1b[?62;4c", string(keys), "nobody asked")
+	require.Equal(t, []string{"rgb:0/0/0"}, answers)
 }
 
 func TestKeysAreHeldOnlyWhenTheyMayBeAnAnswer(t *testing.T) {
-	cutter := screen.NewCutter()
-	keys, _, _ := cutter.Cut([]byte("\x1b"))
+	cutter := screen.NewCutter(true)
+	keys, _ := cutter.Cut([]byte("\x1b"))
 	require.Equal(t, "\x1b", string(keys), "Escape must not wait")
 	require.False(t, cutter.Held())
-	keys, _, _ = cutter.Cut([]byte("]1"))
+	keys, _ = cutter.Cut([]byte("]1"))
 	require.Empty(t, keys)
 	require.True(t, cutter.Held())
 	require.Equal(t, "]1", string(cutter.Flush()))
-	keys, _, _ = cutter.Cut([]byte("1;x"))
+	keys, _ = cutter.Cut([]byte("1;x"))
 	require.Equal(t, "1;x", string(keys), "what was flushed is no start any more")
 }
 
@@ -189,6 +197,9 @@ func FuzzBackground(f *testing.F) {
 	f.Add("\x1b", "\x1b]11;", "f/f/f", true, []byte{1})
 	f.Add("\x1b]1", "\x1b[A", "0/0/0", true, []byte{2, 2, 2, 2})
 	f.Fuzz(func(t *testing.T, before, after, colour string, st bool, cuts []byte) {
+		if _, found := screen.NewCutter(true).Cut([]byte(before + after)); len(found) > 0 {
+			return // answers to other questions
+		}
 		if strings.Contains(before, "\x1b]11;") || len(colour) > 40 || strings.Trim(colour, "0123456789abcdef/") != "" {
 			return
 		}
@@ -198,7 +209,7 @@ func FuzzBackground(f *testing.F) {
 		}
 		input := before + "\x1b]11;rgb:" + colour + end + after
 		escape := len(before) + 1 // a read that ends here gives out an escape key
-		cutter := screen.NewCutter()
+		cutter := screen.NewCutter(true)
 		var keys []byte
 		got, leaked, at := "", false, 0
 		for i := 0; at < len(input); i++ {
@@ -206,12 +217,12 @@ func FuzzBackground(f *testing.F) {
 			if i < len(cuts) {
 				n = min(n, int(cuts[i]))
 			}
-			out, found, ok := cutter.Cut([]byte(input[at : at+n]))
+			out, found := cutter.Cut([]byte(input[at : at+n]))
 			at += n
 			keys = append(keys, out...)
-			if ok {
+			if len(found) > 0 {
 				require.Empty(t, got)
-				got = found
+				got = found[0]
 			}
 			leaked = leaked || at == escape && n > 0
 		}
@@ -222,6 +233,41 @@ func FuzzBackground(f *testing.F) {
 			want = before + "\x1b" + after
 		}
 		require.Equal(t, want, string(keys))
+	})
+}
+
+// FuzzAnswers: whatever a terminal sends, no byte of it is lost or made up but answers, which
+// are short, and keys keep their order.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte("\x1b]11;rgb:0/0/0\a\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;4;22cq"), 3)
+	f.Add([]byte("\x1b[6;5~\x1b\x1b[?\x1b_G\x1b"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		step := 1 + max(cut, -cut)%16
+		if step <= 0 {
+			step = 1
+		}
+		cutter := screen.NewCutter(true)
+		var keys []byte
+		answers := 0
+		for p := data; len(p) > 0; p = p[min(len(p), step):] {
+			out, found := cutter.Cut(p[:min(len(p), step)])
+			keys = append(keys, out...)
+			for _, a := range found {
+				answers++
+				require.LessOrEqual(t, len(a), 256)
+			}
+		}
+		keys = append(keys, cutter.Flush()...)
+		require.LessOrEqual(t, answers, 4)
+		rest := data
+		for _, k := range keys {
+			i := bytes.IndexByte(rest, k)
+			require.GreaterOrEqual(t, i, 0)
+			rest = rest[i+1:]
+		}
+		if answers == 0 {
+			require.Equal(t, string(data), string(keys))
+		}
 	})
 }
 

@@ -76,9 +76,10 @@ type relay struct {
 
 	cutting  sync.Mutex // guards what follows, and the order of keys
 	cutter   cutter
+	knows    size // of images, what the terminal answered
 	flushAt  time.Time
 	due      *time.Timer   // calls flushHeld then
-	answered chan struct{} // closed with the background's answer
+	answered chan struct{} // closed with the last answer
 }
 
 // ended is the cause of an end that the host asked for.
@@ -114,21 +115,21 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	}
 	defer r.con.close()
 	r.send.send(jsonFrame(frameHello, r.greeting(t)))
-	asking := asks(t.Getenv("TERM"))
+	ask := questions(t.Getenv)
 	switch err := r.con.take(); {
 	case errors.Is(err, errBehind):
-		asking = false
+		ask = ""
 		r.wait()
 	case err != nil:
 		r.con.end()
 		return "", err
 	}
 	r.cutting.Lock()
-	r.cutter.armed = asking
+	r.cutter.ask(ask)
 	r.cutting.Unlock()
 	asked := time.Now()
-	if asking {
-		r.con.ask(askBackground)
+	if ask != "" {
+		r.con.ask(ask)
 	}
 
 	r.links.Go(func() { r.send.run(c) })
@@ -140,7 +141,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	r.links.Go(r.watch)
 	<-r.ctx.Done()
 
-	if asking && time.Since(asked) < time.Second {
+	if ask != "" && time.Since(asked) < time.Second {
 		r.awaitAnswer()
 	}
 	_ = c.Close()
@@ -156,7 +157,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	return r.outcome(ctx)
 }
 
-// awaitAnswer waits a little for the terminal's answer, which would be typed
+// awaitAnswer waits a little for the terminal's answers, which would be typed
 // into the shell otherwise.
 func (r *relay) awaitAnswer() {
 	select {
@@ -177,32 +178,58 @@ func (r *relay) outcome(ctx context.Context) (string, error) {
 }
 
 func (r *relay) greeting(t Terminal) hello {
-	w, h := r.con.size()
 	env := make(map[string]string)
 	for _, name := range environment {
 		if v := t.Getenv(name); v != "" {
 			env[name] = v
 		}
 	}
-	return hello{w, h, env, t.Theme, t.ASCII, darkFrom(t.Getenv("COLORFGBG"))}
+	return hello{r.size(), env, t.Theme, t.ASCII, darkFrom(t.Getenv("COLORFGBG"))}
 }
 
-// typed takes what the terminal sent: keys, and one answer.
+// size is how large the terminal is now, with what is known of it.
+func (r *relay) size() size {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	return r.sizeLocked()
+}
+
+func (r *relay) sizeLocked() size {
+	s := r.knows
+	s.Width, s.Height = r.con.size()
+	if w, h := cell(r.con.out); w > 0 && h > 0 { // changes with the font
+		s.CellWidth, s.CellHeight = w, h
+	}
+	return s
+}
+
+// typed takes what the terminal sent: keys, and answers.
 func (r *relay) typed(p []byte) {
 	r.cutting.Lock()
 	defer r.cutting.Unlock()
-	keys, colour, found := r.cutter.cut(nil, p)
+	keys, answers := r.cutter.cut(nil, p)
 	if d := r.cutter.hold(); d > 0 {
 		r.flushAt = time.Now().Add(d)
 		r.due.Reset(d)
 	}
-	if found {
-		if dark, ok := isDark(colour); ok {
-			r.send.background(dark)
-		}
+	for _, a := range answers {
+		r.learn(a)
+	}
+	if len(answers) > 0 && r.cutter.idle() {
 		close(r.answered)
 	}
 	r.send.put(keys)
+}
+
+// learn takes an answer of the terminal. r.cutting is held.
+func (r *relay) learn(a found) {
+	if a.kind == aboutBackground {
+		if dark, ok := isDark(a.body); ok {
+			r.send.background(dark)
+		}
+	} else if r.knows.learn(a); a.kind == aboutWhat && r.knows != (size{}) {
+		r.send.resize(r.sizeLocked())
+	}
 }
 
 func (r *relay) drop(on bool) { r.send.drop(on) }
@@ -316,7 +343,7 @@ func (r *relay) watch() {
 		case <-s.resized:
 			if nw, nh := r.con.size(); (s.told || nw != w || nh != h) && !r.isWaiting() {
 				w, h = nw, nh
-				r.send.resize(w, h)
+				r.send.resize(r.size())
 			}
 		case <-s.stopped:
 			r.suspend(s)
@@ -368,7 +395,7 @@ func (r *relay) resume() {
 	switch err := r.con.take(); {
 	case err == nil:
 		r.waiting = false
-		r.send.resize(r.con.size())
+		r.send.resize(r.size())
 	case errors.Is(err, errBehind):
 		if !r.waiting {
 			r.wait()

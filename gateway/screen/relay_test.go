@@ -341,6 +341,33 @@ func TestBackgroundAnswerIsNotTyped(t *testing.T) {
 	}
 }
 
+func TestWhatTheTerminalHasForImagesReachesTheHost(t *testing.T) {
+	s := show(t, map[string]string{"TERM": "xterm-kitty", "KITTY_WINDOW_ID": "1"})
+	s.expect("\x1b]11;?\x1b\\\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[16t\x1b[c")
+	s.key("j\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;")
+	s.key("4cq")
+	require.Equal(t, "j", s.keys(1))
+	require.Equal(t, "q", s.keys(1), "no answer is typed")
+	<-s.host.Resized()
+	kitty, sixel, w, h := s.host.Graphics()
+	require.Equal(t, []any{true, true, 10, 20}, []any{kitty, sixel, w, h})
+
+	s = show(t, map[string]string{"TERM": "xterm-256color"})
+	require.Empty(t, s.expect("\x1b]11;?\x1b\\\x1b[16t\x1b[c"), "kitty's is asked only of who may have it")
+	s.key("\x1b[6;9999;1t\x1b[?1;4c!")
+	require.Equal(t, "!", s.keys(1))
+	<-s.host.Resized()
+	kitty, sixel, w, h = s.host.Graphics()
+	require.Equal(t, []any{false, true, 0, 0}, []any{kitty, sixel, w, h}, "such cells are none")
+
+	s = show(t, map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"})
+	s.key("k")
+	require.Equal(t, "k", s.keys(1))
+	_, err := s.host.Write([]byte("shown"))
+	require.NoError(t, err)
+	require.NotContains(t, s.expect("shown"), "\x1b[c", "tmux is not asked")
+}
+
 func TestKeysThatOnlyBeginLikeAnAnswerArrive(t *testing.T) {
 	s := show(t, map[string]string{"TERM": "xterm"})
 	s.expect("\x1b]11;?\x1b\\")

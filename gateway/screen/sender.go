@@ -21,10 +21,10 @@ func newSender() *sender {
 }
 
 // resize sends a size; the latest wins.
-func (s *sender) resize(w, h int) {
+func (s *sender) resize(to size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.size = &size{w, h}
+	s.size = &to
 	s.moved.Broadcast()
 }
 

@@ -163,7 +163,8 @@ type Doc struct {
 	nodes    []docNode
 	starts   []int // the first lines of the blocks
 	deep     int   // levels of the deepest JSON
-	pictures [][]dot
+	pictures []strip
+	images   int // that are drawn
 	width    int
 	longest  int // cells of the longest line
 }

@@ -379,19 +379,19 @@ func TestDimensionsOfImages(t *testing.T) {
 	require.NoError(t, gif.Encode(&g, m, nil))
 	require.NoError(t, jpeg.Encode(&j, m, nil))
 	webp := func(chunk, data string) []byte {
-		return []byte("RIFF\x00\x00\x00\x00WEBP" + chunk + "\x0a\x00\x00\x00" + data)
+		return []byte("RIFF\x16\x00\x00\x00WEBP" + chunk + "\x0a\x00\x00\x00" + data)
 	}
 	tests := []struct {
 		name string
 		data []byte
 		want string
 	}{
-		{"png", p.Bytes(), "png, 30 x 7"},
-		{"gif", g.Bytes(), "gif, 30 x 7"},
-		{"jpeg", j.Bytes(), "jpeg, 30 x 7"},
-		{"webp lossy", webp("VP8 ", "\x00\x00\x00\x9d\x01\x2a\x1e\x00\x07\x00"), "webp, 30 x 7"},
-		{"webp lossless", webp("VP8L", "\x2f\x1d\x80\x01\x00\x00\x00\x00\x00\x00"), "webp, 30 x 7"},
-		{"webp extended", webp("VP8X", "\x00\x00\x00\x00\x1d\x00\x00\x06\x00\x00"), "webp, 30 x 7"},
+		{"png", p.Bytes(), "png, 30 x 7 pixels"},
+		{"gif", g.Bytes(), "gif, 30 x 7 pixels"},
+		{"jpeg", j.Bytes(), "jpeg, 30 x 7 pixels"},
+		{"webp lossy", webp("VP8 ", "\x10\x00\x00\x9d\x01\x2a\x1e\x00\x07\x00"), "webp, 30 x 7 pixels"},
+		{"webp lossless", webp("VP8L", "\x2f\x1d\x80\x01\x00\x00\x00\x00\x00\x00"), "webp, 30 x 7 pixels"},
+		{"webp extended", webp("VP8X", "\x00\x00\x00\x00\x1d\x00\x00\x06\x00\x00"), "webp, 30 x 7 pixels"},
 		{"png cut short", p.Bytes()[:12], "png, dimensions unknown"},
 		{"something else", []byte("hello"), ""},
 	}

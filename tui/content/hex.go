@@ -2,16 +2,14 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"image"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
-	"io"
+	"strings"
 
+	"goblin/gateway/display"
 	"goblin/tui/look"
 )
 
@@ -32,8 +30,12 @@ func (b *builder) hex(k *Block) {
 		return
 	}
 	b.blank()
-	if whole == int64(len(k.Data)) && b.picture(k.Data) {
-		return
+	if whole == int64(len(k.Data)) {
+		err := b.picture(k.Data)
+		if err == nil {
+			return
+		}
+		b.undrawn(k, err)
 	}
 	shown := k.Data[:min(len(k.Data), max(hexShown, hexLines*perLine(b.room)))]
 	for s := range dump(shown, b.room) {
@@ -45,6 +47,22 @@ func (b *builder) hex(k *Block) {
 		b.blank()
 		b.line(inkDim, fmt.Sprintf("first %d of %d bytes, e opens all", len(shown), whole), 0)
 	}
+}
+
+// undrawn says of an image why its bytes are shown instead.
+func (b *builder) undrawn(k *Block, why error) {
+	name := cmp.Or(k.MIME, "image")
+	switch {
+	case b.lk.NoImages:
+		return
+	case !errors.Is(why, errNoImage):
+	case strings.HasPrefix(k.MIME, "image/"):
+		why = errors.New("only png, jpeg, gif and webp are")
+	default:
+		return
+	}
+	b.line(inkWarn, display.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, bytesOf(int64(len(k.Data))), why)), 0)
+	b.blank()
 }
 
 // bytesOf is "5.2 MiB (5452595 bytes)".
@@ -120,46 +138,13 @@ func hexWidth(n int) int { return 9 + (n+7)/8 + 3*n + 1 + n + 2 }
 // dimensions is the format and size of an image in pixels, "" for what is none.
 func dimensions(data []byte) string {
 	data = data[:min(len(data), imageHead)]
-	var (
-		decode func(io.Reader) (image.Config, error)
-		format string
-	)
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		format, decode = "png", png.DecodeConfig
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		format, decode = "gif", gif.DecodeConfig
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		format, decode = "jpeg", jpeg.DecodeConfig
-	case len(data) >= 30 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		format, decode = "webp", func(io.Reader) (image.Config, error) { return webp(data[12:30]) }
-	default:
+	f := formatOf(data)
+	if f == nil {
 		return ""
 	}
-	c, err := decode(bytes.NewReader(data))
+	c, err := f.config(bytes.NewReader(data))
 	if err != nil {
-		return format + ", dimensions unknown"
+		return f.name + ", dimensions unknown"
 	}
-	return fmt.Sprintf("%s, %d x %d", format, c.Width, c.Height)
-}
-
-// webp reads the first chunk's header and the beginning of its data:
-// https://developers.google.com/speed/webp/docs/riff_container
-func webp(chunk []byte) (c image.Config, err error) {
-	data := chunk[8:]
-	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[i:])) }
-	switch string(chunk[:4]) {
-	case "VP8 ":
-		c.Width, c.Height = u16(6)&0x3fff, u16(8)&0x3fff
-	case "VP8L":
-		bits := binary.LittleEndian.Uint32(data[1:])
-		c.Width, c.Height = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
-	case "VP8X":
-		c.Width = u16(4) | int(data[6])<<16
-		c.Height = u16(7) | int(data[9])<<16
-		c.Width, c.Height = c.Width+1, c.Height+1
-	default:
-		err = image.ErrFormat
-	}
-	return c, err
+	return fmt.Sprintf("%s, %d x %d pixels", f.name, c.Width, c.Height)
 }

@@ -127,6 +127,8 @@ func TestResultsBecomeScreens(t *testing.T) {
 			size    2 B
 			sha256  fb8e20fc2e4c3f248c60c39bd652f3c1347298bb977b8b4d5903b85055620603
 
+			image/x, 2 B, is not drawn: only png, jpeg, gif and webp are
+
 			00000000  61 62                                             |ab|
 
 			link   a:1

@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -11,6 +12,9 @@ import (
 	"io"
 	"sync"
 
+	"golang.org/x/image/webp"
+
+	"goblin/tui/graphics"
 	"goblin/tui/look"
 )
 
@@ -18,27 +22,81 @@ import (
 const (
 	mostImage   = 8 << 20 // bytes
 	mostPixels  = 6 << 20
+	mostDrawn   = 32  // images of one document
 	pictureWide = 100 // cells
 	pictureHigh = 32  // lines
 	samples     = 4   // pixels of an image that make one of a line, each way
 )
 
-// dot is one cell of a picture.
+// dot is one cell of a picture of blocks.
 type dot struct {
 	style look.Style
 	char  string
 }
 
+// strip is one line of a picture: blocks, or a row of cells that the terminal fills.
+type strip struct {
+	dots  []dot
+	image *graphics.Image
+	row   int
+}
+
+func (s strip) cells() int {
+	if s.image != nil {
+		return s.image.Cols
+	}
+	return len(s.dots)
+}
+
 // decoding lets one image at a time take the memory that it needs, of all screens.
 var decoding sync.Mutex
 
-// picture adds an image as half blocks, two pixels a cell, or as shades where there are no
-// colours. It reports whether there is one to be seen.
-func (b *builder) picture(data []byte) bool {
-	img := decoded(data)
-	if img == nil || b.room < 4 {
-		return false
+// picture adds an image: as the terminal draws images, else as half blocks, two pixels a
+// cell, or as shades where there are no colours. The error says why there is none to be
+// seen, if it is one.
+func (b *builder) picture(data []byte) error {
+	f := formatOf(data)
+	switch {
+	case f == nil || b.lk.NoImages:
+		return errNoImage
+	case b.room < 4:
+		return errors.New("there is no room for it")
+	case b.d.images == mostDrawn:
+		return fmt.Errorf("%d images of this are drawn, that is enough", mostDrawn)
 	}
+	img, err := f.decoded(data)
+	if err != nil {
+		return err
+	}
+	if b.lk.Images.Protocol() != graphics.None {
+		err = b.image(img)
+	} else {
+		b.blocks(img)
+	}
+	if err == nil {
+		b.d.images++
+	}
+	return err
+}
+
+var errNoImage = errors.New("no image")
+
+// image adds one that the terminal draws.
+func (b *builder) image(img image.Image) error {
+	g, size := b.lk.Images, img.Bounds()
+	cols, rows := g.Size(size.Dx(), size.Dy(), min(b.room, pictureWide), pictureHigh)
+	m, err := g.Image(img, cols, rows)
+	if err != nil {
+		return err
+	}
+	for row := range m.Rows {
+		b.strip(strip{image: m, row: row})
+	}
+	return nil
+}
+
+// blocks adds an image as characters.
+func (b *builder) blocks(img image.Image) {
 	size := img.Bounds()
 	cols := min(size.Dx(), b.room, pictureWide)
 	lines := max((size.Dy()*cols/max(size.Dx(), 1)+1)/2, 1)
@@ -52,47 +110,72 @@ func (b *builder) picture(data []byte) bool {
 		for x := range cols {
 			row[x] = b.dot(pixel(x, 2*y), pixel(x, 2*y+1))
 		}
-		b.d.pictures = append(b.d.pictures, row)
-		b.add(line{off: uint32(b.at()), ink: inkPlain, flags: pictured, arg: uint32(len(b.d.pictures) - 1)})
+		b.strip(strip{dots: row})
 	}
-	b.d.longest = max(b.d.longest, cols)
-	return true
 }
 
-// decoded is an image of a format that the standard library reads, nil for others, for
-// what is too large, and for what is broken.
-func decoded(data []byte) (img image.Image) {
-	if len(data) > mostImage {
-		return nil
+func (b *builder) strip(s strip) {
+	b.d.pictures = append(b.d.pictures, s)
+	b.add(line{off: uint32(b.at()), ink: inkPlain, flags: pictured, arg: uint32(len(b.d.pictures) - 1)})
+	b.d.longest = max(b.d.longest, s.cells())
+}
+
+// format is one of images that are drawn.
+type format struct {
+	name   string
+	is     func(data []byte) bool
+	decode func(io.Reader) (image.Image, error)
+	config func(io.Reader) (image.Config, error)
+}
+
+func begins(with string) func([]byte) bool {
+	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(with)) }
+}
+
+// formatOf is the format of an image, nil for what is none.
+func formatOf(data []byte) *format {
+	for _, f := range []format{
+		{"png", begins("\x89PNG\r\n\x1a\n"), png.Decode, png.DecodeConfig},
+		{"gif", begins("GIF8"), gif.Decode, gif.DecodeConfig},
+		{"jpeg", begins("\xff\xd8\xff"), jpeg.Decode, jpeg.DecodeConfig},
+		{"webp", func(d []byte) bool { return len(d) >= 12 && string(d[:4]) == "RIFF" && string(d[8:12]) == "WEBP" }, webp.Decode, webp.DecodeConfig},
+	} {
+		if f.is(data) {
+			return &f
+		}
 	}
-	var read func(io.Reader) (image.Image, error)
-	var config func(io.Reader) (image.Config, error)
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		read, config = png.Decode, png.DecodeConfig
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		read, config = gif.Decode, gif.DecodeConfig
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		read, config = jpeg.Decode, jpeg.DecodeConfig
-	default:
-		return nil
+	return nil
+}
+
+// decoded is an image; the error says what is wrong with it, or too large.
+func (f *format) decoded(data []byte) (img image.Image, err error) {
+	if len(data) > mostImage {
+		return nil, fmt.Errorf("images of up to %s are drawn", bytesOf(mostImage))
 	}
 	decoding.Lock()
 	defer decoding.Unlock()
 	defer func() {
 		if recover() != nil { // a decoder at work on foreign input
-			img = nil
+			img, err = nil, errors.New("it is broken")
 		}
 	}()
-	c, err := config(bytes.NewReader(data))
-	if err != nil || c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
-		return nil
+	c, err := f.config(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it is broken: %w", err)
+	case c.Width < 1 || c.Height < 1:
+		return nil, errors.New("it has no pixels")
+	case c.Width > mostPixels/c.Height:
+		return nil, fmt.Errorf("it says that it has %d x %d pixels, up to %d are drawn", c.Width, c.Height, mostPixels)
 	}
-	img, err = read(bytes.NewReader(data))
-	if err != nil || img.Bounds().Empty() {
-		return nil
+	img, err = f.decode(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it is broken: %w", err)
+	case img.Bounds().Empty():
+		return nil, errors.New("it has no pixels")
 	}
-	return img
+	return img, nil
 }
 
 // average is the colour of a part of an image, one of cols times rows, on black.
@@ -143,13 +226,18 @@ func cube(c color.RGBA) int {
 
 // picture draws a line of a picture in exactly room cells.
 func (v *View) picture(l line, room int) {
-	p, row := &v.out, v.doc.pictures[l.arg]
-	row = row[min(v.left, len(row)):]
-	row = row[:min(len(row), room)]
-	for _, d := range row {
-		p.set(d.style)
-		p.string(d.char)
+	p, s := &v.out, v.doc.pictures[l.arg]
+	from := min(v.left, s.cells())
+	to := min(s.cells(), from+room)
+	if s.image != nil {
+		p.set("")
+		p.string(v.lk.Images.Row(s.image, s.row, from, to))
+	} else {
+		for _, d := range s.dots[from:to] {
+			p.set(d.style)
+			p.string(d.char)
+		}
+		p.set("")
 	}
-	p.set("")
-	p.string(look.Blank(room - len(row)))
+	p.string(look.Blank(room - (to - from)))
 }

@@ -64,8 +64,18 @@ func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
 		return out
 	}
 	for _, format := range []string{"png", "gif", "jpeg"} {
+		for kind, encoded := range map[string]string{
+			"lossless": "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==",
+			"lossy":    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
+		} {
+			data, err := base64.StdEncoding.DecodeString(encoded)
+			require.NoError(t, err)
+			text := ansi.Strip(strings.Join(lines(env("truecolor", "C.UTF-8"), data, 60), "\n"))
+			require.Contains(t, text, "webp, 1 x 1 pixels", kind)
+			require.Contains(t, text, "\n ▀ ", kind)
+		}
 		text := strings.Join(lines(env("truecolor", "C.UTF-8"), encodedAs(t, format, flag(8, 4)), 60), "\n")
-		require.Contains(t, ansi.Strip(text), format+", 8 x 4")
+		require.Contains(t, ansi.Strip(text), format+", 8 x 4 pixels")
 		require.Contains(t, ansi.Strip(text), "\n ▀▀▀▀▀▀▀▀ ", "two lines of two pixels each")
 		require.NotContains(t, text, "00000000  ", "no dump of it")
 	}
@@ -97,14 +107,16 @@ func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 		"what says that it is huge": bomb,
 		"what ends":                 encodedAs(t, "png", flag(64, 64))[:60],
 		"none":                      []byte("\x89PNG\r\n\x1a\nhello"),
-		"another format":            []byte("RIFF....WEBPVP8 ................"),
+		"a webp that is none":       []byte("RIFF....WEBPVP8 ................"),
+		"another format":            []byte("....ftypavif"),
 	} {
-		require.Nil(t, decoded(data), name)
-		doc, err := Build(t.Context(), look.New(look.Options{}), []Block{{Kind: Hex, Data: data}}, Options{Width: 90})
+		doc, err := Build(t.Context(), look.New(look.Options{}), []Block{{Kind: Hex, Data: data, MIME: "image/x"}}, Options{Width: 90})
 		require.NoError(t, err)
 		v := NewView(look.New(look.Options{}))
 		v.Show(doc, false)
-		require.Contains(t, strings.Join(v.Lines(90, 30), "\n"), "00000000  ", name)
+		text := strings.Join(v.Lines(90, 30), "\n")
+		require.Contains(t, text, "00000000  ", name)
+		require.Regexp(t, `image/x, \d+ B, is not drawn: \w`, text, name)
 	}
 }
 
@@ -116,6 +128,10 @@ func TestADumpUsesTheWidth(t *testing.T) {
 }
 
 func FuzzPicture(f *testing.F) {
+	for _, encoded := range []string{"UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==", "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"} {
+		data, _ := base64.StdEncoding.DecodeString(encoded)
+		f.Add(data, 30)
+	}
 	for _, format := range []string{"png", "gif", "jpeg"} {
 		f.Add(encodedAs(f, format, flag(9, 7)), 40)
 	}

@@ -168,6 +168,10 @@ type Terminal interface {
 	// Backgrounds that it became known.
 	Dark() (dark, known bool)
 	Backgrounds() <-chan struct{}
+	// Graphics is what the terminal answered about images: whether it has kitty's protocol
+	// and sixel, and how many pixels a cell has, 0 if that is not known. After it changed
+	// Resized has a value, too.
+	Graphics() (kitty, sixel bool, cellWidth, cellHeight int)
 	// Open shows content in the user's "pager" or "editor", where the terminal
 	// is, and returns when that program ends.
 	Open(ctx context.Context, program, name string, content []byte) error

@@ -20,6 +20,8 @@ import (
 	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
+
+	"goblin/tui/graphics"
 )
 
 // Style is the escape sequence that switches a style on; "" draws plainly.
@@ -56,6 +58,10 @@ type Options struct {
 	// Background is "dark" or "light", or "" while it is not known. The theme
 	// "auto" uses more than the terminal's own colours only where it is known.
 	Background string
+	// Images are what the terminal has for images; nil for nothing.
+	Images *graphics.Gallery
+	// NoImages leaves images as the bytes that they are.
+	NoImages bool
 }
 
 // Themes are the names of the themes, in the order in which a key walks them.
@@ -66,8 +72,11 @@ type Look struct {
 	Theme string // its name
 	Palette
 	Marks
-	// Colours is how many a picture may have; 0 for none.
+	// Colours is how many a picture of blocks may have; 0 for none.
 	Colours int
+	// Images draws them, where the terminal can; NoImages leaves them as bytes.
+	Images   *graphics.Gallery
+	NoImages bool
 	// Renderer is for lipgloss styles of this screen; the default renderer
 	// looks at the process's stdout, which is somebody else's.
 	Renderer *lipgloss.Renderer
@@ -80,7 +89,7 @@ func New(o Options) *Look {
 	if env == nil {
 		env = func(string) string { return "" }
 	}
-	l := &Look{Theme: o.Theme, Marks: unicodeMarks}
+	l := &Look{Theme: o.Theme, Marks: unicodeMarks, Images: o.Images, NoImages: o.NoImages}
 	dumb := env("TERM") == "dumb"
 	if dumb || env("NO_COLOR") != "" {
 		l.Theme = "none"

@@ -143,10 +143,19 @@ func (a *Desk) Rewrap() tea.Cmd {
 	if a.Wide {
 		a.Say("Long lines are not wrapped: { and } go sideways")
 	}
-	if d := a.FrontExchange(); d != nil {
-		return d.build()
+	return a.Redraw()
+}
+
+// Redraw makes what is looked at anew.
+func (a *Desk) Redraw() tea.Cmd {
+	var cmds []tea.Cmd
+	for _, d := range a.Details {
+		cmds = append(cmds, d.Build(true, false))
 	}
-	return a.Details[a.Open].Build(true, false)
+	if d := a.FrontExchange(); d != nil {
+		cmds = append(cmds, d.build())
+	}
+	return tea.Batch(cmds...)
 }
 
 // QueryContent asks for a path in the JSON of what is looked at.

@@ -1,0 +1,255 @@
+package graphics
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"image"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/kitty"
+)
+
+// Bounds of a gallery.
+const (
+	mostImages = 64
+	mostPixels = 16 << 20
+	slots      = 200 // of images, kitty's marks count further
+)
+
+// A cell's size in pixels where the terminal does not tell it.
+const usualWidth, usualHeight = 10, 20
+
+// Gallery is the images of one terminal. The zero value draws none.
+type Gallery struct {
+	mu       sync.Mutex
+	protocol Protocol
+	w, h     int  // of a cell, in pixels
+	tmux     bool // what is meant for the terminal has to be passed on
+
+	shown  map[[sha256.Size]byte]*entry
+	slots  [slots]*entry
+	pixels int
+	clock  uint64
+	colour byte   // the low byte of kitty's ids, which other programs use, too
+	stale  []byte // slots whose image at the terminal is to be freed
+}
+
+// entry is an image that was drawn.
+type entry struct {
+	*Image
+	slot byte
+	used uint64
+	sent bool // kitty has it
+	raw  *image.NRGBA
+	pal  *image.Paletted
+}
+
+// Set says how images are drawn from now on, and how large a cell is. It reports whether
+// those that were made are of no use any more. seed is any number, best another one for
+// each program that may draw on the terminal.
+func (g *Gallery) Set(p Protocol, f Facts, tmux bool, seed int) (changed bool) {
+	w, h := f.CellWidth, f.CellHeight
+	if w <= 0 || h <= 0 {
+		w, h = usualWidth, usualHeight
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p == g.protocol && (p == None || w == g.w && h == g.h) {
+		return false
+	}
+	for _, e := range g.shown {
+		g.drop(e)
+	}
+	g.protocol, g.w, g.h, g.tmux, g.colour = p, w, h, tmux, byte(1+(seed&0x7fffffff)%255)
+	return true
+}
+
+// Protocol is how images are drawn.
+func (g *Gallery) Protocol() Protocol {
+	if g == nil {
+		return None
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.protocol
+}
+
+func (g *Gallery) cell() (w, h int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cmp.Or(g.w, usualWidth), cmp.Or(g.h, usualHeight)
+}
+
+// Row is the cells of an image's row, from one column up to another.
+func (g *Gallery) Row(m *Image, row, from, to int) string {
+	if from >= to {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.protocol == None {
+		return strings.Repeat(" ", to-from)
+	}
+	e := g.enter(m)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\x1b[38;5;%dm", g.colour)
+	slot := kitty.Diacritic(int(e.slot))
+	for col := from; col < to; col++ {
+		b.WriteRune(kitty.Placeholder)
+		b.WriteRune(kitty.Diacritic(row))
+		b.WriteRune(kitty.Diacritic(col))
+		b.WriteRune(slot)
+	}
+	b.WriteString("\x1b[39m")
+	return b.String()
+}
+
+// enter gives an image a slot; those that were drawn longest ago make room.
+func (g *Gallery) enter(m *Image) *entry {
+	g.clock++
+	if e := g.shown[m.key]; e != nil {
+		e.used = g.clock
+		return e
+	}
+	for len(g.shown) >= mostImages || len(g.shown) > 0 && g.pixels+m.area() > mostPixels {
+		var oldest *entry
+		for _, e := range g.shown {
+			if oldest == nil || e.used < oldest.used {
+				oldest = e
+			}
+		}
+		g.drop(oldest)
+	}
+	if g.shown == nil {
+		g.shown = map[[sha256.Size]byte]*entry{}
+	}
+	e := &entry{Image: m, used: g.clock}
+	for at := int(g.clock); ; at++ { // one that was freed is not used again at once
+		if at %= slots; at > 0 && g.slots[at] == nil {
+			e.slot = byte(at)
+			break
+		}
+	}
+	g.shown[m.key], g.slots[e.slot] = e, e
+	g.pixels += m.area()
+	return e
+}
+
+func (m *Image) area() int { return m.Cols * m.w * m.Rows * m.h }
+
+func (g *Gallery) drop(e *entry) {
+	delete(g.shown, e.key)
+	g.slots[e.slot] = nil
+	g.pixels -= e.area()
+	if e.sent {
+		g.stale = append(g.stale, e.slot)
+	}
+}
+
+// run is a part of a line that shows a part of an image's row.
+type run struct {
+	x, n     int // cells
+	from, to int // bytes
+	slot     byte
+	row, col int
+}
+
+// runs are the parts of a line that show images.
+func runs(line string) (all []run) {
+	width, measured := 0, 0
+	for at := 0; ; {
+		i := strings.Index(line[at:], placeholder)
+		if i < 0 {
+			return all
+		}
+		at += i
+		row, col, slot, end, ok := cellAt(line, at)
+		if !ok {
+			at += len(placeholder)
+			continue
+		}
+		width += ansi.StringWidth(line[measured:at])
+		r := run{x: width, n: 1, from: at, to: end, slot: slot, row: row, col: col}
+		width++
+		measured, at = end, end
+		if n := len(all) - 1; n >= 0 && all[n].to == r.from && all[n].slot == slot && all[n].row == row && all[n].col+all[n].n == col {
+			all[n].n, all[n].to = all[n].n+1, end
+			continue
+		}
+		all = append(all, r)
+	}
+}
+
+const placeholder = string(kitty.Placeholder)
+
+// cellAt reads a placeholder with its three marks.
+func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
+	at += len(placeholder)
+	var marks [3]int
+	for i := range marks {
+		r, size := utf8.DecodeRuneInString(line[at:])
+		n, is := numbers()[r]
+		if !is {
+			return 0, 0, 0, at, false
+		}
+		marks[i] = n
+		at += size
+	}
+	if marks[2] >= slots {
+		return 0, 0, 0, at, false
+	}
+	return marks[0], marks[1], byte(marks[2]), at, true
+}
+
+// numbers are what kitty's marks stand for.
+var numbers = sync.OnceValue(func() map[rune]int {
+	all := make(map[rune]int, mostCols)
+	for i := range mostCols {
+		all[kitty.Diacritic(i)] = i
+	}
+	return all
+})
+
+// Text is what is written of a line where old stands: cells of images are blanks for
+// terminals that do not draw them by themselves, and are left out where the image is
+// there already.
+func (g *Gallery) Text(old, line string) string {
+	if !strings.Contains(line, placeholder) || g.Protocol() == Kitty {
+		return line
+	}
+	now := runs(line)
+	there := same(runs(old), now)
+	var b strings.Builder
+	at := 0
+	for _, r := range now {
+		b.WriteString(line[at:r.from])
+		if there {
+			fmt.Fprintf(&b, "\x1b[%dC", r.n)
+		} else {
+			b.WriteString(strings.Repeat(" ", r.n))
+		}
+		at = r.to
+	}
+	b.WriteString(line[at:])
+	return b.String()
+}
+
+// same reports whether two lines show the same images at the same places.
+func same(a, b []run) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].shows(b[i]) || a[i].x != b[i].x || a[i].row != b[i].row {
+			return false
+		}
+	}
+	return true
+}
+
+// shows reports whether two parts show the same columns of the same image.
+func (r run) shows(o run) bool { return r.n == o.n && r.slot == o.slot && r.col == o.col }

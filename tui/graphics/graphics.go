@@ -1,0 +1,77 @@
+// Package graphics draws images with what a terminal has for them: kitty's protocol,
+// iTerm2's inline images, or sixel.
+//
+// On the screen an image is text: kitty's placeholders (U+10EEEE), one a cell, each with
+// marks that say of which image it is, and which part. So whatever cuts, moves or covers
+// lines treats images right without knowing of them, and nothing of an image stands where
+// its cells do not. kitty draws them as they are; for other terminals [Gallery.Text] makes
+// blanks of them, over which [Gallery.Draw] puts the part of the image that belongs there.
+// Foreign text cannot pretend to be such cells: goblin/gateway/display escapes them.
+//
+// An [Image] is made of pixels that were decoded by others, so no byte of a file reaches
+// the terminal. A [Gallery] is what one terminal has: at most 64 images and 64 MiB of their
+// pixels. Images may be made and lines drawn in any goroutine; what is for the terminal
+// belongs to the one that writes there. The package knows no content, no keys and no panes.
+package graphics
+
+import (
+	"slices"
+	"strings"
+)
+
+// Protocol is how a terminal is told to draw an image.
+type Protocol uint8
+
+// The protocols.
+const (
+	None  Protocol = iota
+	Kitty          // https://sw.kovidgoyal.net/kitty/graphics-protocol/
+	ITerm          // https://iterm2.com/documentation-images.html
+	Sixel          // https://vt100.net/docs/vt3xx-gp/chapter14.html
+)
+
+// Off is the mode in which images are not drawn at all.
+const Off = "off"
+
+// Modes are the names of the ways to draw images.
+func Modes() []string { return []string{"auto", "kitty", "iterm", "sixel", "blocks", Off} }
+
+// Facts are what a terminal answered.
+type Facts struct {
+	Kitty, Sixel bool
+	CellWidth    int // in pixels; 0: not known
+	CellHeight   int
+}
+
+// Known terminals that have iTerm2's images; each answers that it has sixel, too, which
+// says that the variable was not inherited from another terminal.
+var inline = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
+
+// Choose is how images are drawn on a terminal. A mode other than "auto" is the user's
+// word; "auto" takes what the terminal says that it has, and nothing in a multiplexer,
+// which says nothing of the terminal around it.
+func Choose(mode string, getenv func(string) string, f Facts) Protocol {
+	switch mode {
+	case "kitty":
+		return Kitty
+	case "iterm":
+		return ITerm
+	case "sixel":
+		return Sixel
+	case "blocks", Off:
+		return None
+	}
+	term := getenv("TERM")
+	multiplexed := getenv("TMUX") != "" || strings.HasPrefix(term, "screen") || strings.HasPrefix(term, "tmux")
+	switch {
+	case multiplexed || term == "dumb" || getenv("NO_COLOR") != "":
+		return None
+	case f.Kitty:
+		return Kitty
+	case f.Sixel && (slices.Contains(inline, getenv("TERM_PROGRAM")) || slices.Contains(inline, getenv("LC_TERMINAL"))):
+		return ITerm
+	case f.Sixel && f.CellWidth > 0 && f.CellHeight > 0:
+		return Sixel
+	}
+	return None
+}

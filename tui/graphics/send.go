@@ -1,0 +1,188 @@
+package graphics
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/kitty"
+)
+
+// Lost says that the terminal may have forgotten all images.
+func (g *Gallery) Lost() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.shown {
+		e.sent = false
+	}
+}
+
+// Before is what must be written before lines are: kitty gets each image once, and frees
+// those that have made room.
+func (g *Gallery) Before(lines []string) []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var b bytes.Buffer
+	g.freeStale(&b)
+	if g.protocol != Kitty {
+		return b.Bytes()
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, placeholder) {
+			continue
+		}
+		for _, r := range runs(line) {
+			if e := g.slots[r.slot]; e != nil && !e.sent {
+				g.transmit(&b, e)
+				e.sent = true
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+// Free is what has the terminal free all images.
+func (g *Gallery) Free() []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var b bytes.Buffer
+	g.freeStale(&b)
+	for _, e := range g.shown {
+		if e.sent {
+			e.sent = false
+			g.free(&b, e.slot)
+		}
+	}
+	return b.Bytes()
+}
+
+func (g *Gallery) freeStale(b *bytes.Buffer) {
+	for _, slot := range g.stale {
+		g.free(b, slot)
+	}
+	g.stale = g.stale[:0]
+}
+
+// id is kitty's name of an image: its most significant byte stands in the third mark of
+// a cell, the least in its colour.
+func (g *Gallery) id(slot byte) string {
+	return "i=" + strconv.Itoa(int(slot)<<24|int(g.colour))
+}
+
+// quiet has kitty not answer: what it says would be typed.
+const quiet = "q=2"
+
+func (g *Gallery) free(b *bytes.Buffer, slot byte) {
+	g.pass(b, ansi.KittyGraphics(nil, "a=d", "d=I", g.id(slot), quiet))
+}
+
+func (g *Gallery) transmit(b *bytes.Buffer, e *entry) {
+	data := []byte(base64.StdEncoding.EncodeToString(e.png))
+	options := []string{"a=T", "U=1", g.id(e.slot), fmt.Sprintf("c=%d", e.Cols), fmt.Sprintf("r=%d", e.Rows), "f=100", quiet}
+	for first := true; first || len(data) > 0; first = false {
+		n := min(len(data), kitty.MaxChunkSize)
+		more := "m=1"
+		if n == len(data) {
+			more = "m=0"
+		}
+		if !first {
+			options = []string{quiet}
+		}
+		g.pass(b, ansi.KittyGraphics(data[:n], append(options, more)...))
+		data = data[n:]
+	}
+}
+
+// pass writes what is meant for the terminal, through tmux if need be.
+func (g *Gallery) pass(b *bytes.Buffer, sequence string) {
+	if g.tmux {
+		sequence = ansi.TmuxPassthrough(sequence)
+	}
+	b.WriteString(sequence)
+}
+
+// rect is a part of the screen that shows a part of an image.
+type rect struct {
+	run
+	y, rows int
+}
+
+// Draw is what puts images over lines that changed, once their text is there. Lines one
+// below the other that show rows one below the other get them as one.
+func (g *Gallery) Draw(old, lines []string) []byte {
+	if p := g.Protocol(); p == None || p == Kitty {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, r := range rects(old, lines) {
+		g.mu.Lock()
+		e, protocol := g.slots[r.slot], g.protocol
+		g.mu.Unlock()
+		if e == nil || r.row+r.rows > e.Rows || r.col+r.n > e.Cols {
+			continue // what stands there is about to be made anew
+		}
+		fmt.Fprintf(&b, "\x1b[%d;%dH", r.y+1, r.x+1)
+		switch protocol {
+		case ITerm:
+			g.inline(&b, e, r)
+		case Sixel: // which tmux draws by itself
+			e.sixel(&b, image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h))
+		}
+	}
+	return b.Bytes()
+}
+
+func rects(old, lines []string) (all []rect) {
+	var open []int // those that end with the line before
+	for y, line := range lines {
+		var next []int
+		if strings.Contains(line, placeholder) && (y >= len(old) || old[y] != line) {
+			now := runs(line)
+			if y < len(old) && same(runs(old[y]), now) {
+				now = nil // they are there
+			}
+		each:
+			for _, r := range now {
+				for _, i := range open {
+					if o := &all[i]; o.x == r.x && o.shows(r) && o.row+o.rows == r.row {
+						o.rows++
+						next = append(next, i)
+						continue each
+					}
+				}
+				all = append(all, rect{run: r, y: y, rows: 1})
+				next = append(next, len(all)-1)
+			}
+		}
+		open = next
+	}
+	return all
+}
+
+// inline draws a part of an image by iTerm2's protocol.
+func (g *Gallery) inline(b *bytes.Buffer, e *entry, r rect) {
+	data := e.png
+	if r.rows < e.Rows || r.n < e.Cols {
+		var part bytes.Buffer
+		area := image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h)
+		if encoder.Encode(&part, e.whole().SubImage(area)) != nil {
+			return // never: it is not empty
+		}
+		data = part.Bytes()
+	}
+	g.pass(b, fmt.Sprintf("\x1b]1337;File=inline=1;size=%d;width=%d;height=%d;preserveAspectRatio=0;doNotMoveCursor=1:%s\a",
+		len(data), r.n, r.rows, base64.StdEncoding.EncodeToString(data)))
+}
+
+// whole are the pixels of an image, kept as long as it is shown. Only who writes to the
+// terminal asks for them.
+func (e *entry) whole() *image.NRGBA {
+	if e.raw == nil {
+		e.raw = e.pixels()
+	}
+	return e.raw
+}
