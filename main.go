@@ -316,7 +316,7 @@ last client. If it dies, its clients go on with the next one.
 }
 
 func serveCommand(p *process.Process) *cobra.Command {
-	var listen string
+	var listen, profile string
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: cli.GroupServe,
@@ -326,9 +326,13 @@ Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
 of the same config.
 
 The address is that of --listen, else gateway.listen of the config, else
-` + process.DefaultListen + `. One that other machines can reach needs gateway.auth_token.`,
+` + process.DefaultListen + `. One that other machines can reach needs gateway.auth_token.
+
+Clients at /mcp/p/PROFILE see what that profile of the config has. --profile shows
+one to all clients at /mcp, too; it wins over the config's "clients".`,
 		Example: `  goblin serve
   goblin serve --listen 127.0.0.1:9000
+  goblin serve --profile coding
   curl http://127.0.0.1:7331/healthz`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -338,10 +342,11 @@ The address is that of --listen, else gateway.listen of the config, else
 					return cli.Usage(cmd, "--listen: %v", err)
 				}
 			}
-			return p.Serve(cmd.Context(), listen)
+			return p.Serve(cmd.Context(), listen, profile)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
+	cli.Name(cmd.Flags(), &profile, "profile", "show clients at /mcp this `PROFILE` of the config")
 	return cmd
 }
 

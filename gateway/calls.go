@@ -269,7 +269,9 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	}
 	if b := g.Servers.Get(server); b != nil && skills.About(r.Method()) {
 		var err error
-		if reply, err = skills.Reply(r.Method(), reply, func(uri string) bool { return b.Permits(registry.Resource, uri) }); err != nil {
+		if reply, err = skills.Reply(r.Method(), reply, func(uri string) bool {
+			return b.Permits(registry.Resource, uri) && r.view().Sees(server, registry.Resource, uri)
+		}); err != nil {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "of the skill, " + err.Error()})
 			return true
 		}
@@ -414,5 +416,5 @@ func (g *Gateway) call(r *request, u *call.Under, conn upstream.Conn) (jsonrpc.R
 	if !r.taskOnly && !u.Call.AcceptTask {
 		return g.calls.Do(conn, u, nil)
 	}
-	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.taskOnly) })
+	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.target.Name, r.taskOnly) })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -25,7 +26,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" {
-			g.Servers.AwaitLists(r.Context())
+			g.Servers.AwaitListsIn(r.Context(), r.view())
 		}
 		var more []byte
 		for _, f := range before {
@@ -41,7 +42,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" && !r.modern() { // stateless clients are told by their listens
-			g.News.Listed(r.Session(), kind, snapshot.Version(kind))
+			g.News.Listed(r.Session(), kind, views.VersionOf(snapshot, kind))
 		}
 		// What is around the entries; they themselves are not copied.
 		around := append(open[:len(open):len(open)], ']')

@@ -77,7 +77,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		session := g.clients.Owner(conn)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
-		if session != nil {
+		if session != nil && g.Views.OfSession(session).Knows(s.Name()) {
 			session.Relay(s.Name(), method, params)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -68,16 +69,17 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 		raised int
 		whole  bool
 	}{
-		"short":                     {result: string(texts(long[:limit])), whole: true},
-		"much that is no text":      {result: `{"content":[{"type":"image","data":"` + long + `"}],"structuredContent":{"a":"` + long + `"}}`, whole: true},
-		"escapes count as one":      {result: `{"content":[{"type":"text","text":"` + strings.Repeat(`\u0041`, limit) + `"}]}`, whole: true},
-		"raised by the tool":        {result: string(texts(long)), raised: len(long), whole: true},
-		"raised, in characters":     {result: string(texts(strings.Repeat("ä", 3000))), raised: 3000, whole: true},
-		"raised too little":         {result: string(texts(long)), raised: 5000},
-		"long":                      {result: string(texts(long))},
-		"many short":                {result: string(texts(strings.Split(strings.Repeat("abcdefgh ", 1000), " ")...))},
-		"what is no text stays":     {result: `{"content":[{"type":"image","data":"AA=="},{"type":"text","text":"` + long + `","annotations":{"priority":1}},{"type":"image","data":"AB=="}],"structuredContent":{"a":"` + long + `"},"isError":true,"vendor":1.50}`},
-		"a content that is no list": {result: `{"content":"` + long + `"}`, whole: true},
+		"short":                               {result: string(texts(long[:limit])), whole: true},
+		"much that is no text":                {result: `{"content":[{"type":"image","data":"` + long + `"}],"structuredContent":{"a":"` + long + `"}}`, whole: true},
+		"escapes count as one":                {result: `{"content":[{"type":"text","text":"` + strings.Repeat(`\u0041`, limit) + `"}]}`, whole: true},
+		"raised by the tool":                  {result: string(texts(long)), raised: len(long), whole: true},
+		"raised, in characters":               {result: string(texts(strings.Repeat("ä", 3000))), raised: 3000, whole: true},
+		"raised too little":                   {result: string(texts(long)), raised: 5000},
+		"long":                                {result: string(texts(long))},
+		"many short":                          {result: string(texts(strings.Split(strings.Repeat("abcdefgh ", 1000), " ")...))},
+		"what is no text stays":               {result: `{"content":[{"type":"image","data":"AA=="},{"type":"text","text":"` + long + `","annotations":{"priority":1}},{"type":"image","data":"AB=="}],"structuredContent":{"a":"` + long + `"},"isError":true,"vendor":1.50}`},
+		"too long by a part of one character": {result: string(texts(long[:limit/2-1] + "৺" + long[:limit/2-1])), whole: true},
+		"a content that is no list":           {result: `{"content":"` + long + `"}`, whole: true},
 	} {
 		s := results.New(nil)
 		got := s.Cut("tools/call", []byte(c.result), nil, results.Bound{Limit: limit, Raised: c.raised, Owner: "me", Tool: "t", Links: true})
@@ -119,8 +121,9 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 		got := s.Cut("tools/call", texts(text), nil, bound)
 		task := s.Cut("tasks/get", []byte(`{"taskId":"1","result":`+string(texts(text))+`}`), nil, bound)
 		require.Equal(t, got == nil, task == nil)
-		if len(text) <= limit {
+		if len(text) <= limit || got == nil {
 			require.Nil(t, got)
+			require.Less(t, len(text), limit+utf8.UTFMax, "too much is a part of one character")
 			return
 		}
 		require.Equal(t, read(t, got).Content[0], read(t, rawjson.Get(task, "result")).Content[0])

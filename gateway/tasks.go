@@ -18,7 +18,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	}
 	g.begin(r, &r.under, conn, release, edits)
 	defer r.under.Land()
-	err = g.tasks.Create(conn, &r.under, r.server, r.name, func(reply jsonrpc.Reply) { g.answer(r, t.Server, t.Name, reply) })
+	err = g.tasks.Create(conn, &r.under, r.server, t.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, t.Server, t.Name, reply) })
 	if err != nil {
 		r.fail(err)
 	}
@@ -36,15 +36,12 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	r.name = id
-	own, err := g.tasks.Find(r.Session(), r.modern(), id)
+	own, err := g.tasks.Find(r.Session(), r.view(), r.modern(), id)
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	if r.server = own.Server; !r.view().Knows(own.Server) {
-		r.fail(tasks.ErrNotFound)
-		return
-	}
+	r.server = own.Server
 	if r.withhold(own.Server) {
 		raw = rawjson.Get(r.Params(), "taskId")
 	}

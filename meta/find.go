@@ -77,6 +77,6 @@ func (t *Tools) Search(ctx context.Context, q Query) (hits []search.Hit, total i
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
+	found, err := t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.Seen(ctx)})
 	return found.Hits, found.Total, err
 }

@@ -25,8 +25,10 @@ type App struct {
 	// Choose puts a question to the user of the terminal; nil takes all.
 	Choose ChooseFunc
 
-	patience time.Duration // 0: the constant
-	program  string        // the path of this program; "" finds it
+	profile  string         // --profile of what asks, "" for everything
+	whole    *config.Config // of which the config that is loaded is the profile's part
+	patience time.Duration  // 0: the constant
+	program  string         // the path of this program; "" finds it
 }
 
 // Commands are the commands that need no wiring.

@@ -115,7 +115,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 			return nil, hosted, err
 		}
 	}
-	conn, err := g.Connect(ctx)
+	conn, err := g.Connect(ctx, "")
 	if err != nil {
 		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
@@ -183,6 +183,13 @@ func (a *App) with(ctx context.Context, cfg *config.Config, only []string, do fu
 }
 
 func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
+	if a.profile != "" {
+		return a.narrow(ctx, cfg, only)
+	}
+	return a.openWhole(ctx, cfg, only)
+}
+
+func (a *App) openWhole(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
 	if a.Open != nil {
 		return a.Open(ctx, a, cfg, only)
 	}

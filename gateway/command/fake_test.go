@@ -77,8 +77,8 @@ func (s *scripted) Search(_ context.Context, q control.SearchQuery) (control.Sea
 	return s.found(q), nil
 }
 
-func (s *scripted) Script(_ context.Context, source string) (control.ScriptAnswer, error) {
-	return s.ran(source), nil
+func (s *scripted) Script(_ context.Context, q control.ScriptQuery) (control.ScriptAnswer, error) {
+	return s.ran(q.Source), nil
 }
 
 func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error) {
@@ -101,7 +101,7 @@ func (s *scripted) Diagnose(context.Context, string) (diagnosis.Report, error) {
 
 func (s *scripted) Stop(context.Context) error { return nil }
 
-func (s *scripted) Connect(context.Context) (net.Conn, error) {
+func (s *scripted) Connect(context.Context, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	s.conn, s.in = far, jsonrpc.NewReader(far, 1<<20)
 	s.serving.Go(func() {

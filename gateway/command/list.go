@@ -32,6 +32,8 @@ func (a *App) list() *cobra.Command {
 		Long: `List servers, tools, prompts, resources or resource templates, under the names
 that clients see and in the order that they get.
 
+--profile lists what clients of a profile of the config see, and nothing else.
+
 --json prints each entry's definition as clients get it, and besides its server
 (serverId), the server's own name or URI (originalName, originalUri) and the flat
 id of a resource.
@@ -72,6 +74,7 @@ code is 4.`,
 		},
 	}
 	a.byServer(cmd, &q.Server)
+	a.withProfile(cmd)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd

@@ -56,6 +56,7 @@ are started in this process and ended afterwards.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the value as JSON, also a text")
+	a.withProfile(cmd)
 	return cmd
 }
 
@@ -83,7 +84,7 @@ func (a *App) source(file string) (string, error) {
 func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string, asJSON bool) error {
 	var answer control.ScriptAnswer
 	err := a.with(ctx, cfg, nil, func(g Gateway) (err error) {
-		answer, err = g.Script(ctx, source)
+		answer, err = g.Script(ctx, control.ScriptQuery{Source: source})
 		return err
 	})
 	if err != nil {

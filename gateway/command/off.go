@@ -104,7 +104,7 @@ glob on either.`, list, word, end, list),
 func (a *App) ofProfile(cmd *cobra.Command, profile *string, what string) {
 	cli.Name(cmd.Flags(), profile, "profile", what)
 	_ = cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		cfg, err := a.Load()
+		cfg, err := a.App.Load()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -22,8 +22,9 @@ import (
 // Gateway is a running gateway that a command asks.
 type Gateway interface {
 	control.Gateway
-	// Connect opens a client connection: MCP, one message per line.
-	Connect(ctx context.Context) (net.Conn, error)
+	// Connect opens a client connection that sees what a profile shows, or, if that is "",
+	// everything: MCP, one message per line.
+	Connect(ctx context.Context, profile string) (net.Conn, error)
 	// Hosted reports whether it is the host's and goes on without us.
 	Hosted() bool
 	// Close ends a gateway of our own with all its children.
@@ -53,8 +54,8 @@ type hosted struct{ control.Remote }
 func (h hosted) Hosted() bool { return true }
 func (h hosted) Close() error { return nil }
 
-func (h hosted) Connect(ctx context.Context) (net.Conn, error) {
-	h.Place.Profile = instance.EveryProfile
+func (h hosted) Connect(ctx context.Context, profile string) (net.Conn, error) {
+	h.Place.Profile = seenBy(profile)
 	return host.Dial(ctx, h.Place, host.KindMCP)
 }
 
@@ -104,7 +105,9 @@ func longestStart(cfg *config.Config, only []string) time.Duration {
 
 func (l *local) Hosted() bool { return false }
 
-func (l *local) Connect(ctx context.Context) (net.Conn, error) { return l.instance.Connect(ctx), nil }
+func (l *local) Connect(ctx context.Context, profile string) (net.Conn, error) {
+	return l.instance.Connect(ctx, seenBy(profile)), nil
+}
 
 // patient is how long the user of a command waits for the servers' end.
 const patient = 200 * time.Millisecond

@@ -64,6 +64,7 @@ visible.` + howAsked,
 		},
 	}
 	f.add(cmd)
+	a.withProfile(cmd)
 	return cmd
 }
 
@@ -124,6 +125,7 @@ is 1. Progress is shown on a terminal.` + howAsked,
 	}
 	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a `JSON` object, @FILE, or - for stdin")
 	f.add(cmd)
+	a.withProfile(cmd)
 	return cmd
 }
 
@@ -177,6 +179,7 @@ only one server has it.` + howAsked,
 	}
 	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; once for each argument")
 	f.add(cmd)
+	a.withProfile(cmd)
 	return cmd
 }
 
@@ -208,7 +211,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, only
 		}
-		items, err := control.Remote{Place: place}.List(cmd.Context(), control.ListQuery{Kind: list})
+		items, err := control.Remote{Place: place}.List(cmd.Context(), control.ListQuery{Kind: list, Profile: a.profile})
 		if err != nil {
 			return nil, only
 		}

@@ -70,6 +70,7 @@ If nothing is found, the exit code is 7.`,
 	}
 	cli.Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
 	a.byServer(cmd, &q.Server)
+	a.withProfile(cmd)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
 	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")

@@ -35,7 +35,7 @@ type Gateway interface {
 	Search(ctx context.Context, q SearchQuery) (SearchAnswer, error)
 	// Script runs a program over all servers, where nobody can be asked. It waits
 	// likewise.
-	Script(ctx context.Context, source string) (ScriptAnswer, error)
+	Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
 	// Pinned lists the tools of a server (of all for "") that await approval. It
 	// waits likewise.
 	Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error)
@@ -130,9 +130,10 @@ type Server struct {
 
 // ListQuery chooses what to list.
 type ListQuery struct {
-	Kind   string `json:"kind"`             // tools, prompts, resources or templates
-	Server string `json:"server,omitempty"` // only this server's
-	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
+	Kind    string `json:"kind"`              // tools, prompts, resources or templates
+	Server  string `json:"server,omitempty"`  // only this server's
+	MIME    string `json:"mime,omitempty"`    // only this MIME type; * stands for any text
+	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 }
 
 // Entry is an entry of the catalog with what clients are not told of it.
@@ -180,11 +181,12 @@ func (e *Entry) Original() string { return cmp.Or(e.OriginalName, e.OriginalURI)
 
 // SearchQuery is what to look for.
 type SearchQuery struct {
-	Text   string `json:"text"`
-	Kind   string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" for all
-	Server string `json:"server,omitempty"` // only this server's
-	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
-	Limit  int    `json:"limit"`
+	Text    string `json:"text"`
+	Kind    string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" for all
+	Server  string `json:"server,omitempty"` // only this server's
+	MIME    string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
+	Limit   int    `json:"limit"`
+	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 }
 
 // SearchAnswer is what a search found: the best hits and the number of all.
@@ -198,6 +200,12 @@ type Hit struct {
 	Kind  string  `json:"kind"` // tool, prompt, resource or template
 	Score float64 `json:"score"`
 	Entry
+}
+
+// ScriptQuery is a script to run.
+type ScriptQuery struct {
+	Source  string `json:"source"`
+	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 }
 
 // ScriptAnswer is what a script came to.
@@ -294,8 +302,8 @@ func (r Remote) Search(ctx context.Context, q SearchQuery) (SearchAnswer, error)
 }
 
 // Script implements [Gateway].
-func (r Remote) Script(ctx context.Context, source string) (ScriptAnswer, error) {
-	return ask[ScriptAnswer](ctx, r, "script", source)
+func (r Remote) Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error) {
+	return ask[ScriptAnswer](ctx, r, "script", q)
 }
 
 // Pinned implements [Gateway].

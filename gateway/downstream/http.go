@@ -156,10 +156,10 @@ type asked struct{ project, profile string }
 // ofProfiles is where the names of profiles stand behind.
 const ofProfiles = "/mcp/p/"
 
-func askedBy(r *http.Request) asked {
-	profile, _ := strings.CutPrefix(r.URL.Path, ofProfiles)
-	if r.URL.Path == "/mcp" {
-		profile = ""
+func (h *HTTP) askedBy(r *http.Request) asked {
+	profile, named := strings.CutPrefix(r.URL.Path, ofProfiles)
+	if !named {
+		profile = h.o.Profile
 	}
 	return asked{r.URL.Query().Get("project"), profile}
 }
@@ -213,7 +213,7 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *hub {
 		return nil
 	}
 	b := h.sessions.acquire(id)
-	if b != nil && b.s.Profile() != askedBy(r).profile { // it is not there by this address
+	if b != nil && b.s.Profile() != h.askedBy(r).profile { // it is not there by this address
 		h.sessions.release(b)
 		b = nil
 	}

@@ -27,7 +27,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	modern.Remote = r.RemoteAddr
-	root := h.shared(askedBy(r))
+	root := h.shared(h.askedBy(r))
 	if root == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return

@@ -317,7 +317,11 @@ func (f *Fleet) Starting() []string {
 
 // AwaitLists waits until no server is [Fleet.Starting], ctx ends or
 // startup_wait after the gateway's start is over, whichever is first.
-func (f *Fleet) AwaitLists(ctx context.Context) {
+func (f *Fleet) AwaitLists(ctx context.Context) { f.AwaitListsIn(ctx, f.o.Registry.Load()) }
+
+// AwaitListsIn is AwaitLists for the servers of a catalog alone: nobody waits for what he
+// does not see.
+func (f *Fleet) AwaitListsIn(ctx context.Context, seen *registry.Snapshot) {
 	left := f.patience()
 	if left <= 0 {
 		return
@@ -325,8 +329,8 @@ func (f *Fleet) AwaitLists(ctx context.Context) {
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	for _, b := range f.All() {
-		if f.waits(b) {
-			continue // see AwaitProject
+		if f.waits(b) || !seen.Knows(b.Name()) {
+			continue // of the former see AwaitProject
 		}
 		select {
 		case <-b.FirstList():

@@ -81,9 +81,13 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	if err != nil {
 		return nil, err
 	}
-	i.gateway.Servers.AwaitLists(ctx)
+	ctx, err = i.as(ctx, q.Profile)
+	if err != nil {
+		return nil, err
+	}
+	i.AwaitLists(ctx)
 	entries := []control.Entry{}
-	for e := range i.registry.Load().All(kind) {
+	for e := range i.registry.Seen(ctx).All(kind) {
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}

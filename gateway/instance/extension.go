@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/registry"
@@ -51,7 +53,11 @@ func (i *Instance) Search(ctx context.Context, q control.SearchQuery) (control.S
 	if err := i.knows(q.Server); err != nil {
 		return control.SearchAnswer{}, err
 	}
-	i.gateway.Servers.AwaitLists(ctx)
+	ctx, err := i.as(ctx, q.Profile)
+	if err != nil {
+		return control.SearchAnswer{}, err
+	}
+	i.AwaitLists(ctx)
 	found, total, err := i.extension.Search(ctx, q)
 	if err != nil {
 		return control.SearchAnswer{}, err
@@ -65,27 +71,76 @@ func (i *Instance) Search(ctx context.Context, q control.SearchQuery) (control.S
 
 // Script runs a program in the name of a session of its own, which nobody can
 // be asked in, once the servers have listed or startup_wait is over.
-func (i *Instance) Script(ctx context.Context, source string) (answer control.ScriptAnswer, err error) {
+func (i *Instance) Script(ctx context.Context, q control.ScriptQuery) (answer control.ScriptAnswer, err error) {
 	if i.extension.Script == nil {
 		return answer, errNotExtended
 	}
-	i.gateway.Servers.AwaitLists(ctx)
-	c, err := i.OpenClient(ctx, "goblin lua", nil)
+	if ctx, err = i.as(ctx, q.Profile); err != nil {
+		return answer, err
+	}
+	i.AwaitLists(ctx)
+	c, err := i.scriptClient(ctx, q.Profile)
 	if err != nil {
 		return answer, fmt.Errorf("run a script: %w", err)
 	}
-	defer c.Close()
-	return i.extension.Script(ctx, source, func(ctx context.Context, method string, params []byte) ([]byte, error) {
+	defer c.Close() //nolint:errcheck // it never fails
+	return i.extension.Script(ctx, q.Source, func(ctx context.Context, method string, params []byte) ([]byte, error) {
 		return c.Request(ctx, method, params, nil)
 	})
+}
+
+// scriptRevision is that of scripts in a profile: one without tasks, so that the gateway
+// waits for tools that run as tasks only.
+const scriptRevision = "2025-06-18"
+
+func (i *Instance) scriptClient(ctx context.Context, profile string) (*client.Client, error) {
+	const name = "goblin lua"
+	if profile != "" {
+		return client.Open(ctx, i.Connect(ctx, profile), client.Options{
+			Name: name, Version: i.o.Version, Revision: scriptRevision, Frame: i.o.Config.Gateway.Limits.Frame,
+		})
+	}
+	c, err := i.OpenClient(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Client, nil
+}
+
+// onlooker is a request of nobody's that sees what the clients of a profile see.
+type onlooker func() *registry.Snapshot
+
+func (o onlooker) Catalog() *registry.Snapshot     { return o() }
+func (o onlooker) Progress(_, _ float64, _ string) {}
+func (o onlooker) Waited() time.Duration           { return 0 }
+func (o onlooker) Client() string                  { return "" }
+
+// as has what is asked with ctx see what the clients of a profile do; "" sees everything.
+func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
+	if profile == "" {
+		return ctx, nil
+	}
+	seen, ok := i.gateway.Views.Look(profile)
+	if !ok {
+		return ctx, fmt.Errorf("no profile %q%s", profile, i.config().ProfileMeant(profile))
+	}
+	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
+		if now, ok := i.gateway.Views.Look(profile); ok {
+			return now
+		}
+		return seen // it was taken out of the config meanwhile
+	})), nil
 }
 
 // Config is what is served. It must not be changed.
 func (i *Instance) Config() *config.Config { return i.o.Config }
 
-// AwaitLists waits for servers that never listed yet, until startup_wait is
-// over; Starting names those that have not then.
-func (i *Instance) AwaitLists(ctx context.Context) { i.gateway.Servers.AwaitLists(ctx) }
+// AwaitLists waits for servers that never listed yet, of those that the client sees whose
+// request ctx belongs to, until startup_wait is over; Starting names those that have not
+// then.
+func (i *Instance) AwaitLists(ctx context.Context) {
+	i.gateway.Servers.AwaitListsIn(ctx, i.registry.Seen(ctx))
+}
 
 // Starting names the servers that have neither listed nor failed to.
 func (i *Instance) Starting() []string { return i.gateway.Servers.Starting() }

@@ -99,7 +99,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	plain, _ := start(t, "")
 	_, err := plain.Search(within(t), control.SearchQuery{Text: "x"})
 	require.ErrorIs(t, err, errNotExtended)
-	_, err = plain.Script(within(t), "x")
+	_, err = plain.Script(within(t), control.ScriptQuery{Source: "x"})
 	require.ErrorIs(t, err, errNotExtended)
 
 	ran := make(chan struct{})
@@ -136,10 +136,10 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
-	raw, err = control.Serve(i)(within(t), "script", json.RawMessage(`"{\"uri\":\"goblin://servers\"}"`))
+	raw, err = control.Serve(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
 	require.NoError(t, err)
 	require.Contains(t, string(raw.(control.ScriptAnswer).Value), `"contents"`)
-	_, err = i.Script(within(t), `{"uri":"goblin://x"}`)
+	_, err = i.Script(within(t), control.ScriptQuery{Source: `{"uri":"goblin://x"}`})
 	var answered *jsonrpc.Error
 	require.ErrorAs(t, err, &answered)
 	require.Equal(t, -32002, answered.Code)

@@ -54,8 +54,10 @@ func (i *Instance) listenHTTP() error {
 		return nil
 	}
 	i.address = l
+	options := i.sessionOptions()
+	options.Profile = i.o.Profile
 	i.http = downstream.NewHTTP(downstream.HTTPOptions{
-		Options:        i.sessionOptions(),
+		Options:        options,
 		AuthToken:      g.AuthToken,
 		HasProfile:     i.gateway.HasProfile,
 		AllowedOrigins: g.AllowedOrigins,

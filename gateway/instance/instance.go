@@ -60,6 +60,9 @@ type Options struct {
 	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
 	// such as the flag that it is the value of; "" for nothing to name.
 	Listen, ListenBy string
+	// Profile is shown to clients over HTTP whose URL names none; "" for what the config
+	// says.
+	Profile string
 	// HTTPRequired makes an address that is taken an error of New, and an
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.
@@ -405,15 +408,15 @@ func (i *Instance) serve(ctx context.Context, o downstream.Options, transport st
 // EveryProfile stands for a profile that shows everything.
 const EveryProfile = views.Whole
 
-// Connect opens a client connection inside this process that sees everything: MCP, a
-// message a line.
-func (i *Instance) Connect(ctx context.Context) net.Conn {
+// Connect opens a client connection inside this process, which sees what a profile shows,
+// or [EveryProfile]: MCP, a message a line.
+func (i *Instance) Connect(ctx context.Context, profile string) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)
 	go func() {
 		defer i.serving.Done()
 		o := i.localOptions()
-		o.Profile = EveryProfile
+		o.Profile = profile
 		if err := i.serve(ctx, o, "stdio", far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}

@@ -40,7 +40,7 @@ func join(t *testing.T, i *Instance) *peer {
 // joinAs is join with a name and capabilities.
 func joinAs(t *testing.T, i *Instance, name, capabilities string) *peer {
 	t.Helper()
-	p := &peer{t: t, conn: i.Connect(context.Background()), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
+	p := &peer{t: t, conn: i.Connect(context.Background(), EveryProfile), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

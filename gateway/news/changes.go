@@ -7,7 +7,6 @@ import (
 
 	"goblin/gateway/journal"
 	"goblin/registry"
-	"goblin/registry/rawjson"
 )
 
 // Clients hear of changed lists after changeQuiet without another change, at
@@ -51,6 +50,9 @@ func (n *News) Run(ctx context.Context) {
 				continue
 			}
 		case <-n.announced.wake:
+			if n.narrowed.Swap(false) {
+				n.serversChanged()
+			}
 		}
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
@@ -163,13 +165,11 @@ func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64)
 	return all
 }
 
-const serversURI = "goblin://servers"
-
 // listsChanged reports whether lists are among the changes. Those who watch the
 // servers' state it tells of that at once.
 func (n *News) listsChanged(changes registry.Changes) bool {
 	if changes&registry.Servers != 0 {
-		n.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
+		n.serversChanged()
 	}
 	return changes&lists != 0
 }

@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -29,8 +30,8 @@ type listen struct {
 	uris  []string
 
 	mu        sync.Mutex
-	seen      [registry.Kinds]uint64 // versions of the lists that it knows
-	announced [registry.Kinds]uint64 // of News.announced
+	seen      [registry.Kinds]views.Version // versions of the lists that it knows
+	announced [registry.Kinds]uint64        // of News.announced
 	acked     bool
 	early     []notice // came before the acknowledgement, which must be first
 	bytes     int64    // of early
@@ -131,9 +132,7 @@ func (l *listen) begin() bool {
 	}
 	now := l.n.o.Views.Of(l.x)
 	l.announced = l.n.announced.counts(now)
-	for k := range l.seen {
-		l.seen[k] = now.Version(registry.Kind(k))
-	}
+	l.seen = versionsOf(now)
 	return true
 }
 
@@ -238,8 +237,9 @@ func (l *listen) notified(kinds []registry.Kind) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		news = news || l.seen[k] != now.Version(k) || l.announced[k] != announced[k]
-		l.seen[k], l.announced[k] = now.Version(k), announced[k]
+		version := views.VersionOf(now, k)
+		news = news || l.seen[k] != version || l.announced[k] != announced[k]
+		l.seen[k], l.announced[k] = version, announced[k]
 	}
 	return news
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"goblin/gateway/call"
 	"goblin/gateway/config"
@@ -48,16 +49,19 @@ type News struct {
 
 	mu sync.Mutex
 	// seen is, per kind, the version of the list that a session knows or was
-	// notified of, 0 for none.
-	seen map[*downstream.Session]*[registry.Kinds]uint64
-	// base are the versions of what was remembered at the start, in each view, which is
-	// no news to sessions that have not listed yet; 0 for none.
-	base map[registry.Choice][registry.Kinds]uint64
+	// notified of, zero for none.
+	seen map[*downstream.Session]*[registry.Kinds]views.Version
+	// base are the versions of what was remembered at the start, in each view by its name,
+	// which is no news to sessions that have not listed yet; zero for none.
+	base map[string][registry.Kinds]views.Version
+
+	servers  serverNews
+	narrowed atomic.Bool // since the servers were looked at
 }
 
 // New prepares News; [News.Run] tells of changed lists.
 func New(o Options) *News {
-	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]uint64)}
+	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]views.Version)}
 	n.rows.init()
 	n.levels.of = make(map[upstream.Conn]*level)
 	n.announced.wake = make(chan struct{}, 1)
@@ -73,7 +77,7 @@ var empty = []byte("{}")
 func (n *News) Opened(s *downstream.Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.seen[s] = new([registry.Kinds]uint64)
+	n.seen[s] = new([registry.Kinds]views.Version)
 }
 
 // Closed gives back what an ended session watched; it waits for servers.
@@ -87,10 +91,10 @@ func (n *News) Closed(s *downstream.Session) {
 // Listed records the version of a list that a session got. Only the first
 // counts: it is not told of what it has from the start, but of every change
 // after that, even if it happened to look before it was told.
-func (n *News) Listed(s *downstream.Session, k registry.Kind, version uint64) {
+func (n *News) Listed(s *downstream.Session, k registry.Kind, version views.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if seen := n.seen[s]; seen != nil && seen[k] == 0 {
+	if seen := n.seen[s]; seen != nil && seen[k] == (views.Version{}) {
 		seen[k] = version
 	}
 }
@@ -99,14 +103,17 @@ func (n *News) Listed(s *downstream.Session, k registry.Kind, version uint64) {
 func (n *News) remember() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.base = make(map[registry.Choice][registry.Kinds]uint64)
+	n.base = make(map[string][registry.Kinds]views.Version)
 	for seen := range n.o.Views.All() {
-		var versions [registry.Kinds]uint64
-		for k := range versions {
-			versions[k] = seen.Version(registry.Kind(k))
-		}
-		n.base[seen.Choice()] = versions
+		n.base[views.Name(seen)] = versionsOf(seen)
 	}
+}
+
+func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]views.Version) {
+	for k := range all {
+		all[k] = views.VersionOf(seen, registry.Kind(k))
+	}
+	return all
 }
 
 // notified records that a session was notified of the versions of lists, and reports
@@ -119,11 +126,12 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 		return false
 	}
 	for _, k := range kinds {
-		if seen[k] == 0 {
-			seen[k] = n.base[now.Choice()][k]
+		if seen[k] == (views.Version{}) {
+			seen[k] = n.base[views.Name(now)][k]
 		}
-		news = news || seen[k] != now.Version(k)
-		seen[k] = now.Version(k)
+		version := views.VersionOf(now, k)
+		news = news || seen[k] != version
+		seen[k] = version
 	}
 	return news
 }
@@ -132,7 +140,10 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 func (n *News) Announced(server string, k registry.Kind) { n.announced.again(server, k) }
 
 // Narrowed is called when clients may see other parts of the catalog than before.
-func (n *News) Narrowed() { n.announced.look() }
+func (n *News) Narrowed() {
+	n.narrowed.Store(true)
+	n.announced.look()
+}
 
 // Moved is [fleet.Options].Moved.
 func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {

@@ -252,6 +252,16 @@ func (t *subscriptions) subscribers(key subscriptionKey) (n int) {
 	return n
 }
 
+// holders are who watches over one connection.
+func (t *subscriptions) holders(key subscriptionKey) []subscriber {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row := t.rows[key]; row != nil {
+		return slices.Collect(maps.Keys(row.subscribers))
+	}
+	return nil
+}
+
 // sessionIDs counts the sessions that watch a resource, over all connections, and
 // names the first of them in the order of their ids.
 func (t *subscriptions) sessionIDs(key subscriptionKey) (n int, ids []string) {

@@ -88,6 +88,9 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 	if err != nil {
 		return err
 	}
+	if key == servers {
+		n.watchServers(h)
+	}
 	if t.Local == nil {
 		if err := n.agree(ctx, conn, key, row); err != nil {
 			if added {
@@ -359,10 +362,15 @@ const maxUpdates = 1 << 20
 
 // sees reports whether a subscriber sees a resource by now.
 func (n *News) sees(h subscriber, server, uri string) bool {
+	return n.catalogOf(h).Sees(server, registry.Resource, uri)
+}
+
+// catalogOf is what a subscriber sees.
+func (n *News) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
-		return n.o.Views.Of(h.listen.x).Sees(server, registry.Resource, uri)
+		return n.o.Views.Of(h.listen.x)
 	}
-	return n.o.Views.OfSession(h.session).Sees(server, registry.Resource, uri)
+	return n.o.Views.OfSession(h.session)
 }
 
 // unsent is how many bytes wait for a subscriber.

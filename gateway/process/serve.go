@@ -38,8 +38,8 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return err
 	}
 	defer s.close()
-	if _, ok := s.cfg.Profile(profile); !ok && profile != "" {
-		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, s.cfg.ProfileMeant(profile))
+	if err := hasProfile(s.cfg, profile); err != nil {
+		return err
 	}
 	if p.App.InTTY {
 		p.App.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
@@ -120,14 +120,26 @@ func together(ctx context.Context, i *instance.Instance, use func(ctx context.Co
 	return errors.Join(err, <-ended)
 }
 
+// hasProfile is the error of a config that lacks a profile; "" none lacks.
+func hasProfile(cfg *config.Config, profile string) error {
+	if _, ok := cfg.Profile(profile); !ok && profile != "" {
+		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.ProfileMeant(profile))
+	}
+	return nil
+}
+
 // Serve is the host in the foreground, without a screen. listen is where it
-// serves HTTP; "" for what the config says.
-func (p *Process) Serve(ctx context.Context, listen string) error {
+// serves HTTP; "" for what the config says. Clients there whose URL names no profile are
+// shown that one, if it is not "".
+func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	s, err := p.prepare(p.App.Load, attended)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	if err := hasProfile(s.cfg, profile); err != nil {
+		return err
+	}
 	by := ""
 	switch {
 	case listen != "":
@@ -143,7 +155,7 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
-	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.ListenBy, o.HTTPRequired = listen, by, true })
+	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):

@@ -89,7 +89,7 @@ func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []raw
 		find := func(resolve views.Resolver) (registry.Target, error) {
 			return r.o.Views.Find(x.Context(), x, resolve, value)
 		}
-		whose, own, err := r.owner(find, x.Session(), x.Modern() != nil, member, value)
+		whose, own, err := r.owner(find, x.Session(), r.o.Views.Of(x), x.Modern() != nil, member, value)
 		if name == "" && whose != "" {
 			name = value
 		}
@@ -118,7 +118,7 @@ func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (se
 		find := func(resolve views.Resolver) (registry.Target, error) {
 			return r.o.Views.FindFor(ctx, s, resolve, value)
 		}
-		return r.owner(find, s, false, member, value)
+		return r.owner(find, s, r.o.Views.OfSession(s), false, member, value)
 	})
 	b := r.o.Servers.Get(server)
 	if err != nil || b == nil || !r.shared(declared, server) {
@@ -142,13 +142,13 @@ func (r *Relays) shared(declared []byte, server string) bool {
 
 // owner is whose a URI, name or task of a client is and how its server spells it;
 // nobody's, if it is unknown. An ambiguous one is an error.
-func (r *Relays) owner(find func(views.Resolver) (registry.Target, error), s *downstream.Session, modern bool, member, value string) (server, own string, err error) {
+func (r *Relays) owner(find func(views.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
 	resolvers := []views.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
 	case "uri":
 		resolvers = append(resolvers[:0], (*registry.Snapshot).ResolveResource)
 	case "taskId":
-		if task, err := r.o.Tasks.Find(s, modern, value); err == nil {
+		if task, err := r.o.Tasks.Find(s, seen, modern, value); err == nil {
 			return task.Server, task.Original, nil
 		}
 		return "", "", nil

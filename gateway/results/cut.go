@@ -83,7 +83,11 @@ func (s *Store) cut(result []byte, edits []rawjson.Edit, b Bound) []byte {
 		one.text, one.isText = blockText(e)
 		blocks = append(blocks, one)
 	}
-	return rawjson.Splice(result, rawjson.Replace(result, content, s.shorten(blocks, b)))
+	short := s.shorten(blocks, b)
+	if short == nil {
+		return nil
+	}
+	return rawjson.Splice(result, rawjson.Replace(result, content, short))
 }
 
 // textSize is how many bytes of text there are, 0 if the tool has raised the bound to as
@@ -111,7 +115,8 @@ func blockText(e []byte) (string, bool) {
 	return rawjson.String(rawjson.Get(e, "text"))
 }
 
-// shorten returns the content of what is left of the blocks, and keeps the rest.
+// shorten returns the content of what is left of the blocks, and keeps the rest; nil if
+// nothing can be left out, since what is too much is a part of one character.
 func (s *Store) shorten(blocks []block, b Bound) []byte {
 	size := 0
 	for _, one := range blocks {
@@ -143,6 +148,9 @@ func (s *Store) shorten(blocks []block, b Bound) []byte {
 		if tail < len(one.text) {
 			out = append(out, one.with(one.text[tail:]))
 		}
+	}
+	if place < 0 {
+		return nil
 	}
 	k := s.keep(b.Owner, rest.String(), max(b.Limit, MinLimit))
 	out[place] = rawjson.Object("type", "text", "text", k.note(size, rest.Len()))

@@ -61,7 +61,7 @@ func Taken(x *downstream.Exchange) bool {
 
 // Perform makes a call at a server that may make a task of it: as a task if only is set,
 // since the tool runs as nothing else.
-func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server string, only bool) (jsonrpc.Reply, error) {
+func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server, tool string, only bool) (jsonrpc.Reply, error) {
 	if only && offersTasks(conn) {
 		return t.run(conn, f, server)
 	}
@@ -78,7 +78,7 @@ func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server string, only b
 		return jsonrpc.Reply{}, badTask(server)
 	}
 	own := &Task{
-		Server: server, Original: original, Conn: conn, owner: ownerOf(f.Exchange.Session()),
+		Server: server, Tool: tool, Original: original, Conn: conn, owner: ownerOf(f.Exchange.Session()),
 		modern: true, durable: t.durable(server, conn),
 	}
 	if !t.keep(own, reply.Result) {
@@ -102,7 +102,8 @@ var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
 	"Too many tasks at a time; at most %d of a session, and %d in all. Cancel some, or fetch their results and let them expire", maxSessionTasks, maxTasks)
 
 // Create makes a call that is to be answered by a task (2025-11-25), and answers.
-func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, answer func(jsonrpc.Reply)) error {
+// The client calls the server's tool name.
+func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name string, answer func(jsonrpc.Reply)) error {
 	x := f.Exchange
 	switch {
 	case !offersTasks(conn):
@@ -110,7 +111,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, a
 	case !t.room(x.Session()):
 		return errTooManyTasks
 	}
-	own := &Task{Server: server, Conn: conn, owner: x.Session()}
+	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
 	f.Call.Token, f.Call.Progress = token.Place{}, nil // its progress goes on after the answer
@@ -386,7 +387,7 @@ func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
 			return nil, registry.ErrBadCursor
 		}
 	}
-	all := t.of(x.Session(), after)
+	all := t.of(x.Session(), t.o.Views.Of(x), after)
 	page := all[:min(taskPage, len(all))]
 	states := make([][]byte, len(page))
 	call.Several(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })

@@ -85,6 +85,9 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 // tell sends a notification to a task's owner: on the stream of a request
 // for its result, else on the session's.
 func (t *Tasks) tell(own *Task, method string, params []byte) {
+	if !own.in(t.o.Views.OfSession(own.owner)) {
+		return
+	}
 	params = call.Relate(params, own.Original, own.id)
 	f, _ := t.attending(own)
 	state := method == "notifications/tasks/status" // of which the newest counts

@@ -25,6 +25,8 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
+	"goblin/gateway/views"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -65,6 +67,7 @@ const (
 type Task struct {
 	id       string // as its owner knows it
 	Server   string
+	Tool     string // whose call it is, as its server names it
 	Original string // as its server knows it
 	Conn     upstream.Conn
 	number   uint64              // counts up
@@ -115,6 +118,7 @@ type Options struct {
 	Servers *fleet.Fleet
 	Calls   *call.Table
 	Ask     *ask.Asker
+	Views   *views.Views
 }
 
 // Tasks are those that clients or the gateway wait for.
@@ -338,12 +342,18 @@ func (t *Tasks) left(own *Task) time.Duration {
 	return time.Until(own.expires)
 }
 
-// ErrNotFound is the answer to who asks for a task that is not known to it.
-var ErrNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+// errNotFound is the answer to who asks for a task that is not known to it.
+var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+
+// in reports whether a task is there for who sees a part of the catalog: what its tool is
+// not part of has no task of it either.
+func (own *Task) in(seen *registry.Snapshot) bool {
+	return seen.Knows(own.Server) && seen.Sees(own.Server, registry.Tool, own.Tool)
+}
 
 // Find is the task that a client means by an id, of the kind that stateless requests
-// are about if modern is set.
-func (t *Tasks) Find(s *downstream.Session, modern bool, id string) (*Task, error) {
+// are about if modern is set, in what it sees by now.
+func (t *Tasks) Find(s *downstream.Session, seen *registry.Snapshot, modern bool, id string) (*Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.all[id]
@@ -351,21 +361,21 @@ func (t *Tasks) Find(s *downstream.Session, modern bool, id string) (*Task, erro
 		t.removeLocked(own)
 		own = nil
 	}
-	if own == nil || own.hidden != nil || own.owner != ownerOf(s) || own.modern != modern {
-		return nil, ErrNotFound
+	if own == nil || own.hidden != nil || own.owner != ownerOf(s) || own.modern != modern || !own.in(seen) {
+		return nil, errNotFound
 	}
 	return own, nil
 }
 
 // of are the tasks of a session of 2025-11-25 after the one of the given
-// number, in the order of their creation.
-func (t *Tasks) of(s *downstream.Session, after uint64) []*Task {
+// number that it sees, in the order of their creation.
+func (t *Tasks) of(s *downstream.Session, seen *registry.Snapshot, after uint64) []*Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	var all []*Task
 	for _, own := range t.owned[s] {
-		if !own.modern && own.number > after && now.Before(own.expires) {
+		if !own.modern && own.number > after && now.Before(own.expires) && own.in(seen) {
 			all = append(all, own)
 		}
 	}

@@ -19,7 +19,14 @@ type choice struct {
 	servers map[string]bool
 	uris    *filter.URIs
 	off     off
+	// bare is the same without Goblin's tools that are about skills, for a catalog in which
+	// those that are chosen have none: the tools are listed from the first skill of anybody
+	// on. nil in such a choice itself.
+	bare *choice
 }
+
+// aboutSkills are those tools.
+var aboutSkills = []string{"catalog_skills", "search_skills"}
 
 func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch) *choice {
 	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources), off: newOff(p.Name, switched)}
@@ -28,7 +35,24 @@ func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch)
 			c.servers[s.Name] = true
 		}
 	}
+	bare := *c
+	c.bare = &bare
 	return c
+}
+
+// narrow is the catalog as the choice shows it, after before.
+func (c *choice) narrow(now, before *registry.Snapshot) *registry.Snapshot {
+	first, second := c, c.bare
+	switch {
+	case before != nil && before.Choice() == registry.Choice(c):
+	case before != nil && before.Choice() == registry.Choice(c.bare), now.Count(registry.Skill) == 0:
+		first, second = second, first // the other way round it would be made twice
+	}
+	is := now.Narrow(first, before)
+	if (first == c) != (is.Count(registry.Skill) > 0) {
+		is = now.Narrow(second, before)
+	}
+	return is
 }
 
 // equal reports whether both choose the same.
@@ -45,7 +69,7 @@ func (c *choice) All(server string, k registry.Kind) bool {
 func (c *choice) profileHasAll(server string, k registry.Kind) bool {
 	switch {
 	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.All
+		return k != registry.Tool || c.profile.MetaTools.All && c.bare != nil
 	case k == registry.Tool:
 		return c.profile.Tools.Empty()
 	case k == registry.Prompt:
@@ -63,7 +87,7 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 	case !c.Server(server):
 		return false
 	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.Has(name)
+		return k != registry.Tool || c.profile.MetaTools.Has(name) && (c.bare != nil || !slices.Contains(aboutSkills, name))
 	case k == registry.Tool:
 		return c.profile.Tools.MatchOf(server, name)
 	case k == registry.Prompt:

@@ -34,7 +34,7 @@ func (v *Views) find(ctx context.Context, seen func() *registry.Snapshot, resolv
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
 		if len(refusals.Awaited(err, seen().Only(v.servers.Starting()))) > 0 {
-			v.servers.AwaitLists(ctx)
+			v.servers.AwaitListsIn(ctx, seen())
 		}
 		// Also when nobody starts any more: they may have listed just now.
 		now := seen()

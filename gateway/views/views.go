@@ -113,6 +113,31 @@ func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
 	return v.see(v.set.Load(), s, s.Name())
 }
 
+// Version is that of a list in what clients see. Those of two profiles have nothing to do
+// with each other.
+type Version struct {
+	view string
+	n    uint64
+}
+
+// VersionOf is the version of a list.
+func VersionOf(seen *registry.Snapshot, k registry.Kind) Version {
+	return Version{Name(seen), seen.Version(k)}
+}
+
+// Name tells what profiles show apart: of one, versions of lists go on.
+func Name(seen *registry.Snapshot) string {
+	switch c := seen.Choice().(type) {
+	case none:
+		return Whole
+	case *choice:
+		if c.profile.Name != config.DefaultProfile { // it goes on where there was none
+			return c.profile.Name
+		}
+	}
+	return ""
+}
+
 // All yields what clients can see: everything, and each profile.
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
@@ -228,9 +253,16 @@ func (v *view) load(r *registry.Registry) *registry.Snapshot {
 		}
 		before = m.is
 	}
-	is := now.Narrow(v.choice, before)
+	is := v.narrow(now, before)
 	v.last.Store(&made{now, is})
 	return is
+}
+
+func (v *view) narrow(now, before *registry.Snapshot) *registry.Snapshot {
+	if c, ok := v.choice.(*choice); ok {
+		return c.narrow(now, before)
+	}
+	return now.Narrow(v.choice, before)
 }
 
 // none is the choice of nothing at all.

@@ -4,6 +4,9 @@ package profiles
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,34 +22,62 @@ func seen() e2e.Obj {
 	return e2e.Obj{
 		"capabilities": e2e.Obj{
 			"tools": e2e.Obj{"listChanged": true}, "prompts": e2e.Obj{"listChanged": true},
-			"resources": e2e.Obj{"listChanged": true, "subscribe": true}, "completions": e2e.Obj{},
+			"resources": e2e.Obj{"listChanged": true, "subscribe": true}, "completions": e2e.Obj{}, "logging": e2e.Obj{},
+			"tasks":      e2e.Obj{"list": e2e.Obj{}, "cancel": e2e.Obj{}, "requests": e2e.Obj{"tools": e2e.Obj{"call": e2e.Obj{}}}},
+			"extensions": e2e.Obj{"acme/things": e2e.Obj{}, "io.modelcontextprotocol/skills": e2e.Obj{"directoryRead": true}},
 		},
-		"tools":     []e2e.Obj{e2e.Tool("keep", e2e.Obj{"description": "weigh apples"}), e2e.Tool("gone", e2e.Obj{"description": "weigh pears"})},
+		"tools":     []e2e.Obj{tasked("keep", "weigh apples"), tasked("gone", "weigh pears")},
+		"tasks":     e2e.Obj{"keep": e2e.Obj{}, "gone": e2e.Obj{}},
 		"prompts":   []e2e.Obj{e2e.Prompt("keep", e2e.Obj{"arguments": []e2e.Obj{{"name": "a"}}}), e2e.Prompt("gone", e2e.Obj{"arguments": []e2e.Obj{{"name": "a"}}})},
-		"resources": []e2e.Obj{e2e.Resource("file:///pub/a"), e2e.Resource("file:///secret/k")},
+		"resources": []e2e.Obj{e2e.Resource("file:///pub/a"), e2e.Resource("file:///secret/k"), e2e.Resource("ui://secret/app"), e2e.Resource("ui://pub/app")},
 		"templates": []e2e.Obj{e2e.Template("file:///pub/{name}"), e2e.Template("file:///secret/{name}")},
+		"skills":    []e2e.Obj{skill("skill://pub"), skill("skill://secret")},
+		"folders": e2e.Obj{
+			"skill://pub":    []e2e.Obj{{"uri": "skill://pub/SKILL.md", "name": "SKILL.md"}, {"uri": "skill://pub/secret.md", "name": "secret.md"}},
+			"skill://secret": []e2e.Obj{{"uri": "skill://secret/SKILL.md", "name": "SKILL.md"}},
+		},
+		"on": e2e.Obj{"acme/thing": e2e.Actions(e2e.Do("echo"))},
 	}
+}
+
+// tasked is a tool that may run as a task.
+func tasked(name, about string) e2e.Obj {
+	return e2e.Tool(name, e2e.Obj{"description": about, "execution": e2e.Obj{"taskSupport": "optional"}})
+}
+
+func skill(folder string) e2e.Obj {
+	uri := folder + "/SKILL.md"
+	return e2e.Obj{"uri": uri, "frontmatter": e2e.Obj{"name": "s", "description": "weigh"}, "resources": []e2e.Obj{{"uri": uri, "size": 1}}}
 }
 
 // unseen is a server that the profile does not have.
 func unseen() e2e.Obj {
 	o := seen()
-	o["tools"] = []e2e.Obj{e2e.Tool("look", e2e.Obj{"description": "weigh plums"}), e2e.Tool("keep")}
+	o["tools"] = []e2e.Obj{tasked("look", "weigh plums"), tasked("keep", "")}
+	o["tasks"] = e2e.Obj{"look": e2e.Obj{}, "keep": e2e.Obj{}}
 	o["prompts"] = []e2e.Obj{e2e.Prompt("look", e2e.Obj{"arguments": []e2e.Obj{{"name": "a"}}})}
-	o["resources"] = []e2e.Obj{e2e.Resource("file:///hidden/x"), e2e.Resource("file:///pub/b")}
+	o["resources"] = []e2e.Obj{e2e.Resource("file:///hidden/x"), e2e.Resource("file:///pub/b"), e2e.Resource("ui://hidden/app")}
 	o["templates"] = []e2e.Obj{e2e.Template("file:///hidden/{name}")}
+	o["skills"] = []e2e.Obj{skill("skill://hidden"), skill("skill://pub")}
+	o["folders"] = e2e.Obj{"skill://hidden": []e2e.Obj{{"uri": "skill://hidden/SKILL.md", "name": "SKILL.md"}}}
+	o["capabilities"].(e2e.Obj)["extensions"] = e2e.Obj{"acme/things": e2e.Obj{"hidden": true}, "acme/more": e2e.Obj{}, "io.modelcontextprotocol/skills": e2e.Obj{}}
+	o["on"] = e2e.Obj{"acme/thing": e2e.Actions(e2e.Do("echo")), "acme/more": e2e.Actions(e2e.Do("echo"))}
 	return o
 }
+
+// able is what clients here can: what servers have in common with them.
+var able = e2e.Obj{"extensions": e2e.Obj{"acme/things": e2e.Obj{}, "acme/more": e2e.Obj{}, e2e.TasksExtension: e2e.Obj{}}}
 
 // part is the profile; parts says the same by the filters of a server.
 var (
 	part = e2e.Obj{
 		"servers": []string{"tag:open"}, "tools": e2e.Obj{"allow": []string{"keep*"}},
-		"prompts": e2e.Obj{"deny": []string{"seen/gone"}}, "resources": e2e.Obj{"deny": []string{"file:///secret/*"}},
+		"prompts": e2e.Obj{"deny": []string{"seen/gone"}}, "resources": e2e.Obj{"deny": secret},
 	}
 	parts = e2e.Obj{
-		"tools": e2e.Obj{"allow": []string{"keep*"}}, "prompts": e2e.Obj{"deny": []string{"gone"}}, "resources": e2e.Obj{"deny": []string{"file:///secret/*"}},
+		"tools": e2e.Obj{"allow": []string{"keep*"}}, "prompts": e2e.Obj{"deny": []string{"gone"}}, "resources": e2e.Obj{"deny": secret},
 	}
+	secret = []string{"*secret*"}
 )
 
 // worlds are one with more than the profile has, and one with nothing else.
@@ -83,97 +114,207 @@ func ways() map[string]func(w *e2e.World, profile string) *e2e.Client {
 	return map[string]func(w *e2e.World, profile string) *e2e.Client{
 		"flag, alone": func(w *e2e.World, profile string) *e2e.Client {
 			c := w.Pipe(flag(profile, "stdio", "--standalone")...)
+			c.Caps = able
 			c.Init()
 			return c
 		},
 		"flag": func(w *e2e.World, profile string) *e2e.Client {
 			w.Hosted = true
 			c := w.Pipe(flag(profile, "stdio")...)
+			c.Caps = able
 			c.Init()
 			return c
 		},
 		"flag, stateless": func(w *e2e.World, profile string) *e2e.Client {
 			w.Hosted = true
-			return w.Pipe(flag(profile, "stdio")...).Stateless()
+			return stateless(w.Pipe(flag(profile, "stdio")...))
 		},
 		"URL": func(w *e2e.World, profile string) *e2e.Client {
 			c := path(w, profile)
+			c.Caps = able
 			c.Init()
 			c.Listen()
 			return c
 		},
 		"URL, stateless": func(w *e2e.World, profile string) *e2e.Client {
-			c := path(w, profile).Stateless()
+			c := stateless(path(w, profile))
 			c.Web.Stateless = true
 			return c
 		},
 		"rule": func(w *e2e.World, profile string) *e2e.Client {
 			rule(w, profile)
-			return w.Join()
+			return joined(w)
 		},
 		"rule, stateless": func(w *e2e.World, profile string) *e2e.Client {
 			rule(w, profile)
-			return w.Socket().Stateless()
+			return stateless(w.Socket())
 		},
 		"default": func(w *e2e.World, profile string) *e2e.Client {
 			if profile != "" {
 				w.Profiles = e2e.Obj{"default": part}
 			}
-			return w.Join()
+			return joined(w)
 		},
 	}
 }
 
-// asks are requests of every method for what is in the profile, what is not, and what
-// never was, by every form of address.
-func asks(modern bool) (all [][2]any) {
-	add := func(method string, params e2e.Obj) { all = append(all, [2]any{method, params}) }
-	for _, kind := range []string{"tools", "prompts", "resources", "templates"} {
-		add(e2e.ListMethod(kind), e2e.Obj{})
-	}
-	own := func(tool string, args e2e.Obj) { add("tools/call", e2e.Obj{"name": tool, "arguments": args}) }
-	for _, server := range []string{"seen", "unseen", "never", ""} {
-		for _, name := range []string{"keep", "gone", "look", "none"} {
+// joined is a client of the socket that has made its handshake.
+func joined(w *e2e.World) *e2e.Client {
+	c := w.Socket()
+	c.Caps = able
+	c.Init()
+	return c
+}
+
+func stateless(c *e2e.Client) *e2e.Client {
+	c = c.Stateless()
+	c.Caps = able
+	return c
+}
+
+// subjects are what may be in the profile, what is not, and what never was.
+var (
+	subjects  = []string{"seen", "unseen", "never", ""}
+	names     = []string{"keep", "gone", "look", "none"}
+	uris      = []string{"file:///pub/a", "file:///pub/b", "file:///pub/new", "file:///secret/k", "file:///%73ecret/k", "file:///hidden/x", "file:///hidden/new"}
+	apps      = []string{"ui://pub/app", "ui://secret/app", "ui://hidden/app"}
+	skilled   = []string{"skill://pub", "skill://pub/SKILL.md", "skill://pub/secret.md", "skill://secret", "skill://secret/SKILL.md", "skill://hidden", "skill://hidden/SKILL.md", "skill://never/SKILL.md"}
+	templates = []string{"file:///pub/{name}", "file:///secret/{name}", "file:///hidden/{name}"}
+)
+
+// named are a server's things by every form of a name.
+func named(yield func(name string) bool) {
+	for _, server := range subjects {
+		for _, name := range names {
 			forms := []string{server + "_" + name, server + "/" + name, server + "." + name}
 			if server == "" {
 				forms = []string{name}
 			}
 			for _, form := range forms {
-				add("tools/call", e2e.Obj{"name": form, "arguments": e2e.Obj{"x": 1}})
-				add("prompts/get", e2e.Obj{"name": form, "arguments": e2e.Obj{"a": "1"}})
-				add("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": form}, "argument": e2e.Obj{"name": "a", "value": ""}})
-				own("describe_tool", e2e.Obj{"name": form})
-				own("describe_prompt", e2e.Obj{"name": form})
-			}
-		}
-		for _, uri := range []string{"file:///pub/a", "file:///pub/b", "file:///pub/new", "file:///secret/k", "file:///%73ecret/k", "file:///hidden/x", "file:///hidden/new"} {
-			forms := []string{e2e.In(server, uri), e2e.FlatTailOf(uri), server + "_" + e2e.FlatTailOf(uri)}
-			if server == "" {
-				forms = []string{uri}
-			}
-			for _, form := range forms {
-				add("resources/read", e2e.Obj{"uri": form})
-				if !modern {
-					add("resources/subscribe", e2e.Obj{"uri": form})
+				if !yield(form) {
+					return
 				}
-				own("describe_resource", e2e.Obj{"uri": form})
 			}
 		}
-		for _, template := range []string{"file:///pub/{name}", "file:///secret/{name}", "file:///hidden/{name}"} {
-			add("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": e2e.In(server, template)}, "argument": e2e.Obj{"name": "name", "value": ""}})
-			add("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": template}, "argument": e2e.Obj{"name": "name", "value": ""}})
+	}
+}
+
+// addressed are URIs by every form of an address: listed, flat, raw, and as parsers of URLs
+// make them.
+func addressed(uris []string) func(yield func(uri string) bool) {
+	return func(yield func(uri string) bool) {
+		for _, server := range subjects {
+			for _, uri := range uris {
+				forms := []string{e2e.In(server, uri), "MCP://" + server + "/" + uri, e2e.In(server, strings.ReplaceAll(uri, ":", "%3A")), server + "_" + e2e.FlatTailOf(uri)}
+				if scheme, rest, ok := strings.Cut(uri, "://"); ok && scheme != "file" {
+					forms = append(forms, scheme+"://"+server+"/"+rest)
+				}
+				if server == "" {
+					forms = []string{uri, e2e.FlatTailOf(uri)}
+				}
+				for _, form := range forms {
+					if !yield(form) {
+						return
+					}
+				}
+			}
 		}
+	}
+}
+
+type adder = func(params e2e.Obj)
+
+func byName(member string, more e2e.Obj) func(adder) {
+	return func(add adder) {
+		for name := range named {
+			add(e2e.Merge(e2e.Obj{member: name}, []e2e.Obj{more}))
+		}
+	}
+}
+
+func byURI(all ...[]string) func(adder) {
+	return func(add adder) {
+		for uri := range addressed(slices.Concat(all...)) {
+			add(e2e.Obj{"uri": uri})
+		}
+	}
+}
+
+func once(params e2e.Obj) func(adder) { return func(add adder) { add(params) } }
+
+// methods has requests of each method for everything, by every form of address. What is not
+// answered at once, or names tasks, is asked in tests of its own; nil stands for those.
+var methods = map[string]func(add adder){
+	"initialize":               once(e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e2e", "version": "1"}}),
+	"ping":                     once(e2e.Obj{}),
+	"server/discover":          once(e2e.Obj{}),
+	"logging/setLevel":         once(e2e.Obj{"level": "warning"}),
+	"tools/list":               once(e2e.Obj{}),
+	"prompts/list":             once(e2e.Obj{}),
+	"resources/list":           once(e2e.Obj{}),
+	"resources/templates/list": once(e2e.Obj{}),
+	"skills/list":              once(e2e.Obj{}),
+	"tasks/list":               once(e2e.Obj{}),
+	"tasks/get":                once(e2e.Obj{"taskId": "none"}),
+	"tasks/cancel":             once(e2e.Obj{"taskId": "none"}),
+	"tasks/result":             once(e2e.Obj{"taskId": "none"}),
+	"tasks/update":             once(e2e.Obj{"taskId": "none"}),
+	"skills/get":               byURI(skilled),
+	"resources/directory/read": byURI(skilled, uris),
+	"resources/read":           byURI(uris, apps, skilled),
+	"resources/subscribe":      byURI(uris, apps),
+	"resources/unsubscribe":    byURI(uris, apps),
+	"prompts/get":              byName("name", e2e.Obj{"arguments": e2e.Obj{"a": "1"}}),
+	"tools/call":               callsOf,
+	"subscriptions/listen":     nil, // TestAListenHearsOfItsProfileAlone
+	"completion/complete": func(add adder) {
+		byName("name", nil)(func(p e2e.Obj) {
+			add(e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": p["name"]}, "argument": e2e.Obj{"name": "a", "value": ""}})
+		})
+		byURI(templates)(func(p e2e.Obj) {
+			add(e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": p["uri"]}, "argument": e2e.Obj{"name": "name", "value": ""}})
+		})
+	},
+	"acme/thing": ofExtension, "acme/more": ofExtension,
+}
+
+func ofExtension(add adder) {
+	byName("name", nil)(add)
+	byURI(uris)(add)
+	add(e2e.Obj{"taskId": "none"})
+}
+
+// callsOf call tools of servers, plainly and as tasks that there are not, and Goblin's own,
+// with everything.
+func callsOf(add adder) {
+	byName("name", e2e.Obj{"arguments": e2e.Obj{"x": 1}})(add)
+	own := func(tool string, args e2e.Obj) { add(e2e.Obj{"name": tool, "arguments": args}) }
+	for name := range named {
+		own("describe_tool", e2e.Obj{"name": name})
+		own("describe_prompt", e2e.Obj{"name": name})
+	}
+	for _, name := range []string{"seen_gone", "unseen_look", "never_look", "look"} {
+		add(e2e.Obj{"name": name, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}})
+	}
+	for uri := range addressed(slices.Concat(uris, apps, skilled, templates)) {
+		if !strings.Contains(uri, "skill") || !strings.Contains(uri, "secret") { // of what may be in a folder, filters of servers count when it is read
+			own("describe_resource", e2e.Obj{"uri": uri})
+		}
+	}
+	for _, server := range subjects {
 		if server != "" {
-			own("catalog_tools", e2e.Obj{"serverId": server})
+			for _, tool := range []string{"catalog_tools", "catalog_prompts", "catalog_resources", "catalog_resource_templates", "catalog_skills"} {
+				own(tool, e2e.Obj{"serverId": server})
+			}
 			own("search_tools", e2e.Obj{"query": "weigh", "serverId": server})
 		}
 	}
 	for _, words := range []string{"weigh", "plums", "pears", "hidden", "secret", "look"} {
-		own("search_tools", e2e.Obj{"query": words})
-		own("search_resources", e2e.Obj{"query": words})
-		own("search_prompts", e2e.Obj{"query": words})
+		for _, tool := range []string{"search_tools", "search_resources", "search_prompts", "search_skills"} {
+			own(tool, e2e.Obj{"query": words})
+		}
 	}
-	for _, tool := range []string{"catalog_tools", "catalog_prompts", "catalog_resources", "catalog_resource_templates"} {
+	for _, tool := range []string{"catalog_tools", "catalog_prompts", "catalog_resources", "catalog_resource_templates", "catalog_skills"} {
 		own(tool, e2e.Obj{})
 	}
 	for _, script := range []string{
@@ -181,10 +322,33 @@ func asks(modern bool) (all [][2]any) {
 		`local all = {} for name in pairs(servers) do all[#all + 1] = name end table.sort(all) return all`,
 		`return resources.read("mcp://unseen/file:///hidden/x")`, `return resources.read("file:///secret/k")`, `return resources.read("file:///pub/a")`,
 		`return resources.list{}`, `return resources.list{server = "unseen"}`, `return prompts.get("unseen/look", {})`, `return prompts.get("seen/gone", {})`,
+		`return search("plums")`, `return tools.list{}`, `return tools.list{server = "unseen"}`, `return prompts.list{}`,
 	} {
 		own("execute_lua", e2e.Obj{"script": script})
 	}
-	return all
+}
+
+// tables are the variables in which the gateway has its methods.
+var tables = regexp.MustCompile(`(?s)var (?:common|methods|modernMethods) = map\[string\]method\{(.*?)\n\}`)
+
+// A method that the gateway learns needs a row here.
+func TestEveryMethodOfTheGatewayIsAskedForWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for _, file := range []string{"dispatch.go", "modern.go"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		require.NoError(t, err)
+		for _, table := range tables.FindAllStringSubmatch(string(text), -1) {
+			for _, row := range regexp.MustCompile(`(?m)^\t"([^"]+)":`).FindAllStringSubmatch(table[1], -1) {
+				all = append(all, row[1])
+			}
+		}
+	}
+	require.Greater(t, len(all), 20, "the tables were found")
+	for _, method := range all {
+		_, ok := methods[method]
+		require.True(t, ok, "%s has no row in methods", method)
+	}
 }
 
 // scores weigh words by how common they are in the whole catalog.
@@ -201,10 +365,20 @@ func TestWhatAProfileLeavesOutDoesNotExist(t *testing.T) {
 			t.Parallel()
 			whole, bare, back, other := worlds(t)
 			c, b := connect(whole, "part"), connect(bare, "")
-			for _, ask := range asks(c.Modern) {
-				method := ask[0].(string)
-				want, got := b.Request(method, ask[1]), c.Request(method, ask[1])
-				require.Equal(t, said(want), said(got), "%s %s", method, e2e.Marshal(ask[1]))
+			for _, who := range []*e2e.Client{c, b} { // what servers declare is known once they have listed
+				require.NotEmpty(t, who.Names("tools"))
+				who.Ok("skills/list", e2e.Obj{})
+				e2e.Eventually(t, "the tools for skills", func() bool { return slices.Contains(who.Names("tools"), "search_skills") })
+			}
+			for _, method := range slices.Sorted(maps.Keys(methods)) {
+				asks := methods[method]
+				if asks == nil {
+					continue
+				}
+				asks(func(params e2e.Obj) {
+					want, got := b.Request(method, params), c.Request(method, params)
+					require.Equal(t, said(want), said(got), "%s %s", method, e2e.Marshal(params))
+				})
 			}
 			text := c.ReadText("goblin://servers")
 			require.Contains(t, text, `"seen"`)

@@ -40,7 +40,7 @@ var rules = []row{
 	{"registry/urimatch", "", "a leaf"},
 
 	{"gateway", "gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
-	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
+	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token gateway/views registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/ask", "gateway/call gateway/config gateway/downstream gateway/extensions gateway/journal gateway/jsonrpc gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/logins", "gateway/ask gateway/downstream gateway/fleet gateway/login gateway/upstream", "has calls wait for logins, and makes neither"},
 	{"gateway/views", "gateway/config gateway/downstream gateway/filter gateway/fleet gateway/logins gateway/refusals gateway/switches registry", "says what a client sees, and not what it does there"},

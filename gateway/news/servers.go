@@ -1,0 +1,66 @@
+package news
+
+import (
+	"reflect"
+	"sync"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// servers is the row of those who watch the state of the servers.
+var servers = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
+
+// serverNews has, of each who watches the servers, their states as they were told of last:
+// everybody hears of those that he sees, and of nothing else.
+type serverNews struct {
+	mu   sync.Mutex
+	told map[subscriber][]registry.ServerState
+}
+
+// watchServers notes what a new subscriber knows.
+func (n *News) watchServers(h subscriber) {
+	n.servers.mu.Lock()
+	defer n.servers.mu.Unlock()
+	if n.servers.told == nil {
+		n.servers.told = make(map[subscriber][]registry.ServerState)
+	}
+	if _, known := n.servers.told[h]; !known {
+		n.servers.told[h] = n.serverStates(n.catalogOf(h))
+	}
+}
+
+// serverStates are the states of servers without what changes by every request and list.
+func (n *News) serverStates(seen *registry.Snapshot) []registry.ServerState {
+	states := n.o.Registry.StatesIn(seen)
+	for i := range states {
+		states[i].Latency, states[i].Counts = 0, [registry.Kinds]int{}
+	}
+	return states
+}
+
+// serversChanged tells those who watch the servers and to whom others, or other states, are
+// shown than before.
+func (n *News) serversChanged() {
+	n.servers.mu.Lock()
+	defer n.servers.mu.Unlock()
+	byChoice := make(map[registry.Choice][]registry.ServerState)
+	told := make(map[subscriber][]registry.ServerState)
+	passed := make(map[subscriber]bool)
+	for _, h := range n.rows.holders(servers) {
+		seen := n.catalogOf(h)
+		states, made := byChoice[seen.Choice()]
+		if !made {
+			states = n.serverStates(seen)
+			byChoice[seen.Choice()] = states
+		}
+		told[h] = states
+		if reflect.DeepEqual(n.servers.told[h], states) {
+			passed[h] = true
+		}
+	}
+	n.servers.told = told
+	if len(passed) < len(told) {
+		n.tellSubsOf(servers, servers.uri, rawjson.Object("uri", servers.uri), passed)
+	}
+}
