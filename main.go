@@ -119,6 +119,7 @@ func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) erro
 		Host: tui.Host{
 			Config: status.Config, Demo: status.Demo, Address: status.Address,
 			Command: h.Command, Owner: owner,
+			PID: status.PID, Started: status.Started, Terminal: status.Terminal, TerminalGone: status.TerminalGone,
 		},
 	})
 	client, err := h.OpenClient(ctx, "goblin", view.Ask)

@@ -171,6 +171,12 @@ func (a *app) tabsLine() string {
 	return a.Look.Fit(line, a.W)
 }
 
+// joinedAlone reports whether the screen looks at a host that was there before it and
+// that nobody else uses: its user may have forgotten it, or believe that it had ended.
+func (a *app) joinedAlone() bool {
+	return !a.o.Host.Owner && a.o.Host.PID > 0 && a.head.clients == 0 && a.head.screens <= 1
+}
+
 // barLine is the line of the filter, else of what just happened, else of what
 // to do.
 func (a *app) barLine() string {
@@ -228,6 +234,12 @@ func (a *app) barLine() string {
 	switch {
 	case left != "":
 		return lk.Sides(left, right, a.W)
+	case a.joinedAlone():
+		text, end := " joined the host that "+a.o.Host.runs(a.Now()), "goblin stop ends it "
+		if look.Width(text)+2+look.Width(end) > a.W {
+			end = ""
+		}
+		return lk.Sides(lk.Warn.On(text), lk.Dim.On(end), a.W)
 	case a.o.Host.Demo:
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)

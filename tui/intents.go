@@ -21,6 +21,7 @@ import (
 func (a *app) showClients() tea.Cmd {
 	return a.Push(clients.New(clients.Desk{
 		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: record.Failed,
+		Host: "The host " + a.o.Host.runs(a.Now()) + ".",
 	}))
 }
 

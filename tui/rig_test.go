@@ -303,7 +303,10 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"}}}, ask.NewQuestions(), r.backend, r.term)
+	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{
+		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
+		PID: 4711, Started: clock.at.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
+	}}, ask.NewQuestions(), r.backend, r.term)
 	r.app.After = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 	r.app.head.refresh(r.app)
 	for _, p := range r.app.Panes {

@@ -33,6 +33,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
@@ -45,6 +46,24 @@ type Host struct {
 	Address string   // of the HTTP endpoint, "" for none
 	Owner   bool     // quitting this screen ends the host
 	Command []string // what clients start: a program and its arguments
+
+	PID      int
+	Started  time.Time
+	Terminal string // that it was started from; "" for none
+	// TerminalGone says that this terminal is there no more.
+	TerminalGone bool
+}
+
+// runs says since when the host runs, and from which terminal.
+func (h *Host) runs(now time.Time) string {
+	text := "runs since " + display.Clock(h.Started, now)
+	if h.Terminal != "" {
+		text += " from " + dialog.Clean(h.Terminal)
+	}
+	if h.TerminalGone {
+		text += ", which is gone"
+	}
+	return fmt.Sprintf("%s (pid %d)", text, h.PID)
 }
 
 // Options are what a screen shows and how. Registry is needed, all else is not.

@@ -2,9 +2,30 @@
 
 package cli
 
-import "golang.org/x/sys/unix"
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
 
 const getTermios = unix.TIOCGETA
 
 // zombie is not known here. A host's parent asks about it or is gone.
 func zombie(int) bool { return false }
+
+// ttyName is the file of a terminal: the one that is the same device.
+func ttyName(fd int) string {
+	var at, other unix.Stat_t
+	if unix.Fstat(fd, &at) != nil {
+		return ""
+	}
+	for _, pattern := range []string{"/dev/ttys*", "/dev/tty?*", "/dev/pts/*"} {
+		all, _ := filepath.Glob(pattern)
+		for _, name := range all {
+			if unix.Stat(name, &other) == nil && other.Rdev == at.Rdev {
+				return name
+			}
+		}
+	}
+	return ""
+}

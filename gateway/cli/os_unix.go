@@ -80,3 +80,9 @@ func Terminal(f *os.File) (columns int, ok bool) {
 	})
 	return columns, ok
 }
+
+// TerminalName is the file of the terminal that f is, "" if that is not known.
+func TerminalName(f *os.File) (name string) {
+	withDescriptor(f, func(fd int) { name = ttyName(fd) })
+	return name
+}

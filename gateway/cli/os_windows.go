@@ -33,3 +33,6 @@ func Terminal(f *os.File) (columns int, ok bool) {
 	}
 	return columns, true
 }
+
+// TerminalName is "": consoles have no names.
+func TerminalName(*os.File) string { return "" }

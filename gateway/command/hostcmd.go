@@ -158,6 +158,7 @@ func (a *App) printStatus(s control.Status) error {
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, display.Age(time.Since(s.Started)))
 	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
 	for _, row := range []struct{ value, text string }{
+		{startedFrom(&s), "started  %s\n"},
 		{s.Address, "http     %s\n"}, {s.Log, "log      %s\n"}, {s.Linger, "ends     %s after its last client\n"}, {s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
@@ -199,6 +200,18 @@ func (a *App) printStatus(s control.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	return screens.render(a.Out, a.Columns)
+}
+
+// startedFrom says when a host was started, and from which terminal.
+func startedFrom(s *control.Status) string {
+	text := display.Clock(s.Started, time.Now())
+	switch {
+	case s.Terminal == "":
+		return text + " without a terminal"
+	case s.TerminalGone:
+		return text + " from " + s.Terminal + ", which is gone"
+	}
+	return text + " from " + s.Terminal
 }
 
 // screenName says where a screen is, or what acts as one.

@@ -11,6 +11,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/display"
 	"goblin/gateway/downstream"
 )
 
@@ -82,6 +83,21 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	out.Reset()
 	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor}}))
 	require.NotContains(t, out.String(), "SCREEN")
+}
+
+func TestStatusTellsSinceWhenTheHostRunsAndFromWhere(t *testing.T) {
+	started := time.Now().Add(-time.Minute)
+	clock := display.Clock(started, time.Now())
+	for want, s := range map[string]control.Status{
+		"\nstarted  " + clock + " from /dev/pts/3\n":                {Terminal: "/dev/pts/3"},
+		"\nstarted  " + clock + " from /dev/pts/3, which is gone\n": {Terminal: "/dev/pts/3", TerminalGone: true},
+		"\nstarted  " + clock + " without a terminal\n":             {},
+	} {
+		var out bytes.Buffer
+		s.Started = started
+		require.NoError(t, (&App{App: &cli.App{Out: &out}}).printStatus(s))
+		require.Contains(t, out.String(), want)
+	}
 }
 
 func TestVersion(t *testing.T) {

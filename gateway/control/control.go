@@ -56,11 +56,15 @@ type Gateway interface {
 
 // Status is what `goblin status` shows.
 type Status struct {
-	PID      int       `json:"pid"`
-	Version  string    `json:"version"`
-	Config   string    `json:"config"` // path, or "demo"
-	Demo     bool      `json:"demo,omitempty"`
-	Started  time.Time `json:"started"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Config  string    `json:"config"` // path, or "demo"
+	Demo    bool      `json:"demo,omitempty"`
+	Started time.Time `json:"started"`
+	// Terminal is the one that it was started from, if any.
+	Terminal     string `json:"terminal,omitempty"`
+	TerminalGone bool   `json:"terminalGone,omitempty"`
+
 	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
 	Log      string    `json:"log,omitempty"`     // file that the log goes to; none: its stderr
 	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken

@@ -278,6 +278,15 @@ func Age(d time.Duration) string {
 	}
 }
 
+// Clock is a time of day, with its date if that is not today's.
+func Clock(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
+		return at.Format("15:04")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
 // FirstLine is the first line of s that is not blank, without spaces around
 // it.
 func FirstLine(s string) string {

@@ -30,6 +30,9 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 	if i.o.Linger > 0 {
 		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)
 	}
+	if i.o.Terminal != nil {
+		s.Terminal, s.TerminalGone = i.o.Terminal()
+	}
 	for _, c := range i.gateway.Sessions() {
 		info := c.Client()
 		row := control.Session{

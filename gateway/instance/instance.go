@@ -90,6 +90,9 @@ type Options struct {
 	// Folder is where what the instance is for is done, "" for nowhere: the servers of
 	// projects run in its project from the beginning.
 	Folder string
+	// Terminal is the one that the process was started from, and whether that is gone by
+	// now; nil and "": none.
+	Terminal func() (name string, gone bool)
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.

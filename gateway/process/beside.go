@@ -38,6 +38,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 		return err
 	}
 	defer s.close()
+	s.tty = tty
 	h, c, err := p.meet(ctx, s)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
 	"goblin/gateway/screen"
@@ -59,6 +61,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },
 		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
 	}
+	o.Terminal = p.startedFrom(s.tty)
 	if change != nil {
 		change(&o)
 	}
@@ -66,6 +69,23 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 		return nil, err
 	}
 	return h, nil
+}
+
+// startedFrom is the terminal at a file, or else at a stream of this process; nil for none.
+func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
+	for _, f := range []*os.File{tty, p.In, p.Out, p.Err} {
+		if f == nil {
+			continue
+		}
+		if _, ok := cli.Terminal(f); ok {
+			name := cmp.Or(cli.TerminalName(f), "a terminal")
+			return func() (string, bool) {
+				_, there := cli.Terminal(f)
+				return name, !there
+			}
+		}
+	}
+	return nil
 }
 
 // guest shows a screen that came over the socket, if there is room.

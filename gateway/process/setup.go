@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"log/slog"
+	"os"
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
@@ -16,7 +17,8 @@ type setup struct {
 	pins   string     // file of the approved tools
 	noPins error      // why there is none although the config wants one
 	logger *slog.Logger
-	log    string // its file; "" for stderr
+	log    string   // its file; "" for stderr
+	tty    *os.File // the terminal of its screen; nil for one of the streams, if any is one
 	closes []io.Closer
 }
 

@@ -39,6 +39,7 @@ type Desk struct {
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	UnderWay func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
+	Host     string // since when it runs and from where
 }
 
 // Clients is the list of those who are connected: clients and screens.
@@ -158,7 +159,7 @@ func (d *Clients) Heading() string {
 }
 
 // Size is that of the dialog.
-func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(13, d.Table.Total()+9)) }
+func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
 // Typing reports whether letters are text.
 func (d *Clients) Typing() bool { return d.Typed }
@@ -237,7 +238,7 @@ func (d *Clients) Lines(w, h int) []string {
 	c := clientColumnsOf(w - 2)
 	head := d.cells(c, lk.Fit("client", c.name), "version", "transport", "since", "requests", "errors", "last", "watches")
 	out := []string{lk.Dim.On(lk.Fit("  "+head, w))}
-	body := max(h-5, 1)
+	body := max(h-6, 1)
 	out = append(out, d.Table.Lines(lk, w, body, true, d.row)...)
 	if d.Table.Len() == 0 && body > 1 {
 		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
@@ -253,6 +254,7 @@ func (d *Clients) Lines(w, h int) []string {
 		}
 		below = append(below, " "+strings.Join(about, "  "), " "+dialog.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
+	below = append(below, " "+lk.Dim.On(d.app.Host))
 	if d.Typed {
 		d.Input.Width = max(1, w-5)
 		below = append(below, " "+lk.Accent.On("/")+" "+d.Input.View())

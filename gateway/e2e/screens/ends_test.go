@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,32 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	p.Shows("paging")
 	p.Tmux("kill-session")
 	e2e.Eventually(t, "the host's end", func() bool { return host.Signal(syscall.Signal(0)) != nil })
+}
+
+func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Filesystem())
+	first := w.Pane(100, 30)
+	first.Line("trap '' HUP") // as nohup does it
+	first.Goblin("2>errs")
+	first.Shows("logs/app.log")
+	c := w.Bridged() // so that the host outlives its terminal
+	tty := first.Ask("pane_tty")
+	require.Contains(t, w.Succeeds("status"), " from "+tty+"\n")
+	first.Tmux("kill-session")
+	w.WaitScreens(0)
+
+	next := w.Pane(100, 30)
+	next.Goblin("")
+	require.NotContains(t, next.Shows("logs/app.log", "clients 1"), "joined the host", "it is used")
+	c.Close()
+	next.Shows("clients 0", "joined the host that runs since", "from "+tty+", which is gone (pid "+strconv.Itoa(w.Status().PID)+")")
+	require.Contains(t, w.Succeeds("status"), " from "+tty+", which is gone\n")
+	require.Contains(t, w.Succeeds("status", "--json"), `"terminal": "`+tty+`"`)
+	next.Types("q")
+	next.Restored(e2e.ExitOK)
+	w.Succeeds("stop")
 }
 
 func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
