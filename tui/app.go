@@ -42,9 +42,7 @@ type app struct {
 	theme  string
 	images *graphics.Gallery
 	keys   keys.Table
-	// actions are on the keys that the config gives them.
-	actions []keymap.Action
-	mouse   bool
+	mouse  bool
 
 	bar       edit.Text
 	filtering bool // the bar has the focus
@@ -80,7 +78,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.Shell, a.Poke = a, a.rouse
 	a.Shown, a.FilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
 	a.asks = ask.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
-	a.actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
+	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme
 	a.W, a.H = t.Size()

@@ -63,7 +63,7 @@ func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / day space zebra")
 	require.Contains(t, r.screen(), "zebra excludes everything")
-	require.Contains(t, r.screen(), "Esc clears the filter.")
+	require.Contains(t, r.screen(), "esc clears the filter.")
 }
 
 func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {

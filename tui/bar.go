@@ -36,12 +36,12 @@ func (a *app) filterKeys() keys.Table {
 	}
 	walk := func(back bool) func() tea.Cmd { return func() tea.Cmd { return a.earlier(back) } }
 	return keys.Table{
-		{ID: "keep", Keys: []string{"enter"}, Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.keepFilter},
-		{ID: "clear", Keys: []string{"esc", "ctrl+c"}, Hint: "clear", Long: "Clear the filter", Run: a.clearFilter},
-		{ID: "earlier", Keys: []string{"up"}, Hint: "earlier", Long: "The filter before", Run: walk(true)},
-		{ID: "later", Keys: []string{"down"}, Long: "The filter after", Run: walk(false)},
-		{ID: "half-down", Keys: []string{"pgdown", "ctrl+d"}, Long: "Half a page down in the list meanwhile", Run: half(1)},
-		{ID: "half-up", Keys: []string{"pgup"}, Long: "Half a page up in the list meanwhile", Run: half(-1)},
+		{ID: "filter.keep", Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.keepFilter},
+		{ID: "filter.clear", Hint: "clear", Long: "Clear the filter", Run: a.clearFilter},
+		{ID: "filter.earlier", Hint: "earlier", Long: "The filter before", Run: walk(true)},
+		{ID: "filter.later", Long: "The filter after", Run: walk(false)},
+		{ID: "filter.half-down", Long: "Half a page down in the list meanwhile", Run: half(1)},
+		{ID: "filter.half-up", Long: "Half a page up in the list meanwhile", Run: half(-1)},
 	}
 }
 
@@ -70,7 +70,7 @@ func remember(history []string, line string) []string {
 
 // typeFilter is a key in the bar: the list follows each one.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
-	if b := a.filterKeys().Find(msg, 0); b != nil {
+	if b := a.filterKeys().On(a.Actions).Find(msg, 0); b != nil {
 		return b.Run()
 	}
 	a.fitBar()

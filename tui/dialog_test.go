@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
-	tables := append(newRig(t, 80, 24, "files").app.dialogKeys(), titledKeys{"filter", (*app)(nil).filterKeys()})
-	for _, d := range tables {
+	for _, d := range newRig(t, 80, 24, "files").app.dialogKeys() {
 		means, ids := map[string]string{}, map[string]bool{}
 		for _, a := range d.keys {
 			require.False(t, ids[a.ID], "%s: %s is there twice", d.title, a.ID)
@@ -60,10 +60,10 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
-			if a.ID != "close" && a.ID != "back" {
+			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {
 				continue
 			}
-			for _, k := range a.Keys {
+			for _, k := range keymap.Change(nil)[a.ID].Keys {
 				r := subs(t, 120, 40).keys(d.open)
 				if name == "exchange" {
 					r.run(r.app.OpenExchange(registry.TrafficRecord{Method: "tools/list"}))
@@ -78,13 +78,13 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 
 func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
 	found := func(t keys.Table, k tea.KeyMsg) string {
-		if b := t.Find(k, 0); b != nil {
+		if b := t.On(keymap.Change(nil)).Find(k, 0); b != nil {
 			return b.ID
 		}
 		return ""
 	}
-	require.Equal(t, "page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
+	require.Equal(t, "palette.page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
 	require.Empty(t, found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
-	require.Equal(t, "tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
-	require.Equal(t, "down", found((*help)(nil).Keys(), keyOf("down")))
+	require.Equal(t, "values.tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
+	require.Equal(t, "help.down", found((*help)(nil).Keys(), keyOf("down")))
 }

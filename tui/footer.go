@@ -15,10 +15,10 @@ import (
 func (a *app) footerLine() string {
 	lk := a.Look
 	if n := len(a.Dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(dialog.HintsOf(a.Dialogs[n-1])), a.W)
+		return lk.Fit(" "+a.hints(a.HintsOf(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), a.filterHints()...)), a.W)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().On(a.Actions).Hints(), a.filterHints()...)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()

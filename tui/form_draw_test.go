@@ -65,7 +65,7 @@ Opens an issue.
 
 
 
-Space choose  Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
+space choose  tab next  C-s call  C-e raw JSON  C-r last values  esc cancel`},
 		{"errors, in a small window", 60, 10, issueForm, []string{"'It'", "c-s"}, `
                           ! destructive: asks before it runs
 Opens an issue.
@@ -76,7 +76,7 @@ Opens an issue.
              One line
   Body       ______________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
-Tab next  C-s call  C-e raw JSON  C-r last values`},
+tab next  C-s call  C-e raw JSON  C-r last values`},
 		{"JSON with its schema beside it, which scrolls", 110, 12, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
 		}, []string{"'{'", "enter", "'\"login\": 5}'", "draw", "pgdown"}, `
@@ -91,7 +91,7 @@ Tab next  C-s call  C-e raw JSON  C-r last values`},
      JSON · optional
 
   [ submit ]    [ cancel ]
-Tab next  C-s submit  C-e raw JSON  Esc cancel  PgDn schema`},
+tab next  C-s submit  C-e raw JSON  esc cancel  PgDn schema`},
 		{
 			"objects, lists and kinds", 80, 26, func(t testing.TB) *form.Form { return newForm(t, form.Spec{Schema: order}) },
 			[]string{"'Lima'", "down", "down", "space", "'07.11.'", "down", "'2'", "c-n", "draw", "'2026-02-01'", "down", "'1'", "down", "right", "right", "down", "'9'", "up"},
@@ -113,7 +113,7 @@ Tab next  C-s submit  C-e raw JSON  Esc cancel  PgDn schema`},
   gift         [-] not sent  has text, wrap
 
   [ submit ]    [ cancel ]` + strings.Repeat("\n", 8) + `
-Space choose  Tab next  C-s submit  C-e raw JSON  Esc cancel`,
+space choose  tab next  C-s submit  C-e raw JSON  esc cancel`,
 		},
 		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{Schema: props(cities)})
@@ -129,7 +129,7 @@ Space choose  Tab next  C-s submit  C-e raw JSON  Esc cancel`,
     _____________________________
 
   [ submit ]    [ cancel ]
-Space choose  Tab next  C-s submit`},
+space choose  tab next  C-s submit`},
 		{"raw", 60, 10, issueForm, []string{"'It'", "c-e"}, `
                           ! destructive: asks before it runs
 > arguments
@@ -140,7 +140,7 @@ Space choose  Tab next  C-s submit`},
   │   "notify": true
   _meta ________________________________________________
   [ call ]    [ cancel ]
-Tab next  C-s call  C-e form  C-r last values  Esc cancel`},
+tab next  C-s call  C-e form  C-r last values  esc cancel`},
 		{"a question with three answers", 60, 9, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{
 				Intro: "Which account?\n\x1b[2JIt is \u202eneeded.", Submit: "answer", Decline: true,
@@ -155,7 +155,7 @@ Which account?
   [ answer ]  > [ decline ]    [ cancel ]
 
 
-Tab next  C-s answer  C-e raw JSON  Esc cancel`},
+tab next  C-s answer  C-e raw JSON  esc cancel`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

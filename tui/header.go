@@ -202,7 +202,7 @@ func (a *app) barLine() string {
 	left, right := "", ""
 	if typed != "" {
 		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Exactly(r.Len()), dialog.Exactly(r.Total())))
-		right = lk.Dim.On("Esc clears ")
+		right = lk.Dim.On(a.KeyOf("back") + " clears ")
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-look.Width(left)-3)) + " ")
 		}

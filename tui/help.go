@@ -8,6 +8,7 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
+	"goblin/tui/clients"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
@@ -15,6 +16,7 @@ import (
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/query"
+	"goblin/tui/view"
 )
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
@@ -69,8 +71,6 @@ func newHelp(a *app) dialog.Dialog {
 	}
 	name, _ := a.Panes[a.Open].Tab()
 	add("Fields of "+name, fields)
-	add("While the filter is typed", helpLines(a.filterKeys()))
-	add("Forms", helpLines(formKeys()))
 	for _, t := range a.dialogKeys() {
 		add(t.title, helpLines(t.keys))
 	}
@@ -93,7 +93,7 @@ func groupsHere(in keymap.Place) []string {
 func helpLines(t keys.Table) []helpLine {
 	out := make([]helpLine, 0, len(t))
 	for i := range t {
-		out = append(out, helpLine{key: helpKeys(&t[i]), does: t[i].Long})
+		out = append(out, helpLine{key: helpKeys(&t[i]), does: t[i].Long, low: t[i].ID})
 	}
 	return out
 }
@@ -101,6 +101,9 @@ func helpLines(t keys.Table) []helpLine {
 // helpKeys are as many keys of a binding as there is room for.
 func helpKeys(b *keys.Binding) string {
 	if len(b.Keys) == 0 {
+		if len(b.Names) == 0 && strings.Contains(b.ID, ".") { // of a dialog, which the palette does not reach
+			return "(no key)"
+		}
 		return ":" + append(slices.Clone(b.Names), b.ID)[0]
 	}
 	text := keys.Show(b.Keys[0])
@@ -212,26 +215,26 @@ func (d *help) find() {
 // Keys leave letters to the search.
 func (d *help) Keys() keys.Table {
 	t := keys.Table{
-		{ID: "down", Keys: []string{"down"}, Hint: "down", Long: "One line down"},
-		{ID: "up", Keys: []string{"up"}, Hint: "up", Long: "One line up"},
-		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down"},
-		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up"},
-		{ID: "page-down", Keys: []string{"pgdown", "ctrl+f"}, Long: "A page down"},
-		{ID: "page-up", Keys: []string{"pgup", "ctrl+b"}, Long: "A page up"},
-		{ID: "top", Keys: []string{"home"}, Long: "To the beginning"},
-		{ID: "bottom", Keys: []string{"end"}, Long: "To the end"},
+		{ID: "help.down", Hint: "down", Long: "One line down"},
+		{ID: "help.up", Hint: "up", Long: "One line up"},
+		{ID: "help.half-down", Long: "Half a page down"},
+		{ID: "help.half-up", Long: "Half a page up"},
+		{ID: "help.page-down", Long: "A page down"},
+		{ID: "help.page-up", Long: "A page up"},
+		{ID: "help.top", Long: "To the beginning"},
+		{ID: "help.bottom", Long: "To the end"},
 	}
 	for i := range t {
 		id := t[i].ID
 		t[i].Run = func() tea.Cmd { keys.Scroll(d, id); return nil }
 	}
 	return append(t,
-		keys.Binding{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Show all again, then close", Run: d.back},
-		keys.Binding{ID: "close", Keys: []string{"?", "enter", "ctrl+c"}, Long: "Close", Run: d.close})
+		keys.Binding{ID: "help.back", Hint: "close", Long: "Show all again, then close", Run: d.back},
+		keys.Binding{ID: "help.close", Long: "Close", Run: d.close})
 }
 
 func (d *help) Hints() []keys.Hint {
-	return append(d.Keys().Hints(), keys.Hint{Key: "a-z", Does: "search for what you want to do"})
+	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "search for what you want to do"})
 }
 
 func (d *help) close() tea.Cmd { return d.app.Drop(d) }
@@ -286,21 +289,28 @@ func grammar() keys.Table {
 // formKeys work in forms: of tools, prompts, templates and answers.
 func formKeys() keys.Table {
 	return keys.Table{
-		{Keys: []string{"tab S-tab"}, Long: "next and previous field; tab takes a completion"},
-		{Keys: []string{"up down"}, Long: "the same; in lists and completions, choose"},
-		{Keys: []string{"enter"}, Long: "next field; in the last one or on a button, go"},
-		{Keys: []string{"space"}, Long: "toggle, choose from a list, fill in an object, add an item"},
-		{Keys: []string{"left right"}, Long: "choose among a few values"},
-		{Keys: []string{"C-space"}, Long: "ask the server for completions"},
-		{Keys: []string{"C-j"}, Long: "make a line of text an area of lines"},
-		{Keys: []string{"C-s"}, Long: "go, from any field"},
-		{Keys: []string{"C-e"}, Long: "raw JSON with _meta, or the fields again"},
-		{Keys: []string{"C-r"}, Long: "the values of the last time"},
-		{Keys: []string{"C-n", "C-x"}, Long: "put an item into a list below this one; take this one out"},
-		{Keys: []string{"S-up", "S-down"}, Long: "move an item, or a line, among the others of its list"},
-		{Keys: []string{"C-t"}, Long: "in raw JSON, all members that the schema knows"},
-		{Keys: []string{"PgUp", "PgDn"}, Long: "scroll the schema beside JSON"},
-		{Keys: []string{"esc"}, Long: "close completions, then the form"},
+		{ID: "form.next", Long: "Next field; takes a completion"},
+		{ID: "form.previous", Long: "Previous field"},
+		{ID: "form.down", Long: "Next field; in lists and completions, choose"},
+		{ID: "form.up", Long: "Previous field; in lists and completions, choose"},
+		{ID: "form.enter", Long: "Next field; in the last one or on a button, go"},
+		{ID: "form.toggle", Long: "Toggle, choose from a list, fill in an object, add an item"},
+		{ID: "form.left", Long: "Choose among a few values, or close an object"},
+		{ID: "form.right", Long: "Choose among a few values, or fill in an object"},
+		{ID: "form.empty", Long: "Take the chosen value back, or leave an object out"},
+		{ID: "form.complete", Long: "Ask the server for completions"},
+		{ID: "form.lines", Long: "Make a line of text an area of lines"},
+		{ID: "form.submit", Long: "Go, from any field"},
+		{ID: "form.raw", Long: "Raw JSON with _meta, or the fields again"},
+		{ID: "form.last", Long: "The values of the last time"},
+		{ID: "form.add", Long: "Put an item into a list below this one"},
+		{ID: "form.remove", Long: "Take this item out of its list"},
+		{ID: "form.move-up", Long: "Move an item, or a line, up in its list"},
+		{ID: "form.move-down", Long: "Move an item, or a line, down in its list"},
+		{ID: "form.members", Long: "In raw JSON, all members that the schema knows"},
+		{ID: "form.schema-down", Long: "Scroll the schema beside JSON down"},
+		{ID: "form.schema-up", Long: "Scroll the schema beside JSON up"},
+		{ID: "form.cancel", Long: "Close completions, then the form"},
 	}
 }
 
@@ -316,14 +326,18 @@ func mouseKeys() keys.Table {
 // dialogKeys are the tables of what stands in front of the panes.
 func (a *app) dialogKeys() []titledKeys {
 	by := func(title, action string) string { return title + " (" + a.KeyOf(action) + ")" }
-	return []titledKeys{
+	all := []titledKeys{
+		{"While the filter is typed", a.filterKeys()},
+		{"Forms", formKeys()},
 		{by("Commands", "palette"), (*palette)(nil).Keys()},
 		{by("Help", "help"), (*help)(nil).Keys()},
+		{by("Clients", "clients"), (*clients.Clients)(nil).ListKeys()},
 		{by("Subscriptions", "subscriptions"), (*pane.Watched)(nil).ListKeys()},
-		{"Filter of subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Filter of clients and subscriptions", (*dialog.Search)(nil).Keys()},
 		{"Lists of values", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), (*past.Past)(nil).Keys()},
+		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
 		{"Yes or no", (&dialog.Confirm{Good: "for good"}).Keys()},
@@ -332,6 +346,10 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Log in", "log-in"), pane.LoginKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
+	for i := range all {
+		all[i].keys.On(a.Actions)
+	}
+	return all
 }
 
 // titledKeys is a table with its heading in help and KEYS.md.

@@ -97,7 +97,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	for _, l := range r.app.Dialogs[0].(*help).all {
 		all.WriteString(l.heading + l.key + " " + l.does + "\n")
 	}
-	for _, e := range []keys.Table{grammar(), formKeys(), mouseKeys()} {
+	for _, e := range []keys.Table{grammar(), mouseKeys()} {
 		for _, x := range e {
 			require.Contains(t, all.String(), helpKeys(&x)+" "+x.Long)
 		}
@@ -114,12 +114,12 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("2 c")
 	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
-	for _, k := range formKeys() {
+	for _, k := range formKeys().On(r.app.Actions) {
 		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
 	}
 	require.NotEmpty(t, f.Hints())
 	for _, k := range f.Hints() {
-		require.Contains(t, told.String(), strings.ToLower(k.Key))
+		require.Contains(t, told.String(), strings.ToLower(keys.Show(k.Key)))
 	}
 }
 

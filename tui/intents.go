@@ -130,7 +130,7 @@ func (a *app) mark() tea.Cmd {
 	if n == 0 {
 		return a.Say("Nothing is marked")
 	}
-	return a.Say("%d marked; Esc unmarks", n)
+	return a.Say("%d marked; %s unmarks", n, a.KeyOf("back"))
 }
 
 func (a *app) whyNotCancel() string {

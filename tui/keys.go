@@ -37,7 +37,7 @@ func (a *app) bindings() keys.Table {
 		a.logKeys().Of(groupLogs),
 		a.textKeys().Of(groupText),
 		a.lookKeys().Of(groupScreen),
-	).On(a.actions)
+	).On(a.Actions)
 }
 
 // push opens a dialog.
@@ -205,15 +205,16 @@ func (a *app) binding(id string) *keys.Binding {
 
 // keyOf is the key of an action as people write it, else how the palette is asked for it.
 func (a *app) keyOf(id string) string {
-	for i := range a.actions {
-		if a.actions[i].ID == id && len(a.actions[i].Keys) > 0 {
-			return keys.Show(a.actions[i].Keys[0])
-		}
+	if all := a.Actions[id].Keys; len(all) > 0 {
+		return keys.Show(all[0])
 	}
 	for i := range a.keys {
 		if b := &a.keys[i]; b.ID == id && len(b.Names) > 0 {
 			return ":" + b.Names[0]
 		}
+	}
+	if strings.Contains(id, ".") { // of a dialog, which the palette does not reach
+		return "no key"
 	}
 	return ":" + id
 }

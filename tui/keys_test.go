@@ -2,6 +2,7 @@ package tui
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -70,6 +71,13 @@ func TestEveryActionIsOfTheScreen(t *testing.T) {
 		ids = append(ids, b.ID)
 		require.NotEmpty(t, b.Group, b.ID)
 	}
+	for _, d := range r.app.dialogKeys() {
+		for _, b := range d.keys {
+			if !slices.Contains(ids, b.ID) { // several dialogs scroll
+				ids = append(ids, b.ID)
+			}
+		}
+	}
 	var actions []string
 	for _, a := range keymap.Actions() {
 		actions = append(actions, a.ID)
@@ -91,7 +99,7 @@ func TestEveryActionIsOfTheScreen(t *testing.T) {
 func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
-	r.app.actions = keymap.Change(r.app.o.Keys)
+	r.app.Actions = keymap.Change(r.app.o.Keys)
 	r.app.keys = r.app.bindings()
 	r.keys("o")
 	require.NotContains(t, r.screen(), "Sorted by", "o does nothing any more")

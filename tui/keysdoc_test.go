@@ -67,11 +67,12 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	plain("## While the filter is typed", "Keys | Does", a.filterKeys())
-	plain("## Forms", "Keys | Does", formKeys())
-	b.WriteString("\n## Dialogs\n")
+	b.WriteString("\n## Forms and dialogs\n\nIn all of them, C-c stays whatever the config says. Where one types, characters are text, and no\nkeys of actions but those that stand here.\n")
 	for _, t := range a.dialogKeys() {
-		plain("### "+t.title, "Keys | Does", t.keys)
+		section("### "+t.title, "Keys | Does | Action", 3)
+		for i := range t.keys {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", codes("", t.keys[i].Keys), escaped(t.keys[i].Long), t.keys[i].ID)
+		}
 	}
 	plain("## Mouse", "Mouse | Does", mouseKeys())
 	return b.String()

@@ -114,7 +114,7 @@ func (a *app) nothing(p pane.Pane, w int) []string {
 		if word := r.Excludes(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
-		return []string{a.Look.Cut(dialog.Clean(text), w-4), "", "Esc clears the filter."}
+		return []string{a.Look.Cut(dialog.Clean(text), w-4), "", a.KeyOf("back") + " clears the filter."}
 	}
 	return p.Empty()
 }

@@ -365,17 +365,17 @@ func (d *palette) Keys() keys.Table {
 	}
 	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walk(by) } }
 	return keys.Table{
-		{ID: "run", Keys: []string{"enter"}, Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
-		{ID: "complete", Keys: []string{"tab"}, Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
-		{ID: "up", Keys: []string{"up"}, Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
-		{ID: "down", Keys: []string{"down"}, Long: "One line down, or the command after", Run: move(1)},
-		{ID: "row-up", Keys: []string{"ctrl+p", "shift+tab"}, Long: "One line up", Run: row(-1, 0)},
-		{ID: "row-down", Keys: []string{"ctrl+n"}, Long: "One line down", Run: row(1, 0)},
-		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: row(0, -1)},
-		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: row(0, 1)},
-		{ID: "earlier", Keys: []string{"ctrl+up"}, Long: "The command that was run before", Run: walk(-1)},
-		{ID: "later", Keys: []string{"ctrl+down"}, Long: "The command that was run after", Run: walk(1)},
-		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "close", Long: "Close", Run: d.close},
+		{ID: "palette.run", Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
+		{ID: "palette.complete", Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
+		{ID: "palette.up", Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
+		{ID: "palette.down", Long: "One line down, or the command after", Run: move(1)},
+		{ID: "palette.row-up", Long: "One line up", Run: row(-1, 0)},
+		{ID: "palette.row-down", Long: "One line down", Run: row(1, 0)},
+		{ID: "palette.page-up", Long: "A page up", Run: row(0, -1)},
+		{ID: "palette.page-down", Long: "A page down", Run: row(0, 1)},
+		{ID: "palette.earlier", Long: "The command that was run before", Run: walk(-1)},
+		{ID: "palette.later", Long: "The command that was run after", Run: walk(1)},
+		{ID: "palette.close", Hint: "close", Long: "Close", Run: d.close},
 	}
 }
 

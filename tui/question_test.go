@@ -122,7 +122,7 @@ func TestSamplingIsRejected(t *testing.T) {
 	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
 	r.later().text("half an answer").keys("esc")
 	require.Len(t, r.app.Dialogs, 1, "what is written is not lost by one key")
-	require.Contains(t, r.screen(), "Esc again rejects")
+	require.Contains(t, r.screen(), "esc again rejects")
 	r.keys("esc")
 	_, err := one.answer()
 	require.EqualError(t, err, "User rejected sampling request")

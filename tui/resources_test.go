@@ -360,7 +360,7 @@ func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
 	require.Contains(t, r.screen(), "Oslo")
 	r.keys("esc")
 	require.Len(t, r.app.Dialogs, 1)
-	require.Contains(t, r.screen(), "Esc once more throws away what you typed")
+	require.Contains(t, r.screen(), "esc once more throws away what you typed")
 	r.keys("esc")
 	require.Empty(t, r.app.Dialogs)
 }

@@ -371,7 +371,8 @@ func keyOf(word string) tea.KeyMsg {
 		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "space": tea.KeySpace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace,
 		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "home": tea.KeyHome, "end": tea.KeyEnd,
-		"ctrl+c": tea.KeyCtrlC, "ctrl+d": tea.KeyCtrlD, "ctrl+u": tea.KeyCtrlU, "ctrl+e": tea.KeyCtrlE, "ctrl+s": tea.KeyCtrlS, "ctrl+p": tea.KeyCtrlP, "ctrl+r": tea.KeyCtrlR, "ctrl+z": tea.KeyCtrlZ, "f1": tea.KeyF1, "f5": tea.KeyF5,
+		"ctrl+c": tea.KeyCtrlC, "ctrl+d": tea.KeyCtrlD, "ctrl+u": tea.KeyCtrlU, "ctrl+e": tea.KeyCtrlE, "ctrl+s": tea.KeyCtrlS, "ctrl+p": tea.KeyCtrlP, "ctrl+r": tea.KeyCtrlR, "ctrl+z": tea.KeyCtrlZ, "ctrl+a": tea.KeyCtrlA, "ctrl+g": tea.KeyCtrlG, "ctrl+j": tea.KeyCtrlJ, "ctrl+n": tea.KeyCtrlN, "ctrl+o": tea.KeyCtrlO, "ctrl+t": tea.KeyCtrlT,
+		"f1": tea.KeyF1, "f3": tea.KeyF3, "f4": tea.KeyF4, "f5": tea.KeyF5, "f6": tea.KeyF6, "f7": tea.KeyF7, "f10": tea.KeyF10,
 	}
 	if k, ok := named[word]; ok {
 		return tea.KeyMsg{Type: k, Runes: map[bool][]rune{true: {' '}}[k == tea.KeySpace]}

@@ -59,9 +59,9 @@ func (d *setup) Keys() keys.Table {
 		return func() tea.Cmd { return d.app.Copy(text(), what) }
 	}
 	return append(keys.Scrolling(func() keys.Scroller { return d.view }),
-		keys.Binding{ID: "entry", Keys: []string{"y"}, Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
-		keys.Binding{ID: "example", Keys: []string{"Y"}, Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
-		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
+		keys.Binding{ID: "setup.entry", Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
+		keys.Binding{ID: "setup.example", Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
+		keys.Binding{ID: "setup.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
 
 func (d *setup) Update(msg tea.Msg) tea.Cmd {
@@ -127,7 +127,7 @@ func (a *app) setupBlocks() []content.Block {
 	if a.o.Host.Address != "" {
 		blocks = append(blocks, content.Block{Title: "Over HTTP", Kind: content.Facts, Facts: []content.Fact{{Label: "URL", Value: httpURL(a.o.Host.Address)}}})
 	}
-	return append(blocks, content.Block{Kind: content.Note, Text: "Esc closes this page."})
+	return append(blocks, content.Block{Kind: content.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
 
 // httpURL is the endpoint at an address.

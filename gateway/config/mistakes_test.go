@@ -250,6 +250,32 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "fold" in keys of tui has the key "f5", which is that of "sort" in Servers, Tools, Prompts, Resources, Logs and Usage; give one of them another`, false,
 	},
 	{
+		"an action of forms that there is not", "tui:\n  keys: {form.submti: f5}",
+		`goblin.yaml:2: unknown action "form.submti" in keys of tui; did you mean "form.submit"?`, false,
+	},
+	{
+		"a key that another action of forms has", "tui:\n  keys:\n    form.submit: C-e",
+		`goblin.yaml:3: "form.submit" in keys of tui has the key "C-e", which is that of "form.raw" in forms; give one of them another`, false,
+	},
+	{
+		"a key that some of the dialogs that scroll have", "tui:\n  keys: {scroll.up: y}",
+		`goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "subscriptions.copy" in the subscriptions; give one of them another
+goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "exchange.copy" in an exchange; give one of them another
+goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "setup.entry" in the setup; give one of them another`, false,
+	},
+	{
+		"a letter where one types", "tui:\n  keys:\n    form.cancel: [f9, x]",
+		`goblin.yaml:3: "form.cancel" in keys of tui: "x" is text in forms, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+	},
+	{
+		"a space where one types", "tui: {keys: {filter.keep: space}}",
+		`goblin.yaml:1: "filter.keep" in keys of tui: "space" is text in the line of the filter, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+	},
+	{
+		"a key that moves in the text", "tui: {keys: {palette.run: right}}",
+		`goblin.yaml:1: "palette.run" in keys of tui: "right" changes the text in the palette, or moves in it; write ctrl+ with a letter, or a name such as f5`, false,
+	},
+	{
 		"no key", "tui: {keys: {sort: ~}}",
 		`goblin.yaml:1: "sort" in keys of tui has no key; [] takes its keys away, and the key ~ is written "~"`, true,
 	},

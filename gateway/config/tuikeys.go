@@ -32,7 +32,7 @@ func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string)
 		id := p.key.Value
 		if !slices.Contains(keymap.IDs(), id) {
 			if len(r.errs) <= maxProblems {
-				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.IDs()))
+				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.IDsLike(id)))
 			}
 			continue
 		}
@@ -46,7 +46,7 @@ func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string)
 		}
 		all := []string{}
 		for _, w := range written {
-			key, ok := r.keyName(at.key(id), target(w))
+			key, ok := r.keyName(at.key(id), id, target(w))
 			if ok && !slices.Contains(all, key) {
 				all, lines[[2]string{id, key}] = append(all, key), w
 			}
@@ -65,7 +65,7 @@ func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string)
 }
 
 // keyName is one key of an action. No variable is looked for in it.
-func (r *reader) keyName(at place, n *yaml.Node) (key string, ok bool) {
+func (r *reader) keyName(at place, action string, n *yaml.Node) (key string, ok bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		r.fail(n, "%s must be a key or a list of keys, not %s", at, describe(n))
@@ -75,6 +75,9 @@ func (r *reader) keyName(at place, n *yaml.Node) (key string, ok bool) {
 		return "", false
 	}
 	key, why := keymap.Key(n.Value)
+	if why == "" {
+		why = keymap.Text(action, key)
+	}
 	if why != "" {
 		r.fail(n, "%s: %s %s", at, quote(n.Value), why)
 		return "", false

@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// Place is where keys work: a set of panes and other focuses.
-type Place uint16
+// Place is where keys work: a set of panes, dialogs and other focuses.
+type Place uint32
 
-// The places. Dialogs and forms have keys of their own, which nobody changes.
+// The places.
 const (
 	InServers Place = 1 << iota
 	InTools
@@ -27,21 +27,49 @@ const (
 	InUsage
 	InDetail // the detail panel has the focus
 
+	InFilter // the line of the filter is typed
+	InForm
+	InPalette
+	InHelp
+	InSubscriptions
+	InClients
+	InSearch // the filter of a list in a dialog is typed
+	InValues
+	InExchange
+	InPast
+	InView
+	InQuery
+	InLine
+	InConfirm
+	InAddress
+	InSampling
+	InLogin
+	InSetup
+
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
 	InCatalog = InTools | InPrompts | InResources
 	Anywhere  = InLists | InDetail
 )
 
-// Places are the single places in the order of the documents.
+// Places are the single places of panes in the order of the documents.
 func Places() []Place {
 	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InDetail}
+}
+
+// placeNames are in the order of the places.
+var placeNames = [...]string{
+	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail",
+	"the line of the filter", "forms", "the palette", "the help", "the subscriptions", "the clients",
+	"the filter of a dialog", "lists of values", "an exchange", "last calls", "the choice of a view",
+	"a path in JSON", "a line of text", "a question of yes or no", "an address to open",
+	"a model's answer", "a login", "the setup",
 }
 
 // String is a set of places in words.
 func (p Place) String() string {
 	var all []string
-	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail"} {
-		if p&Places()[i] != 0 {
+	for i, name := range placeNames {
+		if p&(1<<i) != 0 {
 			all = append(all, name)
 		}
 	}
@@ -67,8 +95,15 @@ type Action struct {
 // by it.
 const interrupt = "interrupt"
 
-// Actions are all actions with the keys that they have by themselves.
-func Actions() []Action {
+// always is its key.
+const always = "ctrl+c"
+
+// Actions are all actions with the keys that they have by themselves; those of dialogs
+// and forms have the names of these before a dot.
+func Actions() []Action { return append(inPanes(), inFront()...) }
+
+// inPanes are the actions outside of forms and dialogs.
+func inPanes() []Action {
 	return []Action{
 		{"servers", []string{"1"}, Anywhere},
 		{"tools", []string{"2"}, Anywhere},
@@ -159,16 +194,58 @@ func IDs() []string {
 	return all
 }
 
+// IDsLike are the IDs that a wrong one may have meant: those of the same dialog, or
+// those of panes.
+func IDsLike(id string) []string {
+	of := func(id string) string { before, _, _ := strings.Cut(id+".", "."); return before }
+	dialog := strings.Contains(id, ".") && slices.ContainsFunc(inFront(), func(a Action) bool { return of(a.ID) == of(id) })
+	return slices.DeleteFunc(IDs(), func(known string) bool {
+		if dialog {
+			return of(known) != of(id)
+		}
+		return strings.Contains(known, ".") && !strings.Contains(id, ".")
+	})
+}
+
+// Map is actions by their ids.
+type Map map[string]Action
+
 // Change is Actions with other keys for those that changed names; none at all take
-// them away.
-func Change(changed map[string][]string) []Action {
+// them away. C-c closes what it closes whatever they are.
+func Change(changed map[string][]string) Map {
+	m := make(Map)
+	for _, a := range change(changed) {
+		m[a.ID] = a
+	}
+	return m
+}
+
+func change(changed map[string][]string) []Action {
 	all := Actions()
 	for i := range all {
-		if keys, ok := changed[all[i].ID]; ok && all[i].ID != interrupt {
-			all[i].Keys = slices.Clone(keys)
+		keys, ok := changed[all[i].ID]
+		if !ok || all[i].ID == interrupt {
+			continue
+		}
+		stays := slices.Contains(all[i].Keys, always)
+		if all[i].Keys = slices.Clone(keys); stays {
+			all[i].Keys = append(all[i].Keys, always)
 		}
 	}
 	return all
+}
+
+// In are the actions of a place by their keys.
+func (m Map) In(p Place) map[string]string {
+	by := make(map[string]string)
+	for id, a := range m {
+		if a.Where&p == p {
+			for _, key := range a.Keys {
+				by[key] = id
+			}
+		}
+	}
+	return by
 }
 
 // Conflict is a key that two actions have in one place. Action is one that was changed.
@@ -180,7 +257,7 @@ type Conflict struct {
 // Conflicts are those that changes make.
 func Conflicts(changed map[string][]string) []Conflict {
 	var found []Conflict
-	all := Change(changed)
+	all := change(changed)
 	for i := range all {
 		if _, ok := changed[all[i].ID]; !ok {
 			continue
@@ -251,6 +328,8 @@ func Key(written string) (key, why string) {
 		return "", "is with Alt, which terminals send as Esc and the key"
 	case held == "" && named[low] != "", slices.Contains(with[held], key):
 		return held + key, ""
+	case held == "ctrl+" && key == " ":
+		return "ctrl+@", "" // which it is to terminals
 	case held == "ctrl+" && len(key) == 1 && key[0] >= 'a' && key[0] <= 'z':
 		return letter(key)
 	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
@@ -301,6 +380,8 @@ func Show(key string) string {
 	switch key {
 	case " ":
 		return "space"
+	case "ctrl+@":
+		return "C-space"
 	case "delete":
 		return "Del"
 	case "pgdown":

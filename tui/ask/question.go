@@ -17,6 +17,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
@@ -218,7 +219,7 @@ func (d *Asking) Hints() []keys.Hint {
 	if !d.takes() {
 		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
 	}
-	return dialog.HintsOf(d.Inner)
+	return d.app.HintsOf(d.Inner)
 }
 
 func (d *Asking) takes() bool { return d.ready || d.app.Now().Sub(d.last) >= Grace }
@@ -229,12 +230,18 @@ func (d *Asking) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	d.ready = true
-	if key, ok := msg.(tea.KeyMsg); ok && d.bare && (key.Type == tea.KeyEnter || key.String() == " ") {
+	if key, ok := msg.(tea.KeyMsg); ok && d.bare && d.presses(key) {
 		// It may have been meant for a list.
 		d.bare = false
 		return d.app.Say("The question opened by itself: press the key again if you mean it")
 	}
-	return dialog.Press(d.Inner, msg)
+	return d.app.Press(d.Inner, msg)
+}
+
+// presses reports whether a key presses a button.
+func (d *Asking) presses(key tea.KeyMsg) bool {
+	id := d.app.Actions.In(keymap.InForm)[keys.Name(key)]
+	return id == "form.enter" || id == "form.toggle"
 }
 
 func (d *Asking) SetLook() { dialog.Restyle(d.Inner) }
@@ -294,7 +301,8 @@ func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) d
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	s := form.Spec{
-		Intro: dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
+		Actions: a.Actions,
+		Intro:   dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {

@@ -150,16 +150,16 @@ func (d *Sampling) Lines(w, h int) []string {
 func (d *Sampling) Keys() keys.Table {
 	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.View.Page(by); return nil } }
 	return keys.Table{
-		{ID: "send", Keys: []string{"ctrl+s"}, Hint: "send your answer", Long: "Send your answer", Run: d.send},
-		{ID: "page-down", Keys: []string{"pgdown"}, Hint: "read on", Long: "A page down in what is asked", Run: page(1)},
-		{ID: "page-up", Keys: []string{"pgup"}, Hint: "back", Long: "A page up in what is asked", Run: page(-1)},
-		{ID: "reject", Keys: []string{"esc", "ctrl+c"}, Hint: "reject", Long: "Reject; asks again when you wrote something", Run: d.reject},
+		{ID: "sampling.send", Hint: "send your answer", Long: "Send your answer", Run: d.send},
+		{ID: "sampling.page-down", Hint: "read on", Long: "A page down in what is asked", Run: page(1)},
+		{ID: "sampling.page-up", Hint: "back", Long: "A page up in what is asked", Run: page(-1)},
+		{ID: "sampling.reject", Hint: "reject", Long: "Reject; asks again when you wrote something", Run: d.reject},
 	}
 }
 
 func (d *Sampling) reject() tea.Cmd {
 	if strings.TrimSpace(d.Area.Value()) != "" && !d.sure {
-		d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
+		d.sure, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
 		return nil
 	}
 	d.cancel()
@@ -169,7 +169,7 @@ func (d *Sampling) reject() tea.Cmd {
 func (d *Sampling) send() tea.Cmd {
 	text := d.Area.Value()
 	if strings.TrimSpace(text) == "" {
-		d.note = "there is nothing to send yet; Esc rejects"
+		d.note = "there is nothing to send yet; " + d.app.KeyOf("sampling.reject") + " rejects"
 		return nil
 	}
 	d.cancel()

@@ -76,14 +76,14 @@ func (d *URL) Size(w, h int) (int, int) {
 func (d *URL) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
 
 func (d *URL) Hints() []keys.Hint {
-	all := d.Keys().Hints()
+	t := d.Keys().On(d.app.Actions)
 	switch {
 	case d.wrong != nil:
-		return all[2:]
+		t = t[2:]
 	case !d.copied:
-		all[1].Does = "accept, once it is copied"
+		t[1].Hint = "accept, once it is copied"
 	}
-	return all
+	return t.Hints()
 }
 
 // text fills the dialog, at most h lines.
@@ -122,15 +122,16 @@ func (d *URL) text(w, h int) []string {
 		add("", "")
 	}
 	var last []string
+	key := func(does string) string { return lk.Key.On(d.app.KeyOf("address." + does)) }
 	if d.wrong == nil {
-		accept := lk.Key.On("enter") + " accept   "
+		accept := key("accept") + " accept   "
 		if !d.copied {
-			accept = lk.Dim.On("enter accepts then") + "   "
+			accept = lk.Dim.On(d.app.KeyOf("address.accept")+" accepts then") + "   "
 		}
 		last = append(last, "Goblin opens nothing: check the host, copy it and open it yourself.",
-			lk.Key.On("y")+" copy   "+accept+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+			key("copy")+" copy   "+accept+key("decline")+" decline   "+key("cancel")+" cancel")
 	} else {
-		last = append(last, lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+		last = append(last, key("decline")+" decline   "+key("cancel")+" cancel")
 	}
 	if len(out) > h-len(last) {
 		out = out[:max(h-len(last), 0)]
@@ -141,12 +142,12 @@ func (d *URL) text(w, h int) []string {
 
 func (d *URL) Keys() keys.Table {
 	return keys.Table{
-		{ID: "copy", Keys: []string{"y", "o"}, Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
-		{ID: "accept", Keys: []string{"enter"}, Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
-		{ID: "decline", Keys: []string{"d"}, Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
+		{ID: "address.copy", Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
+		{ID: "address.accept", Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
+		{ID: "address.decline", Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
 			return d.finish(elicited{Action: "decline"}, nil, "Declined")
 		}},
-		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
+		{ID: "address.cancel", Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
 			return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
 		}},
 	}
@@ -165,7 +166,7 @@ func (d *URL) accept() tea.Cmd {
 	case d.wrong != nil:
 		return d.app.Complain("%v", d.wrong)
 	case !d.copied:
-		return d.app.Complain("copy the address with y first; Enter accepts after that")
+		return d.app.Complain("copy the address with %s first; %s accepts after that", d.app.KeyOf("address.copy"), d.app.KeyOf("address.accept"))
 	}
 	return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
 }

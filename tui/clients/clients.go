@@ -241,7 +241,7 @@ func (d *Clients) Lines(w, h int) []string {
 	body := max(h-6, 1)
 	out = append(out, d.Table.Lines(lk, w, body, true, d.row)...)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {
@@ -282,12 +282,12 @@ func (d *Clients) ListKeys() keys.Table {
 		}
 	}
 	return append(keys.Table{
-		{ID: "traffic", Keys: []string{"enter", "i"}, Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
-		{ID: "disconnect", Keys: []string{"D"}, Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
-		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
-		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
-		{ID: "close", Keys: []string{"0", "q", "ctrl+c"}, Long: "Close", Run: d.close},
+		{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
+		{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
+		{ID: "clients.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
+		{ID: "clients.sort", Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "clients.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
+		{ID: "clients.close", Long: "Close", Run: d.close},
 	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
 }
 

@@ -57,7 +57,7 @@ func Pretty(raw []byte) []byte {
 func (a *Common) OpenIn(program string, c Shown) tea.Cmd {
 	switch {
 	case len(c.Data) == 0:
-		return a.Complain("there is nothing to open; Enter fetches the content")
+		return a.Complain("there is nothing to open; %s fetches the content", a.KeyOf("open"))
 	case c.Blob:
 		return a.Save(c)
 	}
@@ -80,7 +80,7 @@ func (a *Common) OpenIn(program string, c Shown) tea.Cmd {
 // Save asks for a path and writes the content there, where the terminal is.
 func (a *Common) Save(c Shown) tea.Cmd {
 	if len(c.Data) == 0 {
-		return a.Complain("there is nothing to save; Enter fetches the content")
+		return a.Complain("there is nothing to save; %s fetches the content", a.KeyOf("open"))
 	}
 	return a.saveTo(c, Clean(c.Name))
 }

@@ -23,6 +23,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
+	"goblin/registry/keymap"
 	"goblin/tui/look"
 	"goblin/tui/work"
 )
@@ -38,6 +39,7 @@ type Common struct {
 	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
 	Poke    func()                                     // wakes the screen; it never blocks
 	KeyOf   func(action string) string                 // what people press for it, for texts
+	Actions keymap.Map                                 // on the keys that the config gives them
 
 	Look    *look.Look
 	W, H    int

@@ -18,7 +18,7 @@ type Dialog interface {
 	// Size is the room that it wants, with its border, of w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
-	// Keys are what keys do now.
+	// Keys are what keys do now, without the keys: those are [Common.Actions].
 	Keys() keys.Table
 	// Update handles other keys and the mouse (in coordinates of lines).
 	Update(msg tea.Msg) tea.Cmd
@@ -36,9 +36,9 @@ func (Still) Background(tea.Msg) tea.Cmd { return nil }
 func (Still) Typing() bool               { return false }
 
 // Press gives input to a dialog.
-func Press(d Dialog, msg tea.Msg) tea.Cmd {
+func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
-		if b := d.Keys().Find(key, 0); b != nil {
+		if b := d.Keys().On(a.Actions).Find(key, 0); b != nil {
 			return b.Run()
 		}
 	}
@@ -46,11 +46,11 @@ func Press(d Dialog, msg tea.Msg) tea.Cmd {
 }
 
 // HintsOf are what the footer says of a dialog.
-func HintsOf(d Dialog) []keys.Hint {
+func (a *Common) HintsOf(d Dialog) []keys.Hint {
 	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
 		return d.Hints()
 	}
-	return d.Keys().Hints()
+	return d.Keys().On(a.Actions).Hints()
 }
 
 // Push puts a dialog in front.
@@ -68,7 +68,7 @@ func (a *Common) ToDialog(msg tea.Msg) tea.Cmd {
 		m.X, m.Y = m.X-a.Front.X, m.Y-a.Front.Y
 		msg = m
 	}
-	return Press(a.Dialogs[len(a.Dialogs)-1], msg)
+	return a.Press(a.Dialogs[len(a.Dialogs)-1], msg)
 }
 
 // Drop closes a dialog, wherever it stands.
@@ -132,7 +132,7 @@ func (c *Confirm) Lines(w, h int) []string {
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Look.Key.On(h.Key)+" "+h.Does)
+		all = append(all, c.Screen.Look.Key.On(keys.Show(h.Key))+" "+h.Does)
 	}
 	return strings.Join(all, "   ")
 }
@@ -144,24 +144,22 @@ func (c *Confirm) Keys() keys.Table {
 			return do()
 		}
 	}
-	t := keys.Table{
-		{ID: "yes", Keys: []string{"y", "Y"}, Long: "Yes", Run: run(c.Then)},
-		{ID: "no", Keys: []string{"n", "N", "esc", "q", "ctrl+c"}, Long: "No", Run: c.close},
-	}
+	t := keys.Table{{ID: "confirm.yes", Long: "Yes", Run: run(c.Then)}}
 	if c.Good != "" {
-		t = append(t, keys.Binding{ID: "good", Keys: []string{"g"}, Long: "Yes, for good: in the config", Run: run(c.ToGood)})
+		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ToGood)})
 	}
-	return t
+	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
 }
 
 func (c *Confirm) close() tea.Cmd { return c.Screen.Drop(c) }
 
 func (c *Confirm) Hints() []keys.Hint {
-	all := []keys.Hint{{Key: "y", Does: c.Yes}}
-	if c.Good != "" {
-		all = append(all, keys.Hint{Key: "g", Does: c.Good})
+	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.no": "leave it"}
+	t := c.Keys().On(c.Screen.Actions)
+	for i := range t {
+		t[i].Hint = does[t[i].ID]
 	}
-	return append(all, keys.Hint{Key: "n", Does: "leave it"})
+	return t.Hints()
 }
 
 // ScrollWheel moves what is under the mouse when its wheel turns.

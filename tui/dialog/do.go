@@ -172,6 +172,7 @@ func (a *Common) ask(it Item, title string, s form.Spec, submit func(args, meta 
 	if inv := Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
+	s.Actions = a.Actions
 	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Look, s)}
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return a.startOrAsk(submit(args, meta), func() { a.Drop(d) })
@@ -231,7 +232,7 @@ func (d *FormDialog) acted(action form.Action, cmd tea.Cmd) tea.Cmd {
 	case form.Cancelled, form.Declined:
 		if action == form.Cancelled && d.Form.Dirty() && !d.warned {
 			d.warned = true
-			d.Form.Fail("Esc once more throws away what you typed")
+			d.Form.Fail(d.Screen.KeyOf("form.cancel") + " once more throws away what you typed")
 			return cmd
 		}
 		d.Screen.Drop(d)

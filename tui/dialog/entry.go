@@ -34,8 +34,8 @@ func (e *Entry) Lines(w, h int) []string {
 
 func (e *Entry) Keys() keys.Table {
 	return keys.Table{
-		{ID: "go", Keys: []string{"enter"}, Hint: "go", Long: "Do it", Run: e.enter},
-		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "leave it", Long: "Close and do nothing", Run: func() tea.Cmd { return e.app.Drop(e) }},
+		{ID: "line.go", Hint: "go", Long: "Do it", Run: e.enter},
+		{ID: "line.close", Hint: "leave it", Long: "Close and do nothing", Run: func() tea.Cmd { return e.app.Drop(e) }},
 	}
 }
 

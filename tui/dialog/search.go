@@ -17,13 +17,13 @@ type Search struct {
 
 func (s *Search) Keys() keys.Table {
 	return keys.Table{
-		{ID: "keep", Keys: []string{"enter"}, Hint: "keep", Long: "Keep what was typed; keys are keys again", Run: func() tea.Cmd {
+		{ID: "search.keep", Hint: "keep", Long: "Keep what was typed; keys are keys again", Run: func() tea.Cmd {
 			s.Typed = false
 			return nil
 		}},
-		{ID: "clear", Keys: []string{"esc", "ctrl+c"}, Hint: "show all", Long: "Show all again", Run: s.Clear},
-		{ID: "down", Keys: []string{"down"}, Long: "One line down", Run: s.moves(1)},
-		{ID: "up", Keys: []string{"up"}, Long: "One line up", Run: s.moves(-1)},
+		{ID: "search.clear", Hint: "show all", Long: "Show all again", Run: s.Clear},
+		{ID: "search.down", Long: "One line down", Run: s.moves(1)},
+		{ID: "search.up", Long: "One line up", Run: s.moves(-1)},
 	}
 }
 

@@ -285,7 +285,7 @@ func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
 		rows = append(rows, row{text: text, hits: []hit{{0, lay.room, anOption, i}}})
 	}
 	if len(fd.passed) == 0 {
-		rows = append(rows, row{text: l.Dim.On("  none matches; Esc clears the filter")})
+		rows = append(rows, row{text: l.Dim.On("  none matches; " + f.keyOf(doCancel) + " clears the filter")})
 	}
 	return rows, cursor
 }

@@ -78,13 +78,13 @@ func (f *Form) take() bool {
 }
 
 // offerKey is for keys that belong to the open list.
-func (f *Form) offerKey(k tea.KeyMsg) bool {
+func (f *Form) offerKey(do string) bool {
 	switch {
-	case k.Type == tea.KeyDown:
+	case do == doDown:
 		f.hot = min(f.hot+1, len(f.offered)-1)
-	case k.Type == tea.KeyUp && f.hot >= 0:
+	case do == doUp && f.hot >= 0:
 		f.hot--
-	case k.Type == tea.KeyEnter && f.hot >= 0:
+	case do == doEnter && f.hot >= 0:
 		f.take()
 	default:
 		return false

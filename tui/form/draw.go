@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -139,7 +140,8 @@ func (f *Form) hint(w int) string {
 	var b strings.Builder
 	used := 0
 	for _, k := range f.Hints() {
-		n := look.Width(k.Key) + 1 + look.Width(shown(k.Does))
+		key := keys.Show(k.Key)
+		n := look.Width(key) + 1 + look.Width(shown(k.Does))
 		if used > 0 {
 			n += 2
 		}
@@ -150,7 +152,7 @@ func (f *Form) hint(w int) string {
 			b.WriteString("  ")
 		}
 		used += n
-		b.WriteString(f.look.Key.On(k.Key))
+		b.WriteString(f.look.Key.On(key))
 		b.WriteByte(' ')
 		b.WriteString(f.look.Dim.On(shown(k.Does)))
 	}

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/tui/edit"
 	"goblin/tui/look"
@@ -119,6 +120,7 @@ type Spec struct {
 	// Decline has buttons to submit, decline and cancel. Only they and C-s submit:
 	// Enter in the last field goes on to them.
 	Decline bool
+	Actions keymap.Map // on the keys that they are on; nil: on those of their own
 }
 
 // Action is the user's decision.
@@ -145,6 +147,7 @@ type Completion struct {
 type Form struct {
 	look *look.Look
 	spec Spec
+	on   map[string]string // what keys do
 
 	top    []*field // the fields of the value itself
 	fields []*field // those and what is open in them, in the order in which they stand
@@ -189,6 +192,13 @@ type Form struct {
 func New(lk *look.Look, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
+	if s.Actions == nil {
+		f.spec.Actions = keymap.Change(nil)
+	}
+	f.on = make(map[string]string)
+	for key, id := range f.spec.Actions.In(keymap.InForm) {
+		f.on[key] = strings.TrimPrefix(id, "form.")
+	}
 	seen := make(map[string]bool)
 	for _, def := range s.Fields[:min(len(s.Fields), MaxFields)] {
 		if !seen[def.Name] {

@@ -38,52 +38,79 @@ func (f *Form) key(k tea.KeyMsg) (Action, tea.Cmd) {
 	}
 	if k.Alt && (k.Type == tea.KeyRunes || k.Type == tea.KeySpace) {
 		// Escape and a key typed quickly after it arrive as one.
-		if f.escape() == Cancelled {
+		if f.on["esc"] == doCancel && f.escape() == Cancelled {
 			return Cancelled, nil
 		}
 		k.Alt = false
 	}
-	if f.wholeKey(k) {
+	do := f.on[keys.Name(k)]
+	if f.wholeKey(do) {
 		return None, nil
 	}
-	switch k.Type {
-	case tea.KeyCtrlS:
+	switch do {
+	case doSubmit:
 		return f.submit(), nil
-	case tea.KeyEsc:
+	case doCancel:
 		return f.escape(), nil
-	case tea.KeyTab:
+	case doNext:
 		if f.offering() && f.take() {
 			return None, nil
 		}
 		f.move(1)
 		return None, nil
-	case tea.KeyShiftTab:
+	case doPrevious:
 		f.move(-1)
 		return None, nil
 	}
 	if b := f.button(); b >= 0 {
-		return f.buttonKey(k, b), nil
+		return f.buttonKey(do, b), nil
 	}
 	if f.raw {
-		f.rawKey(k)
+		f.rawKey(k, do)
 		return None, nil
 	}
-	return f.fieldKey(k)
+	return f.fieldKey(k, do)
+}
+
+// What keys do, by the ids of goblin/registry/keymap after their dot.
+const (
+	doNext, doPrevious   = "next", "previous"
+	doUp, doDown         = "up", "down"
+	doLeft, doRight      = "left", "right"
+	doEnter, doToggle    = "enter", "toggle"
+	doEmpty              = "empty"
+	doComplete, doLines  = "complete", "lines"
+	doSubmit, doCancel   = "submit", "cancel"
+	doRaw, doLast        = "raw", "last"
+	doAdd, doRemove      = "add", "remove"
+	doMoveUp, doMoveDown = "move-up", "move-down"
+	doMembers            = "members"
+	doSchemaUp           = "schema-up"
+	doSchemaDown         = "schema-down"
+)
+
+// asText is a key for a text, which knows the keys that the actions have by themselves.
+func asText(k tea.KeyMsg, do string) tea.KeyMsg {
+	own := map[string]tea.KeyType{doUp: tea.KeyUp, doDown: tea.KeyDown, doLeft: tea.KeyLeft, doRight: tea.KeyRight}
+	if t, ok := own[do]; ok {
+		return tea.KeyMsg{Type: t}
+	}
+	return k
 }
 
 // wholeKey is for keys that concern the whole form.
-func (f *Form) wholeKey(k tea.KeyMsg) bool {
+func (f *Form) wholeKey(do string) bool {
 	switch {
-	case k.Type == tea.KeyCtrlE && f.raw:
+	case do == doRaw && f.raw:
 		f.toFields()
-	case k.Type == tea.KeyCtrlE:
+	case do == doRaw:
 		f.toRaw()
-	case k.Type == tea.KeyCtrlR:
+	case do == doLast:
 		f.last()
-	case k.Type == tea.KeyCtrlT:
+	case do == doMembers:
 		f.allFields()
-	case k.Type == tea.KeyPgUp, k.Type == tea.KeyPgDown:
-		f.page(k.Type == tea.KeyPgDown)
+	case do == doSchemaUp, do == doSchemaDown:
+		f.page(do == doSchemaDown)
 	default:
 		return false
 	}
@@ -198,49 +225,46 @@ func (f *Form) press(b int) Action {
 	return actions[b]
 }
 
-func (f *Form) buttonKey(k tea.KeyMsg, b int) Action {
+func (f *Form) buttonKey(do string, b int) Action {
 	labels, _ := f.buttons()
 	switch {
-	case k.Type == tea.KeyEnter, isSpace(k):
+	case do == doEnter, do == doToggle:
 		return f.press(b)
-	case k.Type == tea.KeyUp, k.Type == tea.KeyLeft && b > 0:
+	case do == doUp, do == doLeft && b > 0:
 		f.move(-1)
-	case k.Type == tea.KeyDown, k.Type == tea.KeyRight && b < len(labels)-1:
+	case do == doDown, do == doRight && b < len(labels)-1:
 		f.move(1)
 	}
 	return None
 }
 
-func isSpace(k tea.KeyMsg) bool {
-	return !k.Paste && (k.Type == tea.KeySpace || k.Type == tea.KeyRunes && string(k.Runes) == " ")
-}
-
-func (f *Form) rawKey(k tea.KeyMsg) {
+func (f *Form) rawKey(k tea.KeyMsg, do string) {
 	if f.rawFocus > 0 {
-		switch k.Type {
-		case tea.KeyEnter, tea.KeyDown:
+		switch do {
+		case doEnter, doDown:
 			f.move(1)
-		case tea.KeyUp:
+		case doUp:
 			f.move(-1)
 		default:
-			if f.meta.Update(k) {
+			if f.meta.Update(asText(k, do)) {
 				f.dirty, f.metaErr = true, ""
 			}
 		}
 		return
 	}
-	if !f.leave(&f.area, k) && f.area.Update(k) {
+	if !f.leave(&f.area, k, do) && f.area.Update(asText(k, do)) {
 		f.dirty, f.areaErr = true, ""
 	}
 }
 
-// leave walks out of an area when the cursor is at its edge already.
-func (f *Form) leave(e *edit.Text, k tea.KeyMsg) bool {
+// leave walks out of an area when the cursor is at its edge already, or by a key that
+// ends no line in it.
+func (f *Form) leave(e *edit.Text, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
-	case k.Type == tea.KeyUp && row == 0:
+	case do == doUp && row == 0:
 		f.move(-1)
-	case k.Type == tea.KeyDown && row == len(e.Rows())-1:
+	case do == doDown && row == len(e.Rows())-1, do == doEnter && k.Type != tea.KeyEnter:
 		f.move(1)
 	default:
 		return false
@@ -248,37 +272,37 @@ func (f *Form) leave(e *edit.Text, k tea.KeyMsg) bool {
 	return true
 }
 
-func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
+func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	fd := f.current()
-	if f.offering() && f.offerKey(k) || f.itemKey(fd, k) {
+	if f.offering() && f.offerKey(do) || f.itemKey(fd, do) {
 		return None, nil
 	}
 	if fd.kind == Object || fd.kind == Array {
-		return f.nestedKey(fd, k), nil
+		return f.nestedKey(fd, do), nil
 	}
 	if fd.isChoice() {
-		return f.optionKey(fd, k), nil
+		return f.optionKey(fd, k, do), nil
 	}
 	switch {
 	case fd.text.Multi():
-		if f.leave(&fd.text, k) {
+		if f.leave(&fd.text, k, do) {
 			return None, nil
 		}
-	case k.Type == tea.KeyEnter:
+	case do == doEnter:
 		return f.next(), nil
-	case k.Type == tea.KeyUp:
+	case do == doUp:
 		f.move(-1)
 		return None, nil
-	case k.Type == tea.KeyDown:
+	case do == doDown:
 		f.move(1)
 		return None, nil
-	case k.Type == tea.KeyCtrlJ && fd.kind == Text && !f.spec.Strings:
+	case do == doLines && fd.kind == Text && !f.spec.Strings:
 		f.widen(fd)
 		k = tea.KeyMsg{Type: tea.KeyEnter}
-	case k.Type == tea.KeyCtrlAt && fd.Completes:
+	case do == doComplete && fd.Completes:
 		return None, f.ask(fd, 0)
 	}
-	if !fd.typeKey(k) {
+	if !fd.typeKey(asText(k, do)) {
 		return None, nil
 	}
 	f.edited()
@@ -290,17 +314,17 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 
 // itemKey is for keys that put in, take out and move the items of lists, from anywhere
 // in them.
-func (f *Form) itemKey(fd *field, k tea.KeyMsg) bool {
+func (f *Form) itemKey(fd *field, do string) bool {
 	list, item := fd.array()
-	if fd.kind == Array && k.Type == tea.KeyCtrlN {
+	if fd.kind == Array && do == doAdd {
 		f.insert(fd, len(fd.kids))
 		return true
 	}
 	by := 0
-	switch k.Type {
-	case tea.KeyShiftUp:
+	switch do {
+	case doMoveUp:
 		by = -1
-	case tea.KeyShiftDown:
+	case doMoveDown:
 		by = 1
 	}
 	switch {
@@ -310,9 +334,9 @@ func (f *Form) itemKey(fd *field, k tea.KeyMsg) bool {
 		return false
 	case by != 0:
 		f.shift(list, item, by)
-	case k.Type == tea.KeyCtrlN:
+	case do == doAdd:
 		f.insert(list, slices.Index(list.kids, item)+1)
-	case k.Type == tea.KeyCtrlX:
+	case do == doRemove:
 		f.remove(list, item)
 	default:
 		return false
@@ -336,17 +360,15 @@ func (f *Form) shiftLine(fd *field, by int) {
 }
 
 // nestedKey is for the line of an object or a list.
-func (f *Form) nestedKey(fd *field, k tea.KeyMsg) Action {
+func (f *Form) nestedKey(fd *field, do string) Action {
 	switch {
-	case k.Type == tea.KeyEnter:
+	case do == doEnter:
 		return f.next()
-	case k.Type == tea.KeyUp:
+	case do == doUp:
 		f.move(-1)
-	case k.Type == tea.KeyDown:
+	case do == doDown:
 		f.move(1)
-	case isSpace(k), k.Type == tea.KeyRight && !fd.open && fd.kind == Object, k.Type == tea.KeyLeft && fd.open:
-		f.act(fd)
-	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.open:
+	case do == doToggle, do == doRight && !fd.open && fd.kind == Object, (do == doLeft || do == doEmpty) && fd.open:
 		f.act(fd)
 	}
 	return None
@@ -369,47 +391,48 @@ func (f *Form) next() Action {
 }
 
 // optionKey is for fields that are chosen.
-func (f *Form) optionKey(fd *field, k tea.KeyMsg) Action {
+func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	line := fd.kind == Bool || fd.inLine(f.room())
 	if k.Type == tea.KeyRunes && len(k.Runes) > 1 && !k.Paste && line {
 		// Keys typed quickly arrive as one; only spaces mean anything here.
-		for range strings.Count(string(k.Runes), " ") {
-			f.toggle(fd)
+		if f.on[" "] == doToggle {
+			for range strings.Count(string(k.Runes), " ") {
+				f.toggle(fd)
+			}
 		}
 		return None
 	}
-	if k.Type == tea.KeyEnter {
+	if do == doEnter {
 		if !line && fd.kind != Several && fd.moved && len(fd.passed) > 0 {
 			fd.choose(fd.hot, false)
 			f.edited()
 		}
 		return f.next()
 	}
-	f.chooseKey(fd, k, line)
+	f.chooseKey(fd, k, do, line)
 	return None
 }
 
 // chooseKey is for the keys that walk and choose options, which are in a line
 // or a list.
-func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
-	up := k.Type == tea.KeyUp
+func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 	switch {
-	case up || k.Type == tea.KeyDown:
+	case do == doUp || do == doDown:
 		step := 1
-		if up {
+		if do == doUp {
 			step = -1
 		}
 		if line || !fd.walk(step) {
 			f.move(step)
 		}
-	case isSpace(k):
+	case do == doToggle:
 		f.toggle(fd)
-	case line && (k.Type == tea.KeyLeft || k.Type == tea.KeyRight):
-		f.sideways(fd, k.Type == tea.KeyRight)
-	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.filter.Value() == "" && fd.kind != Several:
+	case line && (do == doLeft || do == doRight):
+		f.sideways(fd, do == doRight)
+	case do == doEmpty && fd.filter.Value() == "" && fd.kind != Several:
 		fd.empty()
 		f.edited()
-	case !line && fd.filter.Update(k):
+	case !line && fd.filter.Update(asText(k, do)):
 		fd.narrow()
 		if len(fd.passed) > 0 {
 			fd.hot, fd.moved = fd.passed[0], true
@@ -450,48 +473,65 @@ func (f *Form) sideways(fd *field, right bool) {
 	}
 }
 
+// tells is a hint with the first of the keys that do something, none if it has no key.
+func (f *Form) tells(do, does string) []keys.Hint {
+	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
+}
+
 // Hints are what can be pressed now, what matters most first.
 func (f *Form) Hints() []keys.Hint {
 	fd := f.current()
+	var out []keys.Hint
+	add := func(do, does string) { out = append(out, f.tells(do, does)...) }
 	if f.offering() {
-		out := []keys.Hint{{Key: "Tab", Does: f.tabDoes()}, {Key: "Down", Does: "choose"}, {Key: "Esc", Does: "close"}}
+		add(doNext, f.tabDoes())
+		add(doDown, "choose")
+		add(doCancel, "close")
 		return append(out, f.formHints()...)
 	}
-	var out []keys.Hint
 	if fd != nil {
 		if does := fd.spaceDoes(); does != "" {
-			out = append(out, keys.Hint{Key: "Space", Does: does})
+			add(doToggle, does)
 		}
-		out = append(out, fd.itemHints()...)
+		out = append(out, f.itemHints(fd)...)
 	}
-	out = append(out, keys.Hint{Key: "Tab", Does: "next"})
+	add(doNext, "next")
 	out = append(out, f.formHints()...)
-	out = append(out, keys.Hint{Key: "Esc", Does: "cancel"})
+	add(doCancel, "cancel")
 	if f.raw && f.rawFocus == 0 && len(f.top) > 0 || fd != nil && fd.kind == JSON && fd.text.Value() == "" {
-		out = append(out, keys.Hint{Key: "C-t", Does: "all members"})
+		add(doMembers, "all members")
 	}
 	if s, _ := f.schemaShown(); s != nil && s.most > 0 {
-		out = append(out, keys.Hint{Key: "PgDn", Does: "schema"})
+		add(doSchemaDown, "schema")
 	}
 	if fd != nil && fd.Completes {
-		out = append(out, keys.Hint{Key: "C-Space", Does: "complete"})
+		add(doComplete, "complete")
 	}
 	if fd != nil && fd.kind == Text && !fd.text.Multi() && !f.spec.Strings {
-		out = append(out, keys.Hint{Key: "C-j", Does: "new line"})
+		add(doLines, "new line")
 	}
 	return out
 }
 
 // formHints are the keys of the whole form.
 func (f *Form) formHints() []keys.Hint {
-	out := []keys.Hint{{Key: "C-s", Does: f.spec.Submit}, {Key: "C-e", Does: "raw JSON"}}
+	other := "raw JSON"
 	if f.raw {
-		out[1].Does = "form"
+		other = "form"
 	}
+	out := append(f.tells(doSubmit, f.spec.Submit), f.tells(doRaw, other)...)
 	if rawjson.IsObject(f.spec.Last) {
-		out = append(out, keys.Hint{Key: "C-r", Does: "last values"})
+		out = append(out, f.tells(doLast, "last values")...)
 	}
 	return out
+}
+
+// keyOf is what people press to do something, for texts.
+func (f *Form) keyOf(do string) string {
+	for _, h := range f.tells(do, do) {
+		return keys.Show(h.Key)
+	}
+	return "no key"
 }
 
 // spaceDoes says what Space does to a field, "" for what is typed.
@@ -512,14 +552,15 @@ func (f *field) spaceDoes() string {
 }
 
 // itemHints are the keys for the items of the list that a field is in.
-func (f *field) itemHints() []keys.Hint {
-	list, _ := f.array()
+func (f *Form) itemHints(fd *field) []keys.Hint {
+	list, _ := fd.array()
 	if list == nil {
 		return nil
 	}
-	out := []keys.Hint{{Key: "C-n", Does: "add"}, {Key: "C-x", Does: "remove"}}
+	out := append(f.tells(doAdd, "add"), f.tells(doRemove, "remove")...)
 	if len(list.kids) > 1 {
-		out = append(out, keys.Hint{Key: "S-Up/Down", Does: "move"})
+		out = append(out, f.tells(doMoveUp, "move up")...)
+		out = append(out, f.tells(doMoveDown, "move down")...)
 	}
 	return out
 }

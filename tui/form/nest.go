@@ -456,7 +456,7 @@ func (f *Form) act(fd *field) {
 // insert puts an item into a list and goes to it.
 func (f *Form) insert(list *field, at int) {
 	if list.tally.live >= maxLive || len(list.kids) >= maxItems {
-		f.wrong = "no more items here; C-e has room for them"
+		f.wrong = "no more items here; " + f.keyOf(doRaw) + " has room for them"
 		return
 	}
 	kid := list.add(at)

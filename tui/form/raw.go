@@ -123,5 +123,5 @@ func (f *Form) unseen() string {
 	if n := len(f.extra) - len(names); n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	return "also sent: " + text + " (C-e shows it)"
+	return "also sent: " + text + " (" + f.keyOf(doRaw) + " shows it)"
 }

@@ -9,20 +9,21 @@ package keys
 
 import (
 	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
 )
 
-// Place is where keys work. Dialogs have tables of their own.
+// Place is where keys work.
 type Place = keymap.Place
 
-// Binding is one thing that can be done. Where, Group, Names and Also are for the keys
-// of panes only.
+// Binding is one thing that can be done. Group, Names and Also are for the keys of panes
+// only.
 type Binding struct {
 	ID    string
-	Keys  []string // as Bubble Tea spells them; the first is shown
+	Keys  []string // as Bubble Tea spells them; the first is shown. See [Table.On]
 	Hint  string   // in the footer; "" is not shown there
 	Long  string   // in help and KEYS.md
 	Where Place
@@ -57,12 +58,24 @@ func Never(why string) func() string { return func() string { return why } }
 type Table []Binding
 
 // On are the rows with the keys and places of the actions of their ids.
-func (t Table) On(actions []keymap.Action) Table {
+func (t Table) On(actions keymap.Map) Table {
 	for i := range t {
-		j := slices.IndexFunc(actions, func(a keymap.Action) bool { return a.ID == t[i].ID })
-		t[i].Keys, t[i].Where = actions[j].Keys, actions[j].Where
+		a := actions[t[i].ID]
+		t[i].Keys, t[i].Where = a.Keys, a.Where
 	}
 	return t
+}
+
+// Name is a key as the table spells it, "" for text that came at once, also where it
+// spells a key's name.
+func Name(key tea.KeyMsg) string {
+	switch {
+	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):
+		return ""
+	case key.Type == tea.KeySpace:
+		return " "
+	}
+	return key.String()
 }
 
 // Of are the rows as those of a group.
@@ -74,15 +87,11 @@ func (t Table) Of(group string) Table {
 }
 
 // Find returns what a key does in a place, nil for nothing; the place 0 is a
-// dialog's only one. Runes that came at once are text, also where they spell a
-// key's name.
+// dialog's only one.
 func (t Table) Find(key tea.KeyMsg, in Place) *Binding {
-	if key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste) {
+	name := Name(key)
+	if name == "" {
 		return nil
-	}
-	name := key.String()
-	if key.Type == tea.KeySpace {
-		name = " "
 	}
 	for i := range t {
 		if b := &t[i]; b.Where&in == in && slices.Contains(b.Keys, name) {
@@ -125,21 +134,21 @@ var moves = map[string]func(Scroller){
 	"top": Scroller.Top, "bottom": Scroller.Bottom,
 }
 
-// Scroll moves s as the binding with this id does.
-func Scroll(s Scroller, id string) { moves[id](s) }
+// Scroll moves s as the binding with this id does, whatever place stands before the dot.
+func Scroll(s Scroller, id string) { moves[id[strings.IndexByte(id, '.')+1:]](s) }
 
 // Scrolling are the keys of a text or list that has them for itself. get gives
 // what moves now.
 func Scrolling(get func() Scroller) Table {
 	t := Table{
-		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "One line down"},
-		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "One line up"},
-		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down"},
-		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up"},
-		{ID: "page-down", Keys: []string{"pgdown", "ctrl+f", " "}, Long: "A page down"},
-		{ID: "page-up", Keys: []string{"pgup", "ctrl+b"}, Long: "A page up"},
-		{ID: "top", Keys: []string{"g", "home"}, Long: "To the beginning"},
-		{ID: "bottom", Keys: []string{"G", "end"}, Long: "To the end"},
+		{ID: "scroll.down", Hint: "down", Long: "One line down"},
+		{ID: "scroll.up", Hint: "up", Long: "One line up"},
+		{ID: "scroll.half-down", Long: "Half a page down"},
+		{ID: "scroll.half-up", Long: "Half a page up"},
+		{ID: "scroll.page-down", Long: "A page down"},
+		{ID: "scroll.page-up", Long: "A page up"},
+		{ID: "scroll.top", Long: "To the beginning"},
+		{ID: "scroll.bottom", Long: "To the end"},
 	}
 	for i := range t {
 		id := t[i].ID

@@ -321,14 +321,14 @@ func (d *Facet) Keys() keys.Table {
 		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
 	}
 	return keys.Table{
-		{ID: "tick", Keys: []string{" "}, Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
-		{ID: "apply", Keys: []string{"enter"}, Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
-		{ID: "none", Keys: []string{"delete", "ctrl+x"}, Hint: "untick all", Long: "Untick all of them", Run: d.untick},
-		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "leave", Long: "Close and change nothing", Run: d.close},
-		{ID: "up", Keys: []string{"up", "ctrl+p"}, Long: "One line up", Run: move(-1, 0)},
-		{ID: "down", Keys: []string{"down", "ctrl+n"}, Long: "One line down", Run: move(1, 0)},
-		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: move(0, -1)},
-		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: move(0, 1)},
+		{ID: "values.tick", Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
+		{ID: "values.apply", Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
+		{ID: "values.none", Hint: "untick all", Long: "Untick all of them", Run: d.untick},
+		{ID: "values.close", Hint: "leave", Long: "Close and change nothing", Run: d.close},
+		{ID: "values.up", Long: "One line up", Run: move(-1, 0)},
+		{ID: "values.down", Long: "One line down", Run: move(1, 0)},
+		{ID: "values.page-up", Long: "A page up", Run: move(0, -1)},
+		{ID: "values.page-down", Long: "A page down", Run: move(0, 1)},
 	}
 }
 
@@ -391,5 +391,5 @@ func (d *Facet) typeKey(msg tea.KeyMsg) {
 func (d *Facet) Typing() bool { return true }
 
 func (d *Facet) Hints() []keys.Hint {
-	return append(d.Keys().Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
+	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
 }

@@ -60,12 +60,11 @@ func (d *Exchange) Heading() string {
 func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 
 func (d *Exchange) Hints() []keys.Hint {
-	all := d.Keys().Hints()
-	all[0].Key = "j/k"
+	t := d.Keys().On(d.app.Actions)
 	if record.Notified(&d.rec) {
-		all = slices.Delete(all, 1, 2)
+		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "exchange.other" })
 	}
-	return all
+	return t.Hints()
 }
 
 // inside is the room between the borders.
@@ -160,22 +159,22 @@ func (d *Exchange) Keys() keys.Table {
 	t := keys.Scrolling(func() keys.Scroller { return d.Views[d.on] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
-		keys.Binding{ID: "other", Keys: []string{"tab", "shift+tab", "l", "right"}, Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
-		keys.Binding{ID: "copy", Keys: []string{"y"}, Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
-		keys.Binding{ID: "command", Keys: []string{"Y"}, Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
-		keys.Binding{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Open the form of the call, with its arguments", Run: do(func(a *Desk) tea.Cmd { return a.Recall(&d.rec) })},
-		keys.Binding{ID: "item", Keys: []string{"i"}, Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
+		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
+		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: do(func(a *Desk) tea.Cmd { return a.Recall(&d.rec) })},
+		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
 		})},
-		keys.Binding{ID: "query", Keys: []string{"|"}, Long: "Filter the JSON by a path", Run: do((*Desk).QueryContent)},
-		keys.Binding{ID: "wrap", Keys: []string{"\\"}, Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
-		keys.Binding{ID: "right", Keys: []string{"}", "shift+right"}, Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
-		keys.Binding{ID: "left", Keys: []string{"{", "shift+left"}, Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
-		keys.Binding{ID: "pager", Keys: []string{"e"}, Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
-		keys.Binding{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
-		keys.Binding{ID: "save", Keys: []string{"W"}, Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
-		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, Hint: "back", Long: "Close", Run: d.close})
+		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Desk).QueryContent)},
+		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
+		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
+		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
+		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
 func (d *Exchange) close() tea.Cmd {

@@ -160,17 +160,18 @@ func (d *login) text(w, h int) []string {
 		}
 		add("")
 		if d.wrong != nil && len(out)+5 <= h {
-			add(dialog.WrapText("If that browser is on another machine, it ends at an address that it cannot show: p takes that.", room, 2)...)
+			add(dialog.WrapText("If that browser is on another machine, it ends at an address that it cannot show: "+d.app.KeyOf("login.paste")+" takes that.", room, 2)...)
 			add("")
 		}
 	}
 	seconds := int(d.app.Now().Sub(d.began).Seconds())
 	add(d.app.Spin.View() + " " + state + fmt.Sprintf("  %d:%02d", seconds/60, seconds%60))
+	key := func(does string) string { return lk.Key.On(d.app.KeyOf("login." + does)) }
 	hints := ""
 	if d.page != "" {
-		hints = lk.Key.On("y") + " copy   " + lk.Key.On("p") + " paste   "
+		hints = key("copy") + " copy   " + key("paste") + " paste   "
 	}
-	add(hints + lk.Key.On("esc") + " cancel")
+	add(hints + key("cancel") + " cancel")
 	if len(out) > h {
 		out = append(out[:max(h-2, 0)], out[len(out)-2:]...)
 	}
@@ -182,7 +183,7 @@ func LoginKeys() keys.Table { return (&login{page: "known"}).Keys() }
 
 func (d *login) Keys() keys.Table {
 	t := keys.Table{
-		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel the login", Run: func() tea.Cmd {
+		{ID: "login.cancel", Hint: "cancel", Long: "Cancel the login", Run: func() tea.Cmd {
 			d.cancel()
 			d.close()
 			return d.app.Say("%s: the login was cancelled", d.server)
@@ -192,10 +193,10 @@ func (d *login) Keys() keys.Table {
 		return t
 	}
 	return append(keys.Table{
-		{ID: "copy", Keys: []string{"y"}, Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
+		{ID: "login.copy", Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
 			return d.app.Copy(dialog.Clean(d.page), "the URL")
 		}},
-		{ID: "paste", Keys: []string{"p"}, Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
+		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
 			d.entry = dialog.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
 			return d.app.Push(d.entry)
 		}},

@@ -33,8 +33,9 @@ func (p *Servers) whyNoConfig() string {
 func (p *Servers) Add() tea.Cmd {
 	a := p.app
 	d := &dialog.FormDialog{Screen: a.Common, Title: "Add a server", Form: form.New(a.Look, form.Spec{
-		Intro:  "It goes into the config, and starts at once. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
-		Submit: "add",
+		Actions: a.Actions,
+		Intro:   "It goes into the config, and starts at once. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
+		Submit:  "add",
 		Fields: []form.Field{
 			{Name: "name", Title: "name", Required: true, Description: "Letters, digits, . _ and -", Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`},
 			{Name: "target", Title: "command or URL", Required: true, Description: "A program, or the https:// address of a remote server"},

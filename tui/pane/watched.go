@@ -119,7 +119,7 @@ func (d *Watched) Lines(w, h int) []string {
 	body := max(h-3, 1)
 	out := d.Table.Lines(lk, w, body, true, d.row)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
@@ -228,13 +228,13 @@ func (d *Watched) ListKeys() keys.Table {
 		}
 	}
 	return append(keys.Table{
-		{ID: "visit", Keys: []string{"enter"}, Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
-		{ID: "toggle", Keys: []string{"s"}, Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
-		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
-		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI", Run: d.copy},
-		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
-		{ID: "close", Keys: []string{"w", "q", "ctrl+c"}, Long: "Close", Run: d.close},
+		{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
+		{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
+		{ID: "subscriptions.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
+		{ID: "subscriptions.sort", Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy},
+		{ID: "subscriptions.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
+		{ID: "subscriptions.close", Long: "Close", Run: d.close},
 	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
 }
 

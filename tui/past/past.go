@@ -155,19 +155,19 @@ func (d *Past) Keys() keys.Table {
 		}
 	}
 	t := keys.Table{
-		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "The call before", Run: move(1)},
-		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "The call after", Run: move(-1)},
-		{ID: "call", Keys: []string{"c", "enter"}, Hint: "call", Long: "Open the form with these arguments", Run: selected(d.call)},
-		{ID: "copy", Keys: []string{"y"}, Hint: "copy arguments", Long: "Copy the arguments", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.down", Hint: "down", Long: "The call before", Run: move(1)},
+		{ID: "past.up", Hint: "up", Long: "The call after", Run: move(-1)},
+		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: selected(d.call)},
+		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: selected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
 		})},
-		{ID: "copy-content", Keys: []string{"Y"}, Hint: "copy result", Long: "Copy the result, raw", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: selected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Result), "the result")
 		})},
-		{ID: "close", Keys: []string{"esc", "q", "h", "left", "H", "ctrl+c"}, Hint: "close", Long: "Close", Run: d.close},
+		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
 	}
 	for _, b := range keys.Scrolling(func() keys.Scroller { return d.View }).Quiet() {
-		if b.ID != "down" && b.ID != "up" {
+		if b.ID != "scroll.down" && b.ID != "scroll.up" {
 			t = append(t, b)
 		}
 	}

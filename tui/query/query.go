@@ -223,12 +223,12 @@ func (d *Query) Keys() keys.Table {
 		return func() tea.Cmd { keys.Scroll(d.View, id); return nil }
 	}
 	return keys.Table{
-		{ID: "copy", Keys: []string{"enter"}, Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }},
-		{ID: "down", Keys: []string{"down"}, Hint: "down", Long: "One line down", Run: scroll("down")},
-		{ID: "up", Keys: []string{"up"}, Hint: "up", Long: "One line up", Run: scroll("up")},
-		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: scroll("page-down")},
-		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: scroll("page-up")},
-		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd {
+		{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }},
+		{ID: "query.down", Hint: "down", Long: "One line down", Run: scroll("down")},
+		{ID: "query.up", Hint: "up", Long: "One line up", Run: scroll("up")},
+		{ID: "query.page-down", Long: "A page down", Run: scroll("page-down")},
+		{ID: "query.page-up", Long: "A page up", Run: scroll("page-up")},
+		{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
 			d.cancel()
 			return d.app.Drop(d)
 		}},

@@ -90,10 +90,10 @@ func (d *Chooser) Keys() keys.Table {
 		}
 	}
 	return keys.Table{
-		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "The next profile", Run: move(1)},
-		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "The profile before", Run: move(-1)},
-		{ID: "choose", Keys: []string{"enter"}, Hint: "choose", Long: "See what its clients see", Run: d.choose},
-		{ID: "close", Keys: []string{"esc", "q", "h", "left", "V", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
+		{ID: "view.down", Hint: "down", Long: "The next profile", Run: move(1)},
+		{ID: "view.up", Hint: "up", Long: "The profile before", Run: move(-1)},
+		{ID: "view.choose", Hint: "choose", Long: "See what its clients see", Run: d.choose},
+		{ID: "view.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
 	}
 }
 

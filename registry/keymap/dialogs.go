@@ -1,0 +1,179 @@
+package keymap
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// typed are the places where characters are text, and areas those of them where a text
+// has several lines.
+const (
+	typed = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling
+	areas = InForm | InSampling
+)
+
+// scrolled are the dialogs of texts and lists that have keys to scroll.
+const scrolled = InSubscriptions | InClients | InExchange | InSetup
+
+// inFront are the actions of forms, dialogs and the line of the filter.
+func inFront() []Action {
+	return []Action{
+		{"filter.keep", []string{"enter"}, InFilter},
+		{"filter.clear", []string{"esc", "ctrl+c"}, InFilter},
+		{"filter.earlier", []string{"up"}, InFilter},
+		{"filter.later", []string{"down"}, InFilter},
+		{"filter.half-down", []string{"pgdown", "ctrl+d"}, InFilter},
+		{"filter.half-up", []string{"pgup"}, InFilter},
+		{"form.next", []string{"tab"}, InForm},
+		{"form.previous", []string{"shift+tab"}, InForm},
+		{"form.up", []string{"up"}, InForm},
+		{"form.down", []string{"down"}, InForm},
+		{"form.enter", []string{"enter"}, InForm},
+		{"form.toggle", []string{" "}, InForm},
+		{"form.left", []string{"left"}, InForm},
+		{"form.right", []string{"right"}, InForm},
+		{"form.empty", []string{"delete", "backspace"}, InForm},
+		{"form.complete", []string{"ctrl+@"}, InForm},
+		{"form.lines", []string{"ctrl+j"}, InForm},
+		{"form.submit", []string{"ctrl+s"}, InForm},
+		{"form.raw", []string{"ctrl+e"}, InForm},
+		{"form.last", []string{"ctrl+r"}, InForm},
+		{"form.add", []string{"ctrl+n"}, InForm},
+		{"form.remove", []string{"ctrl+x"}, InForm},
+		{"form.move-up", []string{"shift+up"}, InForm},
+		{"form.move-down", []string{"shift+down"}, InForm},
+		{"form.members", []string{"ctrl+t"}, InForm},
+		{"form.schema-down", []string{"pgdown"}, InForm},
+		{"form.schema-up", []string{"pgup"}, InForm},
+		{"form.cancel", []string{"esc", "ctrl+c"}, InForm},
+		{"palette.run", []string{"enter"}, InPalette},
+		{"palette.complete", []string{"tab"}, InPalette},
+		{"palette.up", []string{"up"}, InPalette},
+		{"palette.down", []string{"down"}, InPalette},
+		{"palette.row-up", []string{"ctrl+p", "shift+tab"}, InPalette},
+		{"palette.row-down", []string{"ctrl+n"}, InPalette},
+		{"palette.page-up", []string{"pgup"}, InPalette},
+		{"palette.page-down", []string{"pgdown"}, InPalette},
+		{"palette.earlier", []string{"ctrl+up"}, InPalette},
+		{"palette.later", []string{"ctrl+down"}, InPalette},
+		{"palette.close", []string{"esc", "ctrl+c"}, InPalette},
+		{"help.down", []string{"down"}, InHelp},
+		{"help.up", []string{"up"}, InHelp},
+		{"help.half-down", []string{"ctrl+d"}, InHelp},
+		{"help.half-up", []string{"ctrl+u"}, InHelp},
+		{"help.page-down", []string{"pgdown", "ctrl+f"}, InHelp},
+		{"help.page-up", []string{"pgup", "ctrl+b"}, InHelp},
+		{"help.top", []string{"home"}, InHelp},
+		{"help.bottom", []string{"end"}, InHelp},
+		{"help.back", []string{"esc"}, InHelp},
+		{"help.close", []string{"?", "enter", "ctrl+c"}, InHelp},
+		{"scroll.down", []string{"j", "down"}, scrolled},
+		{"scroll.up", []string{"k", "up"}, scrolled},
+		{"scroll.half-down", []string{"ctrl+d"}, scrolled | InPast},
+		{"scroll.half-up", []string{"ctrl+u"}, scrolled | InPast},
+		{"scroll.page-down", []string{"pgdown", "ctrl+f", " "}, scrolled | InPast},
+		{"scroll.page-up", []string{"pgup", "ctrl+b"}, scrolled | InPast},
+		{"scroll.top", []string{"g", "home"}, scrolled | InPast},
+		{"scroll.bottom", []string{"G", "end"}, scrolled | InPast},
+		{"subscriptions.visit", []string{"enter"}, InSubscriptions},
+		{"subscriptions.toggle", []string{"s"}, InSubscriptions},
+		{"subscriptions.filter", []string{"/"}, InSubscriptions},
+		{"subscriptions.sort", []string{"o"}, InSubscriptions},
+		{"subscriptions.copy", []string{"y"}, InSubscriptions},
+		{"subscriptions.back", []string{"esc"}, InSubscriptions},
+		{"subscriptions.close", []string{"w", "q", "ctrl+c"}, InSubscriptions},
+		{"clients.traffic", []string{"enter", "i"}, InClients},
+		{"clients.disconnect", []string{"D"}, InClients},
+		{"clients.filter", []string{"/"}, InClients},
+		{"clients.sort", []string{"o"}, InClients},
+		{"clients.back", []string{"esc"}, InClients},
+		{"clients.close", []string{"0", "q", "ctrl+c"}, InClients},
+		{"search.keep", []string{"enter"}, InSearch},
+		{"search.clear", []string{"esc", "ctrl+c"}, InSearch},
+		{"search.down", []string{"down"}, InSearch},
+		{"search.up", []string{"up"}, InSearch},
+		{"values.tick", []string{" "}, InValues},
+		{"values.apply", []string{"enter"}, InValues},
+		{"values.none", []string{"delete", "ctrl+x"}, InValues},
+		{"values.close", []string{"esc", "ctrl+c"}, InValues},
+		{"values.up", []string{"up", "ctrl+p"}, InValues},
+		{"values.down", []string{"down", "ctrl+n"}, InValues},
+		{"values.page-up", []string{"pgup"}, InValues},
+		{"values.page-down", []string{"pgdown"}, InValues},
+		{"exchange.other", []string{"tab", "shift+tab", "l", "right"}, InExchange},
+		{"exchange.copy", []string{"y"}, InExchange},
+		{"exchange.command", []string{"Y"}, InExchange},
+		{"exchange.call", []string{"c"}, InExchange},
+		{"exchange.item", []string{"i"}, InExchange},
+		{"exchange.query", []string{"|"}, InExchange},
+		{"exchange.wrap", []string{"\\"}, InExchange},
+		{"exchange.right", []string{"}", "shift+right"}, InExchange},
+		{"exchange.left", []string{"{", "shift+left"}, InExchange},
+		{"exchange.pager", []string{"e"}, InExchange},
+		{"exchange.editor", []string{"E"}, InExchange},
+		{"exchange.save", []string{"W"}, InExchange},
+		{"exchange.close", []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, InExchange},
+		{"past.down", []string{"j", "down"}, InPast},
+		{"past.up", []string{"k", "up"}, InPast},
+		{"past.call", []string{"c", "enter"}, InPast},
+		{"past.copy", []string{"y"}, InPast},
+		{"past.copy-content", []string{"Y"}, InPast},
+		{"past.close", []string{"esc", "q", "h", "left", "H", "ctrl+c"}, InPast},
+		{"view.down", []string{"j", "down"}, InView},
+		{"view.up", []string{"k", "up"}, InView},
+		{"view.choose", []string{"enter"}, InView},
+		{"view.close", []string{"esc", "q", "h", "left", "V", "ctrl+c"}, InView},
+		{"query.copy", []string{"enter"}, InQuery},
+		{"query.down", []string{"down"}, InQuery},
+		{"query.up", []string{"up"}, InQuery},
+		{"query.page-down", []string{"pgdown"}, InQuery},
+		{"query.page-up", []string{"pgup"}, InQuery},
+		{"query.close", []string{"esc", "ctrl+c"}, InQuery},
+		{"line.go", []string{"enter"}, InLine},
+		{"line.close", []string{"esc", "ctrl+c"}, InLine},
+		{"confirm.yes", []string{"y", "Y"}, InConfirm},
+		{"confirm.no", []string{"n", "N", "esc", "q", "ctrl+c"}, InConfirm},
+		{"confirm.good", []string{"g"}, InConfirm},
+		{"address.copy", []string{"y", "o"}, InAddress},
+		{"address.accept", []string{"enter"}, InAddress},
+		{"address.decline", []string{"d"}, InAddress},
+		{"address.cancel", []string{"esc", "q", "ctrl+c"}, InAddress},
+		{"sampling.send", []string{"ctrl+s"}, InSampling},
+		{"sampling.page-down", []string{"pgdown"}, InSampling},
+		{"sampling.page-up", []string{"pgup"}, InSampling},
+		{"sampling.reject", []string{"esc", "ctrl+c"}, InSampling},
+		{"login.cancel", []string{"esc", "q", "ctrl+c"}, InLogin},
+		{"login.copy", []string{"y"}, InLogin},
+		{"login.paste", []string{"p"}, InLogin},
+		{"setup.entry", []string{"y"}, InSetup},
+		{"setup.example", []string{"Y"}, InSetup},
+		{"setup.close", []string{"esc", "enter", "q", "ctrl+c"}, InSetup},
+	}
+}
+
+// Text says why an action cannot have a key: where it works, that is text, or moves in it.
+// It is "" for others, and for those that the action has by itself.
+func Text(action, key string) (why string) {
+	all := Actions()
+	i := slices.IndexFunc(all, func(a Action) bool { return a.ID == action })
+	if i < 0 || slices.Contains(all[i].Keys, key) {
+		return ""
+	}
+	where := all[i].Where & typed
+	r, size := utf8.DecodeRuneInString(key)
+	switch {
+	case where == 0:
+	case size == len(key) && unicode.IsPrint(r):
+		return "is text in " + where.String() + ", where one types; write ctrl+ with a letter, or a name such as f5"
+	case slices.Contains(editing, key), where&areas != 0 && slices.Contains(editingLines, key):
+		return "changes the text in " + where.String() + ", or moves in it; write ctrl+ with a letter, or a name such as f5"
+	}
+	return ""
+}
+
+// What keys do to a text that is typed, and to one of several lines.
+var (
+	editing      = []string{"backspace", "delete", "left", "right", "home", "end"}
+	editingLines = []string{"enter", "up", "down"}
+)

@@ -1,0 +1,130 @@
+package tui
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry/keymap"
+)
+
+// rebound is a screen whose config has keys.
+func rebound(t *testing.T, keys map[string][]string) *rig {
+	t.Helper()
+	require.Empty(t, keymap.Conflicts(keys))
+	r := office(t, 120, 40, plainEnv)
+	r.app.o.Keys, r.app.Actions = keys, keymap.Change(keys)
+	r.app.keys = r.app.bindings()
+	return r
+}
+
+func footerOf(r *rig) string {
+	lines := strings.Split(strings.TrimRight(r.screen(), "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
+	r := rebound(t, map[string][]string{
+		"form.submit": {"f5"}, "form.raw": {"ctrl+o"}, "form.next": {"ctrl+n"}, "form.previous": {"f3"}, "form.add": {"ctrl+a"},
+		"form.cancel": {"ctrl+g"}, "form.down": {"f6"}, "form.enter": {"f7"},
+	}).keys("2 / c r e a t e enter c")
+	foot := r.line("raw JSON") // the last line of the form
+	for _, want := range []string{"C-n next", "f5 call", "C-o raw JSON", "C-g cancel"} {
+		require.Contains(t, foot, want)
+	}
+	for _, old := range []string{"C-s", "C-e", "tab", "esc"} {
+		require.NotContains(t, foot, old)
+	}
+	fields := regexp.MustCompile(`> (\w+)`)
+	at := func() string { return fields.FindAllStringSubmatch(r.screen(), -1)[0][1] }
+	first := at()
+	r.keys("tab enter")
+	require.Equal(t, first, at(), "the keys of before do nothing")
+	for _, key := range []string{"ctrl+n", "f6", "f7"} {
+		r.keys(key)
+		require.NotEqual(t, first, at(), key)
+		r.keys("f3")
+		require.Equal(t, first, at(), key)
+	}
+	r.keys("ctrl+e")
+	require.NotContains(t, r.screen(), "C-o form", "still the fields")
+	r.keys("ctrl+o")
+	require.Contains(t, r.screen(), "C-o form")
+	r.keys("ctrl+o esc")
+	require.Len(t, r.app.Dialogs, 1, "esc closes nothing any more")
+	r.keys("ctrl+s")
+	require.NotContains(t, r.screen(), "required", "nothing was submitted")
+	r.keys("f5")
+	require.Contains(t, r.screen(), "! required")
+	r.keys("ctrl+g")
+	require.Empty(t, r.app.Dialogs)
+
+	r.keys("c").text("x").keys("ctrl+c")
+	require.Contains(t, r.screen(), "C-g once more throws away what you typed")
+	r.keys("ctrl+c")
+	require.Empty(t, r.app.Dialogs, "C-c closes, whatever the config says")
+}
+
+func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
+	r := rebound(t, map[string][]string{
+		"palette.close": {"f10"}, "palette.down": {"ctrl+j"}, "help.close": {"f10"}, "help.back": {}, "confirm.yes": {"o"}, "confirm.no": {"x"},
+		"scroll.down": {"J"}, "clients.disconnect": {"K"}, "filter.keep": {"f10"}, "values.tick": {"ctrl+t"},
+	})
+	r.keys(":")
+	require.Contains(t, footerOf(r), "f10 close")
+	r.keys("esc")
+	require.Len(t, r.app.Dialogs, 1)
+	r.keys("ctrl+j")
+	require.Equal(t, 1, r.app.Dialogs[0].(*palette).cur)
+	r.keys("f10")
+	require.Empty(t, r.app.Dialogs)
+
+	r.keys("?").text("go from any field")
+	require.Contains(t, r.line("Go, from any field"), "C-s")
+	r.keys("ctrl+c ?").text("scroll.down")
+	require.Contains(t, r.line("One line down"), "J", "the help tells the keys of the config, and finds actions by their names")
+	require.NotContains(t, r.line("One line down"), "j ")
+	r.keys("f10")
+	require.Empty(t, r.app.Dialogs)
+
+	r.keys("0")
+	require.Contains(t, footerOf(r), "K disconnect")
+	r.keys("D")
+	require.Len(t, r.app.Dialogs, 1, "D does nothing any more")
+	r.keys("J k K")
+	require.Len(t, r.app.Dialogs, 2, "it asks")
+	require.Contains(t, r.screen(), "o disconnect   x leave it")
+	r.keys("y n esc")
+	require.Len(t, r.app.Dialogs, 2)
+	r.keys("x")
+	require.Len(t, r.app.Dialogs, 1)
+	r.keys("q 4 / r enter")
+	require.True(t, r.app.filtering)
+	require.Contains(t, footerOf(r), "f10 keep")
+	r.keys("f10")
+	require.False(t, r.app.filtering)
+}
+
+// A letter cannot be the key of something where letters are text; of all that stands in
+// front of the panes, each field of text is known as one.
+func TestLettersAreTextWhereOneTypes(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	for open, action := range map[string]string{
+		"/": "filter.keep", ":": "palette.run", "?": "help.back", "4 f": "values.apply", "2 c": "form.submit", "w /": "search.keep", "0 /": "search.keep",
+	} {
+		r.app.Dialogs, r.app.filtering = nil, false
+		r.keys(open)
+		require.True(t, r.app.typing(), open)
+		require.Contains(t, keymap.Text(action, "x"), "is text in", open)
+		require.Contains(t, keymap.Text(action, "backspace"), "changes the text", open)
+		require.Empty(t, keymap.Text(action, "f5"), open)
+	}
+	require.Contains(t, keymap.Text("sampling.send", "enter"), "changes the text in a model's answer")
+	require.Empty(t, keymap.Text("help.close", "?"), "it is its own")
+	require.Empty(t, keymap.Text("clients.sort", "x"), "nothing is typed there")
+	require.Empty(t, keymap.Text("sort", "x"))
+	require.Equal(t, tea.KeyCtrlAt.String(), func() string { k, _ := keymap.Key("C-space"); return k }())
+}
