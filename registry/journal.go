@@ -185,7 +185,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		s.uses = s.bodies.uses
 	}
 	s.rec = rec
-	kept, seq := j.ring.Put(rec.Server, s, 0, nil)
+	kept, seq := j.ring.Put(rec.Server, s, 0, (*stored).gone)
 	kept.rec.Seq = seq
 	if rec.Status != StatusNotification {
 		j.asked++
@@ -209,6 +209,7 @@ type page struct {
 	text []byte
 	born uint64 // counts the pages ever begun
 	uses uint64 // counts how often the page was begun
+	left int    // records whose bodies are in it and that are still there
 }
 
 type bodies struct {
@@ -225,18 +226,29 @@ func (b *bodies) keep(server string, req, resp []byte) (p *page, at int) {
 	if p == nil || len(p.text)+len(req)+len(resp) > pageSize {
 		p = b.begin(server)
 	}
-	at = len(p.text)
+	at, p.left = len(p.text), p.left+1
 	p.text = append(append(p.text, req...), resp...)
 	return p, at
 }
 
-// begin gives a server an empty page: a new one, or the oldest one of those that
-// have most.
+// gone is told of a record that had to make room.
+func (s *stored) gone() int {
+	if s.bodies != nil && s.bodies.uses == s.uses {
+		s.bodies.left--
+	}
+	return 0
+}
+
+// begin gives a server an empty page: its oldest one if nobody can ask for what is in
+// it, else a new one, or the oldest one of those that have most.
 func (b *bodies) begin(server string) (p *page) {
 	if b.pages == nil {
 		b.pages = make(map[string][]*page)
 	}
-	if b.used < maxPages {
+	if own := b.pages[server]; len(own) > 0 && own[0].left == 0 {
+		p = own[0]
+		b.pages[server] = append(own[:0], own[1:]...)
+	} else if b.used < maxPages {
 		b.used++
 		p = &page{text: make([]byte, 0, pageSize)}
 	} else {
@@ -253,7 +265,7 @@ func (b *bodies) begin(server string) (p *page) {
 		}
 	}
 	b.begun++
-	p.born, p.uses, p.text = b.begun, p.uses+1, p.text[:0]
+	p.born, p.uses, p.left, p.text = b.begun, p.uses+1, 0, p.text[:0]
 	b.pages[server] = append(b.pages[server], p)
 	return p
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -38,11 +40,14 @@ func main() {
 }
 
 type backend struct {
+	writing   sync.Mutex // of what goes out
+	out       io.Writer
 	resources []string
 	texts     map[int64][]byte // results of echo, by size
 }
 
 func (b *backend) serve(in io.Reader, out io.Writer) {
+	b.out = out
 	r := jsonrpc.NewReader(in, 1<<30)
 	for {
 		frame, err := r.Read()
@@ -53,7 +58,32 @@ func (b *backend) serve(in io.Reader, out io.Writer) {
 		if err != nil || m.ID == nil {
 			continue
 		}
-		if _, err := out.Write(b.answer(&m)); err != nil {
+		if b.write(b.answer(&m)) != nil {
+			return
+		}
+	}
+}
+
+func (b *backend) write(frames []byte) error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	_, err := b.out.Write(frames)
+	return err
+}
+
+// storm tells updates of each of the first resources, so many times a second.
+func (b *backend) storm(resources, times, seconds int) {
+	resources = min(resources, len(b.resources))
+	tick := time.NewTicker(time.Second / time.Duration(max(times, 1)))
+	defer tick.Stop()
+	for range times * seconds {
+		<-tick.C
+		var frames []byte
+		for _, r := range b.resources[:resources] {
+			uri, _ := rawjson.String(rawjson.Get([]byte(r), "uri"))
+			frames = append(frames, jsonrpc.Notification("notifications/resources/updated", []byte(`{"uri":"`+uri+`"}`))...)
+		}
+		if b.write(frames) != nil {
 			return
 		}
 	}
@@ -64,7 +94,7 @@ func (b *backend) answer(m *jsonrpc.Message) []byte {
 	case "initialize":
 		return jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"bench","version":"1"}}`))
 	case "tools/list":
-		return jsonrpc.Result(m.ID, []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}},{"name":"touch","inputSchema":{"type":"object"}}]}`))
+		return jsonrpc.Result(m.ID, []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}},{"name":"touch","inputSchema":{"type":"object"}},{"name":"storm","inputSchema":{"type":"object"}}]}`))
 	case "resources/list":
 		return jsonrpc.Result(m.ID, b.list(m.Params))
 	case "resources/templates/list":
@@ -73,6 +103,11 @@ func (b *backend) answer(m *jsonrpc.Message) []byte {
 		if name, _ := rawjson.String(rawjson.Get(m.Params, "name")); name == "touch" {
 			notice := jsonrpc.Notification("notifications/resources/updated", []byte(`{"uri":"`+touched+`"}`))
 			return append(notice, jsonrpc.Result(m.ID, []byte(`{"content":[]}`))...)
+		}
+		if name, _ := rawjson.String(rawjson.Get(m.Params, "name")); name == "storm" {
+			of := func(name string) int { n, _ := rawjson.Int(rawjson.Path(m.Params, "arguments", name)); return int(n) }
+			go b.storm(of("resources"), of("times"), of("seconds"))
+			return jsonrpc.Result(m.ID, []byte(`{"content":[]}`))
 		}
 		n, _ := rawjson.Int(rawjson.Path(m.Params, "arguments", "size"))
 		if b.texts[n] == nil {

@@ -26,12 +26,18 @@ func CPU(pid int) time.Duration {
 }
 
 // Resident is the memory of a process, in KiB; 0 where it is not known.
-func Resident(pid int) int {
+func Resident(pid int) int { return status(pid, "VmRSS:") }
+
+// Own is what of that are no files, which others may use as well.
+func Own(pid int) int { return status(pid, "RssAnon:") }
+
+// status is a figure of /proc.
+func status(pid int, name string) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	_, rest, _ := strings.Cut(string(text), name)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
 		return 0

@@ -1,0 +1,73 @@
+package tui
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/tui/work"
+)
+
+// held is what is in use once all garbage is collected.
+func held() int64 {
+	var m runtime.MemStats
+	for range 3 { // what finalizers and pools let go is garbage of the next
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A storm of updates fills the journals, whose room is bounded, and leaves nothing else
+// behind: neither in the registry nor in what a screen over it has made of them.
+func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
+	r := newRig(t, 120, 40, "server-0").ready("server-0")
+	uri := func(i int) string { return fmt.Sprintf("file:///srv/config-main-%05d.json", i) }
+	var items []string
+	for i := range 100 {
+		items = append(items, fmt.Sprintf(`{"uri":%q,"name":"config %d"}`, uri(i), i))
+	}
+	r.list("server-0", registry.Resource, items...)
+	for i := range 20 {
+		r.reg.SetSubscription(registry.SubscriptionState{Server: "server-0", URI: uri(i), Status: registry.SubscriptionOn, Holders: 1})
+	}
+	storm := func() {
+		for n := range 500 {
+			for i := range 20 {
+				r.reg.Touched("server-0", uri(i))
+				params := fmt.Appendf(nil, `{"uri":"mcp://server-0/%s"}`, uri(i))
+				r.reg.Traffic().Append(registry.TrafficRecord{
+					Time: r.clock.now(), Session: "s1", Client: "goblin", Direction: registry.ToClient, Server: "server-0", Status: registry.StatusNotification,
+					Method: "notifications/resources/updated", Name: uri(i), Request: params, RequestSize: len(params),
+				})
+			}
+			if n%2 == 0 {
+				r.settled(r.app.Update(work.Done(func() tea.Cmd { return r.app.changed(registry.AllChanges) })))
+				_ = r.app.View()
+			}
+			if n%25 == 0 {
+				r.beat(500 * time.Millisecond)
+			}
+		}
+	}
+	for _, pane := range []string{"5 ]", "4"} { // as it is looked at
+		r.keys(pane)
+		before := held()
+		storm()
+		filled := held()
+		t.Logf("in %s: %d kB held before, %d more after a storm", pane, before>>10, (filled-before)>>10)
+		require.Less(t, filled-before, int64(16<<20), "the journals have room for 10,000 records")
+		for range 4 {
+			storm()
+			t.Logf("%d more", (held()-filled)>>10)
+		}
+		t.Logf("after three: %d more", (held()-filled)>>10)
+		require.Less(t, held()-filled, int64(1<<20), "what is full grows no more")
+	}
+	runtime.KeepAlive(r)
+}
