@@ -96,8 +96,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 		Script: func(ctx context.Context, source string, ask instance.AskServers) (control.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)
 			answer := control.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
-			var failed *lua.Error
-			if errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*lua.Error](err); ok {
 				answer.Error = failed.Error()
 				answer.Timeout = failed.Kind == lua.Timeout
 				err = nil

@@ -351,8 +351,7 @@ func (s *Snapshot) inServerOrBare(t *table, uri, rest string, hash uint64) (Targ
 		}
 	}
 	target, err := s.inServer(t, uri, rest)
-	var unknown *NotFoundError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		if own, err := s.inServer(t, uri, uri); err == nil {
 			return own, nil
 		}

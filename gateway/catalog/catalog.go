@@ -366,7 +366,7 @@ func (s *Store) save(server string, c *change) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return s.trouble(err)
 	}
-	err := wholefile.Write(path, func(f io.Writer) error {
+	err := wholefile.Make(path, func(f io.Writer) error {
 		return compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
 	})
 	if errors.Is(err, errLarge) {
@@ -380,8 +380,7 @@ var errFolder = errors.New("the folder cannot be written")
 
 // trouble says what is wrong with the folder, in the same words for all files.
 func (s *Store) trouble(err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)
 	}
 	return err

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"goblin/gateway/wholefile"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
@@ -28,7 +28,7 @@ func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, plain(err)
+		return nil, wholefile.Plain(err)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return nil, errors.New("it is not a file")
 	case info.Size() > maxFile:
@@ -36,25 +36,11 @@ func readFile(path string) ([]byte, error) {
 	case foreign(info):
 		return nil, errors.New("it belongs to another user")
 	}
-	f, err := os.Open(path)
+	text, err := wholefile.Read(path, maxFile)
 	if err != nil {
-		return nil, plain(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
-		return nil, plain(err)
+		return nil, err
 	}
 	return utf8Of(text)
-}
-
-// plain is an error of the file system without the path.
-func plain(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // utf8Of is a text without its byte order mark; Windows' editors write UTF-16.

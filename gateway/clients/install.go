@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -308,12 +307,6 @@ func (ch *Change) remember() (undo func() error, err error) {
 	if path == "" || ch.undo == nil {
 		return undo, nil
 	}
-	keep := func(text []byte) error {
-		return wholefile.Write(path, func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
-	}
 	ch.undo.Backup = ch.Backup
 	text, err := json.Marshal(ch.undo)
 	if err == nil {
@@ -321,7 +314,7 @@ func (ch *Change) remember() (undo func() error, err error) {
 	}
 	old, missing := os.ReadFile(path)
 	if err == nil {
-		err = keep(text)
+		err = wholefile.Write(path, text)
 	}
 	if err != nil {
 		return undo, fmt.Errorf("remember how to undo it: %w", err)
@@ -329,7 +322,7 @@ func (ch *Change) remember() (undo func() error, err error) {
 	if missing != nil {
 		return ch.forget, nil
 	}
-	return func() error { return keep(old) }, nil
+	return func() error { return wholefile.Write(path, old) }, nil
 }
 
 // forget leaves nothing of a change that is undone.

@@ -456,8 +456,7 @@ func (a *App) object(flag, text string) ([]byte, error) {
 
 // reason is why a file cannot be read, with its name in front.
 func reason(err error) string {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Sprintf("%s: %v", failed.Path, failed.Err)
 	}
 	return err.Error()

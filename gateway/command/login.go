@@ -126,8 +126,7 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 	l, notice, err := login.Do(ctx, folder, o, u)
 	if err != nil {
 		err = fmt.Errorf("log in at %q: %w", o.Server, err)
-		var network *net.OpError
-		if errors.As(err, &network) && network.Op == "dial" && !network.Timeout() {
+		if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" && !network.Timeout() {
 			return cli.Fail(cli.CodeConnect, "%w", err)
 		}
 		return err

@@ -55,8 +55,7 @@ built-in demo is used.
 				return a.validity(cfg, err)
 			}
 			if err != nil {
-				var mistakes *config.Errors
-				if errors.As(err, &mistakes) {
+				if mistakes, ok := errors.AsType[*config.Errors](err); ok {
 					a.warnings(mistakes.Warnings)
 				}
 				return err
@@ -181,8 +180,7 @@ func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 		return nil
 	}
 	store, err := switches.Open(path)
-	var mistake *switches.FileError
-	if errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[*switches.FileError](err); ok {
 		return []config.Problem{{File: path, Line: mistake.Line, Text: mistake.Err.Error()}}
 	}
 	told := make(map[string]bool)

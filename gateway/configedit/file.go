@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -186,10 +185,7 @@ func (f *File) Save() error {
 	if !f.New() && f.mode&0o200 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
 	}
-	err = wholefile.Write(f.real, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	err = wholefile.Write(f.real, text)
 	if err == nil && !f.New() && f.mode != 0o600 {
 		err = os.Chmod(f.real, f.mode)
 	}

@@ -113,8 +113,7 @@ func (p *patient) walk(ctx context.Context, base *url.URL) *way {
 		}
 		_ = w.resp.Body.Close()
 	}
-	var inner *url.Error
-	if errors.As(w.err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](w.err); ok {
 		w.err = inner.Err // without the URL, which may hold secrets
 	}
 	return w
@@ -171,8 +170,7 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 			where = host
 		}
 		fix := "see that the server runs and that url has its port"
-		var slow net.Error
-		if errors.As(w.err, &slow) && slow.Timeout() {
+		if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
 			fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
 		}
 		p.Break("connect", fmt.Sprintf("no connection to %s: %s", where, plain(w.err)), fix)

@@ -61,8 +61,7 @@ func (t *talk) unlisted(_, method string, err error) {
 
 // reason is what an error says of the server, without its name.
 func reason(err error) string {
-	var e *upstream.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*upstream.Error](err); ok {
 		return e.Reason
 	}
 	return err.Error()

@@ -116,9 +116,9 @@ func look(root string) (fingerprint string, err error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), nil
 }
 
-// buildOnce waits until no other test builds, and builds what they have not.
+// buildOnce waits until no other test builds the same, and builds it if none has.
 func buildOnce(cache, dir string) error {
-	lock := flock.New(filepath.Join(cache, "lock"))
+	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("wait for other builds: %w", err)
 	}
@@ -147,10 +147,10 @@ func goBuild(cache, dir string) error {
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, text)
 	}
-	old, _ := filepath.Glob(filepath.Join(cache, "*[0-9a-f]"))
-	for _, dir := range old {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
-			_ = os.RemoveAll(dir)
+	old, _ := os.ReadDir(cache)
+	for _, one := range old {
+		if info, err := one.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(filepath.Join(cache, one.Name()))
 		}
 	}
 	if err := os.Rename(fresh, dir); err != nil {

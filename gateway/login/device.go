@@ -37,8 +37,7 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.T
 	}
 	d, err := l.device(ctx, h, p.device)
 	if err != nil {
-		var r *answerError
-		if errors.As(err, &r) && (r.code == "invalid_client" || r.code == "unauthorized_client") && l.known(before) && !again {
+		if r, ok := errors.AsType[*answerError](err); ok && (r.code == "invalid_client" || r.code == "unauthorized_client") && l.known(before) && !again {
 			return nil, errForgotten
 		}
 		return nil, fmt.Errorf("the authorization server %s begins no login by device: %w", p.meta.Issuer, err)

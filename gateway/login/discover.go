@@ -234,8 +234,7 @@ func metadataPlaces(named, server string) []metadataPlace {
 
 // plain takes the URL, which may hold secrets, out of an error of net/http.
 func plain(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -163,8 +163,7 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.
 	}
 	t, err := l.ask(ctx, h, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}, nil)
 	if err != nil {
-		var r *answerError
-		if errors.As(err, &r) && r.code == "invalid_client" && l.known(before) && !again {
+		if r, ok := errors.AsType[*answerError](err); ok && r.code == "invalid_client" && l.known(before) && !again {
 			return nil, errForgotten
 		}
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)

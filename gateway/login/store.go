@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -83,21 +82,13 @@ type file struct {
 }
 
 func (r *record) load() (*Login, error) {
-	f, err := os.Open(r.path)
+	text, err := wholefile.Read(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	var kept file
-	info, err := f.Stat()
-	if err == nil && info.Size() > maxRecord {
-		err = errors.New("is too large")
-	}
 	if err == nil {
-		err = json.NewDecoder(f).Decode(&kept)
+		err = json.Unmarshal(text, &kept)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the login in %s cannot be read (goblin login makes a new one): %w", r.path, err)
@@ -134,11 +125,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = wholefile.Write(r.path, func(f io.Writer) error {
-		_, err := f.Write(all)
-		return err
-	})
-	if err != nil {
+	if err := wholefile.Write(r.path, all); err != nil {
 		return "", err
 	}
 	return r.once(notice), nil

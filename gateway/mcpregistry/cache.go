@@ -80,10 +80,7 @@ func (c *Cache) store(to string, body []byte) {
 	if c == nil || os.MkdirAll(c.folder, 0o700) != nil {
 		return
 	}
-	if wholefile.Write(c.path(to), func(w io.Writer) error {
-		_, err := w.Write(body)
-		return err
-	}) == nil {
+	if wholefile.Write(c.path(to), body) == nil {
 		c.prune()
 	}
 }

@@ -245,8 +245,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	req.Header.Set("User-Agent", "goblin/"+c.Version)
 	resp, err := (&http.Client{CheckRedirect: safeRedirect}).Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {

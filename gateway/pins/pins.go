@@ -20,7 +20,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -151,16 +150,9 @@ func (s *Store) refresh() error {
 }
 
 func read(path string) (map[string]map[string]pin, error) {
-	info, err := os.Stat(path)
+	text, err := wholefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return make(map[string]map[string]pin), nil
-	}
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxFile)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(path)
 	}
 	var f file
 	if err == nil {
@@ -170,7 +162,7 @@ func read(path string) (map[string]map[string]pin, error) {
 		err = fmt.Errorf("it has version %d, not %d", f.Version, version)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, bare(err))
+		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, err)
 	}
 	if f.Servers == nil {
 		f.Servers = make(map[string]map[string]pin)
@@ -203,15 +195,6 @@ func (s *Store) Check(server string, tools []Tool, provisional bool) (Verdict, e
 		v.Approved[i] = hash == s.servers[server][tools[i].Name].Hash
 	}
 	return v, err
-}
-
-// bare is an error without the path that is named already.
-func bare(err error) error {
-	var named *fs.PathError
-	if errors.As(err, &named) {
-		return named.Err
-	}
-	return err
 }
 
 // offer makes the pins of a list, as far as there is room, and tells the hash of
@@ -366,11 +349,7 @@ func (s *Store) write() error {
 	if err != nil {
 		return err
 	}
-	err = wholefile.Write(s.path, func(f io.Writer) error {
-		_, err := f.Write(text)
-		return err
-	})
-	if err != nil {
+	if err := wholefile.Write(s.path, text); err != nil {
 		return err
 	}
 	s.seen, _ = os.Stat(s.path)
@@ -424,6 +403,5 @@ func pinned(text []byte) pin {
 // Path is where the pins of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(state, config string) string {
-	sum := sha256.Sum256([]byte(config))
-	return filepath.Join(state, "pins", hex.EncodeToString(sum[:8])+".json")
+	return wholefile.For(filepath.Join(state, "pins"), config)
 }

@@ -185,8 +185,7 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	h, err := p.host(s, func(o *instance.Options) {
 		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
 	})
-	var other *host.RunningError
-	if errors.As(err, &other) {
+	if _, ok := errors.AsType[*host.RunningError](err); ok {
 		return nil // several clients started at once
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"goblin/gateway/wholefile"
 )
 
 const (
@@ -70,19 +72,19 @@ func file(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return "", errors.New("is not a file" + fix)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxValue+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
 	case len(text) > MaxValue:
 		return "", fmt.Errorf("is longer than %d KiB; a secret is not", MaxValue>>10)
 	}
@@ -92,15 +94,6 @@ func file(path string) (string, error) {
 // Line is a text without one line break at its end.
 func Line(text []byte) string {
 	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
-}
-
-// plain is an error of the file system without the path, which the reference shows.
-func plain(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // output is what a program prints.
@@ -126,7 +119,7 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 		if value := strings.TrimSpace(out.kept.String()); value != "" && strings.Contains(said.kept.String(), value) || why == "" {
 			why = "it says nothing of why"
 		}
-		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", plain(err), why)
+		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", wholefile.Plain(err), why)
 	}
 	return Line(out.kept.Bytes()), nil
 }

@@ -1,23 +1,17 @@
 package secrets
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
-
-	"github.com/gofrs/flock"
 
 	"goblin/gateway/wholefile"
 )
@@ -29,9 +23,7 @@ const (
 	service   = Keyring("goblin secrets") // "goblin" has logins
 	inKeyring = "the system's keyring"
 
-	maxFile   = 4 << 20
-	lockLimit = 10 * time.Second
-	lockPause = 10 * time.Millisecond
+	maxFile = 4 << 20
 )
 
 // ErrNone is the error for a name that has no secret.
@@ -182,20 +174,15 @@ func (s *Store) load() (map[string]kept, error) {
 	if s.path == "" {
 		return all, nil
 	}
-	f, err := os.Open(s.path)
+	text, err := wholefile.Read(s.path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && (json.Unmarshal(text, &all) != nil || all == nil) {
+		err = errors.New("it is not what Goblin wrote")
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxFile || json.Unmarshal(text, &all) != nil || all == nil {
-		return nil, fmt.Errorf("%s is not what Goblin wrote; move it away, and set the secrets again", s.path)
+		return nil, fmt.Errorf("%s cannot be read: %w; move it away, and set the secrets again", s.path, err)
 	}
 	return all, nil
 }
@@ -205,18 +192,11 @@ func (s *Store) edit(change func(all map[string]kept) error) error {
 	if s.path == "" {
 		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+	unlock, err := wholefile.Lock(s.path)
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
-	defer cancel()
-	lock := flock.New(s.path+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
-		return fmt.Errorf("another process holds %s; end it, and try again", lock.Path())
-	} else if err != nil {
-		return err
-	}
-	defer lock.Unlock() //nolint:errcheck // the process's end does it, too
+	defer unlock()
 	all, err := s.load()
 	if err != nil {
 		return err
@@ -231,10 +211,7 @@ func (s *Store) edit(change func(all map[string]kept) error) error {
 	if len(text) > maxFile {
 		return fmt.Errorf("%s would become too large", s.path)
 	}
-	return wholefile.Write(s.path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return wholefile.Write(s.path, append(text, '\n'))
 }
 
 // short bounds what others say.

@@ -13,14 +13,10 @@ package switches
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,8 +65,7 @@ type Store struct {
 // Path is where the switches of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(state, config string) string {
-	sum := sha256.Sum256([]byte(config))
-	return filepath.Join(state, "off", hex.EncodeToString(sum[:8])+".json")
+	return wholefile.For(filepath.Join(state, "off"), config)
 }
 
 // Open reads the switches at path; a file that is not there has none. The error names the
@@ -161,16 +156,9 @@ func (t *Switch) check() error {
 }
 
 func read(path string) ([]Switch, error) {
-	info, err := os.Stat(path)
+	text, err := wholefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxFile)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(path)
 	}
 	line := 0
 	var off []Switch
@@ -178,10 +166,6 @@ func read(path string) ([]Switch, error) {
 		off, line, err = Parse(text)
 	}
 	if err != nil {
-		var named *fs.PathError
-		if errors.As(err, &named) {
-			err = named.Err
-		}
 		return nil, &FileError{path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on", err)}
 	}
 	return off, nil
@@ -265,10 +249,7 @@ func write(path string, off []Switch) error {
 		text.Write(line)
 	}
 	text.WriteString("\n]}\n")
-	return wholefile.Write(path, func(f io.Writer) error {
-		_, err := f.Write(text.Bytes())
-		return err
-	})
+	return wholefile.Write(path, text.Bytes())
 }
 
 // Same reports whether two are of one thing and for the same clients.

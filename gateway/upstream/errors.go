@@ -44,8 +44,7 @@ func (e *Error) Data() []byte {
 // codeOf is the code for requests that need a connection which is not there because of
 // why.
 func codeOf(why error) string {
-	var e *Error
-	if errors.As(why, &e) && e.Code == LoginRequired {
+	if e, ok := errors.AsType[*Error](why); ok && e.Code == LoginRequired {
 		return LoginRequired
 	}
 	return ConnectionError
@@ -88,8 +87,7 @@ func (e errRPC) Error() string {
 // scrub takes the URL out of an error of net/http: it can hold user
 // information and secrets in its query.
 func scrub(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

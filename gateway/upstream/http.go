@@ -365,8 +365,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *eventstream.Reade
 	ev := eventstream.NewReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
 	ev.LastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
-	var long *jsonrpc.TooLong
-	if errors.As(err, &long) {
+	if long, ok := errors.AsType[*jsonrpc.TooLong](err); ok {
 		h.tooLong(long)
 	}
 	return ev

@@ -206,8 +206,7 @@ func (ls *listens) renew() error {
 
 // lostOnly is err, unless it is a refusal: asking again is no use then.
 func lostOnly(err error) error {
-	var rpc errRPC
-	if errors.As(err, &rpc) {
+	if _, ok := errors.AsType[errRPC](err); ok {
 		return nil
 	}
 	return err

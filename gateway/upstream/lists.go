@@ -329,8 +329,7 @@ func (s *Server) failed(g *listing, err error) {
 }
 
 func reasonOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return err.Error()

@@ -23,7 +23,9 @@ func Lock(path string) (unlock func(), err error) {
 	lock := flock.New(path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); ctx.Err() != nil {
+		return nil, errors.Join(fmt.Errorf("another process holds %s; end it, and try again", lock.Path()), lock.Close())
+	} else if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
 	}
 	return func() { _ = lock.Unlock() }, nil // it ends with the process at the latest

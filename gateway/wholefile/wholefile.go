@@ -3,17 +3,28 @@
 package wholefile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Write makes the file at path what write writes, by another one in its place, with mode
+// Write makes text the file at path, as [Make] does.
+func Write(path string, text []byte) error {
+	return Make(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Make makes the file at path what write writes, by another one in its place, with mode
 // 0600. If that fails, what was there stays; a process that is killed meanwhile leaves a file
 // beside it whose name ends with [Unfinished]. The folder has to be there.
-func Write(path string, write func(io.Writer) error) error {
+func Make(path string, write func(io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Unfinished) // 0600
 	if err != nil {
 		return err
@@ -26,13 +37,45 @@ func Write(path string, write func(io.Writer) error) error {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		var of *fs.PathError
-		if errors.As(err, &of) {
+		if of, ok := errors.AsType[*fs.PathError](err); ok {
 			of.Path = path // which users know
 		}
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
+}
+
+// Read returns the text of the file at path. It fails for one of more bytes than most, by an
+// error that does not name the path.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Plain(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, Plain(err)
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("it is larger than %d bytes", most)
+	}
+	return text, nil
+}
+
+// Plain takes the path out of an error of the file system.
+func Plain(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// For is the path in a folder for what is kept of a config. config is the one path by which
+// its file is known.
+func For(folder, config string) string {
+	sum := sha256.Sum256([]byte(config))
+	return filepath.Join(folder, hex.EncodeToString(sum[:8])+".json")
 }
 
 // Unfinished is the end of the names of files that are being written.

@@ -274,8 +274,7 @@ func (r Request) invocation(result json.RawMessage, err error, at time.Time, too
 	}
 	if err != nil {
 		inv.Result, inv.Error = nil, err.Error()
-		var answer answered
-		if errors.As(err, &answer) {
+		if answer, ok := errors.AsType[answered](err); ok {
 			inv.ErrorCode = answer.ErrorCode()
 		}
 	}

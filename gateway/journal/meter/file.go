@@ -2,12 +2,9 @@ package meter
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,8 +28,7 @@ const (
 // Path is where the counters of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(folder, config string) string {
-	sum := sha256.Sum256([]byte(config))
-	return filepath.Join(folder, "usage", hex.EncodeToString(sum[:8])+".json")
+	return wholefile.For(filepath.Join(folder, "usage"), config)
 }
 
 // state is what a file has.
@@ -235,17 +231,11 @@ func (m *Meter) read() *state {
 }
 
 func load(path string) (*state, error) {
-	info, err := os.Stat(path)
+	text, err := wholefile.Read(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, err
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
 		return nil, err
 	}
 	return parse(text)
@@ -338,10 +328,7 @@ func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, wholefile.Write(m.o.Path, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return s, wholefile.Write(m.o.Path, text)
 }
 
 // Read is the bill as a file has it, when no host runs; the error says why there is none.

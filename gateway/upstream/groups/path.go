@@ -39,8 +39,7 @@ func Lookup(env []string, name string, fold bool) (value string) {
 
 // Plain takes the path out of an error of os/exec, which repeats it.
 func Plain(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
 	return err
