@@ -190,12 +190,10 @@ func (b *bridge) interrupt() bool {
 
 // within reports whether done comes first.
 func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
 	select {
 	case <-done:
 		return true
-	case <-t.C:
+	case <-time.After(limit):
 	case <-end:
 	}
 	select {

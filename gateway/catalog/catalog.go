@@ -310,12 +310,10 @@ func (s *Store) Run(ctx context.Context) {
 			s.write()
 			return
 		}
-		gather := time.NewTimer(pause)
 		select {
-		case <-gather.C:
+		case <-time.After(pause): // gathers more
 		case <-ctx.Done():
 		}
-		gather.Stop()
 		s.write()
 	}
 }

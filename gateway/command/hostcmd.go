@@ -280,14 +280,13 @@ func next(s control.Status) string {
 
 // awaitEnd waits until a process is gone.
 func awaitEnd(ctx context.Context, pid int) error {
-	limit := time.NewTimer(stopLimit)
-	defer limit.Stop()
+	limit := time.After(stopLimit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for cli.Alive(pid) {
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-limit:
 			return cli.Fail(cli.CodeTimeout, "the host (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
 		case <-ctx.Done():
 			return ctx.Err()

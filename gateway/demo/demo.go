@@ -245,10 +245,8 @@ func (pr progress) step(done int, message string) {
 
 // wait sleeps, and tells whether the call is still wanted.
 func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -79,8 +79,7 @@ func (t *calm) lasts() (ended func()) {
 
 // wait waits until nothing is under way, and nothing about to be if fresh is set.
 func (t *calm) wait(limit time.Duration, fresh bool) {
-	over := time.NewTimer(limit)
-	defer over.Stop()
+	over := time.After(limit)
 	for {
 		t.mu.Lock()
 		left, wake := t.busy-t.lasting, t.wake
@@ -93,7 +92,7 @@ func (t *calm) wait(limit time.Duration, fresh bool) {
 		}
 		select {
 		case <-wake:
-		case <-over.C:
+		case <-over:
 			return
 		}
 	}

@@ -306,8 +306,7 @@ func (h *HTTP) keep(b *hub) {
 // afterwards.
 func (h *HTTP) Close() {
 	h.draining.Store(true)
-	limit := time.NewTimer(h.opt.Drain)
-	defer limit.Stop()
+	limit := time.After(h.opt.Drain)
 	all := h.sessions.list()
 	for _, b := range all {
 		b.s.stop(ErrShutdown)
@@ -316,7 +315,7 @@ wait:
 	for _, b := range all {
 		select {
 		case <-b.s.idle:
-		case <-limit.C:
+		case <-limit:
 			break wait
 		}
 	}

@@ -112,8 +112,7 @@ func (b *hub) holdLocked(key string, frame []byte) {
 }
 
 func (b *hub) request(ctx context.Context, frame []byte) error {
-	timer := time.NewTimer(streamWait)
-	defer timer.Stop()
+	timer := time.After(streamWait)
 	for {
 		b.mu.Lock()
 		if f := b.newest(); f != nil {
@@ -129,7 +128,7 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 		b.mu.Unlock()
 		select {
 		case <-opened:
-		case <-timer.C:
+		case <-timer:
 			return ErrNoStream
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -183,15 +183,14 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	for _, c := range s.opt.Closers {
 		c.Close() //nolint:errcheck // nothing is left to lose
 	}
-	grace := time.NewTimer(flushGrace)
-	defer grace.Stop()
+	grace := time.After(flushGrace)
 	for waiting := true; waiting && (!ended || written != nil); {
 		select {
 		case <-read: //nolint:errcheck // why the session ends is known already
 			ended, read = true, nil
 		case <-written:
 			written = nil
-		case <-grace.C:
+		case <-grace:
 			waiting = false
 		}
 	}
@@ -224,11 +223,9 @@ func (s *Session) drain(out *wire, written <-chan struct{}) {
 		return
 	}
 	// Closed by the handler: a client that reads still gets what is queued.
-	grace := time.NewTimer(flushGrace)
-	defer grace.Stop()
 	select {
 	case <-written:
-	case <-grace.C:
+	case <-time.After(flushGrace):
 	}
 }
 

@@ -132,8 +132,7 @@ const drainPause = 100 * time.Millisecond
 // drain returns when nothing is under way at a backend any more, at the latest
 // after drainLimit.
 func (f *Fleet) drain(ctx context.Context, b *Server) {
-	limit := time.NewTimer(drainLimit)
-	defer limit.Stop()
+	limit := time.After(drainLimit)
 	look := time.NewTicker(drainPause)
 	defer look.Stop()
 	for {
@@ -142,7 +141,7 @@ func (f *Fleet) drain(ctx context.Context, b *Server) {
 			if !f.o.Busy(b.Server) {
 				return
 			}
-		case <-limit.C:
+		case <-limit:
 			f.log.Warn("Calls cut off: the config changed their server", "server", b.Name(), "after", drainLimit)
 			return
 		case <-ctx.Done():

@@ -326,15 +326,14 @@ func (f *Fleet) AwaitListsIn(ctx context.Context, seen *registry.Snapshot) {
 	if left <= 0 {
 		return
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+	timer := time.After(left)
 	for _, b := range f.All() {
 		if f.waits(b) || !seen.Knows(b.Name()) {
 			continue // of the former see AwaitProject
 		}
 		select {
 		case <-b.FirstList():
-		case <-timer.C:
+		case <-timer:
 			return
 		case <-ctx.Done():
 			return

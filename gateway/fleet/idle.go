@@ -51,11 +51,9 @@ func (f *Fleet) watchIdle(ctx context.Context) {
 				pause = min(pause, settles)
 			}
 		}
-		look := time.NewTimer(pause)
 		select {
-		case <-look.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			look.Stop()
 			return
 		}
 		for _, b := range f.All() {

@@ -59,10 +59,8 @@ func (f *Fleet) pinAgain(server string) {
 		return
 	}
 	f.work.Go(func() {
-		wait := time.NewTimer(pinRetry)
-		defer wait.Stop()
 		select {
-		case <-wait.C:
+		case <-time.After(pinRetry):
 			b.repins.Store(false) // or the next failure would find it
 			b.RelistPinned()
 		case <-run.Done():

@@ -130,10 +130,8 @@ func (e *RefusedError) Error() string {
 
 // pause waits, and reports false when the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

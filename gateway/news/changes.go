@@ -70,8 +70,7 @@ func (n *News) Run(ctx context.Context) {
 // has ended.
 func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
 	left := time.Until(earliest)
-	limit := time.NewTimer(max(changeLimit, left))
-	defer limit.Stop()
+	limit := time.After(max(changeLimit, left))
 	quiet := time.NewTimer(max(changeQuiet, left))
 	defer quiet.Stop()
 	for {
@@ -85,7 +84,7 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earl
 			}
 		case <-quiet.C:
 			return true
-		case <-limit.C:
+		case <-limit:
 			return true
 		case <-ctx.Done():
 			return false

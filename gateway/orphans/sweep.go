@@ -88,12 +88,11 @@ func abandoned(path string) *os.File {
 
 // wait returns what is left of the groups after the limit, or after ctx.
 func wait(ctx context.Context, left []child, limit time.Duration) []child {
-	end := time.NewTimer(limit)
-	defer end.Stop()
+	end := time.After(limit)
 	for left = living(left); len(left) > 0; left = living(left) {
 		select {
 		case <-time.After(pause):
-		case <-end.C:
+		case <-end:
 			return left
 		case <-ctx.Done():
 			return left

@@ -286,10 +286,8 @@ func (t *Tasks) make(ctx context.Context, own *Task, call *upstream.Call) (jsonr
 // pause waits until a task's state is to be asked for again: for a while, or
 // until its server says that it has changed.
 func (own *Task) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-own.news:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -49,13 +49,12 @@ func (s *Server) Modern(ctx context.Context, unit string) Conn {
 	if wait == nil {
 		return orNil(conn)
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	timer := time.After(limit)
 	for wait != nil {
 		select {
 		case <-wait:
 			conn, wait, _ = s.twin(unit)
-		case <-timer.C:
+		case <-timer:
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -252,13 +252,11 @@ func (d *discovery) refusal(s *Server, object []byte) {
 
 // within waits; it reports false when there is no answer in that time.
 func (d *discovery) within(ctx context.Context, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-d.done:
 		return true
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(limit):
 	}
 	return false
 }

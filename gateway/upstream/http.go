@@ -391,10 +391,8 @@ func (h *streamable) shut() {
 
 // sleep waits, or returns the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -98,14 +98,12 @@ func (l *link) listen(ctx context.Context) {
 		return
 	}
 	ls.stir()
-	timer := time.NewTimer(l.srv.tune.probe)
-	defer timer.Stop()
 	select {
 	case <-ls.first:
 		return
 	case <-ctx.Done():
 	case <-l.done:
-	case <-timer.C:
+	case <-time.After(l.srv.tune.probe):
 	}
 	ls.mu.Lock()
 	ls.late = true
@@ -280,8 +278,6 @@ func (ls *listens) replace(uris []string) error {
 	if err != nil {
 		return err
 	}
-	limit := time.NewTimer(min(ackLimit, ls.srv.cfg.Timeout))
-	defer limit.Stop()
 	select {
 	case <-x.acked:
 		return nil
@@ -292,7 +288,7 @@ func (ls *listens) replace(uris []string) error {
 		default:
 		}
 		err = x.err
-	case <-limit.C:
+	case <-time.After(min(ackLimit, ls.srv.cfg.Timeout)):
 		err = ls.srv.failure(RequestTimeout, "did not acknowledge subscriptions/listen", context.DeadlineExceeded)
 		ls.end(x)
 	case <-ls.done:

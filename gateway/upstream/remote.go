@@ -271,13 +271,11 @@ func (r *remote) pump() {
 // goes first, unless the server is slow to take that.
 func (r *remote) answer(frame []byte) {
 	mark := posting{passed: make(chan struct{})}
-	patience := time.NewTimer(answerPatience)
-	defer patience.Stop()
 	select {
 	case r.queue <- mark:
 		select {
 		case <-mark.passed:
-		case <-patience.C:
+		case <-time.After(answerPatience):
 		case <-r.ctx.Done():
 		}
 	default: // full of what the server does not take

@@ -280,9 +280,7 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 	limit := s.limit(method)
 	var late <-chan time.Time
 	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		late = timer.C
+		late = time.After(limit)
 	}
 	select {
 	case <-wait.Over():
@@ -366,9 +364,7 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 			return s.Conn()
 		}
 		if returning && over == nil {
-			timer := time.NewTimer(s.tune.restart)
-			defer timer.Stop()
-			over = timer.C
+			over = time.After(s.tune.restart)
 		}
 		select {
 		case <-changed:

@@ -363,12 +363,10 @@ func (c *stdio) shut() {
 }
 
 func (c *stdio) wait(limit time.Duration) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
 	select {
 	case <-c.exited:
 		return true
-	case <-t.C:
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -63,13 +63,12 @@ func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (
 		return orNil(conn), err
 	}
 	limit, why := s.unitWait(u)
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	timer := time.After(limit)
 	for wait != nil {
 		select {
 		case <-wait:
 			conn, u, wait, err = s.unitConn(name, extensions, u)
-		case <-timer.C:
+		case <-timer:
 			return nil, s.failure(ConnectionError, why, context.DeadlineExceeded)
 		case <-ctx.Done():
 			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
