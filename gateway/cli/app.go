@@ -91,24 +91,20 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 
 // Off is the file of what the user turned off in a config; "" when there is no place for
 // it.
-func (a *App) Off(cfg *config.Config) string {
-	state := config.StateFolder(a.Getenv)
-	path, err := config.Canonical(cfg.Path)
-	if cfg.Demo || state == "" || err != nil {
-		return ""
-	}
-	return switches.Path(state, path)
-}
+func (a *App) Off(cfg *config.Config) string { return a.kept(cfg, switches.Path) }
 
 // Usage is the file of what calls of a config's tools came to; "" when there is no place
 // for it.
-func (a *App) Usage(cfg *config.Config) string {
+func (a *App) Usage(cfg *config.Config) string { return a.kept(cfg, meter.Path) }
+
+// kept is the place of a file about a config.
+func (a *App) kept(cfg *config.Config, path func(folder, config string) string) string {
 	state := config.StateFolder(a.Getenv)
-	path, err := config.Canonical(cfg.Path)
+	name, err := config.Canonical(cfg.Path)
 	if cfg.Demo || state == "" || err != nil {
 		return ""
 	}
-	return meter.Path(state, path)
+	return path(state, name)
 }
 
 // Catalog is the folder of what servers listed last; "" when there is no place for it.

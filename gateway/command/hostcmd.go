@@ -254,10 +254,7 @@ host by itself.`,
 			if err := awaitEnd(ctx, r.status.PID); err != nil {
 				return err
 			}
-			if asJSON {
-				return a.json(map[string]any{"stopped": true, "pid": r.status.PID})
-			}
-			return a.printText(fmt.Sprintf("Stopped the host (pid %d)%s.", r.status.PID, next(r.status)))
+			return a.answer(asJSON, map[string]any{"stopped": true, "pid": r.status.PID}, fmt.Sprintf("Stopped the host (pid %d)%s.", r.status.PID, next(r.status)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -333,10 +330,7 @@ server fail.`,
 			if err := r.Restart(ctx, name); err != nil {
 				return interrupted(ctx, r.explain(err))
 			}
-			if asJSON {
-				return a.json(map[string]any{"restarted": name})
-			}
-			return a.printText(fmt.Sprintf("Restarting %q.", name))
+			return a.answer(asJSON, map[string]any{"restarted": name}, fmt.Sprintf("Restarting %q.", name))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

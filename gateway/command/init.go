@@ -190,10 +190,7 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 	if err := a.write(f, servers, keep, n.dryRun, &did); err != nil {
 		return err
 	}
-	if n.asJSON {
-		return a.json(did)
-	}
-	return a.printText(did.text(a, n.dryRun))
+	return a.answer(n.asJSON, did, did.text(a, n.dryRun))
 }
 
 // write adds servers to a config, or only says what it would be.

@@ -307,8 +307,5 @@ func (a *App) printEntries(names []string, asJSON bool) error {
 		}
 		text.Write(snippet)
 	}
-	if asJSON {
-		return a.json(map[string]any{"clients": all})
-	}
-	return a.printText(text.String())
+	return a.answer(asJSON, map[string]any{"clients": all}, text.String())
 }

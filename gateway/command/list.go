@@ -251,6 +251,17 @@ func serverTable(servers []control.Server) *table {
 	return t
 }
 
+// answer prints a value for programs, or else a text for people, if there is one.
+func (a *App) answer(asJSON bool, value any, text string) error {
+	switch {
+	case asJSON:
+		return a.json(value)
+	case text == "":
+		return nil
+	}
+	return a.printText(text)
+}
+
 // json prints v for programs, and readable. Nothing in it makes a terminal do
 // anything.
 func (a *App) json(v any) error {

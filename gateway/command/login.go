@@ -77,10 +77,7 @@ tokens back, and they are forgotten. A running host notices.`,
 			default:
 				a.Warn("logged out from %q", o.Server)
 			}
-			if asJSON {
-				return a.json(map[string]any{"serverId": o.Server})
-			}
-			return nil
+			return a.answer(asJSON, map[string]any{"serverId": o.Server}, "")
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -139,10 +136,7 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 	if notice != "" {
 		a.Warn("%s, so logins are kept in files that only you can read, in %s", notice, folder)
 	}
-	if asJSON {
-		return a.json(map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer})
-	}
-	return nil
+	return a.answer(asJSON, map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer}, "")
 }
 
 // show presents the page of a login.

@@ -89,10 +89,7 @@ glob on either.`, list, word, end, list),
 			if err := store.Set(on, known...); err != nil {
 				return err
 			}
-			if asJSON {
-				return a.json(map[string]any{word: each(things, func(t *meant) string { return t.String() })})
-			}
-			return a.printText(told(things, known, before, on, profile))
+			return a.answer(asJSON, map[string]any{word: each(things, func(t *meant) string { return t.String() })}, told(things, known, before, on, profile))
 		},
 	}
 	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
@@ -48,7 +48,7 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 			if !secrets.ValidName(args[0]) {
 				return cli.Usage(cmd, `%q cannot name a secret: a name has up to 128 letters, digits, "_", "-", ".", "/" and "@"`, args[0])
 			}
-			value, err := a.secretValue(args[0])
+			value, err := a.secretValue(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -58,10 +58,7 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 			}
 			a.Warn("%q is kept in %s", args[0], place)
 			a.tellUsers(args[0])
-			if asJSON {
-				return a.json(map[string]any{"name": args[0], "place": place})
-			}
-			return nil
+			return a.answer(asJSON, map[string]any{"name": args[0], "place": place}, "")
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -69,15 +66,9 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 }
 
 // secretValue is what is typed, or what stdin has.
-func (a *App) secretValue(name string) (string, error) {
-	if in, ok := a.In.(*os.File); ok && a.InTTY {
-		fmt.Fprintf(a.Err, "The secret %s (it is not shown): ", name)
-		text, err := term.ReadPassword(int(in.Fd()))
-		fmt.Fprintln(a.Err)
-		if err != nil {
-			return "", fmt.Errorf("read the secret: %w", err)
-		}
-		return string(text), nil
+func (a *App) secretValue(ctx context.Context, name string) (string, error) {
+	if _, ok := a.In.(*os.File); ok && a.InTTY {
+		return a.prompter(ctx).hidden("The secret " + name + " (it is not shown):")
 	}
 	text, err := io.ReadAll(io.LimitReader(a.In, secrets.MaxValue+3)) // with a line break, and one byte more
 	if err != nil {
@@ -123,10 +114,7 @@ func (a *App) secretGet() *cobra.Command {
 			if err != nil {
 				return a.noSecret(args[0], err)
 			}
-			if asJSON {
-				return a.json(map[string]any{"name": args[0], "value": value})
-			}
-			return a.printText(value)
+			return a.answer(asJSON, map[string]any{"name": args[0], "value": value}, value)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -190,10 +178,7 @@ func (a *App) secretRemove() *cobra.Command {
 				return a.noSecret(args[0], err)
 			}
 			a.Warn("%q is forgotten", args[0])
-			if asJSON {
-				return a.json(map[string]any{"name": args[0]})
-			}
-			return nil
+			return a.answer(asJSON, map[string]any{"name": args[0]}, "")
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -218,10 +218,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 	if err != nil {
 		return err
 	}
-	if n.asJSON {
-		return a.json(o)
-	}
-	return a.printText(o.String())
+	return a.answer(n.asJSON, o, o.String())
 }
 
 // tries is how often a change is made anew because others change the file, too.
