@@ -2,11 +2,10 @@ package cli
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 )
 
 // ClientCommand is what a client of this config starts: a program and its arguments.
@@ -26,17 +25,7 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 // Line is a command of Goblin's about the same config, for users to type.
 func (a *App) Line(words string) string {
 	if a.ConfigFlag != "" {
-		words += " --config " + shellWord(a.ConfigFlag)
+		words += " --config " + display.Word(a.ConfigFlag)
 	}
 	return "goblin " + words
-}
-
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`) })
-
-// shellWord quotes a word where a POSIX shell needs it.
-func shellWord(word string) string {
-	if plainWord().MatchString(word) && !strings.Contains(word, `\`) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

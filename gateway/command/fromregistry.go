@@ -320,10 +320,10 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 func (a *App) present(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
-		words := []string{shellWord(command)}
+		words := []string{display.Word(command)}
 		args, _ := d.Keys["args"].([]string)
 		for _, w := range args {
-			words = append(words, shellWord(w))
+			words = append(words, display.Word(w))
 		}
 		a.Warn("  runs     %s", strings.Join(words, " "))
 	}
@@ -333,17 +333,7 @@ func (a *App) present(d *mcpregistry.Definition) {
 	for key, title := range map[string]string{"env": "with", "headers": "sends"} {
 		pairs, _ := d.Keys[key].(map[string]string)
 		for _, name := range slices.Sorted(maps.Keys(pairs)) {
-			a.Warn("  %-7s  %s=%s", title, name, shellWord(pairs[name]))
+			a.Warn("  %-7s  %s=%s", title, name, display.Word(pairs[name]))
 		}
 	}
-}
-
-// shellWord is a word as it would be typed in a shell, for people to see where it ends.
-func shellWord(w string) string {
-	if w != "" && !strings.ContainsFunc(w, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("@%+=:,./_-", r)
-	}) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

@@ -107,7 +107,7 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 			require.NotContains(t, said, "\x1b")
 			require.Empty(t, y.keeps)
 			if y.name == "io.c/evil" {
-				require.Contains(t, said, `runs     npx -y x '$(rm -rf ~); \x1b]0;x\x07'`)
+				require.Contains(t, said, `runs     npx -y x $'$(rm -rf ~); \033]0;x\007'`)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
@@ -190,5 +191,15 @@ func BenchmarkText(b *testing.B) {
 				Text(s)
 			}
 		})
+	}
+}
+
+func TestWordsForShells(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"npx": "npx", "@a/b@1.2": "@a/b@1.2", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "é": "'é'",
+		"a\nb": `$'a\012b'`, "\x1b[2J": `$'\033[2J'`,
+	} {
+		require.Equal(t, want, Word(word))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/groups"
 	"goblin/registry/diagnosis"
@@ -80,7 +81,7 @@ func (p *patient) unusable(name string) {
 	case st.IsDir():
 		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
 	default:
-		p.Break(name, p.s.Command+" is not executable", "run: chmod +x "+quoted(p.s.Command))
+		p.Break(name, p.s.Command+" is not executable", "run: chmod +x "+display.Word(p.s.Command))
 	}
 }
 
@@ -204,7 +205,7 @@ func (p *patient) ran(t *talk, path string) bool {
 		}
 		p.Break(name, text, fix)
 	case errors.As(why.Err, &file):
-		p.Break(name, why.Reason, "see that you may run it: ls -l "+quoted(path))
+		p.Break(name, why.Reason, "see that you may run it: ls -l "+display.Word(path))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
 		p.Break(name, why.Reason, "run it in a terminal and mend what it complains of: "+p.line())
 	default:
@@ -249,26 +250,15 @@ func (p *patient) spoke(t *talk) bool {
 
 // line is the command as it can be typed in a shell.
 func (p *patient) line() string {
-	words := []string{quoted(p.s.Command)}
+	words := []string{display.Word(p.s.Command)}
 	for _, arg := range p.s.Args {
-		words = append(words, quoted(arg))
+		words = append(words, display.Word(arg))
 	}
 	line := strings.Join(words, " ")
 	if p.s.Cwd != "" && p.s.Cwd != filepath.Dir(p.Config.Path) {
-		line = "cd " + quoted(p.s.Cwd) + " && " + line
+		line = "cd " + display.Word(p.s.Cwd) + " && " + line
 	}
 	return short(p.Redact(line), 400)
-}
-
-// quoted is a word for a shell.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // greeted tells how the handshake went.

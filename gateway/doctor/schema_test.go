@@ -40,15 +40,6 @@ func TestFaultsOfSchemas(t *testing.T) {
 	}
 }
 
-func TestWordsForShells(t *testing.T) {
-	t.Parallel()
-	for word, want := range map[string]string{
-		"npx": "npx", "@a/b@1.2": "@a/b@1.2", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "é": "'é'",
-	} {
-		require.Equal(t, want, quoted(word))
-	}
-}
-
 func FuzzFaults(f *testing.F) {
 	for _, def := range []string{
 		`{"inputSchema":{"type":"object","properties":{"a":{"type":"array"}},"required":["b"]}}`, `{"inputSchema":{"type":["object"]}}`,

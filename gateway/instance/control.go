@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/display"
 	"goblin/gateway/doctor"
 	"goblin/gateway/fleet"
 	"goblin/gateway/usage"
@@ -167,10 +168,7 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 	if s.Command != "" {
 		words := make([]string, 0, 1+len(s.Args))
 		for _, word := range append([]string{s.Command}, s.Args...) {
-			if word = i.o.Mask.String(word); word == "" || strings.ContainsAny(word, " \t\n'\"\\$&|;<>()*?#~`") {
-				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-			}
-			words = append(words, word)
+			words = append(words, display.Word(i.o.Mask.String(word)))
 		}
 		here, _ := os.Getwd() // if it is gone, so is what there is to say
 		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder, here)

@@ -5,10 +5,7 @@ package shell
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"goblin/gateway/display"
 	"goblin/registry"
@@ -41,12 +38,12 @@ func Command(r *registry.TrafficRecord) (command, why string) {
 	words := []string{"goblin", verb}
 	late := strings.HasPrefix(name, "-") // it would be taken for a flag
 	if !late {
-		words = append(words, Quoted(name))
+		words = append(words, display.Word(name))
 	}
 	switch {
 	case len(p.Arguments) == 0 || string(p.Arguments) == "null":
 	case verb == "call":
-		words = append(words, "--args", Quoted(string(compacted(p.Arguments))))
+		words = append(words, "--args", display.Word(string(compacted(p.Arguments))))
 	case verb == "prompt":
 		args, ok := promptArguments(p.Arguments)
 		if !ok {
@@ -57,10 +54,10 @@ func Command(r *registry.TrafficRecord) (command, why string) {
 	delete(p.Meta, "progressToken") // of the client that asked
 	if len(p.Meta) > 0 {
 		meta, _ := display.Encoded(p.Meta, "") // all its parts are valid
-		words = append(words, "--meta", Quoted(meta))
+		words = append(words, "--meta", display.Word(meta))
 	}
 	if late {
-		words = append(words, "--", Quoted(name))
+		words = append(words, "--", display.Word(name))
 	}
 	return strings.Join(words, " "), ""
 }
@@ -81,50 +78,7 @@ func promptArguments(raw json.RawMessage) (words []string, ok bool) {
 		if !is || name == "" || strings.Contains(name, "=") {
 			return nil, false
 		}
-		words = append(words, "--arg", Quoted(name+"="+text))
+		words = append(words, "--arg", display.Word(name+"="+text))
 	}
 	return words, rawjson.IsObject(raw)
-}
-
-// Quoted is a word as shells read it. Text that a terminal would act on when
-// it is pasted is spelled out ($'…' of ksh, bash, zsh and POSIX 2024).
-func Quoted(s string) string {
-	plain := s != ""
-	for _, r := range s {
-		if r == '\n' || hides(r) {
-			return dollarQuoted(s)
-		}
-		if !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func dollarQuoted(s string) string {
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\'' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n' || hides(r):
-			for _, c := range []byte(s[i : i+n]) {
-				fmt.Fprintf(&b, `\%03o`, c)
-			}
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String() + "'"
-}
-
-// hides reports a character that does something to a terminal, or is not seen.
-func hides(r rune) bool {
-	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
