@@ -84,10 +84,10 @@ func (s *Server) followLogin(ctx context.Context) {
 }
 
 // tellLogin tells who is logged in now. If nobody is any more, nothing that is asked
-// over the server's connection would be answered, so it ends.
+// over the server's connections would be answered, so they end.
 func (s *Server) tellLogin() {
 	if s.out.tellLogin(s.Name()) {
-		_ = s.Restart() // but it was disabled
+		s.LoggedOut()
 	}
 }
 

@@ -55,6 +55,23 @@ func (a *Authorizer) Waiting() bool {
 	return errors.Is(err, ErrNone) && !a.o.Machine || err == nil && l.Over != ""
 }
 
+// Lack says why nobody is logged in; nil if somebody is.
+func (a *Authorizer) Lack() error {
+	l, err := a.current()
+	if err == nil {
+		err = l.lack()
+	}
+	return err
+}
+
+// lack says why a login is of no use any more.
+func (l *Login) lack() error {
+	if l.Over == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, l.Over)
+}
+
 // ByUser reports whether it is a user who logs in, rather than Goblin itself.
 func (a *Authorizer) ByUser() bool { return !a.o.Machine }
 
@@ -118,7 +135,7 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case l.Over != "":
-		return "", fmt.Errorf("%w: %s", ErrRefused, l.Over)
+		return "", l.lack()
 	case !l.stale():
 		return "Bearer " + l.Access, nil
 	}
@@ -157,7 +174,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 	case err != nil:
 		return false, err
 	case l.Over != "":
-		return false, fmt.Errorf("%w: %s", ErrRefused, l.Over)
+		return false, l.lack()
 	case header != "Bearer "+l.Access:
 		return true, nil
 	case l.Renewed && time.Since(l.Since) < l.young():
@@ -261,7 +278,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	case err != nil:
 		return nil, err
 	case l.Over != "":
-		return nil, fmt.Errorf("%w: %s", ErrRefused, l.Over)
+		return nil, l.lack()
 	case l.Access != stale && !l.stale():
 		return l, nil // another process was faster
 	}

@@ -31,6 +31,28 @@ func (s *Server) LoggedIn() {
 	}
 }
 
+// LoggedOut ends the connections if nobody is logged in any more, which their calls are told.
+// It does not wait.
+func (s *Server) LoggedOut() {
+	why := s.opt.Authorizer.Lack()
+	if why == nil {
+		return
+	}
+	s.mu.Lock()
+	links := []*link{s.conn}
+	for _, units := range []map[string]*unit{s.units, s.twins} {
+		for _, u := range units {
+			links = append(links, u.conn)
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range links {
+		if l != nil {
+			l.fail(s.needsLogin(why, errLogin))
+		}
+	}
+}
+
 // AwaitListed returns when the server is connected and has listed, or cannot connect, or
 // ctx ends.
 func (s *Server) AwaitListed(ctx context.Context) {

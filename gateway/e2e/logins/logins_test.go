@@ -88,6 +88,23 @@ func TestLoginByTheCommandReachesTheRunningHost(t *testing.T) {
 	require.Equal(t, 1, r.count("register"), "the registered client is known")
 }
 
+// A call that waits for its answer when the login ends is told that, whoever notices first.
+func TestCallsUnderWayAreToldOfTheEndOfTheLogin(t *testing.T) {
+	t.Parallel()
+	r, w := newRealm(t), e2e.NewWorld(t)
+	b := w.Remote("shop", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}, "on": e2e.Obj{"tools/call": e2e.Actions(e2e.Do("hang"))}})
+	r.protect(w, b)
+	r.succeeds(w, r.visit)
+	c := w.Standalone()
+	c.WaitListed("tools", "shop_buy", true)
+	id := c.Begin("tools/call", e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}})
+	b.WaitEvent("wait", "hang")
+	require.Zero(t, w.Run("logout", "shop").Code)
+	f := e2e.ParseFailure(t, c.End(id))
+	require.Equal(t, "LOGIN_REQUIRED", f.Kind(), f.Message)
+	require.Contains(t, f.Message, "needs login: the login is over: logged out")
+}
+
 func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)
