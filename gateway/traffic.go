@@ -14,7 +14,7 @@ func (g *Gateway) record(r *request, label string) {
 		tool = r.target.Name
 	}
 	g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
-		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool,
+		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool, Call: &r.under,
 	})
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
@@ -23,7 +23,7 @@ func (g *Gateway) record(r *request, label string) {
 // Parked implements [downstream.Parker]: each answer is counted and recorded.
 func (r *request) Parked(result []byte, edits []rawjson.Edit) {
 	r.gateway.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
-		Body: result, Edits: edits, Asked: r.under.Forget(),
+		Body: result, Edits: edits, Asked: r.under.Forget(), Call: &r.under,
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry/latency"
 	"goblin/registry/ring"
+	"goblin/registry/wire"
 )
 
 // Bounds of the journals.
@@ -138,6 +139,8 @@ type TrafficRecord struct {
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
+	// Wire is how it went over the wire, see [goblin/registry/wire]; kept and given as these.
+	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
 }
@@ -150,11 +153,11 @@ type UnderWay struct {
 
 // stored is a record with the place of its bodies.
 type stored struct {
-	rec       TrafficRecord
-	bodies    *page
-	uses      uint64 // of the page at that time: it has been emptied since if it has more
-	at        int    // in the page
-	req, resp int
+	rec             TrafficRecord
+	bodies          *page
+	uses            uint64 // of the page at that time: it has been emptied since if it has more
+	at              int    // in the page
+	req, resp, wire int
 }
 
 // TrafficJournal keeps 10,000 records, and 8 MiB of their bodies. When it is full
@@ -171,17 +174,17 @@ type TrafficJournal struct {
 // Append adds a record, copies its bodies and returns its number. O(1); it
 // allocates only while the journal still grows.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
-	s := stored{req: min(len(rec.Request), maxBody), resp: min(len(rec.Response), maxBody)}
-	req, resp := rec.Request[:s.req], rec.Response[:s.resp]
+	s := stored{req: min(len(rec.Request), maxBody), resp: min(len(rec.Response), maxBody), wire: min(len(rec.Wire), wire.Most)}
+	req, resp, how := rec.Request[:s.req], rec.Response[:s.resp], rec.Wire[:s.wire]
 	rec.RequestSize = max(rec.RequestSize, len(rec.Request))
 	rec.ResponseSize = max(rec.ResponseSize, len(rec.Response))
-	rec.Request, rec.Response = nil, nil
+	rec.Request, rec.Response, rec.Wire = nil, nil, nil
 	for _, f := range []*string{&rec.Session, &rec.Client, &rec.Server, &rec.Method, &rec.Name, &rec.Status} {
 		*f = bounded(*f, maxField)
 	}
 	j.mu.Lock()
-	if len(req)+len(resp) > 0 {
-		s.bodies, s.at = j.bodies.keep(rec.Server, req, resp)
+	if len(req)+len(resp)+len(how) > 0 {
+		s.bodies, s.at = j.bodies.keep(rec.Server, req, resp, how)
 		s.uses = s.bodies.uses
 	}
 	s.rec = rec
@@ -201,7 +204,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 // Bodies lie in pages, each of one server, so that who has most of them can give
 // up its oldest.
 const (
-	pageSize = 2 * maxBody // fits any record's
+	pageSize = 2*maxBody + wire.Most // fits any record's
 	maxPages = maxBodies / pageSize
 )
 
@@ -219,15 +222,15 @@ type bodies struct {
 }
 
 // keep copies the bodies of a record.
-func (b *bodies) keep(server string, req, resp []byte) (p *page, at int) {
+func (b *bodies) keep(server string, req, resp, how []byte) (p *page, at int) {
 	if own := b.pages[server]; len(own) > 0 {
 		p = own[len(own)-1]
 	}
-	if p == nil || len(p.text)+len(req)+len(resp) > pageSize {
+	if p == nil || len(p.text)+len(req)+len(resp)+len(how) > pageSize {
 		p = b.begin(server)
 	}
 	at, p.left = len(p.text), p.left+1
-	p.text = append(append(p.text, req...), resp...)
+	p.text = append(append(append(p.text, req...), resp...), how...)
 	return p, at
 }
 
@@ -299,7 +302,7 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 		return TrafficRecord{}, false
 	}
 	rec := s.rec
-	rec.Request, rec.Response = s.read(s.at, s.req), s.read(s.at+s.req, s.resp)
+	rec.Request, rec.Response, rec.Wire = s.read(s.at, s.req), s.read(s.at+s.req, s.resp), s.read(s.at+s.req+s.resp, s.wire)
 	return rec, true
 }
 

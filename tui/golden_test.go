@@ -110,7 +110,7 @@ func (r *rig) refuse(method, message string) {
 // traffic records a few requests.
 func (r *rig) traffic() {
 	for i, rec := range []registry.TrafficRecord{
-		{Session: "c1", Client: "claude-code", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: 3 * time.Millisecond, Size: 120, Status: "success", Request: []byte(`{"name":"weather_forecast","arguments":{"city":"Oslo"}}`), Response: []byte(`{"content":[{"type":"text","text":"It will rain."}]}`)},
+		{Session: "c1", Client: "claude-code", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: 3 * time.Millisecond, Size: 120, Status: "success", Request: []byte(`{"name":"weather_forecast","arguments":{"city":"Oslo"}}`), Response: []byte(`{"content":[{"type":"text","text":"It will rain."}]}`), Wire: []byte("i42\ns7\n")},
 		{Session: "c2", Client: "inspector", Server: "files", Method: "resources/read", Name: "mcp://files/file:///srv/config.json", Duration: 700 * time.Microsecond, Size: 90, Status: "success", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`), Response: []byte(`{"contents":[]}`)},
 		{Session: "c2", Client: "inspector", Server: "legacy", Method: "tools/call", Name: "legacy_run", Duration: 30 * time.Second, Status: "failure", Code: -32603, Request: []byte(`{"name":"legacy_run"}`), Response: []byte(`{"code":-32603,"message":"CONNECTION_ERROR: legacy"}`)},
 		{Session: "c1", Client: "claude-code", Server: "files", Direction: registry.ToClient, Method: "notifications/resources/updated", Name: "mcp://files/file:///srv/config.json", Status: "notification", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`)},

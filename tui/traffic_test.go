@@ -501,3 +501,28 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	require.Contains(t, r.screen(), "the tool reports an error")
 	require.Contains(t, r.screen(), "Response", "it answered")
 }
+
+func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 60, "weather")
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Session: "c9", Client: "web", Server: "weather", Method: "tools/call", Name: "weather_x", Status: "success",
+		Request: []byte(`{"name":"weather_x"}`), Response: []byte(`{"content":[]}`),
+		Wire: []byte("i\"a-1\"\ns7\naPOST /mcp HTTP/1.1\naUser-Agent: web/1\naCookie: [hidden]\nbHTTP/1.1 200 OK\nbContent-Type: application/json\n" +
+			"cPOST /x HTTP/1.1\ncX-Team: blue\x1b[2J\ndHTTP/2.0 200 OK\ndServer: nginx\n"),
+	})
+	r.changed(registry.Traffic).keys("5 ]")
+	for _, keys := range []string{"", "enter"} { // the detail, and the exchange at length
+		r.keys(keys)
+		text := r.screen()
+		for _, want := range []string{
+			`id +"a-1" from the client, 7 to the server`, `transport +client http`,
+			`headers from the client`, `HTTP +POST /mcp HTTP/1\.1`, `User-Agent +web/1`, `Cookie +\[hidden\]`,
+			`headers to the server`, `X-Team +blue\\x1b\[2J`, `headers from the server`, `Server +nginx`, `headers to the client`, `HTTP +HTTP/1\.1 200 OK`,
+		} {
+			require.Regexp(t, want, text)
+		}
+	}
+	r.keys("y")
+	require.Contains(t, r.copied(), `"id":"a-1"`)
+}

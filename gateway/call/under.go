@@ -11,6 +11,7 @@
 package call
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,9 @@ func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habi
 		j.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 	}
 }
+
+// Wire is the id of the call on the wire, and what HTTP said.
+func (u *Under) Wire() (id int64, answer *http.Response) { return u.Call.Wire() }
 
 // Asked reports whether people were asked because of the call.
 func (u *Under) Asked() bool { return u.asked.Load() }

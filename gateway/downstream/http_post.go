@@ -56,6 +56,25 @@ func (p *post) upgrade() *feed {
 	return p.feed
 }
 
+// HTTP is the request that the exchange came by, with the status and the type of the answer
+// if that has an error with a code, 0 for none; nil over byte streams.
+func (x *Exchange) HTTP(code int) (r *http.Request, status int, kind string) {
+	p, is := x.now().out.(*post)
+	if !is {
+		return nil, 0, ""
+	}
+	status, kind = http.StatusOK, "application/json"
+	if p.modern {
+		status = statusOf(code)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed != nil || !p.json && status == http.StatusOK {
+		status, kind = http.StatusOK, "text/event-stream"
+	}
+	return p.from, status, kind
+}
+
 // put hands the event stream to give. It reports false when there can be
 // none; what was to be sent then goes to the session-wide stream. It is
 // dropped when the client has hung up.

@@ -8,6 +8,7 @@ package journal
 
 import (
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"goblin/gateway/metrics"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/wire"
 )
 
 // most is how many bytes of a body a record keeps.
@@ -41,6 +43,13 @@ type Answer struct {
 	Failed bool           // a result says that the server did not answer
 	Asked  bool           // people were asked meanwhile
 	Tool   string         // that was called, by its server's name; "" for none
+	Call   Call           // to the server
+}
+
+// Call is a request to a server: its id there, 0 for none, and what HTTP answered, nil for
+// other transports.
+type Call interface {
+	Wire() (id int64, answer *http.Response)
 }
 
 // heads are the beginnings of answers in parts, as much as a record needs: it
@@ -88,7 +97,11 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 			Failed: !ok || status == registry.StatusToolError, Asked: a.Asked,
 		})
 	}
+	room := wires.Get().(*[]byte)
+	defer wires.Put(room)
+	*room = how((*room)[:0], x, a.Call, a.Code)
 	j.Registry.Traffic().Append(registry.TrafficRecord{
+		Wire:         j.Mask.Head(*room, wire.Most),
 		Time:         start,
 		Session:      x.Session().ID(),
 		Client:       x.Client().Name,

@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
@@ -62,7 +64,8 @@ type Call struct {
 
 	listening *listening // set for subscriptions/listen
 
-	id     int64 // of a call that Start has begun
+	id     int64                         // on the wire
+	http   atomic.Pointer[http.Response] // nil for other transports
 	caller Caller
 
 	gate  sync.Mutex // held while something of the call is delivered
@@ -79,6 +82,10 @@ type Caller interface {
 	// What it sends because of that goes into the burst, which may be nil.
 	Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst)
 }
+
+// Wire is the id that the call went over the wire with last, 0 for none, and what HTTP
+// answered, nil for other transports.
+func (c *Call) Wire() (id int64, answer *http.Response) { return c.id, c.http.Load() }
 
 // takes reports whether a result of that type is the caller's to handle.
 func (c *Call) takes(resultType string) bool {

@@ -102,6 +102,7 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 		return
 	}
 	defer drain(resp.Body)
+	c.http.Store(resp)
 	if v := resp.Header.Get(headerSession); v != "" && c.opening {
 		h.session.Store(&v)
 	}

@@ -208,6 +208,7 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 		return nil, err
 	}
 	l.expect(deadline)
+	c.id = open.ID
 	id := strconv.AppendInt(c.room[:0], open.ID, 10)
 	c.place()
 	if c.modern {

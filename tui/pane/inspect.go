@@ -92,7 +92,7 @@ func (d *Exchange) build() tea.Cmd {
 			rec = full
 		}
 		var docs [2]*content.Doc
-		for i, blocks := range [][]content.Block{requestSide(&rec, lk), responseSide(&rec)} {
+		for i, blocks := range [][]content.Block{requestSide(reg, &rec, lk), responseSide(&rec)} {
 			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: dialog.Unfolded, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile

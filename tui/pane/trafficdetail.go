@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -30,7 +29,8 @@ func (p *Logs) trafficSubject() Subject {
 			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []content.Block {
 				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
-				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
+				blocks := append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
+				return append(blocks, record.Asked(&rec)...)
 			},
 		}
 	}
@@ -46,7 +46,8 @@ func (p *Logs) trafficSubject() Subject {
 				return blocks
 			}
 			blocks = append(blocks, record.Answer(&rec)...)
-			return append(blocks, record.Body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
+			blocks = append(blocks, record.Body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
+			return append(append(blocks, record.Asked(&rec)...), record.Answered(&rec)...)
 		},
 	}
 }
@@ -72,6 +73,8 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "server", Value: r.Server},
 		{Label: "method", Value: r.Method},
 		{Label: "name", Value: r.Name},
+		record.ID(r),
+		{Label: "transport", Value: record.Carried(reg, r)},
 	}
 	if r.Receivers > 0 {
 		f = append(f, content.Fact{Label: "receivers", Value: display.Count(r.Receivers, "client")})
@@ -110,7 +113,7 @@ func responseFacts(r *registry.TrafficRecord) []content.Fact {
 
 // requestSide shows the request of an exchange: in a line who asked
 // whom, as the record's detail has all of it, and the params.
-func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	parts := []string{clock(r.Time, 12)}
 	ends := []string{strings.TrimSpace(r.Client + " " + r.Session), r.Server}
 	for i, end := range ends {
@@ -125,11 +128,9 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	if r.RequestSize > 0 {
 		parts = append(parts, dialog.Size(int64(r.RequestSize)))
 	}
-	facts := []content.Fact{{Label: "method", Value: r.Method}, {Label: "name", Value: r.Name}}
-	if !record.Notified(r) {
-		facts = append(facts, content.Fact{Label: "id", Value: "of the sender, not kept; copies have " + strconv.FormatUint(r.Seq, 10)})
-	}
+	facts := []content.Fact{{Label: "method", Value: r.Method}, {Label: "name", Value: r.Name}, record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}}
 	blocks := []content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}, {Kind: content.Facts, Facts: facts}}
+	blocks = append(blocks, record.Asked(r)...)
 	return append(blocks, record.Body("params", r.Request, r.RequestSize)...)
 }
 
@@ -139,7 +140,7 @@ func responseSide(r *registry.TrafficRecord) []content.Block {
 	if record.Failed(r) {
 		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
 	}
-	blocks := []content.Block{head}
+	blocks := append([]content.Block{head}, record.Answered(r)...)
 	title := "result"
 	if r.Code != 0 {
 		title = "error"

@@ -93,10 +93,13 @@ func Body(title string, data []byte, whole int) []content.Block {
 }
 
 // JSONRPC writes the exchange as JSON-RPC: a request and, if there was one, its
-// response. The journal knows no ids, so the record's number stands for them.
+// response. Where the id was not kept the record's number stands for it.
 // lost says what of it is missing.
 func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
-	id := json.RawMessage(strconv.FormatUint(r.Seq, 10))
+	id := id(r)
+	if id == nil {
+		id = json.RawMessage(strconv.FormatUint(r.Seq, 10))
+	}
 	req := struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`

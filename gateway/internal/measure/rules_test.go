@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/latency registry/members registry/near registry/rawjson registry/ring registry/uriform registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/latency registry/members registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/bill", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/diagnosis", "", "a leaf: what people see of checks, not how they are made"},
@@ -38,6 +38,7 @@ var rules = []row{
 	{"registry/tidy", "", "a leaf"},
 	{"registry/uriform", "", "a leaf"},
 	{"registry/urimatch", "", "a leaf"},
+	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
 	{"gateway", "gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token gateway/views registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
@@ -51,7 +52,7 @@ var rules = []row{
 	{"gateway/news", "gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/metrics gateway/upstream gateway/views registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
 	{"gateway/call", "gateway/downstream gateway/journal gateway/jsonrpc gateway/toolerror gateway/upstream gateway/upstream/token registry registry/members registry/rawjson", "what is under way, wherever it goes"},
 	{"gateway/fleet", "gateway/catalog gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/login gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/account registry/rawjson", "runs servers, and knows no calls"},
-	{"gateway/journal", "gateway/config gateway/downstream gateway/journal/meter gateway/jsonrpc gateway/metrics registry registry/rawjson", "records what others say happened"},
+	{"gateway/journal", "gateway/config gateway/downstream gateway/journal/meter gateway/jsonrpc gateway/metrics registry registry/rawjson registry/wire", "records what others say happened"},
 	{"gateway/upstream", "gateway/config gateway/extensions gateway/filter gateway/jsonrpc gateway/login gateway/memory gateway/orphans gateway/upstream/clock gateway/upstream/eventstream gateway/upstream/freshness gateway/upstream/groups gateway/upstream/hop gateway/upstream/lenient gateway/upstream/mirrors gateway/upstream/pauses gateway/upstream/places gateway/upstream/token registry registry/members registry/rawjson registry/tidy", "knows servers, and no client"},
 	{"gateway/upstream/pauses", "", "a leaf: how long to wait, for whatever"},
 	{"gateway/upstream/eventstream", "gateway/jsonrpc gateway/memory", "reads a stream, whatever its events say"},
@@ -128,7 +129,7 @@ var rules = []row{
 	{"tui/pulse", "registry tui/content tui/dialog tui/look", "reads the journal, and knows no pane"},
 	{"tui/remedy", "registry tui/content", "knows states, and no pane"},
 	{"tui/query", "gateway/display tui/content tui/dialog tui/edit tui/keys tui/look tui/work", "is given its JSON"},
-	{"tui/record", "gateway/display registry tui/content tui/dialog", "tells what a record is, and knows no list of them"},
+	{"tui/record", "gateway/display registry registry/wire tui/content tui/dialog", "tells what a record is, and knows no list of them"},
 	{"tui/shell", "gateway/display registry registry/rawjson", "writes commands, and runs none"},
 	{"tui/content", "gateway/display registry/rawjson tui/graphics tui/look", "shows text, wherever it is from"},
 	{"tui/checklist", "gateway/display tui/look", "asks which, whatever of"},

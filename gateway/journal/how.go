@@ -1,0 +1,63 @@
+package journal
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"goblin/gateway/downstream"
+	"goblin/registry/wire"
+)
+
+// wires are where it is written how exchanges went over the wire.
+var wires = sync.Pool{New: func() any {
+	b := make([]byte, 0, wire.Most)
+	return &b
+}}
+
+// how writes down how an exchange went over the wire: from a client, and on to a server
+// by a call, which answered with a code.
+func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
+	text = wire.AppendID(text, wire.ClientID, x.ID())
+	text = ofClient(text, x, code)
+	if call == nil {
+		return text
+	}
+	id, answer := call.Wire()
+	if id != 0 {
+		var room [20]byte
+		text = wire.AppendID(text, wire.ServerID, strconv.AppendInt(room[:0], id, 10))
+	}
+	if answer == nil || answer.Request == nil {
+		return text
+	}
+	text = wire.Append(text, wire.ToServer, line(answer.Request))
+	text = wire.AppendHeaders(text, wire.ToServer, answer.Request.Header)
+	text = wire.Append(text, wire.FromServer, answer.Proto+" "+answer.Status)
+	return wire.AppendHeaders(text, wire.FromServer, answer.Header)
+}
+
+// ofClient writes down what HTTP says between a client and Goblin.
+func ofClient(text []byte, x *downstream.Exchange, code int) []byte {
+	r, status, kind := x.HTTP(code)
+	if r == nil {
+		return text
+	}
+	text = wire.Append(text, wire.FromClient, line(r))
+	text = wire.AppendHeaders(text, wire.FromClient, r.Header)
+	text = wire.Append(text, wire.ToClient, r.Proto+" "+strconv.Itoa(status)+" "+http.StatusText(status))
+	return wire.Append(text, wire.ToClient, "Content-Type: "+kind)
+}
+
+// line is the line of a request, without a query, which may hold a secret.
+func line(r *http.Request) string {
+	path := ""
+	if r.URL != nil {
+		path = r.URL.EscapedPath()
+	}
+	return r.Method + " " + cmp.Or(path, "/") + " " + r.Proto
+}
+
+// How writes down how an exchange that is under way came.
+func How(x *downstream.Exchange) []byte { return how(nil, x, nil, 0) }

@@ -1,0 +1,138 @@
+// Package wire writes down how an exchange went over the wire, beside its params and
+// result: the ids that it had on both sides, and what HTTP said where that carried it.
+//
+// It is text, short and without pointers, since records of traffic are kept by the
+// thousand; writing it allocates nothing but the text. Headers that hold secrets by their
+// name lose their values here, before anything is kept; secrets known by their value are
+// the caller's to hide. A leaf: it knows no transport.
+package wire
+
+import (
+	"slices"
+	"strings"
+)
+
+// Most is how many bytes are kept of an exchange, and mostLine of one header.
+const (
+	Most     = 8 << 10
+	mostLine = 1 << 10
+)
+
+// Part is what a line of the text is about.
+type Part byte
+
+// The parts. That of HTTP begin with the line of the request, or of the status.
+const (
+	ClientID   Part = 'i' // as the client wrote it: JSON
+	ServerID   Part = 's' // as the server got it
+	FromClient Part = 'a'
+	ToClient   Part = 'b'
+	ToServer   Part = 'c'
+	FromServer Part = 'd'
+)
+
+const (
+	hidden = "[hidden]"
+	cutOff = "…"
+)
+
+// Append adds a line.
+func Append(text []byte, p Part, line string) []byte { return add(text, p, line, "") }
+
+// AppendID adds an id as it stands in JSON.
+func AppendID(text []byte, p Part, id []byte) []byte {
+	if len(id) == 0 || len(text)+len(id)+2 > Most || len(id) > mostLine {
+		return text
+	}
+	return append(append(append(text, byte(p)), id...), '\n')
+}
+
+// AppendHeaders adds headers.
+func AppendHeaders(text []byte, p Part, headers map[string][]string) []byte {
+	for name, values := range headers {
+		for _, v := range values {
+			if Secret(name) {
+				v = hidden
+			}
+			text = add(text, p, name, v)
+		}
+	}
+	return text
+}
+
+func add(text []byte, p Part, name, value string) []byte {
+	if len(text)+min(len(name), mostLine)+min(len(value), mostLine)+8 > Most {
+		return text
+	}
+	text = append(text, byte(p))
+	text = line(text, name)
+	if value != "" {
+		text = append(text, ": "...)
+		text = line(text, value)
+	}
+	return append(text, '\n')
+}
+
+// line adds a text of one line.
+func line(text []byte, s string) []byte {
+	cut := len(s) > mostLine
+	s = s[:min(len(s), mostLine)]
+	from := len(text)
+	text = append(text, s...)
+	for i := from; i < len(text); i++ {
+		if text[i] == '\n' {
+			text[i] = ' '
+		}
+	}
+	if cut {
+		text = append(text, cutOff...)
+	}
+	return text
+}
+
+// tells are what names of headers have in them whose values are secrets.
+var tells = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
+
+// Secret reports whether the value of a header is one by its name.
+func Secret(name string) bool {
+	if strings.EqualFold(name, "WWW-Authenticate") { // a question, not an answer
+		return false
+	}
+	for _, t := range tells {
+		if containsFold(name, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFold reports whether a lower-case ASCII text stands in another, whatever its case.
+func containsFold(s, part string) bool {
+	for i := 0; i+len(part) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Lines are those of a part, sorted but for the first of a part of HTTP.
+func Lines(text []byte, p Part) (all []string) {
+	for l := range strings.Lines(string(text)) {
+		if l[0] == byte(p) && strings.HasSuffix(l, "\n") {
+			all = append(all, l[1:len(l)-1])
+		}
+	}
+	if len(all) > 1 {
+		slices.Sort(all[1:])
+	}
+	return all
+}
+
+// ID is a line of a part that has only one, "" for none.
+func ID(text []byte, p Part) string {
+	if all := Lines(text, p); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}

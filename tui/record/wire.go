@@ -1,0 +1,83 @@
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"goblin/registry"
+	"goblin/registry/wire"
+	"goblin/tui/content"
+)
+
+// ID is the id of a request, on both sides. Where Goblin answered by itself there is one.
+func ID(r *registry.TrafficRecord) content.Fact {
+	f := content.Fact{Label: "id"}
+	if Notified(r) {
+		return f
+	}
+	f.Value = cmp.Or(wire.ID(r.Wire, wire.ClientID), "not kept")
+	if server := wire.ID(r.Wire, wire.ServerID); server != "" {
+		f.Value += " from the client, " + server + " to the server"
+	}
+	return f
+}
+
+// id is what a record's copy has as its id: that of its client, if it is known.
+func id(r *registry.TrafficRecord) json.RawMessage {
+	if kept := wire.ID(r.Wire, wire.ClientID); json.Valid([]byte(kept)) {
+		return json.RawMessage(kept)
+	}
+	return nil
+}
+
+// Asked are the headers of a request: as they came, and as they went on.
+func Asked(r *registry.TrafficRecord) []content.Block {
+	return append(headers(r, wire.FromClient, "headers from the client"), headers(r, wire.ToServer, "headers to the server")...)
+}
+
+// Answered are the headers of the answer to it: as they came, and as they went on.
+func Answered(r *registry.TrafficRecord) []content.Block {
+	return append(headers(r, wire.FromServer, "headers from the server"), headers(r, wire.ToClient, "headers to the client")...)
+}
+
+// headers are those of one way; nil where it was not HTTP.
+func headers(r *registry.TrafficRecord, p wire.Part, title string) []content.Block {
+	lines := wire.Lines(r.Wire, p)
+	if len(lines) == 0 {
+		return nil
+	}
+	facts := []content.Fact{{Label: "HTTP", Value: lines[0]}}
+	for _, l := range lines[1:] {
+		name, value, _ := strings.Cut(l, ": ")
+		facts = append(facts, content.Fact{Label: name, Value: cmp.Or(value, `""`)})
+	}
+	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
+}
+
+// Carried says over what a record went: how its client is connected, and its server.
+func Carried(reg *registry.Registry, r *registry.TrafficRecord) string {
+	client := ""
+	for _, s := range reg.Sessions() {
+		if s.ID == r.Session {
+			client = s.Transport
+		}
+	}
+	if client == "" && len(wire.Lines(r.Wire, wire.FromClient)) > 0 {
+		client = "http"
+	}
+	server := ""
+	for _, s := range reg.States() {
+		if s.Name == r.Server {
+			server = s.Transport
+		}
+	}
+	var ends []string
+	if client != "" {
+		ends = append(ends, "client "+client)
+	}
+	if server != "" {
+		ends = append(ends, "server "+server)
+	}
+	return strings.Join(ends, ", ")
+}
