@@ -147,11 +147,11 @@ func TestMouse(t *testing.T) {
 	press := func(x, y int) {
 		r.take(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	}
-	r.keys("4")
-	press(10, 5)
-	require.Contains(t, r.line("> "), "owned", "a click selects a row")
+	r.keys("4").screen()
+	press(10, 6)
+	require.Contains(t, r.line("> "), "evi", "a click selects a row")
 	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cur)
-	r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
+	r.take(tea.MouseMsg{X: 10, Y: 6, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")
 	require.Contains(t, r.screen(), "[1 Servers")
@@ -162,9 +162,9 @@ func TestMouse(t *testing.T) {
 func TestDoubleClickOpens(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.keys("4")
+	r.keys("4").screen()
 	for range 2 {
-		r.take(tea.MouseMsg{X: 10, Y: 4, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+		r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	}
 	require.Equal(t, []string{`resources/read {"uri":"mcp://files/file:///srv/config.json"}`}, r.backend.asked())
 }

@@ -172,3 +172,23 @@ func BenchmarkKeyToFrame(b *testing.B) {
 		term.await(b, sign)
 	}
 }
+
+// BenchmarkSort is a key that sorts 100,000 rows by a column: what the screen's own loop
+// does, and until the rows are drawn in the new order.
+func BenchmarkSort(b *testing.B) {
+	for _, column := range []string{"server", "URI", "name", "size"} {
+		for _, whole := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/whole=%v", column, whole), func(b *testing.B) {
+				r := warehouse(b, 120, 40)
+				rows := r.app.Panes[pane.PaneResources].Rows()
+				for b.Loop() {
+					cmd := rows.Sort(column)
+					if whole {
+						r.settled(cmd)
+					}
+					_ = r.app.View()
+				}
+			})
+		}
+	}
+}

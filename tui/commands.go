@@ -86,6 +86,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
 		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.whyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
+		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().Orderings() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
@@ -126,7 +127,7 @@ func (a *app) logCommands() []command {
 // whyNoField says that the list that is open has no such field.
 func (a *app) whyNoField(name string) func(string) string {
 	return func(string) string {
-		if _, ok := pane.FieldCalled(a.Panes[a.Open].Rows().Columns(), name); ok {
+		if _, ok := pane.FieldCalled(a.Panes[a.Open].Rows().Terms(), name); ok {
 			return ""
 		}
 		pane, _ := a.Panes[a.Open].Tab()
@@ -137,13 +138,17 @@ func (a *app) whyNoField(name string) func(string) string {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.Panes[a.Open].Rows()
-		f, ok := pane.FieldCalled(r.Columns(), name)
+		f, ok := pane.FieldCalled(r.Terms(), name)
 		if !ok {
 			return nil
 		}
 		typed, _ := r.Filtered()
 		return a.SetFilter(pane.WithField(typed, f, []string{value}))
 	}
+}
+
+func (a *app) sortBy(name string) tea.Cmd {
+	return a.sort(func(r list.Rows) tea.Cmd { return r.Sort(name) })
 }
 
 func (a *app) serverNames() []string {
@@ -158,7 +163,7 @@ func (a *app) serverNames() []string {
 // is what m counts.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
-	f, ok := pane.FieldCalled(r.Columns(), "mime")
+	f, ok := pane.FieldCalled(r.Terms(), "mime")
 	if !ok {
 		return nil
 	}

@@ -96,7 +96,7 @@ func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 	require.Equal(t, "server:=git", r.typed())
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("f")
-	require.Contains(t, r.line("git "), "[x] git")
+	require.Contains(t, r.line("] git "), "[x] git")
 	require.Contains(t, r.screen(), "[ ] github")
 	r.keys("space enter")
 	require.Equal(t, "server:github server:=git", r.typed())

@@ -55,6 +55,10 @@ func (a *app) pointless(id string) bool {
 		return a.Panes[a.Open].Rows().Total() == 0
 	case "switch":
 		return it.Blank()
+	case "sort":
+		return a.Panes[a.Open].Rows().Len() < 2
+	case "widen":
+		return !a.DetailShown() && a.Layout.Place != pane.PlaceHidden
 	}
 	return false
 }
@@ -108,6 +112,10 @@ func (a *app) does(b *keys.Binding) string {
 		case registry.StateFailed, registry.StateRetrying:
 			return "find out why"
 		}
+	case "widen":
+		if a.Layout.Place == pane.PlaceHidden {
+			return "detail panel"
+		}
 	case "templates":
 		if a.Panes[pane.PaneResources].(*pane.Resources).Second {
 			return "resources"
@@ -121,7 +129,7 @@ func (a *app) does(b *keys.Binding) string {
 func (a *app) filterHints() []keys.Hint {
 	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
 	names := ""
-	for i, f := range a.Panes[a.Open].Rows().Columns() {
+	for i, f := range a.Panes[a.Open].Rows().Terms() {
 		if i > 0 {
 			names += " "
 		}
@@ -144,7 +152,7 @@ func (a *app) watches() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "templates", "tab-right", "follow", "shown", "pause", "filter", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
 		ids = append([]string{"cancel"}, ids...)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,8 +158,8 @@ func TestGoldenScreens(t *testing.T) {
 		{"confirm", "q"},
 	} {
 		sizes := [][2]int{{80, 24}, {120, 40}, {250, 60}}
-		if strings.HasPrefix(c.name, "usage") {
-			sizes[2] = [2]int{160, 45}
+		if slices.Contains(lists, c.name) {
+			sizes = sizes[:2] // more are below
 		}
 		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
@@ -193,6 +194,40 @@ func TestGoldenScreens(t *testing.T) {
 			r.screen()
 			golden(t, "resources-120x40-"+theme, r.app.View())
 		})
+	}
+}
+
+// lists are the golden screens of panes and lists.
+var lists = []string{"servers", "tools", "prompts", "resources", "templates", "logs-events", "logs-traffic", "usage", "usage-clients", "clients", "subscriptions"}
+
+// TestGoldenScreensOfLists are the panes and lists in larger terminals and with colours, one
+// file for each kind of terminal.
+func TestGoldenScreensOfLists(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {160, 45}, {220, 60}} {
+		for name, env := range map[string]map[string]string{"": plainEnv, "-colour": colourEnv} {
+			if size[0] == 80 && name == "" {
+				continue // a file for each is above
+			}
+			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], name), func(t *testing.T) {
+				var all strings.Builder
+				for _, list := range [...][2]string{
+					{"servers", "1"}, {"tools", "2"}, {"tools, full width", "2 F"}, {"prompts", "3"}, {"resources", "4"},
+					{"resources, full width, by size", "4 F O O O O O O"}, {"events", "5"}, {"traffic", "5 ]"}, {"traffic, full width", "5 ] F"},
+					{"usage", "6"}, {"clients", "0"}, {"subscriptions", "w"},
+				} {
+					r := office(t, size[0], size[1], env).keys(list[1])
+					r.app.Flash = dialog.Flash{}
+					r.untimed()
+					frame := r.screen()
+					if name != "" {
+						frame = r.app.View()
+					}
+					all.WriteString("== " + list[0] + "\n" + frame + "\n")
+				}
+				golden(t, fmt.Sprintf("lists-%dx%d%s", size[0], size[1], name), all.String())
+			})
+		}
 	}
 }
 

@@ -240,6 +240,9 @@ func (a *app) barLine() string {
 			end = ""
 		}
 		return lk.Sides(lk.Warn.On(text), lk.Dim.On(end), a.W)
+	case a.Geometry().Border == 0 && r.Total() > 0: // a border would say it
+		title, order := a.Panes[a.Open].Heading()
+		return lk.Sides(" "+title, order+" ", a.W)
 	case a.o.Host.Demo:
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)

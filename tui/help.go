@@ -66,7 +66,7 @@ func newHelp(a *app) dialog.Dialog {
 	}
 	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
-	for _, f := range a.Panes[a.Open].Rows().Columns() {
+	for _, f := range a.Panes[a.Open].Rows().Terms() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
 	}
 	name, _ := a.Panes[a.Open].Tab()

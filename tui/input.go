@@ -163,11 +163,13 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		}
 	case g.List.Holds(msg.X, msg.Y):
 		a.Inside = false
-		if a.Panes[a.Open].Click(msg.Y - g.List.Y - g.Border) {
-			a.Moved()
-			if again {
-				return a.run(a.binding("open"))
-			}
+		row, cmd := a.Panes[a.Open].Click(msg.X-g.List.X-g.Border, msg.Y-g.List.Y-g.Border)
+		if !row {
+			return cmd
+		}
+		a.Moved()
+		if again {
+			return a.run(a.binding("open"))
 		}
 	case g.Detail.Holds(msg.X, msg.Y):
 		a.Inside = true

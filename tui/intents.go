@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"goblin/tui/clients"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/past"
@@ -54,9 +56,11 @@ func (a *app) found(step func(*content.View)) func() tea.Cmd {
 	}
 }
 
-func (a *app) sort() tea.Cmd {
-	cmd := a.Panes[a.Open].Rows().Sorted()
-	a.Say("Sorted by %s", a.Panes[a.Open].Rows().Sorting())
+// sort sorts the list, and says how.
+func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
+	r := a.Panes[a.Open].Rows()
+	cmd := by(r)
+	a.Say("Sorted %s", cmp.Or(r.Sorting(a.Look), "as listed"))
 	return cmd
 }
 

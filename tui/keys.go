@@ -9,6 +9,7 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/view"
 )
@@ -94,7 +95,8 @@ func (a *app) findKeys() keys.Table {
 		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("server", "Servers"))},
 		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.lay(pane.NewFacet("mime", "MIME types"))},
 		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("method", "Methods"))},
-		{ID: "sort", Long: "Next sort order", Names: []string{"sort"}, Also: "order column", Run: a.sort},
+		{ID: "sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Names: []string{"sort"}, Also: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.Sorted) }},
+		{ID: "sort-column", Long: "Sort by the next column at once; as a click on its head", Also: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.NextOrder) }},
 	}
 }
 
@@ -167,6 +169,7 @@ func (a *app) lookKeys() keys.Table {
 		{ID: "palette", Hint: "command", Long: "Run any command by its name", Also: "run actions", Run: a.push(newPalette)},
 		{ID: "help", Hint: "help", Long: "Show the keys that work here", Names: []string{"help", "keys"}, Also: "keys shortcuts bindings what can I do", Run: a.push(newHelp)},
 		{ID: "place", Long: "Detail panel: where there is room, beside, below, hidden", Names: []string{"layout"}, Also: "layout split preview side", Run: a.nextPlace},
+		{ID: "widen", Hint: "full width", Long: "The list at full width, or the detail panel again", Names: []string{"wide"}, Also: "whole width hide panel zoom maximize", Run: a.Widen},
 		{ID: "larger-detail", Long: "Make the detail panel larger", Also: "resize width split", Run: a.resize(-5)},
 		{ID: "smaller-detail", Long: "Make the detail panel smaller", Also: "resize width split", Run: a.resize(5)},
 		{ID: "mouse", Long: "Mouse on or off; off lets the terminal select text", Names: []string{"mouse"}, Also: "select terminal clipboard", Run: a.toggleMouse},

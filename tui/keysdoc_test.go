@@ -19,10 +19,10 @@ type paneFields struct {
 // filterFields are those of the pane's lists.
 func filterFields(p pane.Pane) []paneFields {
 	if p, ok := p.(*pane.Logs); ok {
-		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().Columns()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().Columns()}}
+		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().Terms()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().Terms()}}
 	}
 	name, _ := p.Tab()
-	return []paneFields{{name, p.Rows().Columns()}}
+	return []paneFields{{name, p.Rows().Terms()}}
 }
 
 // keysDoc is KEYS.md.

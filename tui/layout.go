@@ -97,6 +97,9 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 		return lines
 	}
 	title, right := p.Heading()
+	if look.Width(title)+look.Width(right)+10 > g.List.W {
+		right = "" // the count is worth more
+	}
 	box := a.Look.Frame(lines, title, right, g.List.W, g.List.H, style)
 	if cut {
 		if y, title, right := parted.Rule(); y >= 0 && y+1 < len(box)-1 {

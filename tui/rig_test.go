@@ -387,6 +387,12 @@ func (r *rig) changed(what registry.Changes) *rig {
 	return r
 }
 
+// sorts sorts the list by a column, as the palette does.
+func (r *rig) sorts(column string) *rig {
+	r.t.Helper()
+	return r.keys(":").text("sort " + column).keys("enter")
+}
+
 // beat lets time pass as the screen sees it.
 func (r *rig) beat(d time.Duration) *rig {
 	r.t.Helper()

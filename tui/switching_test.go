@@ -33,8 +33,9 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "profile"
 	r.keys("2 V")
-	require.Contains(t, r.line("(no profile)"), "4 tools, 3 prompts, 2 resources")
-	require.Contains(t, r.line("coding"), "1 tool, 0 prompts, 0 resources")
+	require.Contains(t, r.line("profile  "), "tools   prompts resources")
+	require.Regexp(t, `\(no profile\) +4 +3 +2 `, r.screen())
+	require.Regexp(t, `coding +1 +0 +0 `, r.screen())
 	r.keys("j enter")
 	require.Contains(t, r.screen(), "as coding sees them")
 	require.Contains(t, r.line("weather_forecast "), "left out")

@@ -58,8 +58,8 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Regexp(t, `> github_search +10k +1180 +37 `, r.screen())
 	require.Equal(t, "github_search", r.app.Panes[pane.PaneUsage].Item().Listed)
 
-	r.keys("o o o")
-	require.Contains(t, r.screen(), "by p95")
+	r.sorts("p95")
+	require.Contains(t, r.screen(), "by p95 ↓")
 	require.Regexp(t, `\n│ +github_create_issue .*\n│.*github_search `, r.screen())
 
 	r.keys("/").text("unused:yes").keys("enter")

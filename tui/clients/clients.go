@@ -21,6 +21,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/look"
 	"goblin/tui/work"
 )
 
@@ -65,11 +66,6 @@ func New(a Desk) *Clients {
 		text("version", "its version", func(r *clientRow) string { return r.Version }),
 		text("revision", "of the protocol", func(r *clientRow) string { return r.Protocol }),
 	}
-	by := func(name string, value func(clientRow) int) list.Order[clientRow] {
-		return list.By(name, func(x, y clientRow) int {
-			return cmp.Or(cmp.Compare(value(y), value(x)), x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID))
-		})
-	}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(r clientRow) string { return r.ID },
 		func(r clientRow) string { return strings.Join([]string{r.Client, r.ClientTitle, r.ID}, "\x00") },
@@ -79,10 +75,8 @@ func New(a Desk) *Clients {
 			}
 			return all
 		},
-		list.Order[clientRow]{Name: "since"},
-		by("requests", func(r clientRow) int { return r.requests }),
-		by("errors", func(r clientRow) int { return r.failed }),
-		list.By("last request", func(x, y clientRow) int { return cmp.Or(y.last.Compare(x.last), cmp.Compare(x.ID, y.ID)) }))
+		list.Order[clientRow]{Name: "connected"})
+	d.arrange()
 	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
 	d.refill()
 	return d
@@ -152,10 +146,7 @@ func (d *Clients) Heading() string {
 	if d.Table.Typed != "" {
 		text = "Clients " + dialog.Exactly(d.Table.Len()) + "/" + dialog.Exactly(d.Table.Total())
 	}
-	if d.Table.Order > 0 {
-		text += " by " + d.Table.Sorting()
-	}
-	return text
+	return strings.TrimSpace(text + " " + d.Table.Sorting(d.app.Look))
 }
 
 // Size is that of the dialog.
@@ -164,48 +155,50 @@ func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14,
 // Typing reports whether letters are text.
 func (d *Clients) Typing() bool { return d.Typed }
 
-// clientColumns are the widths of the columns, 0 for those that have no room.
-type clientColumns struct{ name, version, transport, since, requests, errors, last, watches int }
-
-func clientColumnsOf(w int) clientColumns {
-	c := clientColumns{version: 10, transport: 9, since: 10, requests: 8, errors: 6, last: 10, watches: 7}
-	for _, drop := range []*int{&c.version, &c.watches, &c.transport, &c.since} {
-		if c.name = w - c.fixed(); c.name >= 18 {
-			return c
-		}
-		*drop = 0
+// arrange gives the list its columns.
+func (d *Clients) arrange() {
+	type column = list.Column[clientRow]
+	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
+		has := func(r clientRow) bool { return value(r) > 0 || name == "requests" }
+		c := list.Figure(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, look.Style) {
+			if !has(r) {
+				return "", ""
+			}
+			return sign + dialog.Grouped(value(r)), ""
+		})
+		c.Has = has
+		return c
 	}
-	c.name = max(w-c.fixed(), 4)
-	return c
-}
-
-func (c clientColumns) fixed() (n int) {
-	for _, w := range []int{c.version, c.transport, c.since, c.requests, c.errors, c.last, c.watches} {
-		if w > 0 {
-			n += w + 1
-		}
-	}
-	return n
-}
-
-// cells draws one line of the table.
-func (d *Clients) cells(c clientColumns, name string, texts ...string) string {
-	lk, line := d.app.Look, name
-	for i, w := range []int{c.version, c.transport, c.since, c.requests, c.errors, c.last, c.watches} {
-		switch {
-		case w == 0:
-		case i < 2:
-			line += " " + lk.Fit(dialog.Clean(texts[i]), w)
-		default:
-			line += " " + lk.Right(texts[i], w)
+	ago := func(name string, rank int, value func(clientRow) time.Time) column {
+		return column{
+			Name: name, Rank: rank, Fixed: 10, Right: true, Down: true,
+			By:  func(x, y clientRow) int { return value(x).Compare(value(y)) },
+			Has: func(r clientRow) bool { return !value(r).IsZero() },
+			Show: func(r clientRow, _ int) (string, look.Style) {
+				if value(r).IsZero() {
+					return "", ""
+				}
+				return display.Age(d.app.Now().Sub(value(r))), ""
+			},
 		}
 	}
-	return line
+	own := d.app.Backend.Session()
+	d.Table.Arrange(
+		column{Name: "client", Least: 8, Wants: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
+		column{Name: "version", Rank: 7, Least: 6, Wants: 10, Text: func(r clientRow) string { return r.Version }},
+		column{Name: "transport", Rank: 5, Fixed: 9, Text: func(r clientRow) string { return r.Transport }},
+		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
+		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
+		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),
+		ago("last", 3, func(r clientRow) time.Time { return r.last }),
+		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
+	d.Table.Also = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
-func (d *Clients) name(r clientRow) string {
+// nameOf is what a session is called by the screen that has one of its own.
+func nameOf(r clientRow, own string) string {
 	switch name := cmp.Or(r.Client, r.ID); {
-	case r.ID == d.app.Backend.Session():
+	case r.ID == own:
 		return "this screen"
 	case r.Screen:
 		return "another screen"
@@ -214,32 +207,13 @@ func (d *Clients) name(r clientRow) string {
 	}
 }
 
-func (d *Clients) row(r clientRow, w int) string {
-	lk, c := d.app.Look, clientColumnsOf(w)
-	now := d.app.Now()
-	failed, last := "", ""
-	if r.failed > 0 {
-		failed = "!" + dialog.Grouped(r.failed)
-	}
-	if !r.last.IsZero() {
-		last = display.Age(now.Sub(r.last))
-	}
-	watches := ""
-	if r.watches > 0 {
-		watches = dialog.Grouped(r.watches)
-	}
-	name := d.Table.Mark(lk, lk.Fit(dialog.Clean(d.name(r)), c.name), "")
-	return d.cells(c, name, r.Version, r.Transport, display.Age(now.Sub(r.Since)), dialog.Grouped(r.requests), failed, last, watches)
-}
+func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Session()) }
 
 // Lines are the heads, the rows, and below them all about the one under the cursor.
 func (d *Clients) Lines(w, h int) []string {
 	lk := d.app.Look
-	c := clientColumnsOf(w - 2)
-	head := d.cells(c, lk.Fit("client", c.name), "version", "transport", "since", "requests", "errors", "last", "watches")
-	out := []string{lk.Dim.On(lk.Fit("  "+head, w))}
-	body := max(h-6, 1)
-	out = append(out, d.Table.Lines(lk, w, body, true, d.row)...)
+	body := max(h-5, 1)
+	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
 		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
@@ -285,7 +259,8 @@ func (d *Clients) ListKeys() keys.Table {
 		{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
 		{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
 		{ID: "clients.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "clients.sort", Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "clients.sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "clients.sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return d.Table.NextOrder() }},
 		{ID: "clients.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
 		{ID: "clients.close", Long: "Close", Run: d.close},
 	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
@@ -330,7 +305,9 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 // Update handles the mouse, and text of the filter.
 func (d *Clients) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
-		d.Table.Click(m.Y - 1)
+		if row, cmd := d.Table.Click(m.X, m.Y); !row {
+			return cmd
+		}
 	}
 	dialog.ScrollWheel(d.Table.Scroll, msg)
 	return d.Search.Update(msg)

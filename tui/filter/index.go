@@ -9,6 +9,7 @@ type Index struct {
 	arena string
 	ends  []int // of each row in the arena; ends[0] is 0
 	masks []uint64
+	parts bool     // some text has several
 	asIs  []string // the text of those rows that folding changed; nil if none
 }
 
@@ -28,6 +29,7 @@ func NewIndex(n int, text func(row int) string) *Index {
 			}
 			ix.asIs[i] = s
 		}
+		ix.parts = ix.parts || strings.IndexByte(low, 0) >= 0
 		arena.WriteString(low)
 		ix.ends[i+1] = arena.Len()
 		ix.masks[i] = maskOf(low)
@@ -41,6 +43,9 @@ func NewIndex(n int, text func(row int) string) *Index {
 
 // Len is the number of rows.
 func (ix *Index) Len() int { return len(ix.masks) }
+
+// Parted says that texts have parts, with a NUL between them.
+func (ix *Index) Parted() bool { return ix.parts }
 
 func (ix *Index) folded(row int32) string {
 	return ix.arena[ix.ends[row]:ix.ends[row+1]]

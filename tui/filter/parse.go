@@ -69,6 +69,11 @@ func (q *Query) Ranked() bool {
 	return slices.ContainsFunc(q.fuzzies, func(f fuzzyWord) bool { return !f.not })
 }
 
+// Worded says that it asks for words, so that rows come by the part in which they are.
+func (q *Query) Worded() bool {
+	return slices.ContainsFunc(q.words, func(w word) bool { return !w.not })
+}
+
 type parser struct {
 	fields []Field
 	q      Query

@@ -1,11 +1,12 @@
 // Package list is a filtered, sorted list of any rows with a cursor that follows
-// its row.
+// its row, and with columns.
 //
-// It owns searching, sorting and where the cursor and the window are; what rows
-// are, and how one is drawn, is up to whoever has the list. Searching many rows
-// happens in commands, of which only the last one counts; all else belongs to
-// the goroutine of one screen's Update and View. It knows no pane and no
-// catalog.
+// It owns searching, sorting, where the cursor and the window are, and which columns
+// there is room for and how wide each is; what rows are, and what stands in a column,
+// is up to whoever has the list. Searching, sorting and measuring many rows happens in
+// commands, of which only the last one counts; all else belongs to the goroutine of one
+// screen's Update and View, and its work grows with the rows in sight only. It knows no
+// pane and no catalog.
 package list
 
 import (
@@ -29,10 +30,18 @@ const AtOnce = 3000
 type Order[R any] struct {
 	Name string
 	less func(a, b R) int
+	down bool // less is turned around at first
+	col  int  // the column that it is of, from 1 on; rows with nothing there come last
 }
 
 // By is an order; without a function, rows stand as they come.
-func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{name, less} }
+func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{Name: name, less: less} }
+
+// Down is the order with the greatest first.
+func (o Order[R]) Down() Order[R] {
+	o.down = true
+	return o
+}
 
 // Table is a filtered, sorted list of rows with a cursor that follows its row.
 // Filtering many rows happens in commands; results that come too late are
@@ -49,8 +58,18 @@ type Table[R any] struct {
 	query *filter.Query
 	Typed string
 	Order int
-	Took  time.Duration // of the last search
-	guilt string        // the term that alone excludes everything
+	// Reversed is the order's other way round.
+	Reversed bool
+	Took     time.Duration // of the last search
+	guilt    string        // the term that alone excludes everything
+
+	Drawing[R]
+	cols   []Column[R]
+	extent extent
+	ranks  *ranks
+	needs  []need  // of the rows that were found
+	places []place // of the columns, when they were drawn last
+	headed bool    // … below their names
 
 	Cur, Off, height int
 	at               string // key of the row under the cursor
@@ -74,28 +93,40 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 	if len(t.Orders) == 0 {
 		t.Orders = []Order[R]{{Name: "listed"}}
 	}
-	t.index = filter.NewIndex(0, nil)
+	t.index, t.ranks = filter.NewIndex(0, nil), &ranks{}
 	t.query = filter.Parse("", t.Fields(nil))
 	return t
 }
 
 // state is the input and the result of a search.
 type state[R any] struct {
-	rows  []R
-	index *filter.Index
-	query *filter.Query
-	found []int32
-	took  time.Duration
-	guilt string
+	rows   []R
+	index  *filter.Index
+	extent extent
+	ranks  *ranks
+	query  *filter.Query
+	found  []int32
+	needs  []need
+	took   time.Duration
+	guilt  string
 }
+
+// sorting is an order and which way round.
+type sorting[R any] struct {
+	Order[R]
+	reversed bool
+}
+
+func (t *Table[R]) sorting() sorting[R] { return sorting[R]{t.Orders[t.Order], t.Reversed} }
 
 // Refresh replaces the rows by what get gives, in a command when many are
 // expected, and runs then. The caller starts no second one before that.
 func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) tea.Cmd {
-	typed, by := t.Typed, t.Order
-	sorting, fields, text, now := t.Orders[by], t.Fields, t.text, t.now
+	typed, by, reversed := t.Typed, t.Order, t.Reversed
+	sorting, fields, text, now, columns := t.sorting(), t.Fields, t.text, t.now, t.cols
 	find := func() state[R] {
-		s := state[R]{rows: get()}
+		s := state[R]{rows: get(), ranks: &ranks{}}
+		s.extent = measure(columns, s.rows)
 		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
 		s.query = filter.Parse(typed, fields(s.rows))
 		s.search(t.ctx, sorting, now)
@@ -106,7 +137,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 		t.gen++
 		t.busy, t.stale = false, false
 		t.take(s)
-		if t.Typed != typed || t.Order != by {
+		if t.Typed != typed || t.Order != by || t.Reversed != reversed {
 			return tea.Batch(t.Again(), then())
 		}
 		return then()
@@ -130,8 +161,8 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 // Again runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
 func (t *Table[R]) Again() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, query: filter.Parse(t.Typed, t.Fields(t.Rows))}
-	sorting, now := t.Orders[t.Order], t.now
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows))}
+	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
 	gen := t.gen
@@ -175,16 +206,17 @@ func (t *Table[R]) Refilter() tea.Cmd {
 }
 
 // search fills found. It is false when it was cancelled.
-func (s *state[R]) search(ctx context.Context, by Order[R], now func() time.Time) bool {
+func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Time) bool {
 	began := time.Now()
 	found, err := s.query.Match(ctx, s.index, now())
 	if err != nil {
 		return false
 	}
 	s.found = found
-	if by.less != nil && !s.query.Ranked() {
-		slices.SortStableFunc(s.found, func(a, b int32) int { return by.less(s.rows[a], s.rows[b]) })
+	if !s.query.Ranked() {
+		s.sort(by)
 	}
+	s.needs = s.extent.needs(s.found, len(s.rows))
 	s.took = time.Since(began)
 	if len(found) == 0 && !s.query.Empty() {
 		s.guilt = s.query.Excludes(ctx, s.index, now())
@@ -194,7 +226,12 @@ func (s *state[R]) search(ctx context.Context, by Order[R], now func() time.Time
 
 // take shows a result; the cursor goes where its row went.
 func (t *Table[R]) take(s state[R]) {
+	was := int32(-1) // the row under the cursor, if its number still means it
+	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.holds(t.Cur, t.at) {
+		was = t.Found[t.Cur]
+	}
 	t.Rows, t.index, t.query, t.Found, t.Took, t.guilt = s.rows, s.index, s.query, s.found, s.took, s.guilt
+	t.extent, t.ranks, t.needs = s.extent, s.ranks, s.needs
 	if t.Tail {
 		t.Move(len(t.Found))
 		return
@@ -204,12 +241,18 @@ func (t *Table[R]) take(s state[R]) {
 		t.To(0)
 		return
 	}
-	if i := t.place(t.lost); t.lost != "" && i >= 0 { // it came back
-		t.goes(i)
-		t.lost = ""
+	if t.lost != "" {
+		if i := t.place(t.lost); i >= 0 { // it came back
+			t.goes(i)
+			t.lost = ""
+		}
 	}
 	if t.at != "" && !t.holds(t.Cur, t.at) {
-		if i := t.place(t.at); i >= 0 {
+		i := slices.Index(t.Found, was)
+		if was < 0 {
+			i = t.place(t.at)
+		}
+		if i >= 0 {
 			t.goes(i)
 		} else if t.lost == "" {
 			t.lost = t.at
@@ -239,10 +282,57 @@ func (t *Table[R]) place(key string) int {
 	return -1
 }
 
-// Sorted walks to the next order.
+// Sorted turns the order around, or goes on to the next one: that of the next column in
+// sight.
 func (t *Table[R]) Sorted() tea.Cmd {
-	t.Order = (t.Order + 1) % len(t.Orders)
+	if o := &t.Orders[t.Order]; !t.Reversed && (o.col > 0 || o.less != nil) {
+		t.Reversed = true
+		return t.Again()
+	}
+	return t.NextOrder()
+}
+
+// NextOrder goes on to the next order at once.
+func (t *Table[R]) NextOrder() tea.Cmd {
+	t.Reversed = false
+	for range t.Orders {
+		t.Order = (t.Order + 1) % len(t.Orders)
+		if t.inSight(&t.Orders[t.Order]) {
+			break
+		}
+	}
 	return t.Again()
+}
+
+// inSight is false for the order of a column that is not.
+func (t *Table[R]) inSight(o *Order[R]) bool {
+	return o.col == 0 || len(t.places) == 0 || slices.ContainsFunc(t.places, func(p place) bool { return p.col == o.col-1 })
+}
+
+// Sort sorts in the order of a name, or turns it around.
+func (t *Table[R]) Sort(name string) tea.Cmd {
+	i := slices.IndexFunc(t.Orders, func(o Order[R]) bool { return o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	t.Reversed = i == t.Order && !t.Reversed
+	t.Order = i
+	return t.Again()
+}
+
+// Orderings are the names of all orders.
+func (t *Table[R]) Orderings() []string {
+	var names []string
+	for i := range t.Orders {
+		names = append(names, t.Orders[i].Name)
+	}
+	return names
+}
+
+// ByMatch reports whether the best match of what the filter looks for comes first, whatever
+// the order.
+func (t *Table[R]) ByMatch() bool {
+	return t.query.Ranked() || t.Typed != "" && t.Order == 0 && !t.Reversed && t.query.Worded() && t.index.Parted()
 }
 
 // Len is the number of rows that match.
@@ -295,13 +385,18 @@ func (t *Table[R]) Selected() (r R, ok bool) {
 	return t.Rows[t.Found[t.Cur]], true
 }
 
-// Lines draws the window. draw gives a row as one line of w cells, without its
-// cursor; the first two cells are the table's.
-func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
+// sized says how many rows are in sight.
+func (t *Table[R]) sized(h int) {
 	if t.height != h {
 		t.height = h
 		t.Move(0)
 	}
+}
+
+// Lines draws the window. draw gives a row as one line of w cells, without its
+// cursor; the first two cells are the table's.
+func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
+	t.sized(h)
 	out := make([]string, 0, h)
 	for i := t.Off; i < len(t.Found) && len(out) < h; i++ {
 		line := draw(t.Rows[t.Found[i]], w-2)
@@ -392,16 +487,6 @@ func (t *Table[R]) Mark(lk *look.Look, text string, base look.Style) string {
 	return b.String()
 }
 
-// Click puts the cursor on a line of the window.
-func (t *Table[R]) Click(y int) bool {
-	i := t.Off + y
-	if y < 0 || y >= t.height || i >= len(t.Found) {
-		return false
-	}
-	t.To(i)
-	return true
-}
-
 // Section reports whether this list of several has the cursor.
 func (t *Table[R]) Section(current bool) *Table[R] {
 	t.aside = !current
@@ -409,7 +494,7 @@ func (t *Table[R]) Section(current bool) *Table[R] {
 }
 
 // Ends reports whether the last row is the newest one.
-func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.query.Ranked() }
+func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.Reversed && !t.query.Ranked() }
 
 // Leave ends following and goes to the first row.
 func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
@@ -420,17 +505,43 @@ func (t *Table[R]) Total() int { return len(t.Rows) }
 // Window is the number of rows in sight.
 func (t *Table[R]) Window() int { return max(t.height, 1) }
 
-// Position is the line of the cursor in the window.
-func (t *Table[R]) Position() int { return t.Cur - t.Off }
+// Position is the line of the cursor in what is drawn.
+func (t *Table[R]) Position() int {
+	if t.headed {
+		return t.Cur - t.Off + 1
+	}
+	return t.Cur - t.Off
+}
 
 // Filtered is the filter as typed and as understood.
 func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
 
-// Sorting names the order.
-func (t *Table[R]) Sorting() string { return t.Orders[t.Order].Name }
+// Sorting names the order, and which way round; "" is the first one.
+func (t *Table[R]) Sorting(lk *look.Look) string {
+	o := &t.Orders[t.Order]
+	switch {
+	case t.ByMatch() && len(t.Found) < 2:
+		return ""
+	case t.ByMatch():
+		return "best match first"
+	case o.less == nil && o.col == 0:
+		return ""
+	case t.Order == 0 && !t.Reversed:
+		return ""
+	}
+	return "by " + o.Name + " " + t.arrow(lk)
+}
 
-// Columns are the fields of the filter.
-func (t *Table[R]) Columns() []filter.Field { return t.Fields(t.Rows) }
+// arrow points the way that the order goes.
+func (t *Table[R]) arrow(lk *look.Look) string {
+	if t.Orders[t.Order].down != t.Reversed {
+		return lk.Falling
+	}
+	return lk.Rising
+}
+
+// Terms are the fields that a filter can name.
+func (t *Table[R]) Terms() []filter.Field { return t.Fields(t.Rows) }
 
 // Spent is how long the last search took.
 func (t *Table[R]) Spent() time.Duration { return t.Took }
@@ -449,6 +560,9 @@ type Rows interface {
 	Filter(typed string) tea.Cmd
 	Refilter() tea.Cmd
 	Sorted() tea.Cmd
+	NextOrder() tea.Cmd
+	Sort(name string) tea.Cmd
+	Orderings() []string
 	Len() int
 	Move(by int)
 	Scroll(by int)
@@ -461,13 +575,13 @@ type Rows interface {
 	Window() int // rows in sight
 	Position() int
 	Filtered() (typed string, query *filter.Query)
-	Sorting() string
+	Sorting(lk *look.Look) string
 	Spent() time.Duration // by the last search
 	// Matching finds the rows that a filter would leave. The function it gives
 	// may be called from a command.
 	Matching(typed string) func(context.Context) ([]int32, error)
 	Excludes() string
-	Columns() []filter.Field
+	Terms() []filter.Field
 }
 
 // Cursor scrolls a list by its cursor.

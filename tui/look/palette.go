@@ -65,6 +65,7 @@ type Marks struct {
 	Up, Starting, Disabled, Failed              string // of servers
 	Template, Delta, New, To, From, Sep, Folded string
 	Ellipsis, Check, Box, Edge, Scroll, Updated string
+	Rising, Falling                             string // orders of columns
 
 	TopLeft, TopRight, BottomLeft, BottomRight     string
 	Horizontal, Vertical, TeeLeft, TeeRight, Cross string
@@ -75,6 +76,7 @@ var unicodeMarks = Marks{
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
 	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
+	Rising: "↑", Falling: "↓",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤", Cross: "┼",
 }
@@ -85,6 +87,7 @@ var asciiMarks = Marks{
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
 	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
 	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",
+	Rising: "^", Falling: "v",
 	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
 	Horizontal: "-", Vertical: "|", TeeLeft: "+", TeeRight: "+", Cross: "+",
 }

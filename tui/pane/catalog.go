@@ -8,7 +8,6 @@ import (
 	"maps"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -36,7 +35,6 @@ type catalog struct {
 	news    int                  // entries that changed since the pane was open
 	Once    bool                 // it was read before, so that what comes is news
 	texts   map[*registry.Entry]string
-	longest int // cells of the longest listed name, as far as it matters
 }
 
 // freshFor is how long new rows have their mark.
@@ -54,23 +52,56 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 		}
 		return all
 	}
-	byServer := list.By("server", func(a, b *registry.Entry) int {
-		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
-	})
-	byName := list.By("name", func(a, b *registry.Entry) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Listed, b.Listed))
-	})
-	orders := []list.Order[*registry.Entry]{{Name: "listed name"}, byServer, byName}
-	if kind == registry.Resource {
-		orders = append(orders, list.By("size", func(a, b *registry.Entry) int {
-			return cmp.Or(-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Listed, b.Listed))
-		}))
-	}
 	c.Table = list.New(a.Ctx, a.Now,
 		func(e *registry.Entry) string { return e.Listed },
 		func(e *registry.Entry) string { return words(e) },
-		fields, orders...)
+		fields, list.Order[*registry.Entry]{Name: "listed name"})
+	c.Table.Drawing = list.Drawing[*registry.Entry]{
+		Base: func(e *registry.Entry) look.Style {
+			base, _ := c.stale(e)
+			return base
+		},
+		Note: func(e *registry.Entry) string {
+			base, since := c.stale(e)
+			return base.On(since)
+		},
+		Also: func(e *registry.Entry) []string { return []string{e.Title, e.Listed, e.Label, e.Name, e.Description} },
+	}
 	return c
+}
+
+// Columns that several kinds of entries have.
+
+func serverColumn(rank int) list.Column[*registry.Entry] {
+	return list.Column[*registry.Entry]{
+		Name: "server", Rank: rank, Least: 6, Wants: 14, Quiet: true, Text: func(e *registry.Entry) string { return e.Server },
+		By: func(a, b *registry.Entry) int {
+			return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
+		},
+	}
+}
+
+func titleColumn(rank int) list.Column[*registry.Entry] {
+	return list.Column[*registry.Entry]{Name: "title", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Title }}
+}
+
+func mimeColumn(rank int) list.Column[*registry.Entry] {
+	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, Least: 13, Wants: 18, Quiet: true, Text: func(e *registry.Entry) string {
+		if e.Kind == registry.Skill {
+			return "skill"
+		}
+		return e.MIME
+	}}
+}
+
+// labelColumn has the names of what is known by its URI.
+func labelColumn(rank int) list.Column[*registry.Entry] {
+	return list.Column[*registry.Entry]{Name: "name", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Label }}
+}
+
+// ownColumn has the URIs as their server spells them.
+func ownColumn(name string) list.Column[*registry.Entry] {
+	return list.Column[*registry.Entry]{Name: name, Least: 16, Wants: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
 // words gives the text that a filter searches: name, title, URI, then what describes it.
@@ -89,37 +120,6 @@ func words(e *registry.Entry) string {
 	return e.Listed + part + name + part + e.Title + part + e.Description
 }
 
-// hit is what a row shows of texts in w cells: the first of them, or that in which what
-// the filter looks for is, from a place on at which it is seen.
-func (c *catalog) hit(w int, shown string, texts ...string) string {
-	typed, query := c.Table.Filtered()
-	if typed == "" || len(query.Spans(shown)) > 0 && look.Width(shown) <= w {
-		return shown
-	}
-	for _, text := range append([]string{shown}, texts...) {
-		text = strings.Join(strings.Fields(text[:min(len(text), mostSearched)]), " ")
-		spans := query.Spans(text)
-		if len(spans) == 0 {
-			continue
-		}
-		if at := spans[0]; look.Width(dialog.Clean(text[:at.End])) > w-1 {
-			from := max(at.Start-w/3, 0)
-			if space := strings.IndexByte(text[from:at.Start], ' '); space >= 0 {
-				from += space + 1
-			}
-			for from < at.Start && !utf8.RuneStart(text[from]) {
-				from++
-			}
-			return c.app.Look.Ellipsis + text[from:]
-		}
-		return text
-	}
-	return shown
-}
-
-// mostSearched is how much of a text is looked through for what a row shows.
-const mostSearched = 4096
-
 // Refresh reads the list if it changed. One command reads at a time; what
 // changes meanwhile is read after it.
 func (c *catalog) Refresh() tea.Cmd {
@@ -135,7 +135,6 @@ func (c *catalog) Refresh() tea.Cmd {
 	}
 	c.version = version
 	var came, left []string
-	longest := 0
 	old, first := c.Table.Rows, !c.Once
 	c.Reading = true
 	return c.Table.Refresh(n, func() []*registry.Entry {
@@ -143,7 +142,6 @@ func (c *catalog) Refresh() tea.Cmd {
 		for _, k := range kinds {
 			for e := range snap.All(k) {
 				rows = append(rows, e)
-				longest = max(longest, min(len(e.Listed), longestName))
 			}
 		}
 		if !first {
@@ -151,7 +149,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once, c.longest = false, true, longest
+		c.Reading, c.Once = false, true
 		c.news += len(came) + len(left)
 		now := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, at time.Time) bool { return now.Sub(at) > freshFor })
@@ -187,14 +185,6 @@ func (c *catalog) toUsable() {
 			return
 		}
 	}
-}
-
-// longestName is the widest that a column of names gets.
-const longestName = 60
-
-// nameWidth is how wide the column of names is in w cells.
-func (c *catalog) nameWidth(w int) int {
-	return min(max(c.longest, 16), max(w/2, 24)) + 1
 }
 
 // maxFresh new rows get a mark; more would mark everything.
@@ -254,10 +244,7 @@ func (c *catalog) heading(name string) (title, right string) {
 }
 
 func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right string) {
-	if t.Order > 0 {
-		right = "by " + t.Sorting()
-	}
-	return lk.Title.On(name) + " " + rowCount(t), right
+	return lk.Title.On(name) + " " + rowCount(t), t.Sorting(lk)
 }
 
 // rowCount is how many rows a list has, and how many of them its filter leaves.
@@ -303,16 +290,16 @@ func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
 	switch by, _ := c.app.Backend.Lacks(c.app.View, e); by {
 	case "":
 	case "profile":
-		return c.app.Look.Stale, " left out"
+		return c.app.Look.Stale, "left out"
 	default:
-		return c.app.Look.Stale, " off"
+		return c.app.Look.Stale, "off"
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)
 	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
-	return c.app.Look.Stale, " stale " + display.Age(c.app.Now().Sub(s.Since))
+	return c.app.Look.Stale, "stale " + display.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.
@@ -326,11 +313,6 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 		c.texts[e] = s
 	}
 	return s
-}
-
-// cell is one column of a row: foreign text with what matches highlighted.
-func (c *catalog) cell(text string, w int, base look.Style) string {
-	return c.Table.Mark(c.app.Look, dialog.Fit(c.app.Look, text, w), base)
 }
 
 // facts are what every entry's detail begins with.

@@ -123,13 +123,38 @@ func (a *Desk) NextPlace() string {
 			break
 		}
 	}
+	return a.PlaceName()
+}
+
+// PlaceName says where the detail panel is.
+func (a *Desk) PlaceName() string {
 	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place]
+}
+
+// Widen gives the list the whole width, or the detail panel its place again.
+func (a *Desk) Widen() tea.Cmd {
+	if a.Layout.Place == PlaceHidden {
+		a.Layout.Place = a.Layout.Before
+		return a.Say("Detail panel: %s", a.PlaceName())
+	}
+	a.Layout.Before, a.Layout.Place, a.Inside = a.Layout.Place, PlaceHidden, false
+	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
+}
+
+// WhyNoOrder says that the list in sight has no order of a name.
+func (a *Desk) WhyNoOrder(name string) string {
+	all := a.Panes[a.Open].Rows().Orderings()
+	if name == "" || slices.Contains(all, name) {
+		return ""
+	}
+	return "there is no order by " + dialog.Clean(name) + "; there are " + strings.Join(all, ", ")
 }
 
 // layout is the user's choice of it.
 type layout struct {
-	Place int
-	Part  int // percent of the list
+	Place  int
+	Before int // where it was before it was hidden
+	Part   int // percent of the list
 }
 
 // DefaultLayout is the layout of a new screen.

@@ -52,7 +52,7 @@ const mostValues = 5000
 func NewFacet(field, title string) func(*Desk) dialog.Dialog {
 	return func(a *Desk) dialog.Dialog {
 		d := &Facet{app: a, title: title, Input: edit.New(a.Look), height: 1, cancel: func() {}}
-		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Columns(), field)
+		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Terms(), field)
 		return d
 	}
 }

@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -288,6 +289,7 @@ func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dial
 	} else if record.Notified(r) || text == "" {
 		text = r.Method
 	}
+	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
 	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +
-		base.On(lk.Right(took, ms)) + " " + p.statusCell(r, status, base)
+		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

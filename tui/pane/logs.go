@@ -15,7 +15,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
-	"goblin/tui/work"
 )
 
 // The tabs of the Logs pane.
@@ -76,9 +75,9 @@ func (p *Logs) reader() *reader {
 func newLogs(a *Desk) *Logs {
 	p := &Logs{app: a, least: slog.LevelDebug}
 	for _, tab := range []int{TabEvents, TabStderr, TabGoblin} {
-		p.Logs[tab] = newLogRecords(a, p.logLine(tab))
+		p.Logs[tab] = newLogRecords(a, tab)
 	}
-	p.Traffic = newTrafficRecords(a, p.trafficLine)
+	p.Traffic = p.newTraffic()
 	p.keepTraffic()
 	p.stats()
 	p.began = p.Log.stats.Next
@@ -193,8 +192,8 @@ func (p *Logs) Heading() (title, right string) {
 	if p.Open != TabTraffic && p.least > slog.LevelDebug {
 		parts = append(parts, levelName(p.least)+" and worse")
 	}
-	if by := r.Sorting(); by != "time" {
-		parts = append(parts, "by "+by)
+	if by := r.Sorting(lk); by != "" {
+		parts = append(parts, by)
 	} else if p.list().Following() && !p.Paused {
 		parts = append(parts, "following")
 	}
@@ -245,24 +244,15 @@ func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
 
-// Click on the first line chooses a tab; the app knows where on the line.
-func (p *Logs) Click(y int) bool {
+// Click on the first line chooses a tab.
+func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 	if y > 0 {
-		return p.list().Click(y - 1)
+		return p.list().Click(x, y-1)
 	}
-	g := p.app.Geometry()
-	x := p.app.LastClick.X - g.List.X - g.Border
 	if i := p.spots.At(x); i >= 0 && i != p.Open {
-		// A click cannot hand a command back; this one is short.
-		for cmd := p.Choose(i); cmd != nil; {
-			d, ok := cmd().(work.Done)
-			if !ok {
-				break
-			}
-			cmd = d()
-		}
+		return false, p.Choose(i)
 	}
-	return false
+	return false, nil
 }
 
 func (p *Logs) Empty() []string {

@@ -37,7 +37,6 @@ const (
 type records[R any] struct {
 	Table  *list.Table[R]
 	most   int
-	draw   func(r R, w int) string
 	server func(R) string
 	keep   func(R) bool // nil: all
 	size   func(R) int  // bytes of text, nil where it is short
@@ -142,20 +141,28 @@ type tabList interface {
 	Following() bool
 	Follow(on bool) tea.Cmd
 	Moved()
-	Click(y int) bool
+	Click(x, y int) (bool, tea.Cmd)
 }
 
-func (f *records[R]) Rows() list.Rows  { return below[R]{f.Table} }
-func (f *records[R]) Count() int       { return len(f.Held) }
-func (f *records[R]) Chosen()          { f.news = 0 }
-func (f *records[R]) Fewer() int       { return f.trimmed }
-func (f *records[R]) Unread() int      { return f.news }
-func (f *records[R]) Following() bool  { return f.Table.Tail }
-func (f *records[R]) Click(y int) bool { return f.Table.Click(y) }
-func (f *records[R]) Moved()           { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
+func (f *records[R]) Rows() list.Rows { return below[R]{f.Table} }
+func (f *records[R]) Count() int      { return len(f.Held) }
+func (f *records[R]) Chosen()         { f.news = 0 }
+func (f *records[R]) Fewer() int      { return f.trimmed }
+func (f *records[R]) Unread() int     { return f.news }
+func (f *records[R]) Following() bool { return f.Table.Tail }
+func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
 
 func (f *records[R]) Lines(lk *look.Look, w, h int, focused bool) []string {
-	return f.Table.Lines(lk, w, h, focused, f.draw)
+	return f.Table.Grid(lk, w, h, focused)
+}
+
+// Click shows the other end of what it sorts by, if it was on a head.
+func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
+	row, cmd := f.Table.Click(x, y)
+	if !row && !f.Table.Ends() {
+		f.Table.Leave()
+	}
+	return row, cmd
 }
 
 // Follow goes to the newest row and stays there, or stays where the cursor is.
@@ -164,8 +171,8 @@ func (f *records[R]) Follow(on bool) tea.Cmd {
 	if !on {
 		return nil
 	}
-	if f.Table.Order != 0 {
-		f.Table.Order = 0
+	if f.Table.Order != 0 || f.Table.Reversed {
+		f.Table.Order, f.Table.Reversed = 0, false
 		return f.Table.Again()
 	}
 	f.Table.To(f.Table.Len() - 1)
@@ -185,10 +192,18 @@ func (b below[R]) Filter(typed string) tea.Cmd {
 	return b.Table.Filter(typed)
 }
 
-// Sorted shows the other end of what it sorts by.
-func (b below[R]) Sorted() tea.Cmd {
+// Sorted shows the beginning of what it sorts by, and so do the others.
+func (b below[R]) Sorted() tea.Cmd { return b.sorted(b.Table.Sorted) }
+
+func (b below[R]) NextOrder() tea.Cmd { return b.sorted(b.Table.NextOrder) }
+
+func (b below[R]) Sort(name string) tea.Cmd {
+	return b.sorted(func() tea.Cmd { return b.Table.Sort(name) })
+}
+
+func (b below[R]) sorted(by func() tea.Cmd) tea.Cmd {
 	b.Leave()
-	return b.Table.Sorted()
+	return by()
 }
 
 // logRow is a record of the log and what is made of it once.
@@ -198,15 +213,58 @@ type logRow struct {
 	line string // what is drawn of the text
 }
 
-func newLogRecords(a *Desk, draw func(*logRow, int) string) *records[*logRow] {
-	byServer := list.By("server", func(a, b *logRow) int { return cmp.Compare(a.Server, b.Server) })
-	byLevel := list.By("level", func(a, b *logRow) int { return cmp.Compare(b.Level, a.Level) })
+func newLogRecords(a *Desk, tab int) *records[*logRow] {
 	t := list.New(a.Ctx, a.Now,
 		func(r *logRow) string { return r.key },
 		func(r *logRow) string { return r.Text },
-		logFields, list.Order[*logRow]{Name: "time"}, byServer, byLevel)
+		logFields, list.Order[*logRow]{Name: "time"})
 	t.Tail = true
-	return &records[*logRow]{Table: t, most: MostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+	t.Base = func(r *logRow) look.Style {
+		if r.Level < slog.LevelInfo {
+			return a.Look.Dim
+		}
+		return ""
+	}
+	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
+		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
+	})...)
+	return &records[*logRow]{Table: t, most: MostLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+}
+
+// logColumns are those of a log: when, how bad, where it comes from, and what.
+func logColumns(a *Desk) []list.Column[*logRow] {
+	type column = list.Column[*logRow]
+	return []column{
+		{
+			Name: "time", Rank: 1, Fixed: 12, Least: 8, Wants: 8,
+			Show: func(r *logRow, w int) (string, look.Style) { return clock(r.Time, w), a.Look.Dim },
+		},
+		{
+			Name: "level", Fixed: 6, Down: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
+			Show: func(r *logRow, _ int) (string, look.Style) {
+				switch lk := a.Look; {
+				case r.Level >= slog.LevelError:
+					return "!" + levelName(r.Level), lk.Bad
+				case r.Level >= slog.LevelWarn:
+					return " " + levelName(r.Level), lk.Warn
+				default:
+					return " " + levelName(r.Level), lk.Dim
+				}
+			},
+		},
+		{Name: "server", Rank: 2, Least: 6, Wants: 14, Text: func(r *logRow) string { return r.Server }},
+		{Name: "source", Rank: 4, Least: 3, Wants: 7, Quiet: true, Text: func(r *logRow) string { return r.Source }},
+		{Name: "session", Rank: 5, Least: 4, Wants: 8, Quiet: true, Text: func(r *logRow) string { return r.Session }},
+		{
+			Name: "message", Least: 12, Wants: 40, Rest: true, Unsorted: true,
+			Show: func(r *logRow, _ int) (string, look.Style) {
+				if r.line == "" {
+					r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))
+				}
+				return r.line, ""
+			},
+		},
+	}
 }
 
 func logFields(rows []*logRow) []filter.Field {
@@ -242,57 +300,6 @@ func clock(t time.Time, w int) string {
 		return t.Format("15:04:05.000")
 	}
 	return t.Format("15:04:05")
-}
-
-// logLine draws a record of the log: time, level, where it comes from, text.
-func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
-	return func(r *logRow, w int) string {
-		lk := p.app.Look
-		t := p.Logs[tab].Table
-		at, server, source, session := 12, 14, 0, 0
-		if tab == TabStderr {
-			source = 7
-		}
-		if tab == TabGoblin && w >= 120 {
-			session = 8
-		}
-		if w < 90 {
-			at, server = 8, 10
-		}
-		if w < 56 {
-			server, source = 8, min(source, 3)
-		}
-		if r.line == "" {
-			r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))
-		}
-		base := look.Style("")
-		level := lk.Fit(" "+levelName(r.Level), 6)
-		style := lk.Dim
-		switch {
-		case r.Level >= slog.LevelError:
-			level, style = lk.Fit("!"+levelName(r.Level), 6), lk.Bad
-		case r.Level >= slog.LevelWarn:
-			style = lk.Warn
-		case r.Level < slog.LevelInfo:
-			base = lk.Dim
-		}
-		var b strings.Builder
-		b.WriteString(lk.Dim.On(clock(r.Time, at)) + " " + style.On(level) + " ")
-		b.WriteString(dialog.Fit(lk, r.Server, server) + " ")
-		if source > 0 {
-			b.WriteString(lk.Dim.On(dialog.Fit(lk, r.Source, source)) + " ")
-		}
-		room := w - at - server - 9
-		if source > 0 {
-			room -= source + 1
-		}
-		if session > 0 {
-			b.WriteString(lk.Dim.On(dialog.Fit(lk, r.Session, session)) + " ")
-			room -= session + 1
-		}
-		b.WriteString(t.Mark(lk, lk.Fit(r.line, max(room, 0)), base))
-		return b.String()
-	}
 }
 
 // subject is a record of the log at length.

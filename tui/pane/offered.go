@@ -1,7 +1,6 @@
 package pane
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,10 +34,8 @@ type offered struct {
 	untried string // what is said of one that nothing is kept of
 	hint    string // the same in its detail
 
-	// middle are the columns between name and description, and their width.
-	middle func(e *registry.Entry, w int, base look.Style) (string, int)
-	about  func(e *registry.Entry) (arguments []content.Fact, more []content.Fact)
-	body   func(result json.RawMessage) []content.Block
+	about func(e *registry.Entry) (arguments []content.Fact, more []content.Fact)
+	body  func(result json.RawMessage) []content.Block
 }
 
 func (p *offered) In() keys.Place                   { return p.place }
@@ -47,7 +44,7 @@ func (p *offered) Follows() registry.Changes        { return p.follow | registry
 func (p *offered) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
 func (p *offered) Heading() (title, right string)   { return p.All.heading(p.name) }
 func (p *offered) Rows() list.Rows                  { return p.All.Table }
-func (p *offered) Click(y int) bool                 { return p.All.Table.Click(y) }
+func (p *offered) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
 func (p *offered) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
 func (p *offered) Item() dialog.Item                { return p.All.item() }
 func (p *offered) Ticked() []dialog.Item            { return p.All.ticked() }
@@ -56,26 +53,36 @@ func (p *offered) Empty() []string {
 }
 
 func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.All.Table.Lines(lk, w, h, focused, func(e *registry.Entry, w int) string {
-		base, right := p.All.stale(e)
-		w -= look.Width(right)
-		name := p.All.nameWidth(w)
-		mark := p.All.mark(e)
-		if p.pinned(e) != nil {
-			mark = lk.Warn.On("!")
-		}
-		if p.app.Calls.Of(dialog.EntryItem(e)) != nil {
-			mark = p.app.Spin.View()
-		}
-		middle, used := p.middle(e, w, base)
-		about := max(w-name-used-3, 0)
-		text := firstLine(e.Description, e.Title)
-		if typed, query := p.All.Table.Filtered(); typed != "" && len(query.Spans(e.Listed)) == 0 {
-			text = p.All.hit(about, text, e.Title, e.Name, e.Description)
-		}
-		return mark + " " + p.All.cell(e.Listed, name-1, base) + " " + middle + " " +
-			p.All.cell(text, about, cmp.Or(base, lk.Dim)) + base.On(right)
-	})
+	return p.All.Table.Grid(lk, w, h, focused)
+}
+
+// arrange gives the list its columns: what is called, what is its own of the kind, and
+// what describes it.
+func (p *offered) arrange(own list.Column[*registry.Entry]) {
+	p.All.Table.Arrange(
+		list.Column[*registry.Entry]{
+			Name: "name", Least: 16, Wants: 44, Text: func(e *registry.Entry) string { return e.Listed },
+		},
+		own,
+		titleColumn(3),
+		serverColumn(4),
+		list.Column[*registry.Entry]{
+			Name: "description", Rank: 2, Least: 12, Wants: 40, Rest: true, Quiet: true, Unsorted: true,
+			Text: func(e *registry.Entry) string { return firstLine(e.Description) },
+		})
+	p.All.Table.Lead = 2
+	p.All.Table.Marks = p.mark
+}
+
+// mark is the sign of a row.
+func (p *offered) mark(e *registry.Entry) string {
+	switch {
+	case p.app.Calls.Of(dialog.EntryItem(e)) != nil:
+		return p.app.Spin.View()
+	case p.pinned(e) != nil:
+		return p.app.Look.Warn.On("!")
+	}
+	return p.All.mark(e)
 }
 
 // pinned is why a tool awaits approval, nil if it does not.
@@ -209,13 +216,10 @@ func newTools(a *Desk) *Tools {
 		follow: registry.Tools | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: content.FromTool,
 	}}
-	p.middle = func(e *registry.Entry, w int, base look.Style) (string, int) {
-		annotations := a.Look.Warn.On(p.All.text(e, letters))
-		if w < 80 {
-			return annotations, 4
-		}
-		return p.All.cell(e.Server, 13, cmp.Or(base, a.Look.Dim)) + " " + annotations, 18
-	}
+	p.arrange(list.Column[*registry.Entry]{
+		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
+		Show: func(e *registry.Entry, _ int) (string, look.Style) { return p.All.text(e, letters), a.Look.Warn },
+	})
 	return p
 }
 
@@ -236,9 +240,6 @@ func (p *Tools) Heading() (title, right string) {
 	title, right = p.All.heading("Tools")
 	if right == "" {
 		right = p.app.Look.Dim.On("R reads D destroys I idempotent W open world")
-		if g := p.app.Geometry(); look.Width(title)+look.Width(right)+8 > g.List.W {
-			right = "" // the count is worth more
-		}
 	}
 	return title, right
 }
@@ -314,10 +315,7 @@ func newPrompts(a *Desk) *Prompts {
 		follow: registry.Prompts, untried: "was not fetched yet; Enter gets it", hint: "Enter gets its messages.",
 		about: aboutPrompt, body: content.FromPrompt,
 	}}
-	p.middle = func(e *registry.Entry, w int, _ look.Style) (string, int) {
-		args := min(max(w/5, 12), 30) - 1
-		return dialog.Fit(a.Look, p.All.text(e, signature), args), args
-	}
+	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, Least: 12, Wants: 24, Text: signature, Unsorted: true})
 	return p
 }
 

@@ -33,8 +33,9 @@ type Pane interface {
 	Lines(lk *look.Look, w, h int, focused bool) []string
 	// Rows is the list that has the cursor.
 	Rows() list.Rows
-	// Click puts the cursor on a line of lines; false when there is no row.
-	Click(y int) bool
+	// Click puts the cursor on a line of lines, or does what stands there; false when
+	// there is no row.
+	Click(x, y int) (row bool, cmd tea.Cmd)
 	// Wheel scrolls the list at a line of lines.
 	Wheel(y, by int)
 	// Subject is shown by the detail panel.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -72,11 +71,9 @@ func newResources(a *Desk) *Resources {
 	p.All.Table.Orders = append(p.All.Table.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
 		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
-		if c := y.LastUpdate.Compare(x.LastUpdate); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Listed, b.Listed)
-	}))
+		return x.LastUpdate.Compare(y.LastUpdate)
+	}).Down())
+	p.arrange()
 	return p
 }
 
@@ -141,86 +138,59 @@ func (p *Resources) Heading() (title, right string) { return p.All.heading("Reso
 func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
 	if p.Templates.Table.Total() == 0 {
 		p.split, p.Second = -1, false
-		return p.All.Table.Lines(lk, w, h, focused, p.row)
+		return p.All.Table.Grid(lk, w, h, focused)
 	}
 	part := 4
 	if p.Second {
 		part = 2
 	}
-	p.split = max(0, h-min(p.Templates.Table.Len(), max(2, h/part))-1)
-	lines := p.All.Table.Section(!p.Second).Lines(lk, w, p.split, focused, p.row)
+	below := min(p.Templates.Table.Len(), max(2, h/part))
+	p.Templates.Table.Bare = below == 0 || h < 12
+	if !p.Templates.Table.Bare {
+		below++
+	}
+	p.split = max(0, h-below-1)
+	lines := p.All.Table.Section(!p.Second).Grid(lk, w, p.split, focused)
 	lines = append(lines, look.Blank(w))
-	return append(lines, p.Templates.Table.Section(p.Second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
+	return append(lines, p.Templates.Table.Section(p.Second).Grid(lk, w, h-p.split-1, focused)...)
 }
 
-// row draws a resource: mark, server, type, size, URI, updates.
-func (p *Resources) row(e *registry.Entry, w int) string {
-	lk := p.app.Look
-	at := spot{e.Server, e.Name}
-	sub, has := p.subs[at]
-	mark, style := " ", look.Style("")
-	if has {
-		mark, style = subscriptionMark(lk, sub.Status)
-	}
-	base, right := p.All.stale(e)
-	right = base.On(right)
-	left := style.On(mark) + p.All.mark(e) + " "
-	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
-		right += " " + lk.Changed.On(lk.Delta+dialog.Grouped(int(n)))
-	}
-	room := w - 3 - look.Width(right)
-	mime, bytes := 18, 9
-	if w >= BesideWidth {
-		mime = 26
-	}
-	if room-mime-bytes < leastURI+10 {
-		bytes = 0
-	}
-	if room-mime-bytes < leastURI {
-		mime = 0
-	}
-	cells, server := left, 0
-	if room-mime-bytes > 90 {
-		server = 16
-		cells += p.All.cell(e.Server, server-1, cmp.Or(base, lk.Dim)) + " "
-	}
-	if mime > 0 {
-		cells += p.All.cell(e.MIME, mime-1, cmp.Or(base, lk.Dim)) + " "
-	}
-	if bytes > 0 {
-		cells += lk.Dim.On(lk.Right(dialog.Size(e.Size), bytes-1)) + " "
-	}
-	room -= server + mime + bytes
-	also := ""
-	if typed, query := p.All.Table.Filtered(); typed != "" && len(query.Spans(e.Listed)) == 0 && room >= 2*leastURI {
-		if text := p.All.hit(room/2-1, "", e.Label, e.Title); text != "" {
-			also = " " + p.All.cell(text, room/2-1, cmp.Or(base, lk.Dim))
-			room -= room / 2
+// arrange gives both sections their columns.
+func (p *Resources) arrange() {
+	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, look.Style) {
+		return dialog.Size(e.Size), p.app.Look.Dim
+	})
+	size.Has = func(e *registry.Entry) bool { return e.Size >= 0 }
+	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
+	p.All.Table.Lead = 3
+	p.All.Table.Marks = func(e *registry.Entry) string {
+		mark := " "
+		if sub, has := p.subs[spot{e.Server, e.Name}]; has {
+			sign, style := subscriptionMark(p.app.Look, sub.Status)
+			mark = style.On(sign)
 		}
+		return mark + p.All.mark(e)
 	}
-	return cells + p.All.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room), base) + also + right
-}
-
-// leastURI is how wide a URI must stay before other columns come.
-const leastURI = 32
-
-func (p *Resources) templateRow(e *registry.Entry, w int) string {
-	lk := p.app.Look
-	base, right := p.Templates.stale(e)
-	w -= look.Width(right)
-	mime := 0
-	if w >= 72 {
-		mime = 20
+	stale := p.All.Table.Note
+	p.All.Table.Note = func(e *registry.Entry) string {
+		note, at := stale(e), spot{e.Server, e.Name}
+		if n := p.subs[at].Updates - min(p.seen[at], p.subs[at].Updates); n > 0 {
+			if note != "" {
+				note += " "
+			}
+			note += p.app.Look.Changed.On(p.app.Look.Delta + dialog.Grouped(int(n)))
+		}
+		return note
 	}
-	sign, kind := lk.Template, e.MIME
-	if e.Kind == registry.Skill {
-		sign, kind = "s", "skill "+e.Label
+	p.Templates.Table.Arrange(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
+	p.Templates.Table.Lead = 3
+	p.Templates.Table.Marks = func(e *registry.Entry) string {
+		sign := p.app.Look.Template
+		if e.Kind == registry.Skill {
+			sign = "s"
+		}
+		return p.app.Look.Dim.On(sign) + p.Templates.mark(e)
 	}
-	cells := lk.Dim.On(sign) + p.Templates.mark(e) + " "
-	if mime > 0 {
-		cells += p.Templates.cell(kind, mime-1, cmp.Or(base, lk.Dim)) + " "
-	}
-	return cells + p.Templates.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
 }
 
 // Rule is the border between the two sections.
@@ -235,20 +205,16 @@ func (p *Resources) Rule() (y int, title, right string) {
 	return p.split, title, right
 }
 
-func (p *Resources) Click(y int) bool {
-	if p.split >= 0 && y == p.split {
-		return false
+func (p *Resources) Click(x, y int) (bool, tea.Cmd) {
+	switch {
+	case p.split < 0 || y < p.split:
+		p.Second = false
+		return p.All.Table.Click(x, y)
+	case y == p.split:
+		return false, nil
 	}
-	p.Second = p.split >= 0 && y > p.split
-	if p.Second {
-		y -= p.split + 1
-	}
-	t := p.current().Table
-	if i := t.Off + y; i < t.Len() {
-		t.To(i)
-		return true
-	}
-	return false
+	p.Second = true
+	return p.Templates.Table.Click(x, y-p.split-1)
 }
 
 func (p *Resources) Wheel(y, by int) {

@@ -24,9 +24,6 @@ type Servers struct {
 	app   *Desk
 	Table *list.Table[registry.ServerState]
 
-	headed  bool                            // the first line names the columns
-	longest int                             // cells of the longest name
-	failing bool                            // a server has an error to show
 	settled map[string]registry.State       // states when the pane was last looked at
 	news    int                             // servers whose state is another one now
 	down    int                             // servers that should be up
@@ -37,24 +34,14 @@ type Servers struct {
 
 func newServers(a *Desk) *Servers {
 	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
-	by := func(name string, less func(x, y registry.ServerState) int) list.Order[registry.ServerState] {
-		return list.By(name, func(x, y registry.ServerState) int {
-			return cmp.Or(less(x, y), cmp.Compare(x.Name, y.Name))
-		})
-	}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
 			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, string(s.State), s.LastError}, "\x00")
 		},
 		serverFields,
-		list.Order[registry.ServerState]{Name: "config"},
-		by("state", func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) }),
-		by("name", func(x, y registry.ServerState) int {
-			return cmp.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
-		}),
-		by("latency", func(x, y registry.ServerState) int { return cmp.Compare(y.Latency, x.Latency) }),
-		by("restarts", func(x, y registry.ServerState) int { return cmp.Compare(y.Restarts, x.Restarts) }))
+		list.Order[registry.ServerState]{Name: "config"})
+	p.arrange()
 	return p
 }
 
@@ -120,10 +107,8 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		return nil
 	}
 	states := p.app.Reg.States()
-	p.longest, p.failing, p.down = 0, false, 0
+	p.down = 0
 	for _, s := range states {
-		p.longest = max(p.longest, look.Width(dialog.Clean(s.Name)))
-		p.failing = p.failing || s.LastError != ""
 		if IsDown(s) {
 			p.down++
 		}
@@ -187,134 +172,102 @@ func (p *Servers) Heading() (title, right string) {
 	return heading(p.app.Look, "Servers", p.Table)
 }
 
-// titled is a list whose first line names its columns.
-type titled struct{ list.Rows }
-
-func (t titled) Position() int { return t.Rows.Position() + 1 }
-
-func (p *Servers) Rows() list.Rows {
-	if p.headed {
-		return titled{p.Table}
-	}
-	return p.Table
-}
-
-func (p *Servers) Click(y int) bool {
-	return p.Table.Click(y - p.Rows().Position() + p.Table.Position())
-}
-func (p *Servers) Wheel(_, by int) { p.Table.Scroll(by) }
+func (p *Servers) Rows() list.Rows                { return p.Table }
+func (p *Servers) Click(x, y int) (bool, tea.Cmd) { return p.Table.Click(x, y) }
+func (p *Servers) Wheel(_, by int)                { p.Table.Scroll(by) }
 
 func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
-	cells := p.plan(w - 2)
-	row := func(s registry.ServerState, w int) string { return p.row(cells, s, w) }
-	p.headed = h >= 4
-	if !p.headed {
-		return p.Table.Lines(lk, w, h, focused, row)
-	}
-	head := " "
-	for _, c := range cells {
-		head += " " + c.fit(lk, c.title)
-	}
-	return append([]string{lk.Dim.On(lk.Fit(head, w))}, p.Table.Lines(lk, w, h-1, focused, row)...)
+	return p.Table.Grid(lk, w, h, focused)
 }
 
-// serverCell is one column of the list.
-type serverCell struct {
-	title string
-	w     int
-	right bool
-	text  func(registry.ServerState) (string, look.Style)
-}
+// leastError is the least width of a column of errors. Where there is none,
+// those of servers that are down stand in the place of the others.
+const leastError = 24
 
-func (c *serverCell) fit(lk *look.Look, text string) string {
-	if c.right {
-		return lk.Right(text, c.w)
-	}
-	return lk.Fit(text, c.w)
-}
+// serverCol is one column of the list.
+type serverCol = list.Column[registry.ServerState]
 
-// plan chooses the columns that w cells have room for: the most useful ones,
-// in an order that never changes.
-func (p *Servers) plan(w int) []serverCell {
-	lk := p.app.Look
-	plain := func(value func(registry.ServerState) string) func(registry.ServerState) (string, look.Style) {
-		return func(s registry.ServerState) (string, look.Style) { return dialog.Clean(value(s)), "" }
+// arrange gives the list its columns. The most useful ones stand longest.
+func (p *Servers) arrange() {
+	count := func(title string, rank, w int, kind registry.Kind) serverCol {
+		c := list.Figure(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
+			func(s registry.ServerState, _ int) (string, look.Style) { return p.count(s, kind) })
+		c.Has = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
+		return c
 	}
-	number := func(kind registry.Kind) func(registry.ServerState) (string, look.Style) {
-		return func(s registry.ServerState) (string, look.Style) {
-			switch n := s.Counts[kind]; {
-			case n == 0:
-				return lk.Sep, lk.Dim
-			case !s.Remembered.IsZero():
-				return dialog.Grouped(n) + "~", lk.Stale
-			case s.Stale:
-				return dialog.Grouped(n), lk.Stale
-			default:
-				return dialog.Grouped(n), ""
-			}
-		}
-	}
-	all := []serverCell{
-		{"state", 13, false, func(s registry.ServerState) (string, look.Style) {
-			mark, style := stateMark(lk, s.State)
-			return mark + " " + string(s.State), style
-		}},
-		{"server", max(6, min(p.longest, 24)), false, plain(func(s registry.ServerState) string { return s.Name })},
-		{"via", 5, false, plain(func(s registry.ServerState) string { return s.Transport })},
-		{"revision", 10, false, plain(func(s registry.ServerState) string { return s.ProtocolVersion })},
-		{"tools", 5, true, func(s registry.ServerState) (string, look.Style) {
-			if n := len(p.app.Reg.Pinned(s.Name)); n > 0 {
-				return dialog.Grouped(s.Counts[registry.Tool]) + "!", lk.Warn
-			}
-			return number(registry.Tool)(s)
-		}},
-		{"res", 5, true, number(registry.Resource)},
-		{"tmpl", 4, true, number(registry.Template)},
-		{"prompts", 7, true, number(registry.Prompt)},
-		{"latency", 7, true, func(s registry.ServerState) (string, look.Style) {
+	latency := list.Figure("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
+		func(s registry.ServerState, _ int) (string, look.Style) {
 			if s.Latency <= 0 {
 				return "", ""
 			}
 			return dialog.Millis(s.Latency), ""
-		}},
-		{"restarts", 8, true, func(s registry.ServerState) (string, look.Style) {
+		})
+	restarts := list.Figure("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
+		func(s registry.ServerState, _ int) (string, look.Style) {
 			if s.Restarts == 0 {
-				return lk.Sep, lk.Dim
+				return p.app.Look.Sep, p.app.Look.Dim
 			}
-			return dialog.Grouped(s.Restarts), lk.Warn
-		}},
-		p.lately("requests", pulse.Requests), p.lately("errors", pulse.Failures), p.lately("times", pulse.Took),
-		{"last error", leastError, false, func(s registry.ServerState) (string, look.Style) {
-			if IsDown(s) {
-				return p.problem(s), lk.Bad
-			}
-			return dialog.Clean(s.LastError), lk.Dim
-		}},
-	}
-	takes := make([]bool, len(all))
-	left := w + 1 // no gap behind the last one
-	for _, i := range []int{0, 1, 4, 5, 7, 6, 8, 2, 3, 9, 10, 13, 11, 12} {
-		if need := all[i].w + 1; need <= left && (i < 13 || p.failing) || i < 2 {
-			takes[i] = true
-			left -= need
+			return dialog.Grouped(s.Restarts), p.app.Look.Warn
+		})
+	latency.Has = func(s registry.ServerState) bool { return s.Latency > 0 }
+	restarts.Has = func(s registry.ServerState) bool { return s.Restarts > 0 }
+	p.Table.Arrange(
+		serverCol{
+			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, look.Style) {
+				mark, style := stateMark(p.app.Look, s.State)
+				return mark + " " + string(s.State), style
+			},
+			By: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
+		},
+		serverCol{Name: "server", Least: 6, Wants: 24, Text: func(s registry.ServerState) string { return s.Name }},
+		serverCol{Name: "via", Rank: 7, Text: func(s registry.ServerState) string { return s.Transport }},
+		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
+		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
+		latency, restarts,
+		p.lately("requests", 10, pulse.Requests), p.lately("errors", 12, pulse.Failures), p.lately("times", 13, pulse.Took),
+		serverCol{
+			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
+			Show: func(s registry.ServerState, _ int) (string, look.Style) {
+				if IsDown(s) {
+					return p.problem(s), p.app.Look.Bad
+				}
+				return dialog.Clean(s.LastError), p.app.Look.Dim
+			},
+		})
+	p.Table.Base = func(s registry.ServerState) look.Style {
+		if s.State == registry.StateDisabled {
+			return p.app.Look.Dim
 		}
+		return ""
 	}
-	var cells []serverCell
-	for i, c := range all {
-		if takes[i] {
-			cells = append(cells, c)
+	p.Table.Instead = func(s registry.ServerState) (string, look.Style) {
+		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
+			return p.problem(s), p.app.Look.Bad
 		}
+		return "", ""
 	}
-	if takes[13] {
-		cells[len(cells)-1].w += max(left, 0)
+}
+
+// count is how many entries of a kind a server has.
+func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, look.Style) {
+	lk, n := p.app.Look, s.Counts[kind]
+	switch {
+	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
+		return dialog.Grouped(n) + "!", lk.Warn
+	case n == 0:
+		return lk.Sep, lk.Dim
+	case !s.Remembered.IsZero():
+		return dialog.Grouped(n) + "~", lk.Stale
+	case s.Stale:
+		return dialog.Grouped(n), lk.Stale
 	}
-	return cells
+	return dialog.Grouped(n), ""
 }
 
 // lately is a column of the last two minutes.
-func (p *Servers) lately(title string, what pulse.What) serverCell {
-	a, w := p.app, 12
-	return serverCell{title, w, false, func(s registry.ServerState) (string, look.Style) {
+func (p *Servers) lately(title string, rank int, what pulse.What) serverCol {
+	a := p.app
+	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, look.Style) {
 		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
 	}}
 }
@@ -327,10 +280,6 @@ func (p *Servers) problem(s registry.ServerState) string {
 	return dialog.Clean(s.LastError)
 }
 
-// leastError is the least width of a column of errors. Where there is none,
-// those of servers that are down stand in the place of their figures.
-const leastError = 24
-
 func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 	switch {
 	case s == registry.StateReady:
@@ -342,30 +291,6 @@ func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 	default:
 		return lk.Disabled, lk.Dim
 	}
-}
-
-func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string {
-	lk := p.app.Look
-	inPlace := IsDown(s) && s.LastError != "" && cells[len(cells)-1].w < leastError
-	var b strings.Builder
-	at := 0
-	for i, c := range cells {
-		if i > 0 {
-			b.WriteByte(' ')
-			at++
-		}
-		if inPlace && c.right {
-			b.WriteString(p.Table.Mark(lk, lk.Fit(p.problem(s), max(w-at, 0)), lk.Bad))
-			break
-		}
-		text, style := c.text(s)
-		if s.State == registry.StateDisabled {
-			style = cmp.Or(style, lk.Dim)
-		}
-		b.WriteString(p.Table.Mark(lk, c.fit(lk, text), style))
-		at += c.w
-	}
-	return lk.Fit(b.String(), w)
 }
 
 func (p *Servers) Empty() []string {

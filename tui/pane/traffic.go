@@ -26,9 +26,11 @@ import (
 // once.
 type trafficRow struct {
 	registry.TrafficRecord
-	key   string
-	words string
-	open  string // its id while it is under way, else ""
+	key    string
+	words  string
+	client string // who asked, as it is called here
+	name   string // what it is about, without its server's part of a URI
+	open   string // its id while it is under way, else ""
 }
 
 // same tells a request that was under way when it ends.
@@ -77,6 +79,7 @@ func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
 		}
 		p.open.rows = append(p.open.rows, &trafficRow{
 			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name, open: u.ID,
+			client: p.who(&u.TrafficRecord), name: ownName(&u.TrafficRecord),
 		})
 	}
 	if before+len(p.open.rows) == 0 || p.app.Open != PaneLogs || p.Paused {
@@ -216,18 +219,79 @@ func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
 	return a.CallWith(it, args)
 }
 
-func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*trafficRow] {
-	byDuration := list.By("duration", func(a, b *trafficRow) int { return cmp.Compare(b.Duration, a.Duration) })
-	bySize := list.By("size", func(a, b *trafficRow) int {
-		return cmp.Compare(record.Size(&b.TrafficRecord), record.Size(&a.TrafficRecord))
-	})
-	byServer := list.By("server", func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) })
-	t := list.New(a.Ctx, a.Now,
+// who is the client of a request, or the clients.
+func (p *Logs) who(r *registry.TrafficRecord) string {
+	switch {
+	case r.Receivers > 0:
+		return fmt.Sprintf("all %d", r.Receivers)
+	case r.Session == "":
+	case r.Session == p.app.Backend.Session():
+		return "you"
+	case p.screens[r.Session]:
+		return "a screen"
+	}
+	return r.Client
+}
+
+// ownName is what a record is about, without what its server's column says.
+func ownName(r *registry.TrafficRecord) string {
+	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
+		return own
+	}
+	return r.Name
+}
+
+func (p *Logs) newTraffic() *records[*trafficRow] {
+	t := list.New(p.app.Ctx, p.app.Now,
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
-		trafficFields, list.By("time", byStart), byDuration, bySize, byServer)
+		trafficFields, list.By("time", byStart))
 	t.Tail = true
-	return &records[*trafficRow]{Table: t, most: MostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
+	t.Base = func(r *trafficRow) look.Style {
+		if record.Notified(&r.TrafficRecord) {
+			return p.app.Look.Dim
+		}
+		return ""
+	}
+	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
+	t.Arrange(p.trafficColumns()...)
+	return &records[*trafficRow]{Table: t, most: MostTraffic, server: func(r *trafficRow) string { return r.Server }}
+}
+
+// trafficColumns are those of Traffic. What was asked stands longest.
+func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
+	type column = list.Column[*trafficRow]
+	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(record.Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, look.Style) {
+		if r.open != "" {
+			return "", ""
+		}
+		return dialog.Size(record.Size(&r.TrafficRecord)), p.app.Look.Dim
+	})
+	took := list.Figure("took", 3, 8, func(r *trafficRow) float64 { return float64(r.Duration) }, func(r *trafficRow, _ int) (string, look.Style) {
+		switch {
+		case r.open != "":
+			return display.Age(p.took(r)), ""
+		case record.Notified(&r.TrafficRecord):
+			return "", ""
+		}
+		return dialog.Millis(p.took(r)), ""
+	})
+	return []column{
+		{
+			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
+			Show: func(r *trafficRow, w int) (string, look.Style) { return clock(r.Time, w), p.app.Look.Dim },
+		},
+		{Name: "client", Rank: 5, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.client }},
+		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, look.Style) { return arrow(p.app.Look, r.Direction), "" }},
+		{Name: "server", Rank: 4, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
+		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
+		{Name: "name", Least: 12, Wants: 22, Middle: true, Text: func(r *trafficRow) string { return r.name }},
+		{
+			Name: "status", Least: 7, Wants: 7, Text: func(r *trafficRow) string { return statusOf(&r.TrafficRecord) },
+			Show: p.statusCell,
+		},
+		took, size,
+	}
 }
 
 func trafficFields(rows []*trafficRow) []filter.Field {
@@ -280,6 +344,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
+		r.client, r.name = p.who(&r.TrafficRecord), ownName(&r.TrafficRecord)
 		all[i] = r
 	}
 	p.Traffic.add(all...)
@@ -379,54 +444,6 @@ const (
 	calm   = 250 * time.Millisecond
 )
 
-// trafficColumns are the widths of the columns, 0 for those that are not
-// shown.
-type trafficColumns struct{ time, client, server, method, Name, ms, size, status int }
-
-// ColumnsOf gives each column less the narrower the row, so that the name
-// keeps its place longest.
-func ColumnsOf(w int) trafficColumns {
-	c := trafficColumns{time: 12, client: 14, server: 14, method: 31, ms: 8, size: 9, status: 12}
-	for step, least := range []int{44, 24, 20, 20, 20, 20, 14, 12, 10} {
-		if c.Name = w - c.Fixed(); c.Name >= least {
-			break
-		}
-		switch step {
-		case 0:
-			c.method = 24
-		case 1:
-			c.method = 18
-		case 2:
-			c.size = 0
-		case 3:
-			c.status, c.method = 9, 16
-		case 4:
-			c.client, c.server, c.time = 10, 10, 8
-		case 5:
-			c.client, c.server, c.method, c.ms, c.status = 8, 8, 11, 7, 7
-		case 6:
-			c.client = 0
-		case 7:
-			c.server = 0
-		case 8:
-			c.ms = 0
-		}
-	}
-	c.Name = max(w-c.Fixed(), 0)
-	return c
-}
-
-// Fixed is the width of all columns but the name, with the spaces between.
-func (c trafficColumns) Fixed() int {
-	n := 2 // the arrow
-	for _, w := range []int{c.time, c.client, c.server, c.method, c.ms, c.size, c.status} {
-		if w > 0 {
-			n += w + 1
-		}
-	}
-	return n
-}
-
 // arrow points the way a record went.
 func arrow(lk *look.Look, d registry.Direction) string {
 	if d == registry.ToClient {
@@ -435,72 +452,30 @@ func arrow(lk *look.Look, d registry.Direction) string {
 	return lk.To
 }
 
-// trafficLine draws a record of traffic.
-func (p *Logs) trafficLine(r *trafficRow, w int) string {
-	lk, t := p.app.Look, p.Traffic.Table
-	c := ColumnsOf(w)
-	note := record.Notified(&r.TrafficRecord)
-	base := look.Style("")
-	if note {
-		base = lk.Dim
-	}
-	var b strings.Builder
-	cell := func(text string, w int, style look.Style) {
-		if w > 0 {
-			b.WriteString(style.On(text) + " ")
-		}
-	}
-	cell(clock(r.Time, c.time), c.time, lk.Dim)
-	client := r.Client
+// statusOf is how a record ended, with a mark if that is bad.
+func statusOf(r *registry.TrafficRecord) string {
 	switch {
-	case r.Session == "":
-	case r.Session == p.app.Backend.Session():
-		client = "you"
-	case p.screens[r.Session]:
-		client = "a screen"
+	case r.Status == registry.StatusUnderWay:
+		return "~ " + r.Status // what turns is as wide
+	case record.Failed(r):
+		return "!" + record.Status(r)
 	}
-	if r.Receivers > 0 {
-		client = fmt.Sprintf("all %d", r.Receivers)
-	}
-	cell(dialog.Fit(lk, client, c.client), c.client, base)
-	cell(arrow(lk, r.Direction), 1, base)
-	cell(dialog.Fit(lk, r.Server, c.server), c.server, base)
-	if r.Name == "" {
-		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Method), c.method+1+c.Name), base))
-	} else {
-		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Method), c.method), base) + " ")
-		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Name), c.Name), base))
-	}
-	took, bytes := "", dialog.Size(record.Size(&r.TrafficRecord))
-	if !note {
-		took = dialog.Millis(p.took(r))
-	}
-	if r.open != "" {
-		took, bytes = display.Age(p.took(r)), ""
-	}
-	if c.ms > 0 {
-		b.WriteString(" " + base.On(lk.Right(took, c.ms)))
-	}
-	if c.size > 0 {
-		b.WriteString(" " + lk.Dim.On(lk.Right(bytes, c.size)))
-	}
-	b.WriteString(" " + p.statusCell(&r.TrafficRecord, c.status, base))
-	return b.String()
+	return record.Status(r)
 }
 
-func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) string {
-	lk := p.app.Look
-	if r.Status == registry.StatusUnderWay {
-		text := p.app.Spin.View() + " " + r.Status
+func (p *Logs) statusCell(r *trafficRow, w int) (string, look.Style) {
+	lk, text := p.app.Look, dialog.Clean(statusOf(&r.TrafficRecord))
+	switch {
+	case r.Status == registry.StatusUnderWay:
+		text = p.app.Spin.View() + " " + r.Status
 		if look.Width(text) > w {
 			text = p.app.Spin.View() + " waits"
 		}
-		return lk.Accent.On(lk.Fit(text, w))
+		return text, lk.Accent
+	case record.Failed(&r.TrafficRecord):
+		return text, lk.Bad
 	}
-	if record.Failed(r) {
-		return lk.Bad.On(dialog.Fit(lk, "!"+record.Status(r), w))
-	}
-	return base.On(dialog.Fit(lk, record.Status(r), w))
+	return text, ""
 }
 
 // resolved is the item of the record that was asked for last.

@@ -15,6 +15,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/look"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
@@ -40,13 +41,8 @@ func NewWatched(a *Desk) dialog.Dialog {
 				{Name: "status", Kind: filter.Text, Help: "asked, on or refused", Text: func(i int) string { return rows[i].Status }},
 			}
 		},
-		list.Order[registry.SubscriptionState]{Name: "server"},
-		list.By("last change", func(x, y registry.SubscriptionState) int {
-			return cmp.Or(y.LastUpdate.Compare(x.LastUpdate), cmp.Compare(key(x), key(y)))
-		}),
-		list.By("updates", func(x, y registry.SubscriptionState) int {
-			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
-		}))
+		list.Order[registry.SubscriptionState]{Name: "listed"})
+	d.arrange()
 	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
@@ -97,13 +93,10 @@ func (d *Watched) readNames() {
 }
 
 func (d *Watched) Heading() string {
-	if d.Table.Order > 0 {
-		return "Subscriptions " + rowCount(d.Table) + " by " + d.Table.Sorting()
-	}
-	return "Subscriptions " + rowCount(d.Table)
+	return strings.TrimSpace("Subscriptions " + rowCount(d.Table) + " " + d.Table.Sorting(d.app.Look))
 }
 
-func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.Table.Total()+7)) }
+func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(13, d.Table.Total()+8)) }
 func (d *Watched) Typing() bool             { return d.Typed }
 
 // Lines are the rows, and below them all about the one under the cursor.
@@ -117,7 +110,7 @@ func (d *Watched) Lines(w, h int) []string {
 		}, w, h)
 	}
 	body := max(h-3, 1)
-	out := d.Table.Lines(lk, w, body, true, d.row)
+	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
 		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
@@ -137,38 +130,43 @@ func (d *Watched) Lines(w, h int) []string {
 	return lk.Lines(append(out, below...), w, h)
 }
 
-// row draws one: mark, URI, server, holders, updates, last change.
-func (d *Watched) row(s registry.SubscriptionState, w int) string {
-	lk := d.app.Look
-	mark, style := subscriptionMark(lk, s.Status)
-	server, who := 0, 0
-	if w >= 90 {
-		server = 14
-	}
-	switch {
-	case w >= 110:
-		who = 30
-	case w >= 60:
-		who = 18
-	}
-	updates, last := "", ""
-	if s.Updates > 0 {
-		updates = dialog.Grouped(int(s.Updates))
-		last = display.Age(d.app.Now().Sub(s.LastUpdate))
-	}
-	room := max(w-2-server-who-7-11, 8)
-	line := style.On(mark) + " " + d.Table.Mark(lk, lk.Middle(dialog.Clean(s.Listed), room), "")
-	if server > 0 {
-		line += " " + d.Table.Mark(lk, lk.Fit(dialog.Clean(s.Server), server-1), lk.Dim)
-	}
-	if who > 0 {
-		text := lk.Fit(d.holders(s, 3), who-1)
-		if s.Error != "" {
-			text = lk.Bad.On(lk.Fit(dialog.Clean(s.Error), who-1))
+// arrange gives the list its columns.
+func (d *Watched) arrange() {
+	type column = list.Column[registry.SubscriptionState]
+	updates := list.Figure("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, look.Style) {
+		if s.Updates == 0 {
+			return "", ""
 		}
-		line += " " + text
+		return dialog.Grouped(int(s.Updates)), ""
+	})
+	updates.Has = func(s registry.SubscriptionState) bool { return s.Updates > 0 }
+	last := column{
+		Name: "last change", Rank: 3, Fixed: 11, Right: true, Down: true, Quiet: true,
+		By:  func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
+		Has: updates.Has,
+		Show: func(s registry.SubscriptionState, _ int) (string, look.Style) {
+			if s.Updates == 0 {
+				return "", ""
+			}
+			return display.Age(d.app.Now().Sub(s.LastUpdate)), ""
+		},
 	}
-	return line + " " + lk.Right(updates, 6) + " " + lk.Dim.On(lk.Right(last, 10))
+	d.Table.Arrange(
+		column{Name: "server", Rank: 4, Least: 6, Wants: 14, Quiet: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
+		column{Name: "URI", Least: 16, Wants: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
+		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, look.Style) {
+			if s.Error != "" {
+				return dialog.Clean(s.Error), d.app.Look.Bad
+			}
+			return d.holders(s, 3), ""
+		}},
+		updates, last)
+	d.Table.Lead = 2
+	d.Table.Marks = func(s registry.SubscriptionState) string {
+		mark, style := subscriptionMark(d.app.Look, s.Status)
+		return style.On(mark)
+	}
+	d.Table.Also = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
 // holders names at most most of those that hold a subscription.
@@ -231,7 +229,8 @@ func (d *Watched) ListKeys() keys.Table {
 		{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
 		{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
 		{ID: "subscriptions.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "subscriptions.sort", Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "subscriptions.sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "subscriptions.sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return d.Table.NextOrder() }},
 		{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy},
 		{ID: "subscriptions.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
 		{ID: "subscriptions.close", Long: "Close", Run: d.close},
@@ -254,7 +253,9 @@ func (d *Watched) copy() tea.Cmd {
 
 func (d *Watched) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
-		d.Table.Click(m.Y)
+		if row, cmd := d.Table.Click(m.X, m.Y); !row {
+			return cmd
+		}
 	}
 	dialog.ScrollWheel(d.Table.Scroll, msg)
 	return d.Search.Update(msg)

@@ -47,6 +47,7 @@ func New(a *dialog.Common, it dialog.Item) (*Past, tea.Cmd) {
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
 		func([]*registry.Invocation) []filter.Field { return nil })
+	d.arrange()
 	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
 	return d, tea.Batch(fill, a.Push(d), d.show())
 }
@@ -119,23 +120,44 @@ func (d *Past) Lines(w, h int) []string {
 		d.View.SetLook(d.look)
 	}
 	lk := d.look
-	above := min(d.Table.Total(), max(h/3, 1))
+	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
-	out := append(d.Table.Lines(lk, w, above, true, d.row), lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
+	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
-// row draws a call: when, how long ago, how it ended, with what.
-func (d *Past) row(inv *registry.Invocation, w int) string {
-	lk := d.look
-	state, style := "ok", lk.Good
-	if !inv.Success {
-		state, style = lk.Failed+" error", lk.Bad
+// arrange gives the list its columns: when, how long ago, how it ended, with what.
+func (d *Past) arrange() {
+	type column = list.Column[*registry.Invocation]
+	ended := func(inv *registry.Invocation) string {
+		if !inv.Success {
+			return "! error"
+		}
+		return "ok"
 	}
-	head := inv.Time.Format("15:04:05") + " " + lk.Right(display.Age(d.app.Now().Sub(inv.Time)), 8) + " " +
-		style.On(lk.Fit(state, 8)) + lk.Right(dialog.Millis(inv.Duration), 9) + " " + lk.Right(dialog.Size(int64(len(inv.Result))), 9) + "  "
-	args := dialog.Clean(display.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
-	return head + lk.Dim.On(lk.Cut(cmp.Or(args, "no arguments"), max(w-look.Width(head), 0)))
+	d.Table.Arrange(
+		column{Name: "time", Fixed: 8, Down: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+			return inv.Time.Format("15:04:05"), ""
+		}},
+		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+			return display.Age(d.app.Now().Sub(inv.Time)), ""
+		}},
+		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+			if inv.Success {
+				return "ok", d.look.Good
+			}
+			return d.look.Failed + " error", d.look.Bad
+		}},
+		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, look.Style) {
+			return dialog.Millis(inv.Duration), ""
+		}),
+		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, look.Style) {
+			return dialog.Size(int64(len(inv.Result))), ""
+		}),
+		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+			args := dialog.Clean(display.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+			return cmp.Or(args, "no arguments"), ""
+		}})
 }
 
 // Keys are those of the list, and of the text below it.
@@ -186,8 +208,12 @@ func (d *Past) call(inv *registry.Invocation) tea.Cmd {
 
 // Update handles the mouse.
 func (d *Past) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) && d.Table.Click(m.Y) {
-		return d.show()
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+		row, cmd := d.Table.Click(m.X, m.Y)
+		if row {
+			return d.show()
+		}
+		return cmd
 	}
 	dialog.ScrollWheel(d.View.Scroll, msg)
 	return nil

@@ -70,21 +70,14 @@ type Pane struct {
 // New is the pane; it reads nothing before it is open.
 func New(a *pane.Desk) *Pane {
 	p := &Pane{app: a, at: tools}
-	by := func(name string, value func(row) float64) list.Order[row] {
-		return list.By(name, func(x, y row) int { return cmp.Or(cmp.Compare(value(y), value(x)), cmp.Compare(x.key, y.key)) })
-	}
 	for i := range p.Tables {
 		p.Tables[i] = list.New(a.Ctx, a.Now,
 			func(r row) string { return r.key },
 			func(r row) string { return r.name + "\x00" + r.original },
 			fields,
-			by("tokens", func(r row) float64 { return float64(r.Definitions.Bytes) }),
-			by("calls", func(r row) float64 { return float64(r.Calls) }),
-			by("errors", func(r row) float64 { return float64(r.Errors) }),
-			by("p95", func(r row) float64 { return r.P95 }),
-			by("answers", func(r row) float64 { return float64(r.Figures.Bytes) }),
-			by("last call", func(r row) float64 { return float64(r.LastUsed.Unix()) }),
-			list.By("name", func(x, y row) int { return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.key, y.key)) }))
+			list.By("tokens", byTokens).Down())
+		p.Tables[i].Arrange(p.columns(i)...)
+		p.Tables[i].Base = p.style
 	}
 	return p
 }
@@ -190,7 +183,7 @@ func (p *Pane) Heading() (title, right string) {
 	if t.Typed != "" {
 		count = dialog.Exactly(t.Len()) + "/" + count
 	}
-	return p.app.Look.Title.On("Usage") + " " + count, "by " + t.Sorting()
+	return p.app.Look.Title.On("Usage") + " " + count, t.Sorting(p.app.Look)
 }
 
 // Rows is the open table.
@@ -206,15 +199,14 @@ type below struct {
 func (b below) Position() int { return b.Table.Position() + b.above }
 
 // Click goes to a row, or opens a tab.
-func (p *Pane) Click(y int) bool {
-	if y > 0 {
-		return p.Tables[p.at].Click(y - p.above)
+func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
+	if y >= p.above {
+		return p.Tables[p.at].Click(x, y-p.above)
 	}
-	g := p.app.Geometry()
-	if i := p.spots.At(p.app.LastClick.X - g.List.X - g.Border); i >= 0 {
-		p.choose(i)
+	if i := p.spots.At(x); y == 0 && i >= 0 {
+		return false, p.choose(i)
 	}
-	return false
+	return false, nil
 }
 
 // Wheel scrolls the table.
@@ -307,10 +299,8 @@ func (p *Pane) Lines(lk *look.Look, w, h int, focused bool) []string {
 			out = append(out, lk.Fit(text, w))
 		}
 	}
-	c := columnsOf(p.at, w-2)
-	out = append(out, lk.Dim.On(lk.Fit("  "+c.draw(lk, lk.Fit(strings.ToLower(strings.TrimSuffix(names[p.at], "s")), c.name), c.heads()), w)))
 	p.above = len(out)
-	rows := p.Tables[p.at].Lines(lk, w, max(h-len(out), 0), focused, func(r row, w int) string { return p.line(lk, r, columnsOf(p.at, w)) })
+	rows := p.Tables[p.at].Grid(lk, w, max(h-len(out), 0), focused)
 	if empty := p.Empty(); p.Tables[p.at].Total() == 0 && len(empty) > 0 && len(rows) > 1 {
 		rows[1] = lk.Fit("  "+empty[0], w)
 	}
@@ -388,82 +378,80 @@ func hour(minutes []bill.Minute) (calls, failed int, took float64, timed int) {
 	return calls, failed, took, timed
 }
 
-// columns are the widths of the columns, 0 for those that have no room.
-type columns struct{ name, tools, unused, tokens, calls, errors, p50, p95, answers, last, hour int }
+func byTokens(x, y row) int {
+	return cmp.Or(cmp.Compare(x.Definitions.Bytes, y.Definitions.Bytes), cmp.Compare(y.key, x.key))
+}
 
-func columnsOf(table, w int) columns {
-	c := columns{tools: 6, unused: 6, tokens: 7, calls: 7, errors: 6, p50: 8, p95: 8, answers: 9, last: 9, hour: 20}
-	switch table {
-	case tools:
-		c.tools, c.unused = 0, 0
-	case clients:
-		c.unused = 0
-	}
-	for _, drop := range []*int{&c.hour, &c.answers, &c.p50, &c.unused, &c.last, &c.tools, &c.p95, &c.errors} {
-		if w-c.fixed() >= 22 {
-			break
+// columns are those of a table. What costs stands longest.
+func (p *Pane) columns(table int) []list.Column[row] {
+	lk := func() *look.Look { return p.app.Look }
+	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
+		c := list.Figure(name, rank, w, value, func(r row, _ int) (string, look.Style) {
+			if value(r) == 0 {
+				return lk().Sep, ""
+			}
+			return text(r), ""
+		})
+		if rank > 0 {
+			c.Has = func(r row) bool { return value(r) > 0 }
 		}
-		*drop = 0
+		return c
 	}
-	c.name = max(min(w-c.fixed(), 60), 4)
-	return c
+	count := func(name string, rank, w int, value func(row) int) list.Column[row] {
+		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return dialog.Grouped(value(r)) })
+	}
+	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return dialog.Grouped(r.Tokens) })
+	tokens.By = byTokens
+	all := []list.Column[row]{
+		{
+			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
+			Show: func(r row, _ int) (string, look.Style) {
+				if r.client != nil && len(r.client.Breaks) > 0 {
+					return lk().Failed + " " + dialog.Clean(r.name), lk().Bad
+				}
+				return dialog.Clean(r.name), ""
+			},
+		},
+		tokens,
+		count("calls", 0, 7, func(r row) int { return int(r.Calls) }),
+		count("errors", 1, 6, func(r row) int { return int(r.Errors) }),
+		figure("p50", 6, 8, func(r row) float64 { return r.P50 }, func(r row) string { return millis(r.P50) }),
+		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
+		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return dialog.Size(int64(r.Figures.Bytes)) }),
+		{
+			Name: "last call", Rank: 4, Fixed: 9, Right: true, Down: true,
+			By:  func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
+			Has: func(r row) bool { return r.Calls > 0 },
+			Show: func(r row, _ int) (string, look.Style) {
+				if r.Calls == 0 {
+					return "never", ""
+				}
+				return short(p.app.Now().Sub(r.LastUsed)), ""
+			},
+		},
+		{
+			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
+			Show: func(r row, w int) (string, look.Style) {
+				return lk().Spark(squeeze(values(r.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), w)), ""
+			},
+		},
+	}
+	if table == tools {
+		return all
+	}
+	own := []list.Column[row]{count("tools", 3, 6, func(r row) int { return r.tools })}
+	if table == servers {
+		own = append(own, count("unused", 5, 6, func(r row) int { return r.idle }))
+	}
+	return slices.Insert(all, 1, own...)
 }
 
-func (c *columns) widths() []int {
-	return []int{c.tools, c.unused, c.tokens, c.calls, c.errors, c.p50, c.p95, c.answers, c.last}
-}
-
-func (c *columns) fixed() (n int) {
-	for _, w := range append(c.widths(), c.hour) {
-		if w > 0 {
-			n += w + 1
-		}
+// style is that of a row: what nobody calls is dim.
+func (p *Pane) style(r row) look.Style {
+	if p.at == tools && r.idle > 0 {
+		return p.app.Look.Dim
 	}
-	return n
-}
-
-func (c *columns) heads() []string {
-	return []string{"tools", "unused", "tokens", "calls", "errors", "p50", "p95", "answers", "last", " last hour"}
-}
-
-// draw draws a line; the last of the texts is the hour.
-func (c *columns) draw(lk *look.Look, name string, texts []string) string {
-	line := name
-	for i, w := range c.widths() {
-		if w > 0 {
-			line += " " + lk.Right(texts[i], w)
-		}
-	}
-	if c.hour > 0 {
-		line += " " + lk.Fit(texts[len(texts)-1], c.hour)
-	}
-	return line
-}
-
-func (p *Pane) line(lk *look.Look, r row, c columns) string {
-	count := func(n int) string {
-		if n == 0 {
-			return lk.Sep
-		}
-		return dialog.Grouped(n)
-	}
-	texts := []string{count(r.tools), count(r.idle), dialog.Grouped(r.Tokens), count(int(r.Calls)), count(int(r.Errors)), lk.Sep, lk.Sep, lk.Sep, "never", ""}
-	if r.Calls > 0 {
-		texts[5], texts[6], texts[7] = millis(r.P50), millis(r.P95), dialog.Size(int64(r.Figures.Bytes))
-		texts[8] = short(p.app.Now().Sub(r.LastUsed))
-		texts[9] = " " + lk.Spark(squeeze(values(r.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), max(c.hour-1, 1)))
-	}
-	if r.Definitions.Bytes == 0 {
-		texts[2] = lk.Sep
-	}
-	base, name := look.Style(""), dialog.Clean(r.name)
-	switch {
-	case r.client != nil && len(r.client.Breaks) > 0:
-		base, name = lk.Bad, lk.Failed+" "+name
-	case p.at == tools && r.idle > 0:
-		base = lk.Dim
-	}
-	return c.draw(lk, p.Tables[p.at].Mark(lk, lk.Fit(name, c.name), base), texts)
+	return ""
 }
 
 // short is how long ago something was.

@@ -7,7 +7,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -16,6 +15,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
+	"goblin/tui/look"
 )
 
 // Chooser is the list.
@@ -41,6 +41,7 @@ func New(a *dialog.Common) tea.Cmd {
 	}
 	d := &Chooser{app: a}
 	d.Table = list.New(a.Ctx, a.Now, row.name, row.name, func([]row) []filter.Field { return nil })
+	d.arrange()
 	fill := d.Table.Refresh(len(rows), func() []row { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {
 		if r.profile == a.View {
@@ -54,7 +55,7 @@ func New(a *dialog.Common) tea.Cmd {
 func (d *Chooser) Heading() string { return "See what clients of a profile see" }
 
 // Size is that of the dialog.
-func (d *Chooser) Size(w, h int) (int, int) { return min(w, 76), min(h, d.Table.Total()+4) }
+func (d *Chooser) Size(w, h int) (int, int) { return min(w, 76), min(h, max(d.Table.Total(), 3)+5) }
 
 // Lines are the profiles, and below them what a choice does.
 func (d *Chooser) Lines(w, h int) []string {
@@ -63,22 +64,27 @@ func (d *Chooser) Lines(w, h int) []string {
 	if d.Table.Total() == 1 {
 		note = "The config has no profiles yet."
 	}
-	out := d.Table.Lines(lk, w, max(h-2, 1), true, func(r row, w int) string {
-		mark := " "
-		if r.profile == d.app.View {
-			mark = lk.Up
-		}
-		sees := fmt.Sprintf("%s, %s, %s", amount(r.sees[registry.Tool], "tool"), amount(r.sees[registry.Prompt], "prompt"), amount(r.sees[registry.Resource], "resource"))
-		return mark + " " + dialog.Fit(lk, r.name(), max(w-44, 12)) + " " + lk.Dim.On(sees)
-	})
+	out := d.Table.Grid(lk, w, max(h-2, 1), true)
 	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
 }
 
-func amount(n int, what string) string {
-	if n != 1 {
-		what += "s"
+// arrange gives the list its columns.
+func (d *Chooser) arrange() {
+	count := func(name string, kind registry.Kind) list.Column[row] {
+		return list.Figure(name, 1, 9, func(r row) float64 { return float64(r.sees[kind]) }, func(r row, _ int) (string, look.Style) {
+			return dialog.Exactly(r.sees[kind]), d.app.Look.Dim
+		})
 	}
-	return dialog.Exactly(n) + " " + what
+	d.Table.Arrange(
+		list.Column[row]{Name: "profile", Least: 12, Wants: 24, Text: row.name},
+		count("tools", registry.Tool), count("prompts", registry.Prompt), count("resources", registry.Resource))
+	d.Table.Lead = 2
+	d.Table.Marks = func(r row) string {
+		if r.profile == d.app.View {
+			return d.app.Look.Up
+		}
+		return ""
+	}
 }
 
 // Keys are those of the list.
@@ -106,8 +112,12 @@ func (d *Chooser) choose() tea.Cmd {
 
 // Update handles the mouse.
 func (d *Chooser) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) && d.Table.Click(m.Y) {
-		return d.choose()
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+		row, cmd := d.Table.Click(m.X, m.Y)
+		if row {
+			return d.choose()
+		}
+		return cmd
 	}
 	return nil
 }

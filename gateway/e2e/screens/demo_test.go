@@ -39,9 +39,9 @@ func TestTheScreenWatchesAResource(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("Resources 1/")
 	p.Types("s")
-	p.Shows("●  application", "Δ") // on, and then it ticks
+	p.Shows("●  clock", "Δ") // on, and then it ticks
 	p.Types("s")
-	p.Hides("●  application")
+	p.Hides("●  clock")
 }
 
 func TestTheScreenFollowsTheSizeOfItsTerminal(t *testing.T) {

@@ -1,0 +1,325 @@
+package list
+
+import (
+	"cmp"
+	"slices"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Column is one column of a table. It is drawn as wide as its longest text, if there is
+// room for that; one that is empty in all rows takes none. Text, Has and By are called
+// from commands too, so they read nothing but the row.
+type Column[R any] struct {
+	Name   string // in the head, and of the order by it; "" has neither
+	Rank   int    // the greater, the sooner it makes room for others; 0 always stands
+	Least  int    // cells without which it is of no use; 0: all that it needs
+	Wants  int    // cells that it has before those of a greater rank come; 0: all that it needs
+	Fixed  int    // cells that it needs whatever stands there; what it needs above Least is no loss
+	Rest   bool   // it takes what the others leave, and needs no more than it wants
+	Right  bool   // figures stand at its end
+	Quiet  bool   // drawn dim, unless its row has a style
+	Middle bool   // what is cut is cut in its middle
+
+	Text func(R) string // foreign text; a filter's words are marked in it
+	Has  func(R) bool   // whether there is something in a row; nil: where there is text
+	// Show is what stands in so many cells of a row, and how it is drawn, where that is
+	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
+	Show func(r R, w int) (string, look.Style)
+	// By is its order, nil for that of its texts; Down says that the first one way to
+	// see it begins with the greatest. Unsorted ones have no order.
+	By       func(a, b R) int
+	Down     bool
+	Unsorted bool
+}
+
+// Figure is a column of numbers, the greatest first, which are drawn in so many cells.
+func Figure[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, look.Style)) Column[R] {
+	return Column[R]{
+		Name: name, Rank: rank, Fixed: w, Right: true, Down: true, Show: show,
+		By: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
+	}
+}
+
+// Arrange gives a table its columns, and an order by each of them: behind the first
+// order, which may be that of a column itself, and before the others.
+func (t *Table[R]) Arrange(columns ...Column[R]) *Table[R] {
+	t.cols = columns
+	orders := t.Orders[:1:1]
+	for i := range columns {
+		c := &columns[i]
+		if c.Name == "" || c.Unsorted {
+			continue
+		}
+		o := Order[R]{Name: c.Name, less: c.By, down: c.Down, col: i + 1}
+		if o.less == nil {
+			o.less = func(a, b R) int { return folded(c.Text(a), c.Text(b)) }
+		}
+		if c.Name == orders[0].Name {
+			orders[0].col = i + 1
+			continue
+		}
+		orders = append(orders, o)
+	}
+	t.Orders = append(orders, t.Orders[1:]...)
+	return t
+}
+
+// folded compares texts without regard to the case of ASCII letters.
+func folded(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		x, y := lower(a[i]), lower(b[i])
+		if x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// mostCells is how wide a text counts at most, and mostMeasured how much of it is looked at.
+const (
+	mostCells    = 400
+	mostMeasured = 4 * mostCells
+)
+
+// extent is how many cells the texts of some rows need, by column. It never changes.
+type extent struct {
+	cells [][]uint16 // of each row; nil for columns that need the same in all
+	all   []need     // of all rows
+}
+
+// need is how many rows need so many cells or more; its end is the most that one needs.
+type need []int32
+
+// measure reads all rows once, so that what a search finds can be laid out at no cost.
+func measure[R any](columns []Column[R], rows []R) extent {
+	e := extent{cells: make([][]uint16, len(columns)), all: make([]need, len(columns))}
+	for i := range columns {
+		c := &columns[i]
+		if c.Fixed > 0 && c.Has == nil || c.Rest {
+			continue
+		}
+		of := make([]uint16, len(rows))
+		for j, r := range rows {
+			of[j] = uint16(c.cells(r))
+		}
+		e.cells[i], e.all[i] = of, needOf(of, nil)
+	}
+	return e
+}
+
+// cells is how many of them a row needs.
+func (c *Column[R]) cells(r R) int {
+	if c.Has != nil && !c.Has(r) {
+		return 0
+	}
+	if c.Fixed > 0 {
+		return c.Fixed
+	}
+	return width(c.Text(r))
+}
+
+// width is that of foreign text, as far as it matters.
+func width(text string) int {
+	text = text[:min(len(text), mostMeasured)]
+	if w := look.Width(text); w == len(text) { // and harmless
+		return min(w, mostCells)
+	}
+	return min(look.Width(display.Line(text)), mostCells)
+}
+
+// needOf counts the cells of rows: of those in found, of all if that is nil.
+func needOf(cells []uint16, found []int32) need {
+	var counts [mostCells + 1]int32
+	if found == nil {
+		for _, w := range cells {
+			counts[w]++
+		}
+	} else {
+		for _, row := range found {
+			counts[cells[row]]++
+		}
+	}
+	most := mostCells
+	for most > 0 && counts[most] == 0 {
+		most--
+	}
+	for w := most - 1; w >= 0; w-- {
+		counts[w] += counts[w+1]
+	}
+	return slices.Clone(need(counts[:most+1]))
+}
+
+// needs are those of the rows that were found.
+func (e *extent) needs(found []int32, total int) []need {
+	if len(found) == total || len(found) == 0 {
+		return e.all
+	}
+	out := make([]need, len(e.cells))
+	for i, cells := range e.cells {
+		if cells != nil {
+			out[i] = needOf(cells, found)
+		}
+	}
+	return out
+}
+
+// most is the most that a row needs.
+func (n need) most() int { return max(len(n)-1, 0) }
+
+// at is how many rows lose something if there is one cell less than w.
+func (n need) at(w int) int32 {
+	if w >= len(n) {
+		return 0
+	}
+	return n[w]
+}
+
+// place is a column as it is laid out.
+type place struct {
+	col, rank          int
+	x, w               int
+	least, wants, most int
+	need               need
+}
+
+// plan lays the columns out in w cells: which of them there is room for, by their rank,
+// and how wide each is. If something must be cut, it is what fewest rows need.
+func (t *Table[R]) plan(w int) []place {
+	places := make([]place, 0, len(t.cols))
+	for i := range t.cols {
+		if p, ok := t.wanted(i); ok {
+			places = append(places, p)
+		}
+	}
+	byRank := make([]int, len(places))
+	for i := range byRank {
+		byRank[i] = i
+	}
+	slices.SortStableFunc(byRank, func(a, b int) int { return cmp.Compare(places[a].rank, places[b].rank) })
+	taken, stands := -1, make([]bool, len(places)) // no gap behind the last one
+	for _, i := range byRank {
+		p := &places[i]
+		if p.rank > 0 && taken+1+p.least > w {
+			break
+		}
+		stands[i] = true
+		taken += 1 + p.wants
+	}
+	kept := places[:0]
+	for i, p := range places {
+		if stands[i] {
+			kept = append(kept, p)
+		}
+	}
+	room := w + 1 - len(kept)
+	t.share(kept, room)
+	if slices.ContainsFunc(kept, func(p place) bool { return p.w < p.most }) {
+		t.local(kept, room)
+	}
+	x := 0
+	for i := range kept {
+		kept[i].x = x
+		x += kept[i].w + 1
+	}
+	return kept
+}
+
+// local shares the room anew by what the rows need that are about to be seen, where there
+// is not enough for all rows. Which rows count changes once in a screenful, so that
+// columns stand still for a while.
+func (t *Table[R]) local(places []place, room int) {
+	from := t.Off - t.Off%max(t.height, 1)
+	near := t.Found[min(from, len(t.Found)):min(from+2*t.height, len(t.Found))]
+	if len(near) == 0 {
+		return
+	}
+	for i := range places {
+		p := &places[i]
+		if cells := t.extent.cells[p.col]; cells != nil {
+			p.need = needOf(cells, near)
+			p.most = min(p.most, max(p.need.most(), look.Width(t.cols[p.col].Name)+1))
+			p.least, p.wants = min(p.least, p.most), min(p.wants, p.most)
+		}
+	}
+	t.share(places, room)
+}
+
+// wanted is what a column wants to have.
+func (t *Table[R]) wanted(i int) (p place, ok bool) {
+	c := &t.cols[i]
+	p = place{col: i, rank: c.Rank, most: c.Fixed}
+	switch {
+	case c.Rest:
+		p.most = c.Wants
+	case c.Fixed > 0 && c.Has == nil:
+	case i >= len(t.needs) || t.needs[i].most() == 0:
+		return p, false
+	default:
+		p.need, p.most = t.needs[i], t.needs[i].most()
+	}
+	head := look.Width(c.Name)
+	if t.sorted(i) {
+		head++
+	}
+	p.most = max(p.most, head)
+	p.least, p.wants = p.most, p.most
+	if c.Least > 0 {
+		p.least = min(p.most, max(c.Least, head))
+	}
+	if c.Wants > 0 {
+		p.wants = min(p.most, max(c.Wants, p.least))
+	}
+	return p, true
+}
+
+// share gives room cells to the columns. First to lose some are those that have more than
+// they want, then those that make room for others, then any.
+func (t *Table[R]) share(places []place, room int) {
+	for i := range places {
+		places[i].w = places[i].most
+		room -= places[i].most
+	}
+	less := func(may func(p *place) bool, before func(p, q *place) bool) {
+		for ; room < 0; room++ {
+			var best *place
+			for i := range places {
+				if p := &places[i]; may(p) && (best == nil || before(p, best)) {
+					best = p
+				}
+			}
+			if best == nil {
+				return
+			}
+			best.w--
+		}
+	}
+	less(func(p *place) bool { return p.w > p.wants }, (*place).cheaper)
+	less(func(p *place) bool { return p.w > p.least }, func(p, q *place) bool {
+		return p.rank > q.rank || p.rank == q.rank && p.cheaper(q)
+	})
+	less(func(p *place) bool { return p.w > 1 }, func(p, q *place) bool { return p.w > q.w })
+	for i := range places {
+		if room > 0 && t.cols[places[i].col].Rest {
+			places[i].w += room
+			return
+		}
+	}
+}
+
+// cheaper reports whether fewer rows lose something if this column has a cell less; of
+// two that are alike, the wider one has.
+func (p *place) cheaper(q *place) bool {
+	if a, b := p.need.at(p.w), q.need.at(q.w); a != b {
+		return a < b
+	}
+	return p.w > q.w
+}

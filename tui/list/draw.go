@@ -1,0 +1,268 @@
+package list
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Drawing is how rows are drawn, besides their columns. All of it is for View alone;
+// functions that are nil have nothing to say.
+type Drawing[R any] struct {
+	Bare bool // the columns are not named
+	Lead int  // cells of the marks before the first column
+	// Marks are drawn in them, styled.
+	Marks func(R) string
+	// Base is the style of a row.
+	Base func(R) look.Style
+	// Note stands at the end of a row, styled: what is true of it for a while.
+	Note func(R) string
+	// Also are texts in which a filter looks and which are in no column, or may be cut.
+	Also func(R) []string
+	// Instead stands in the place of all columns that make room for others.
+	Instead func(R) (string, look.Style)
+}
+
+// headedFrom is how many lines a list has that names its columns.
+const headedFrom = 2
+
+// Grid draws the window by its columns, below a line that names them.
+func (t *Table[R]) Grid(lk *look.Look, w, h int, focused bool) []string {
+	t.headed = h >= headedFrom && len(t.cols) > 0 && len(t.Rows) > 0 && !t.Bare
+	rows := h
+	if t.headed {
+		rows--
+	}
+	t.sized(rows)
+	notes := t.notes()
+	t.places = t.plan(w - 2 - t.Lead - notes)
+	lines := t.Lines(lk, w, rows, focused, func(r R, w int) string { return t.line(lk, r, w, notes) })
+	if t.headed {
+		lines = append([]string{t.headLine(lk, w)}, lines...)
+	}
+	return lines
+}
+
+// notes is how much room those in sight need.
+func (t *Table[R]) notes() (most int) {
+	if t.Note == nil {
+		return 0
+	}
+	for i := t.Off; i < min(t.Off+t.height, len(t.Found)); i++ {
+		if note := t.Note(t.Rows[t.Found[i]]); note != "" {
+			most = max(most, look.Width(note)+1)
+		}
+	}
+	return most
+}
+
+// Shows reports whether a column is in sight.
+func (t *Table[R]) Shows(name string) bool {
+	return slices.ContainsFunc(t.places, func(p place) bool { return t.cols[p.col].Name == name })
+}
+
+// sorted reports whether the rows are in the order of a column.
+func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
+
+// headLine names the columns; an arrow tells the order.
+func (t *Table[R]) headLine(lk *look.Look, w int) string {
+	var b strings.Builder
+	b.WriteString(look.Blank(2 + t.Lead))
+	for i, p := range t.places {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		c := &t.cols[p.col]
+		cell, style := lk.Cut(c.Name, p.w), lk.Dim
+		if t.sorted(p.col) {
+			cell, style = lk.Cut(c.Name, p.w-1)+t.arrow(lk), lk.Accent
+		}
+		pad := look.Blank(p.w - look.Width(cell))
+		cell = style.On(cell)
+		if c.Right {
+			b.WriteString(pad + cell)
+		} else {
+			b.WriteString(cell + pad)
+		}
+	}
+	return lk.Fit(b.String(), w)
+}
+
+// cell is one column of one row.
+type cell struct {
+	text  string
+	style look.Style
+}
+
+// line draws a row by its columns.
+func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
+	var b strings.Builder
+	if t.Lead > 0 {
+		b.WriteString(lk.Fit(t.Marks(r), t.Lead))
+	}
+	base := look.Style("")
+	if t.Base != nil {
+		base = t.Base(r)
+	}
+	room := w - t.Lead - notes
+	cells := make([]cell, len(t.places))
+	for i, p := range t.places {
+		cells[i] = t.cell(lk, r, p, base)
+	}
+	instead, style := "", look.Style("")
+	if t.Instead != nil {
+		instead, style = t.Instead(r)
+	}
+	t.hits(lk, r, cells)
+	for i := 0; i < len(t.places); {
+		p, mine := t.places[i], cells[i]
+		c := &t.cols[p.col]
+		if i++; instead != "" && c.Rank > 0 {
+			b.WriteString(t.Mark(lk, lk.Fit(display.Line(instead), max(room-p.x, 0)), style))
+			break
+		}
+		for !c.Right && look.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
+			p.w += 1 + t.places[i].w // what is empty beside it has room
+			i++
+		}
+		b.WriteString(t.drawn(lk, mine.text, p.w, c, mine.style))
+		if i < len(cells) {
+			b.WriteByte(' ')
+		}
+	}
+	line := b.String()
+	if notes > 0 {
+		line = lk.Fit(line, w-notes) + " " + t.Note(r)
+	}
+	return line
+}
+
+// cell is what a column shows of a row.
+func (t *Table[R]) cell(lk *look.Look, r R, p place, base look.Style) cell {
+	c, out := &t.cols[p.col], cell{}
+	if c.Show != nil {
+		out.text, out.style = c.Show(r, p.w)
+	} else {
+		out.text = display.Line(c.Text(r))
+	}
+	switch {
+	case out.style != "":
+	case base == "" && c.Quiet:
+		out.style = lk.Dim
+	default:
+		out.style = base
+	}
+	return out
+}
+
+// drawn is a text in w cells, with what the filter looks for highlighted.
+func (t *Table[R]) drawn(lk *look.Look, text string, w int, c *Column[R], style look.Style) string {
+	n := look.Width(text)
+	if n > w {
+		text = t.cut(lk, text, w, c.Middle)
+		n = look.Width(text)
+	}
+	out := t.Mark(lk, text, style)
+	if c.Right {
+		return look.Blank(w-n) + out
+	}
+	return out + look.Blank(w-n)
+}
+
+// cut shortens a text to w cells, so that what the filter found in it is seen.
+func (t *Table[R]) cut(lk *look.Look, text string, w int, middle bool) string {
+	short := func(text string) string {
+		if middle {
+			return lk.Middle(text, w)
+		}
+		return lk.Cut(text, w)
+	}
+	cut := short(text)
+	if t.Typed == "" || len(t.query.Spans(cut)) > 0 {
+		return cut
+	}
+	return lk.Cut(t.seen(lk, text, w), w)
+}
+
+// mostSearched is how much of a text is looked through for what a row shows.
+const mostSearched = 4096
+
+// seen is a text from a place on at which what the filter found in it is seen in w cells.
+func (t *Table[R]) seen(lk *look.Look, text string, w int) string {
+	spans := t.query.Spans(text[:min(len(text), mostSearched)])
+	if len(spans) == 0 {
+		return text
+	}
+	at := spans[0]
+	if look.Width(text[:at.End]) <= w-1 {
+		return text
+	}
+	from := max(at.Start-w/3, 0)
+	if space := strings.IndexByte(text[from:at.Start], ' '); space >= 0 {
+		from += space + 1
+	}
+	for from < at.Start && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return lk.Ellipsis + text[from:]
+}
+
+// hits has a row show what the filter found in it, where that is in no column in sight:
+// in the column that takes the rest, else in half of the widest.
+func (t *Table[R]) hits(lk *look.Look, r R, cells []cell) {
+	if t.Typed == "" || t.Also == nil || len(cells) == 0 {
+		return
+	}
+	into := 0
+	for i, p := range t.places {
+		if len(t.query.Spans(t.cut(lk, cells[i].text, p.w, t.cols[p.col].Middle))) > 0 {
+			return
+		}
+		if rest := t.cols[t.places[into].col].Rest; !rest && (t.cols[p.col].Rest || p.w > t.places[into].w) {
+			into = i
+		}
+	}
+	w := t.places[into].w
+	for _, text := range t.Also(r) {
+		text = strings.Join(strings.Fields(display.Line(text[:min(len(text), mostSearched)])), " ")
+		if len(t.query.Spans(text)) == 0 {
+			continue
+		}
+		if t.cols[t.places[into].col].Rest {
+			cells[into].text = t.seen(lk, text, w)
+		} else if w >= 24 {
+			cells[into].text = lk.Middle(cells[into].text, w-w/2) + " " + lk.Cut(t.seen(lk, text, w/2-1), w/2-1)
+		}
+		return
+	}
+}
+
+// Click puts the cursor on the row at a line of the window, or sorts by the column whose
+// name is there.
+func (t *Table[R]) Click(x, y int) (row bool, cmd tea.Cmd) {
+	if t.headed {
+		if y--; y < 0 {
+			return false, t.clickHead(x - 2 - t.Lead)
+		}
+	}
+	i := t.Off + y
+	if y < 0 || y >= t.height || i >= len(t.Found) {
+		return false, nil
+	}
+	t.To(i)
+	return true, nil
+}
+
+func (t *Table[R]) clickHead(x int) tea.Cmd {
+	for _, p := range t.places {
+		if x >= p.x && x <= p.x+p.w && t.cols[p.col].Name != "" {
+			return t.Sort(t.cols[p.col].Name)
+		}
+	}
+	return nil
+}
