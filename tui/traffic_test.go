@@ -500,7 +500,7 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{
 		Time: r.clock.now(), Session: "c9", Client: "web", Server: "weather", Method: "tools/call", Name: "weather_x", Status: "success",
 		Request: []byte(`{"name":"weather_x"}`), Response: []byte(`{"content":[]}`),
-		Wire: []byte("i\"a-1\"\ns7\naPOST /mcp HTTP/1.1\naUser-Agent: web/1\naCookie: [hidden]\nbHTTP/1.1 200 OK\nbContent-Type: application/json\n" +
+		Wire: []byte("i\"a-1\"\nthttp\ns7\naPOST /mcp HTTP/1.1\naUser-Agent: web/1\naCookie: [hidden]\nbHTTP/1.1 200 OK\nbContent-Type: application/json\n" +
 			"cPOST /x HTTP/1.1\ncX-Team: blue\x1b[2J\ndHTTP/2.0 200 OK\ndServer: nginx\n"),
 	})
 	r.changed(registry.Traffic).keys("5 ]")

@@ -94,6 +94,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	post(`{"jsonrpc":"2.0","id":"call-1","method":"tools/call","params":{"name":"s_t"}}`)
 
 	rec := recordOf(t, i, "tools/call")
+	require.Equal(t, "http", wire.ID(rec.Wire, wire.Transport))
 	require.Equal(t, `"call-1"`, wire.ID(rec.Wire, wire.ClientID))
 	require.Regexp(t, `^\d+$`, wire.ID(rec.Wire, wire.ServerID))
 	lines := func(p wire.Part) string { return strings.Join(wire.Lines(rec.Wire, p), "\n") }
@@ -118,7 +119,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	require.Empty(t, wire.Lines(rec.Wire, wire.FromClient))
 	require.NotEmpty(t, wire.Lines(rec.Wire, wire.FromServer))
 	p.ask("ping", `{}`)
-	require.Equal(t, "i1\n", string(recordOf(t, i, "ping").Wire), "Goblin answers that by itself")
+	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping").Wire), "Goblin answers that by itself")
 }
 
 // recordOf waits for the newest record of a method, which may come after its answer.

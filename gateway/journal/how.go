@@ -20,6 +20,7 @@ var wires = sync.Pool{New: func() any {
 // by a call, which answered with a code.
 func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
 	text = wire.AppendID(text, wire.ClientID, x.ID())
+	text = wire.Append(text, wire.Transport, x.Session().Transport())
 	text = ofClient(text, x, code)
 	if call == nil {
 		return text

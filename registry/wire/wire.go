@@ -25,6 +25,7 @@ type Part byte
 const (
 	ClientID   Part = 'i' // as the client wrote it: JSON
 	ServerID   Part = 's' // as the server got it
+	Transport  Part = 't' // of the client
 	FromClient Part = 'a'
 	ToClient   Part = 'b'
 	ToServer   Part = 'c'

@@ -57,14 +57,11 @@ func headers(r *registry.TrafficRecord, p wire.Part, title string) []content.Blo
 
 // Carried says over what a record went: how its client is connected, and its server.
 func Carried(reg *registry.Registry, r *registry.TrafficRecord) string {
-	client := ""
+	client := wire.ID(r.Wire, wire.Transport)
 	for _, s := range reg.Sessions() {
-		if s.ID == r.Session {
+		if client == "" && s.ID == r.Session {
 			client = s.Transport
 		}
-	}
-	if client == "" && len(wire.Lines(r.Wire, wire.FromClient)) > 0 {
-		client = "http"
 	}
 	server := ""
 	for _, s := range reg.States() {
