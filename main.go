@@ -80,7 +80,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 			URL: cfg.Search.Embeddings, Model: cfg.Search.Model, Token: cfg.Search.AuthToken, Failed: i.EmbeddingsFailed,
 		},
 	})
-	if err := tools.Add(cfg.Gateway.MetaTools.Has); err != nil {
+	if err := tools.Add(); err != nil {
 		return instance.Extension{}, err
 	}
 	return instance.Extension{

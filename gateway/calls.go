@@ -5,11 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"goblin/gateway/arguments"
 	"goblin/gateway/ask"
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/logins"
+	"goblin/gateway/refusals"
 	"goblin/gateway/results"
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
@@ -22,11 +24,15 @@ import (
 
 func (g *Gateway) callTool(r *request) {
 	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Exchange)
-	t, edits, ok := g.route(r, "name", (*registry.Snapshot).ResolveTool)
-	if !ok {
-		return
+	t, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
+	passed := err == nil && t.Local != nil && t.Local.Tool.Passes
+	if passed {
+		t, edits, err = r.passed()
 	}
-	if err := checkParamHeaders(r, t); err != nil {
+	if err == nil {
+		err = arguments.CheckHeaders(r.Exchange, t, !passed)
+	}
+	if err != nil {
 		r.fail(err)
 		return
 	}
@@ -42,8 +48,29 @@ func (g *Gateway) callTool(r *request) {
 		g.createTask(r, t, edits)
 		return
 	}
-	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && tasks.Unaware(r.Exchange)
+	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.Unaware(r.Exchange))
 	g.forward(r, t, edits)
+}
+
+// passed makes a call that of the tool which its arguments name. What is wrong with these
+// models are told, as of those of any tool.
+func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) {
+	r.server = registry.Local
+	params, err := arguments.Named(r.Params())
+	if err == nil {
+		r.Become(params)
+		t, edits, err = r.seek("name", (*registry.Snapshot).ResolveTool)
+	}
+	if err == nil {
+		err = arguments.Fit(t, rawjson.Get(params, "arguments"))
+	}
+	if err == nil {
+		return t, edits, nil
+	}
+	if e := refusals.Of(err); e.Code == jsonrpc.CodeInvalidParams {
+		r.misled, err = true, arguments.Told(e)
+	}
+	return t, nil, err
 }
 
 func (g *Gateway) fetchPrompt(r *request) {
@@ -138,18 +165,25 @@ func (g *Gateway) complete(r *request) {
 	g.forward(r, t, r.edit(raw, t.Name))
 }
 
-// route resolves the name in params.member and makes the edit that turns it
-// into the server's own. It answers the request itself when that fails.
+// route is seek that answers the request itself when that fails.
 func (g *Gateway) route(r *request, member string, resolve views.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
-	name, raw, err := stringMember(r.Params(), member)
+	t, edits, err := r.seek(member, resolve)
 	if err != nil {
 		r.fail(err)
-		return t, nil, false
+	}
+	return t, edits, err == nil
+}
+
+// seek resolves the name in params.member and makes the edit that turns it into the
+// server's own.
+func (r *request) seek(member string, resolve views.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
+	name, raw, err := stringMember(r.Params(), member)
+	if err != nil {
+		return t, nil, err
 	}
 	r.name = name
 	if t, err = r.locate(resolve, name); err != nil {
-		r.fail(err)
-		return t, nil, false
+		return t, nil, err
 	}
 	if r.withhold(t.Server) {
 		raw = rawjson.Get(r.Params(), member)
@@ -157,7 +191,7 @@ func (g *Gateway) route(r *request, member string, resolve views.Resolver) (t re
 	if t.Name != name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
-	return t, edits, true
+	return t, edits, nil
 }
 
 // withhold keeps what is not the protocol's in `_meta` from a server that is not to get

@@ -34,6 +34,7 @@ type request struct {
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	era      upstream.Era // of the connection over which it was passed on
+	misled   bool         // what is wrong are arguments, of a call of a call
 	taskOnly bool         // its tool runs as a task only, which the client does not know
 	recorded bool         // in the journal already
 	locating atomic.Bool  // its name may become known by a login
@@ -84,7 +85,7 @@ func (r *request) fail(err error) {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
 	if failed := skillFault(r.Method(), refusals.Of(err)); r.forModels(err) {
-		r.failed = true
+		r.failed = !r.misled
 		r.reply(toolerror.Result(failed))
 	} else {
 		e := r.Fail(failed)
@@ -97,7 +98,7 @@ func (r *request) fail(err error) {
 // and catches it.
 func (r *request) forModels(err error) bool {
 	var failed *upstream.Error
-	return r.Method() == toolerror.Method && r.outer == nil && errors.As(err, &failed) && rawjson.Get(r.Params(), "task") == nil
+	return r.Method() == toolerror.Method && r.outer == nil && (r.misled || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
 }
 
 type method func(*Gateway, *request)

@@ -190,7 +190,6 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 // Switch makes clients not see what is off, and everything else that they may see.
 func (g *Gateway) Switch(off []switches.Switch) {
 	g.Views.Switch(off)
-	g.reg.Switched()
 	g.News.Narrowed()
 }
 

@@ -59,18 +59,19 @@ func (g *Gateway) initialize(r *request) {
 }
 
 // instructions are what clients tell models of the servers as they stand.
-func (r *request) instructions() string { return Instructions(r.gateway, r.view()) }
+func (r *request) instructions() string {
+	return Instructions(r.gateway, r.gateway.Views.Lists(r.Exchange))
+}
 
-// Instructions are what clients of a gateway are told that see this.
-func Instructions(g *Gateway, seen *registry.Snapshot) string {
+// Instructions are what clients of a gateway are told whose lists have this.
+func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []instructions.Server
 	for _, b := range g.Servers.All() {
-		if state, _ := g.reg.State(b.Name()); seen.Knows(b.Name()) {
+		if state, _ := g.reg.State(b.Name()); lists.Knows(b.Name()) {
 			servers = append(servers, instructions.Server{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions})
 		}
 	}
-	own := g.o.Config.Gateway.MetaTools.All && seen.Sees(registry.Local, registry.Tool, "search_tools")
-	return instructions.Text(servers, own)
+	return instructions.Text(servers, func(tool string) bool { return lists.Named(registry.Local, registry.Tool, tool) != nil })
 }
 
 // off says why nothing of a server can be had for now; "" if it can, or may soon.

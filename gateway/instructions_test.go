@@ -44,7 +44,7 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 			}
 		}
 		servers = append(servers, instructions.Server{Name: "short", Said: "Ask  me\nfirst."})
-		text := instructions.Text(servers, true)
+		text := instructions.Text(servers, func(tool string) bool { return tool != "call_tool" })
 		n := len(utf16.Encode([]rune(text)))
 		require.Less(t, n, 2048, what)
 		if c.text != "" {
@@ -75,7 +75,7 @@ func TestInstructionsNameWhatIsOff(t *testing.T) {
 		{Name: "a", Off: "${TOKEN} is\u001b[31m not set", Said: "not shown"},
 		{Name: "b", Off: "disabled"},
 		{Name: "c", Said: "shown"},
-	}, false)
+	}, func(string) bool { return false })
 	require.Contains(t, text, "can be called:\n- a: ${TOKEN} is [31m not set\n- b: disabled\n\nserver c: shown")
 	require.NotContains(t, text, "not shown")
 	require.NotContains(t, text, "search_tools")

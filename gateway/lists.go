@@ -35,7 +35,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 				return
 			}
 		}
-		snapshot := r.view()
+		snapshot := g.Views.Lists(r.Exchange)
 		page, err := snapshot.Page(kind, cursor)
 		if err != nil {
 			r.fail(err)

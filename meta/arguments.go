@@ -15,6 +15,7 @@ import (
 type param struct {
 	name, about string
 	required    bool
+	object      bool // any object
 	number      bool // an integer from least to most, else a text
 	least, most int  // of a text: most bytes
 	standard    int  // of a number that is not given
@@ -47,6 +48,9 @@ func (p param) option() mcp.ToolOption {
 	about := []mcp.PropertyOption{mcp.Description(p.about)}
 	if p.required {
 		about = append(about, mcp.Required())
+	}
+	if p.object {
+		return mcp.WithObject(p.name, append(about, mcp.AdditionalProperties(true))...)
 	}
 	if !p.number {
 		return mcp.WithString(p.name, about...)

@@ -104,7 +104,7 @@ type caller struct {
 func tools(t testing.TB, r *registry.Registry, ask meta.AskFunc) caller {
 	t.Helper()
 	m := newTools(t, meta.Options{Registry: r, Ask: ask, Lua: lua.Limits{Calls: 100, Timeout: time.Minute}})
-	require.NoError(t, m.Add(func(string) bool { return true }))
+	require.NoError(t, m.Add())
 	return caller{t, r}
 }
 

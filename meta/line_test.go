@@ -33,7 +33,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 		<-goOn
 		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil
 	}})
-	require.NoError(t, m.Add(func(string) bool { return true }))
+	require.NoError(t, m.Add())
 	found, err := r.ResolveTool("execute_lua")
 	require.NoError(t, err)
 	var running sync.WaitGroup

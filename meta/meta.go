@@ -50,7 +50,6 @@ type Tools struct {
 	found *embeddings.Searcher // by the index and meanings
 	lua   *lua.Runner
 	line  line
-	want  func(name string) bool // set by Add
 	// outputs are the schemas of what the tools answer, by name. They stand in
 	// describe_tool alone: they are a third of what the tools take in lists, and
 	// hardly a client passes them on.
@@ -101,28 +100,24 @@ type tool struct {
 	output             string // JSON schema of the structured answer; "" for none
 	call               func(*Tools, context.Context, arguments) (result []byte, err error)
 	asks               bool // it makes requests of servers
+	passes             bool // its calls are those of another tool, and it has no call
 }
 
-// Add lists the tools that want chooses by name. It is called before Run.
-func (t *Tools) Add(want func(name string) bool) error {
-	t.want = want
-	return t.add(all)
-}
+// Add lists the tools; who sees which of them is not decided here. It is called before Run.
+func (t *Tools) Add() error { return t.add(all) }
 
 func (t *Tools) add(tools []tool) error {
 	var chosen []registry.LocalTool
 	for _, one := range tools {
-		if t.want == nil || !t.want(one.name) {
-			continue
-		}
 		definition, err := json.Marshal(one.definition())
 		if err != nil {
 			return fmt.Errorf("define %s: %w", one.name, err)
 		}
-		chosen = append(chosen, registry.LocalTool{
-			Definition: definition, Asks: one.asks,
-			Call: func(ctx context.Context, args []byte) ([]byte, error) { return t.run(ctx, &one, args) },
-		})
+		local := registry.LocalTool{Definition: definition, Asks: one.asks, Passes: one.passes}
+		if !one.passes {
+			local.Call = func(ctx context.Context, args []byte) ([]byte, error) { return t.run(ctx, &one, args) }
+		}
+		chosen = append(chosen, local)
 	}
 	return t.o.Registry.AddTool(chosen...)
 }

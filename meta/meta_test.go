@@ -30,6 +30,7 @@ func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 		"search_resources":           {"query", "mimeType serverId limit offset"},
 		"catalog_resource_templates": {"", "serverId limit offset"},
 		"execute_lua":                {"script", ""},
+		"call_tool":                  {"name", "arguments"},
 	}
 	seen := 0
 	for e := range c.r.Load().Server(registry.Local, registry.Tool) {
@@ -57,7 +58,7 @@ func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 		require.False(t, *d.InputSchema.AdditionalProperties, d.Name)
 		require.NotEmpty(t, d.Title, d.Name)
 		require.NotEmpty(t, d.Description, d.Name)
-		require.Equal(t, d.Name != "execute_lua", d.Annotations["readOnlyHint"], d.Name)
+		require.Equal(t, d.Name != "execute_lua" && d.Name != "call_tool", d.Annotations["readOnlyHint"], d.Name)
 		require.Nil(t, d.OutputSchema, d.Name)
 	}
 	require.Equal(t, len(want), seen)
@@ -252,18 +253,6 @@ func TestR3_33_CatalogOfTemplates(t *testing.T) {
 	} {
 		require.JSONEq(t, want, string(c.call("catalog_resource_templates", args).Structured), args)
 	}
-}
-
-func TestOnlyTheToolsThatAreWantedAreListed(t *testing.T) {
-	t.Parallel()
-	r := fixture(t)
-	m := meta.New(meta.Options{Registry: r})
-	require.NoError(t, m.Add(func(name string) bool { return name == "search_tools" }))
-	var names []string
-	for e := range r.Load().Server(registry.Local, registry.Tool) {
-		names = append(names, e.Listed)
-	}
-	require.Equal(t, []string{"search_tools"}, names)
 }
 
 func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {

@@ -115,6 +115,12 @@ var all = []tool{
 		output: listSchema("templates", templateSchema), call: catalog(registry.Template, "templates"),
 	},
 	{
+		name: "call_tool", title: "Call a tool",
+		about:  "Calls a tool that search_tools has found, listed or not, and answers as that does. describe_tool has its arguments.",
+		params: []param{name, {name: "arguments", about: "The arguments of that tool, as its inputSchema wants them", object: true}},
+		asks:   true, passes: true,
+	},
+	{
 		name: "execute_lua", title: "Run a Lua script",
 		about:  luaAbout,
 		params: []param{script},

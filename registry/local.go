@@ -30,6 +30,9 @@ type LocalTool struct {
 	// that called it, with the ctx it was given. Such a tool is not called by
 	// the requests of another.
 	Asks bool
+	// Passes stands for Call: the tool is that which its arguments `name` and `arguments`
+	// say, and whoever calls it calls that one.
+	Passes bool
 }
 
 // AddResource lists resources of Goblin's own, all or none: it fails when a
@@ -96,7 +99,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		switch {
 		case name == "" || !toolChars(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)
-		case l.Call == nil:
+		case l.Call == nil && !l.Passes:
 			return fmt.Errorf("local tool %q: no Call", name)
 		case tools[name] != nil:
 			return fmt.Errorf("local tool %q: listed already", name)

@@ -17,6 +17,9 @@ type Choice interface {
 	// Has reports whether they see one thing, listed or not, by its server's own name for
 	// it.
 	Has(server string, k Kind, name string) bool
+	// Within is the choice where so much of servers is listed: it differs in Goblin's own
+	// tools, if at all.
+	Within(listed [Kinds]int) Choice
 }
 
 // Narrow is the catalog with nothing in it but what was chosen: what is left out is as
@@ -26,11 +29,11 @@ type Choice interface {
 // versions of lists go on from its. Definitions are never copied.
 func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 	next := *s
-	next.choice, next.whole = c, s.dir
-	next.tables = make([]*table, 0, len(s.tables))
-	same := before != nil && before.choice == c
-	for i, t := range s.tables {
-		if i > 0 && !c.Server(t.name) {
+	next.asked, next.whole = c, s.dir
+	next.tables = append(make([]*table, 0, len(s.tables)), new(table)) // Goblin's own come when the rest is known
+	same, listed := before != nil && before.asked == c, [Kinds]int{}
+	for _, t := range s.tables[1:] {
+		if !c.Server(t.name) {
 			continue
 		}
 		var was *table
@@ -39,6 +42,17 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 		}
 		next.tables = append(next.tables, t.narrow(c, was))
 	}
+	for k := range Kind(Kinds) {
+		for _, r := range next.visibleRuns(k) {
+			listed[k] += len(r.entries)
+		}
+	}
+	next.choice = c.Within(listed)
+	var was *table
+	if same && before.choice == next.choice {
+		was = before.tables[0]
+	}
+	next.tables[0] = s.tables[0].narrow(next.choice, was)
 	if same && before.whole == s.dir {
 		next.dir = before.dir
 	} else {
@@ -46,7 +60,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 		next.dir.spellings = s.dir.spellings // names do not depend on what is chosen
 	}
 	for k := range Kind(Kinds) {
-		next.lists[k] = next.narrowed(k, s.lists[k].version, before)
+		next.lists[k] = next.narrowed(k, s, before)
 	}
 	return &next
 }
@@ -68,20 +82,22 @@ func (t *table) narrow(c Choice, was *table) *table {
 	return &u
 }
 
-// narrowed is the list of a kind: that of before if nothing in it changed, else one whose
-// version begins at first.
-func (s *Snapshot) narrowed(k Kind, first uint64, before *Snapshot) merged {
-	if before == nil {
-		return merged{first, s.mergeKind(k)}
+// narrowed is the list of a kind: that of before if nothing in it changed.
+func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) merged {
+	is, all := s.visibleRuns(k), whole.lists[k]
+	if before != nil {
+		was := before.visibleRuns(k)
+		if slices.Equal(was, is) {
+			return before.lists[k]
+		}
+		if all.version = before.lists[k].version; !slices.EqualFunc(was, is, (*run).looksLike) {
+			all.version++
+		}
 	}
-	was, is := before.visibleRuns(k), s.visibleRuns(k)
-	switch {
-	case slices.Equal(was, is):
-		return before.lists[k]
-	case slices.EqualFunc(was, is, (*run).looksLike):
-		return merged{before.lists[k].version, merge(is)}
+	if !slices.Equal(is, whole.visibleRuns(k)) {
+		all.segments = merge(is)
 	}
-	return merged{before.lists[k].version + 1, merge(is)}
+	return all
 }
 
 // narrow is a run of the entries that are chosen.
@@ -182,7 +198,7 @@ func (s *Snapshot) Sees(server string, k Kind, name string) bool {
 }
 
 // Choice is what Narrow was given, nil for a whole catalog.
-func (s *Snapshot) Choice() Choice { return s.choice }
+func (s *Snapshot) Choice() Choice { return s.asked }
 
 // Knows reports whether there is such a server.
 func (s *Snapshot) Knows(server string) bool { return s.table(server) != nil }
@@ -190,15 +206,4 @@ func (s *Snapshot) Knows(server string) bool { return s.table(server) != nil }
 // Only are those of the names that are servers here. It writes over names.
 func (s *Snapshot) Only(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !s.Knows(name) })
-}
-
-// Equal reports whether clients see no difference between the lists of two catalogs.
-func (s *Snapshot) Equal(o *Snapshot) bool {
-	for k := range Kind(Kinds) {
-		a, b := s.visibleRuns(k), o.visibleRuns(k)
-		if !slices.EqualFunc(a, b, func(x, y *run) bool { return x.server == y.server && x.looksLike(y) }) {
-			return false
-		}
-	}
-	return true
 }

@@ -24,6 +24,8 @@ func (c *chosen) Has(server string, k Kind, name string) bool {
 	return c.servers[server] && (c.keep == nil || c.keep(k, name))
 }
 
+func (c *chosen) Within([Kinds]int) Choice { return c }
+
 // listedIn are the entries of a kind as clients see them, by pages of the catalog's size.
 func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 	for cursor := ""; ; {
@@ -215,4 +217,15 @@ func BenchmarkNarrow100000AfterAChange(b *testing.B) {
 		b.StartTimer()
 		view = r.Load().Narrow(c, view)
 	}
+}
+
+// Equal reports whether clients see no difference between the lists of two catalogs.
+func (s *Snapshot) Equal(o *Snapshot) bool {
+	for k := range Kind(Kinds) {
+		a, b := s.visibleRuns(k), o.visibleRuns(k)
+		if !slices.EqualFunc(a, b, func(x, y *run) bool { return x.server == y.server && x.looksLike(y) }) {
+			return false
+		}
+	}
+	return true
 }

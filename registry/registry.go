@@ -317,15 +317,7 @@ func (s *Snapshot) remerge(kinds Changes) Changes {
 	return kinds
 }
 
-func (s *Snapshot) mergeKind(k Kind) []segment {
-	runs := make([]*run, 0, len(s.tables))
-	for _, t := range s.tables {
-		if !t.hidden {
-			runs = append(runs, t.runs[k])
-		}
-	}
-	return merge(runs)
-}
+func (s *Snapshot) mergeKind(k Kind) []segment { return merge(s.visibleRuns(k)) }
 
 // seen returns the lists that the server is in.
 func (t *table) seen() (kinds Changes) {

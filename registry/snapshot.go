@@ -28,6 +28,7 @@ type Snapshot struct {
 	handlers map[string]*LocalResource
 	pinned   *pinned    // guards itself
 	choice   Choice     // of what Narrow left; nil: nothing was left out
+	asked    Choice     // what Narrow was given
 	whole    *directory // of the catalog that was narrowed
 }
 

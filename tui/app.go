@@ -304,6 +304,9 @@ func (a *app) spinIfBusy() tea.Cmd {
 	return a.Spin.Tick
 }
 
+// Relist implements what dialogs know of the screen.
+func (a *app) Relist() tea.Cmd { return a.changed(registry.AllChanges) }
+
 // changed has the panes read what changed.
 func (a *app) changed(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd

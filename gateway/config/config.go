@@ -219,6 +219,7 @@ type Gateway struct {
 	StartupWait    time.Duration // 0: never wait
 	ListChanged    ListChanged
 	MetaTools      MetaTools
+	MetaToolsAbove int // entries that a client sees who needs them, if they are chosen by themselves
 	Roots          []Root
 	Pin            Pin
 	Linger         time.Duration // 0: end with the last session
@@ -230,27 +231,6 @@ type Gateway struct {
 
 // ListChanged says which kinds of a backend's list_changed are heeded.
 type ListChanged struct{ Tools, Prompts, Resources bool }
-
-// toolNames are the names of Goblin's own tools.
-var toolNames = []string{
-	"catalog_servers", "catalog_tools", "describe_tool", "search_tools",
-	"catalog_prompts", "describe_prompt", "search_prompts",
-	"catalog_resources", "describe_resource", "search_resources",
-	"catalog_resource_templates", "execute_lua",
-	"catalog_skills", "search_skills", // while there are some
-}
-
-// OwnTools are the names of all of Goblin's own tools, chosen or not.
-func OwnTools() []string { return slices.Clone(toolNames) }
-
-// MetaTools chooses Goblin's own tools.
-type MetaTools struct {
-	All   bool
-	Names []string
-}
-
-// Has reports whether Goblin's own tool of that name is offered.
-func (m MetaTools) Has(name string) bool { return m.All || slices.Contains(m.Names, name) }
 
 // Root is a root that is offered to backends when no client can be asked.
 type Root struct{ URI, Name string }

@@ -52,6 +52,7 @@ gateway:
   startup_wait: 0s
   list_changed: {prompts: false}
   meta_tools: [catalog_tools]
+  meta_tools_above: 7
   roots: [{uri: "file://${HOME}/src", name: Source}]
   pin: strict
   linger: 0s
@@ -94,9 +95,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 			AllowedOrigins: []string{"https://app.example.com", "vscode-file://vscode-app"},
 			Flat:           true, MaxName: 51, PageSize: 50, StartupWait: 0,
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
-			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}},
-			Roots:       []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
-			Pin:         config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour, Start: config.EagerStart, IdleTimeout: time.Minute,
+			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}}, MetaToolsAbove: 7,
+			Roots: []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
+			Pin:   config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour, Start: config.EagerStart, IdleTimeout: time.Minute,
 			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Projects: 5, Pages: 4, Entries: 5, Depth: 64},
 		},
 		Search: config.Search{Embeddings: "http://127.0.0.1:11434/v1", Model: "m", AuthToken: "s3cr3t"},
@@ -120,7 +121,7 @@ func TestDefaults(t *testing.T) {
 		Gateway: config.Gateway{
 			MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
-			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
+			MetaTools:   config.MetaTools{Auto: true}, MetaToolsAbove: 60, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},
 		},
 		Search: config.Search{Model: "nomic-embed-text"},

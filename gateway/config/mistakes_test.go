@@ -174,7 +174,11 @@ var mistakes = []mistake{
 	},
 	{
 		"text for a selection", "gateway: {meta_tools: all}",
-		`goblin.yaml:1: "meta_tools" in gateway must be true, false or a list of names, not text`, true,
+		`goblin.yaml:1: "meta_tools" in gateway must be auto, true, false or a list of names, not text`, true,
+	},
+	{
+		"fewer entries than none", "gateway:\n  meta_tools_above: -1",
+		`goblin.yaml:2: "meta_tools_above" in gateway must be from 0 to 100000000`, true,
 	},
 
 	{

@@ -15,11 +15,12 @@ import (
 // leave out is in no profile.
 type Profile struct {
 	Name      string
-	Servers   []string // globs on names, or tagPrefix and a glob on tags; none: all servers
-	Tools     Filter   // on original names, or server/original
-	Prompts   Filter   // likewise
-	Resources Filter   // on original URIs and templates
-	MetaTools MetaTools
+	Servers   []string  // globs on names, or tagPrefix and a glob on tags; none: all servers
+	Tools     Filter    // on original names, or server/original
+	Prompts   Filter    // likewise
+	Resources Filter    // on original URIs and templates
+	MetaTools MetaTools // not said: those of the gateway
+	Expose    Expose
 	MaxResult int64 // wins over those of servers; 0: theirs, less: off
 }
 
@@ -49,7 +50,9 @@ func (c *Config) SameProfiles(o *Config) bool {
 		}
 		return all
 	}
-	return reflect.DeepEqual(c.Profiles, o.Profiles) && reflect.DeepEqual(c.Clients, o.Clients) && reflect.DeepEqual(tags(c), tags(o))
+	own := func(c *Config) any { return [...]any{c.Gateway.MetaTools, c.Gateway.MetaToolsAbove} }
+	return reflect.DeepEqual(c.Profiles, o.Profiles) && reflect.DeepEqual(c.Clients, o.Clients) &&
+		reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
 // ProfileMeant is what to say to somebody who names a profile that there is not.
@@ -100,14 +103,18 @@ func profileKeys() []field[Profile] {
 			section(filterKeys), func(p *Profile) *Filter { return &p.Prompts }),
 		key("resources", "Which of their resources, templates and skills: globs on the server's own URIs, however they are spelled. `deny` wins.",
 			section(filterKeys), func(p *Profile) *Filter { return &p.Resources }),
-		key("meta_tools", "Which of Goblin's own tools that `gateway.meta_tools` offers: all (true), none (false), or these names.",
-			selected(word(toolNames)), func(p *Profile) *selection { return (*selection)(&p.MetaTools) }),
+		key("meta_tools", "Which of Goblin's own tools, as in `gateway.meta_tools`, over which it wins.",
+			metaTools(), func(p *Profile) *MetaTools { return &p.MetaTools }),
+		key("expose", "Which tools are listed. all: those of the profile. search: Goblin's own, by which the others are found and called; these can be called by their names, too.",
+			words(ExposeAll, ExposeSearch), func(p *Profile) *Expose { return &p.Expose }),
 		key("max_result", "How much text of a tool's result clients get at a time, as in `max_result` of servers, over which it wins; off: all of it.",
 			sizeOrOff(1<<10), func(p *Profile) *int64 { return &p.MaxResult }),
 	}
 }
 
-func defaultProfile() Profile { return Profile{MetaTools: MetaTools{All: true}} }
+func defaultProfile() Profile {
+	return Profile{MetaTools: MetaTools{Unsaid: true}, Expose: ExposeAll}
+}
 
 // Everything is what clients see that have no profile.
 func Everything() Profile { return defaultProfile() }

@@ -41,6 +41,41 @@ clients: {"codex*": one, other: all}
 	require.Equal(t, []config.ClientRule{{Glob: "codex*", Profile: "one"}, {Glob: "other", Profile: "all"}}, cfg.Clients)
 }
 
+func TestOwnToolsAreThoseOfTheProfileElseOfTheGateway(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ gateway, profile, want string }{
+		{"", "", "auto: describe_tool execute_lua search_tools"},
+		{"meta_tools: true", "", "describe_tool execute_lua search_tools"},
+		{"meta_tools: false", "", ""},
+		{"meta_tools: [call_tool]", "", "call_tool"},
+		{"meta_tools: false", "meta_tools: auto", "auto: describe_tool execute_lua search_tools"},
+		{"meta_tools: false", "meta_tools: true", "describe_tool execute_lua search_tools"},
+		{"meta_tools: true", "meta_tools: false", ""},
+		{"", "meta_tools: [execute_lua, call_tool]", "call_tool execute_lua"},
+		{"", "expose: search", "call_tool describe_tool execute_lua search_tools"},
+		{"meta_tools: false", "expose: search", "call_tool describe_tool search_tools"},
+		{"", "expose: search, meta_tools: false", "call_tool describe_tool search_tools"},
+		{"meta_tools: true", "expose: search, meta_tools: [execute_lua]", "call_tool describe_tool execute_lua search_tools"},
+		{"meta_tools: true", "expose: all", "describe_tool execute_lua search_tools"},
+	} {
+		cfg := parse(t, "goblin.yaml", fmt.Sprintf("gateway: {%s}\nprofiles: {p: {%s}}", c.gateway, c.profile))
+		p, ok := cfg.Profile("p")
+		require.True(t, ok)
+		m := cfg.MetaToolsOf(p)
+		var has []string
+		for _, name := range []string{"call_tool", "describe_tool", "execute_lua", "search_tools"} {
+			if m.Has(name) {
+				has = append(has, name)
+			}
+		}
+		got := strings.Join(has, " ")
+		if m.Auto {
+			got = "auto: " + got
+		}
+		require.Equal(t, c.want, got, "%s, %s", c.gateway, c.profile)
+	}
+}
+
 func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 	t.Parallel()
 	const servers = "servers:\n  git: {command: c, tags: [work]}\n"
@@ -50,6 +85,8 @@ func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 		{name: "glob", src: "profiles:\n  p: {tools: {deny: [\"[a\"]}}", mistake: `4: "deny[0]" in tools of profile "p" is not a pattern`},
 		{name: "tag", src: "profiles:\n  p: {servers: [\"tag:\"]}", mistake: `4: "servers[0]" in profile "p" is an empty pattern`},
 		{name: "own tool", src: "profiles:\n  p: {meta_tools: [serch_tools]}", mistake: `4: "meta_tools[0]" in profile "p" must be the name of one, not "serch_tools"; did you mean "search_tools"?`},
+		{name: "own tools", src: "profiles:\n  p: {meta_tools: often}", mistake: `4: "meta_tools" in profile "p" must be auto, true, false or a list of names, not text`},
+		{name: "exposure", src: "profiles:\n  p:\n    expose: some", mistake: `5: "expose" in profile "p" must be all or search, not "some"`},
 		{name: "rule for nothing", src: "profiles:\n  coding: {}\nclients:\n  a: codign", mistake: `6: clients: "a" has the profile "codign", which there is not; did you mean "coding"?`},
 		{name: "rule without profiles", src: "clients: {a: coding}", mistake: `3: clients: "a" has the profile "coding", which there is not; the config has no "profiles"`},
 		{name: "server that there is not", src: "profiles:\n  p: {servers: [gti, \"*\"]}", warning: `4: "servers" in profile "p": "gti" fits no server; did you mean "git"?`},

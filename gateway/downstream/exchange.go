@@ -298,6 +298,10 @@ func (x *Exchange) Params() []byte {
 // Omit leaves a member out of Params. The handler may call it before it shares x.
 func (x *Exchange) Omit(member string) { x.inner = rawjson.Without(x.Params(), member) }
 
+// Become gives the request other Params: those of the one that it stands for. The handler
+// may call it before it shares x.
+func (x *Exchange) Become(params []byte) { x.inner = params }
+
 // OmitForeign leaves what is not the protocol's out of the `_meta` of Params. The handler
 // may call it before it shares x.
 func (x *Exchange) OmitForeign() {

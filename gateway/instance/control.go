@@ -91,7 +91,11 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	}
 	i.AwaitLists(ctx)
 	entries := []control.Entry{}
-	for e := range i.registry.Seen(ctx).All(kind) {
+	lists := i.registry.Seen(ctx)
+	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
+		lists = seen.Lists
+	}
+	for e := range lists.All(kind) {
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}

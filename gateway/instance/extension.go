@@ -115,20 +115,21 @@ func (o onlooker) Progress(_, _ float64, _ string) {}
 func (o onlooker) Waited() time.Duration           { return 0 }
 func (o onlooker) Client() string                  { return "" }
 
-// as has what is asked with ctx see what the clients of a profile do; "" sees everything.
+// as has what is asked with ctx see what the clients of a profile do; "" sees everything
+// that is listed.
 func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
-	if profile == "" {
-		return ctx, nil
-	}
 	seen, ok := i.gateway.Views.Look(profile)
-	if !ok {
+	if profile != "" && !ok {
 		return ctx, fmt.Errorf("no profile %q%s", profile, i.config().ProfileMeant(profile))
 	}
 	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
-		if now, ok := i.gateway.Views.Look(profile); ok {
-			return now
+		if profile == "" {
+			return i.gateway.Views.Whole()
 		}
-		return seen // it was taken out of the config meanwhile
+		if now, ok := i.gateway.Views.Look(profile); ok {
+			return now.Is
+		}
+		return seen.Is // it was taken out of the config meanwhile
 	})), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/switches"
+	"goblin/gateway/views"
 	"goblin/registry"
 )
 
@@ -42,7 +43,7 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	}
 	i.gateway.Switch(i.switches.Off())
 	for _, e := range entries {
-		if off := i.gateway.Views.Why(profile, e); on && off != nil {
+		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != views.BySearch {
 			return fmt.Errorf("%s stays off: %s", e.Listed, off.Why)
 		}
 	}
@@ -61,7 +62,7 @@ func (c *Client) Profiles() (names []string) {
 func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
 	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
-			counts[k] = seen.Count(k)
+			counts[k] = seen.Lists.Count(k)
 		}
 	}
 	return counts

@@ -12,7 +12,7 @@ import (
 
 // listed are the tools of all servers.
 func (i *Instance) listed() []meter.Listed {
-	seen := i.registry.Load()
+	seen := i.gateway.Views.Whole()
 	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
 	for e := range seen.All(registry.Tool) {
 		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: len(e.JSON)})
@@ -44,7 +44,7 @@ func (i *Instance) usage() bill.Report {
 		if s.IsScreen() {
 			continue
 		}
-		view := i.gateway.Views.OfSession(s)
+		view := i.gateway.Views.ListsOf(s)
 		is, ok := views[view]
 		if !ok {
 			is = look(view)

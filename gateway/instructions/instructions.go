@@ -35,16 +35,44 @@ type Server struct {
 const names = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-const tools = " Find what there is with search_tools and search_resources by keywords (verb, thing, service, synonyms), look at it with describe_tool, " +
-	"and make several calls at once with execute_lua."
+// uses are what Goblin's own tools are for, in the order in which they are used.
+var uses = []struct{ tool, text string }{
+	{"describe_tool", "look at it with describe_tool"},
+	{"call_tool", "call what is not listed with call_tool or by its name"},
+	{"execute_lua", "make several calls at once with execute_lua"},
+}
 
-// Text are the instructions for these servers, in their order. ownTools says that
-// Goblin's own tools are offered. Servers for which there is no room are counted.
-func Text(servers []Server, ownTools bool) string {
-	text := "Goblin serves several MCP servers as one: " + list(servers) + ". " + names
-	if ownTools {
-		text += tools
+// tools tells how to find what there is, with those of Goblin's own tools that a client has;
+// nothing if it can find nothing.
+func tools(has func(tool string) bool) string {
+	var searches, steps []string
+	for _, name := range []string{"search_tools", "search_resources"} {
+		if has(name) {
+			searches = append(searches, name)
+		}
 	}
+	if len(searches) == 0 {
+		return ""
+	}
+	for _, use := range uses {
+		if has(use.tool) {
+			steps = append(steps, use.text)
+		}
+	}
+	text := " Find what there is with " + strings.Join(searches, " and ") + " by keywords (verb, thing, service, synonyms)"
+	for i, step := range steps {
+		if text += ", "; i == len(steps)-1 {
+			text += "and "
+		}
+		text += step
+	}
+	return text + "."
+}
+
+// Text are the instructions for these servers, in their order. has says which of Goblin's
+// own tools are listed. Servers for which there is no room are counted.
+func Text(servers []Server, has func(tool string) bool) string {
+	text := "Goblin serves several MCP servers as one: " + list(servers) + ". " + names + tools(has)
 	var off, on []part
 	for _, s := range servers {
 		switch {

@@ -99,7 +99,7 @@ func (n *News) announce() (told bool) {
 	for i, l := range listNotices {
 		var to []journal.Receiver
 		for _, s := range n.o.Clients.All() {
-			if s.Ready() && n.notified(s, l.kinds, n.o.Views.OfSession(s)) {
+			if s.Ready() && n.notified(s, l.kinds, n.o.Views.ListsOf(s)) {
 				s.Merge(l.method, l.method, nil)
 				to = append(to, journal.Receiver{Session: s})
 			}
@@ -149,16 +149,15 @@ func (s *announced) look() {
 	}
 }
 
-// counts are those of the servers in a catalog.
+// counts are those of the servers in lists, for what these have of them.
 func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for server, counts := range s.of {
-		if !seen.Knows(server) {
-			continue
-		}
 		for k, n := range counts {
-			all[k] += n
+			if seen.ServerCount(server, registry.Kind(k)) > 0 {
+				all[k] += n
+			}
 		}
 	}
 	return all

@@ -130,7 +130,7 @@ func (l *listen) begin() bool {
 	if !l.n.listens.add(l) {
 		return false
 	}
-	now := l.n.o.Views.Of(l.x)
+	now := l.n.o.Views.Lists(l.x)
 	l.announced = l.n.announced.counts(now)
 	l.seen = versionsOf(now)
 	return true
@@ -232,7 +232,7 @@ func (l *listen) tag() []byte {
 // notified records the versions and announcements of lists, and reports whether one of
 // them is news.
 func (l *listen) notified(kinds []registry.Kind) (news bool) {
-	now := l.n.o.Views.Of(l.x)
+	now := l.n.o.Views.Lists(l.x)
 	announced := l.n.announced.counts(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()

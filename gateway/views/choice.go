@@ -19,10 +19,15 @@ type choice struct {
 	servers map[string]bool
 	uris    *filter.URIs
 	off     off
-	// bare is the same without Goblin's tools that are about skills, for a catalog in which
-	// those that are chosen have none: the tools are listed from the first skill of anybody
-	// on. nil in such a choice itself.
-	bare *choice
+	own     config.MetaTools // of Goblin's tools
+	name    string           // of what it shows, see [Name]
+	lists   *part            // what of it lists have; nil: all
+	// What it is where less is listed, nil for the same: without Goblin's tools where no more
+	// than above is, and without those that are about skills where there are none, since these
+	// tools are listed from the first skill of anybody on.
+	few, unskilled *choice
+	above          int
+	skip           []string // Goblin's tools that are left out in such a choice
 }
 
 // aboutSkills are those tools.
@@ -35,29 +40,33 @@ func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch)
 			c.servers[s.Name] = true
 		}
 	}
-	bare := *c
-	c.bare = &bare
+	if p.Name != config.DefaultProfile { // it goes on where there was none
+		c.name = p.Name
+	}
+	c.choose(cfg.MetaToolsOf(&p), cfg.Gateway.MetaToolsAbove)
 	return c
 }
 
-// narrow is the catalog as the choice shows it, after before.
-func (c *choice) narrow(now, before *registry.Snapshot) *registry.Snapshot {
-	first, second := c, c.bare
-	switch {
-	case before != nil && before.Choice() == registry.Choice(c):
-	case before != nil && before.Choice() == registry.Choice(c.bare), now.Count(registry.Skill) == 0:
-		first, second = second, first // the other way round it would be made twice
+// everything is the name of what [Whole] shows.
+const everything = "+"
+
+// whole chooses everything. Those who see it are offered Goblin's own tools also where
+// lists do not have them.
+func whole(cfg *config.Config) *choice {
+	c := newChoice(cfg, config.Everything(), nil)
+	c.name = everything
+	if c.own.Auto {
+		above := c.above
+		c.choose(config.MetaTools{All: true}, 0)
+		c.lists = needed(c.name, above)
 	}
-	is := now.Narrow(first, before)
-	if (first == c) != (is.Count(registry.Skill) > 0) {
-		is = now.Narrow(second, before)
-	}
-	return is
+	return c
 }
 
 // equal reports whether both choose the same.
 func (c *choice) equal(o *choice) bool {
-	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile) && maps.Equal(c.off.things, o.off.things)
+	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile) && maps.Equal(c.off.things, o.off.things) &&
+		reflect.DeepEqual(c.own, o.own) && c.above == o.above && reflect.DeepEqual(c.lists, o.lists)
 }
 
 func (c *choice) Server(name string) bool { return name == registry.Local || c.servers[name] }
@@ -69,7 +78,7 @@ func (c *choice) All(server string, k registry.Kind) bool {
 func (c *choice) profileHasAll(server string, k registry.Kind) bool {
 	switch {
 	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.All && c.bare != nil
+		return k != registry.Tool
 	case k == registry.Tool:
 		return c.profile.Tools.Empty()
 	case k == registry.Prompt:
@@ -87,7 +96,7 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 	case !c.Server(server):
 		return false
 	case server == registry.Local:
-		return k != registry.Tool || c.profile.MetaTools.Has(name) && (c.bare != nil || !slices.Contains(aboutSkills, name))
+		return k != registry.Tool || c.own.Has(name) && !slices.Contains(c.skip, name)
 	case k == registry.Tool:
 		return c.profile.Tools.MatchOf(server, name)
 	case k == registry.Prompt:

@@ -89,7 +89,11 @@ func (v *Views) unlisted(seen *registry.Snapshot, err *registry.NotFoundError) e
 	told := *err
 	if err.Kind == registry.Tool {
 		if slices.Contains(config.OwnTools(), err.Name) {
-			told.Absent = "it is Goblin's own, and not among gateway.meta_tools"
+			told.Absent = "it is Goblin's own"
+			if c, ok := seen.Choice().(*choice); ok {
+				_, why := c.missing(err.Name)
+				told.Absent += ", " + why
+			}
 			return &told
 		}
 		if p := seen.Withheld(err.Name); p != nil {

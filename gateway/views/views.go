@@ -2,7 +2,8 @@
 //
 // A view is a catalog narrowed to a profile of the config and to what the user has not
 // turned off: what is not in it is unknown, by every name and to everything that asks
-// about it. Views are immutable, made when
+// about it. What lists have may be less: tools that are to be found by searches. Whether
+// Goblin's own tools are needed is decided with each view. Views are immutable, made when
 // somebody looks after a change, and shared by all clients of the profile; looking at one
 // that is made costs a load of a pointer. It knows who asks by sessions and exchanges; it
 // must not know what is asked, nor send anything.
@@ -43,7 +44,8 @@ type Views struct {
 type set struct {
 	named   map[string]*view
 	clients []config.ClientRule
-	others  *view // of clients that get no profile; nil: they see everything
+	others  *view // of clients that get no profile
+	whole   *view // of those who see everything
 	gone    *view // of clients whose profile is not there any more: nothing
 	off     []switches.Switch
 }
@@ -51,7 +53,7 @@ type set struct {
 // New makes the views of a config. Servers may be nil until the first Find.
 func New(r *registry.Registry, servers *fleet.Fleet, cfg *config.Config) *Views {
 	v := &Views{registry: r, servers: servers}
-	v.set.Store(&set{gone: &view{choice: none{}}})
+	v.set.Store(&set{gone: newView(none{}, r), whole: newView(whole(cfg), r)})
 	v.Apply(cfg)
 	return v
 }
@@ -80,38 +82,50 @@ func (v *Views) makeLocked() {
 		before := was.named[p.Name]
 		if p.Name == config.DefaultProfile {
 			before = was.others
-		} else if before == nil {
-			before = was.gone
 		}
-		next.named[p.Name] = before.follow(v.registry, newChoice(v.config, p, v.off))
+		next.named[p.Name] = cmp.Or(before, was.gone).follow(v.registry, newChoice(v.config, p, v.off))
 	}
-	next.others = next.named[config.DefaultProfile]
-	everything := newChoice(v.config, config.Everything(), v.off)
-	if next.others == nil && (!everything.off.empty() || was.others != nil) {
-		// Also when nothing is off any more: versions of lists go on.
-		next.others = was.others.follow(v.registry, everything)
+	next.whole = was.whole.follow(v.registry, whole(v.config))
+	if next.others = next.named[config.DefaultProfile]; next.others == nil {
+		next.others = cmp.Or(was.others, was.whole).follow(v.registry, newChoice(v.config, config.Everything(), v.off))
 	}
 	v.set.Store(next)
+	v.registry.Switched()
 }
 
 // Has reports whether there is such a profile.
 func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
 
 // Of is what the client of a request sees.
-func (v *Views) Of(x *downstream.Exchange) *registry.Snapshot {
+func (v *Views) Of(x *downstream.Exchange) *registry.Snapshot { return v.view(x).load(v.registry).is }
+
+// Lists is what of that lists have.
+func (v *Views) Lists(x *downstream.Exchange) *registry.Snapshot {
+	return v.view(x).load(v.registry).lists
+}
+
+func (v *Views) view(x *downstream.Exchange) *view {
 	x = x.Outer()
 	set := v.set.Load()
 	if len(set.clients) == 0 { // then who it is need not be read
-		return v.see(set, x.Session(), "")
+		return set.of(x.Session(), "")
 	}
-	return v.see(set, x.Session(), x.Client().Name)
+	return set.of(x.Session(), x.Client().Name)
 }
 
 // OfSession is what the client of a session sees that has one, or the clients that have it
 // in common.
 func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
-	return v.see(v.set.Load(), s, s.Name())
+	return v.set.Load().of(s, s.Name()).load(v.registry).is
 }
+
+// ListsOf is what of that lists have.
+func (v *Views) ListsOf(s *downstream.Session) *registry.Snapshot {
+	return v.set.Load().of(s, s.Name()).load(v.registry).lists
+}
+
+// Whole is everything that is listed for clients which lack nothing.
+func (v *Views) Whole() *registry.Snapshot { return v.set.Load().whole.load(v.registry).lists }
 
 // Version is that of a list in what clients see. Those of two profiles have nothing to do
 // with each other.
@@ -128,30 +142,25 @@ func VersionOf(seen *registry.Snapshot, k registry.Kind) Version {
 // Name tells what profiles show apart: of one, versions of lists go on.
 func Name(seen *registry.Snapshot) string {
 	switch c := seen.Choice().(type) {
-	case none:
-		return Whole
 	case *choice:
-		if c.profile.Name != config.DefaultProfile { // it goes on where there was none
-			return c.profile.Name
-		}
+		return c.name
+	case *part:
+		return c.name
 	}
-	return ""
+	return Whole // nothing
 }
 
-// All yields what clients can see: everything, and each profile.
+// All yields the lists that clients can see: of everything, and of each profile.
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
-		if !yield(v.registry.Load()) {
+		set := v.set.Load()
+		if !yield(set.whole.load(v.registry).lists) || !yield(set.others.load(v.registry).lists) {
 			return
 		}
-		set := v.set.Load()
 		for _, one := range set.named {
-			if !yield(one.load(v.registry)) {
+			if one != set.others && !yield(one.load(v.registry).lists) {
 				return
 			}
-		}
-		if set.others != nil && set.named[config.DefaultProfile] == nil {
-			yield(set.others.load(v.registry))
 		}
 	}
 }
@@ -167,23 +176,17 @@ func (v *Views) MaxResult(x *downstream.Exchange, server int64) int64 {
 	if len(set.clients) > 0 {
 		name = x.Client().Name
 	}
-	if one := set.of(s, name); one != nil {
-		if c, ok := one.choice.(*choice); ok && c.profile.MaxResult != 0 {
-			server = c.profile.MaxResult
-		}
+	if c, ok := set.of(s, name).choice.(*choice); ok && c.profile.MaxResult != 0 {
+		server = c.profile.MaxResult
 	}
 	return max(0, server) // off is less
 }
 
-func (v *Views) see(set *set, s *downstream.Session, client string) *registry.Snapshot {
-	return set.of(s, client).load(v.registry)
-}
-
-// of is the view of a client, nil for everything.
+// of is the view of a client.
 func (t *set) of(s *downstream.Session, client string) *view {
 	switch asked := s.Profile(); {
 	case asked == Whole, s.IsScreen():
-		return nil
+		return t.whole
 	case asked != "":
 		return cmp.Or(t.named[asked], t.gone)
 	}
@@ -205,69 +208,67 @@ func (v *Views) Profile(s *downstream.Session) string {
 	case asked != "":
 		return asked
 	}
-	if one := set.of(s, s.Name()); one != nil {
-		return one.choice.(*choice).profile.Name
-	}
-	return ""
+	return set.of(s, s.Name()).choice.(*choice).profile.Name
 }
 
-// view is a profile with the catalog as it shows it. A nil one shows everything.
+// view is a profile with the catalog as it shows it.
 type view struct {
 	choice registry.Choice
+	shown  registry.Choice // what of it lists have; nil: all
 
 	making sync.Mutex
 	last   atomic.Pointer[made]
 }
 
 // made is what was made of a snapshot, which is nil if another choice made it.
-type made struct{ of, is *registry.Snapshot }
+type made struct{ of, is, lists *registry.Snapshot }
 
-// follow is the view for a choice, after v, which may be nil.
-func (v *view) follow(r *registry.Registry, c *choice) *view {
-	if v != nil {
-		if was, ok := v.choice.(*choice); ok && was.equal(c) {
-			return v
-		}
+// newView is a view whose versions of lists go on from those of a registry, or of what
+// another one made.
+func newView(c registry.Choice, r *registry.Registry) *view {
+	v := &view{choice: c}
+	if c, ok := c.(*choice); ok && c.lists != nil {
+		v.shown = c.lists
 	}
-	next := &view{choice: c}
-	next.last.Store(&made{is: v.load(r)}) // versions go on from it
+	v.last.Store(&made{is: r.Load(), lists: r.Load()})
+	return v
+}
+
+// follow is the view for a choice, after v.
+func (v *view) follow(r *registry.Registry, c *choice) *view {
+	if was, ok := v.choice.(*choice); ok && was.equal(c) {
+		return v
+	}
+	next, before := newView(c, r), v.load(r)
+	next.last.Store(&made{is: before.is, lists: before.lists})
 	return next
 }
 
 // load is the catalog as the view shows it now.
-func (v *view) load(r *registry.Registry) *registry.Snapshot {
+func (v *view) load(r *registry.Registry) *made {
 	now := r.Load()
-	if v == nil {
-		return now
-	}
-	if m := v.last.Load(); m != nil && m.of == now {
-		return m.is
+	if m := v.last.Load(); m.of == now {
+		return m
 	}
 	v.making.Lock()
 	defer v.making.Unlock()
 	now = r.Load()
-	var before *registry.Snapshot
-	if m := v.last.Load(); m != nil {
-		if m.of == now {
-			return m.is
-		}
-		before = m.is
+	before := v.last.Load()
+	if before.of == now {
+		return before
 	}
-	is := v.narrow(now, before)
-	v.last.Store(&made{now, is})
-	return is
-}
-
-func (v *view) narrow(now, before *registry.Snapshot) *registry.Snapshot {
-	if c, ok := v.choice.(*choice); ok {
-		return c.narrow(now, before)
+	m := &made{of: now, is: now.Narrow(v.choice, before.is)}
+	if m.lists = m.is; v.shown != nil {
+		m.lists = m.is.Narrow(v.shown, before.lists)
 	}
-	return now.Narrow(v.choice, before)
+	v.last.Store(m)
+	return m
 }
 
 // none is the choice of nothing at all.
 type none struct{}
 
-func (none) Server(string) bool                     { return false }
-func (none) All(string, registry.Kind) bool         { return false }
-func (none) Has(string, registry.Kind, string) bool { return false }
+func (none) Server(string) bool                           { return false }
+func (none) All(string, registry.Kind) bool               { return false }
+func (none) Has(string, registry.Kind, string) bool       { return false }
+func (n none) Within([registry.Kinds]int) registry.Choice { return n }

@@ -29,39 +29,41 @@ const (
 	ByPin     By = "pin"
 	ByYou     By = "you"
 	ByProfile By = "profile"
+	BySearch  By = "search" // it is not listed, but found and called
 )
+
+// Seen is what clients see, and what of that lists have.
+type Seen struct{ Is, Lists *registry.Snapshot }
 
 // Look is what a profile's clients see, "" for those who have none, or the default one.
 // ok is false when there is no such profile.
-func (v *Views) Look(profile string) (seen *registry.Snapshot, ok bool) {
-	one, ok := v.set.Load().look(profile)
-	if !ok {
-		return nil, false
+func (v *Views) Look(profile string) (seen Seen, ok bool) {
+	one := v.set.Load().look(profile)
+	if one == nil {
+		return seen, false
 	}
-	return one.load(v.registry), true
+	m := one.load(v.registry)
+	return Seen{m.is, m.lists}, true
 }
 
-func (t *set) look(profile string) (one *view, ok bool) {
+// look is the view of a profile, nil when there is none.
+func (t *set) look(profile string) *view {
 	if profile == "" {
-		return t.others, true
+		return t.others
 	}
-	one = t.named[profile]
-	return one, one != nil
+	return t.named[profile]
 }
 
-// Why says why clients of a profile, as of [Views.Look], do not see something of the
-// catalog; nil: they do.
+// Why says why lists of clients of a profile, as of [Views.Look], do not have something of
+// the catalog; nil: they do.
 func (v *Views) Why(profile string, e *registry.Entry) *Off {
-	set := v.set.Load()
-	one, ok := set.look(profile)
-	if one == nil || !ok {
+	one := v.set.Load().look(profile)
+	if one == nil {
 		return nil
 	}
-	c := one.choice.(*choice)
+	c, seen := one.choice.(*choice), one.load(v.registry)
 	off := &Off{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
 	switch {
-	case c.Has(e.Server, e.Kind, e.Name):
-		return nil
 	case c.off.has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByYou, "turned off for all clients"
 		if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
@@ -69,20 +71,24 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 		}
 	case !c.Server(e.Server):
 		off.By, off.Why = ByProfile, fmt.Sprintf("profile %q does not have server %q", c.profile.Name, e.Server)
+	case e.Server == registry.Local && !seen.is.Sees(e.Server, e.Kind, e.Name):
+		off.By, off.Why = c.missing(e.Name)
+	case !c.Has(e.Server, e.Kind, e.Name):
+		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", keyOf(e.Kind), c.profile.Name)
+	case !seen.lists.Sees(e.Server, e.Kind, e.Name):
+		off.By, off.Why = BySearch, fmt.Sprintf(`found by search_tools, and called by call_tool or its name: "expose" of profile %q is search`, c.profile.Name)
 	default:
-		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", part(e), c.profile.Name)
+		return nil
 	}
 	return off
 }
 
-// part is the key of a profile that decides about an entry.
-func part(e *registry.Entry) string {
-	switch {
-	case e.Server == registry.Local && e.Kind == registry.Tool:
-		return "meta_tools"
-	case e.Kind == registry.Tool:
+// keyOf is the key of a profile or server that decides about a kind.
+func keyOf(k registry.Kind) string {
+	switch k {
+	case registry.Tool:
 		return "tools"
-	case e.Kind == registry.Prompt:
+	case registry.Prompt:
 		return "prompts"
 	}
 	return "resources"
@@ -90,12 +96,13 @@ func part(e *registry.Entry) string {
 
 // Lacking is all of one kind that clients of a profile, as of [Views.Look], do not see: what
 // servers' filters leave out first, then what awaits approval, then the rest in the order of
-// the catalog, and last what is off without being in it.
+// the catalog, and last what is off without being in it. Of Goblin's own tools it tells
+// those that others see.
 func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {
 		for _, name := range s.Denied(kind) {
-			all = append(all, Off{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", part(&registry.Entry{Kind: kind}), s.Name())})
+			all = append(all, Off{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", keyOf(kind), s.Name())})
 		}
 	}
 	if kind == registry.Tool {
@@ -111,9 +118,9 @@ func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 			since[t] = set.off[i]
 		}
 	}
-	for e := range v.registry.Load().All(kind) {
+	for e := range v.Whole().All(kind) {
 		t := thing{place{e.Server, kind}, e.Name}
-		if off := v.Why(profile, e); off != nil {
+		if off := v.Why(profile, e); off != nil && off.By != BySearch {
 			off.Since, there[t] = since[t].Since, true
 			all = append(all, *off)
 		}

@@ -59,6 +59,8 @@ type shell interface {
 	// Begun opens the detail panel if the answer is to be seen.
 	Begun(r Request) tea.Cmd
 	Answered(r Request)
+	// Relist has lists read again, for another View.
+	Relist() tea.Cmd
 }
 
 // Flash is the line that says what just happened.
@@ -135,8 +137,9 @@ type Backend interface {
 	// one see, "" for those who have none.
 	Profiles() []string
 	Sees(profile string) [registry.Kinds]int
-	// Lacks says by whom and why clients of a profile do not see an entry; by is "" when
-	// they do, "you" when Switch did it, and "profile" when that leaves it out.
+	// Lacks says by whom and why lists of clients of a profile do not have an entry; by is ""
+	// when they do, "you" when Switch did it, "profile" when that leaves it out, "search" when
+	// it is found and called all the same, and "config" when no view need have it.
 	Lacks(profile string, e *registry.Entry) (by, why string)
 	// Switch turns entries on or off for clients of a profile, for all if that is "".
 	Switch(profile string, on bool, entries ...*registry.Entry) error

@@ -29,12 +29,19 @@ type catalog struct {
 	below []registry.Kind // what is listed behind them
 	Table *list.Table[*registry.Entry]
 
-	version uint64               // of the snapshot shown or being read
+	state   state                // of what is shown or being read
 	Reading bool                 // a command reads one
 	fresh   map[string]time.Time // listed names of rows that came a moment ago
 	news    int                  // entries that changed since the pane was open
 	Once    bool                 // it was read before, so that what comes is news
 	texts   map[*registry.Entry]string
+}
+
+// state is what a list is made of: the catalog, and of which clients it is shown.
+type state struct {
+	version uint64
+	view    string
+	sees    [registry.Kinds]int
 }
 
 // freshFor is how long new rows have their mark.
@@ -125,15 +132,15 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	version, n := uint64(0), 0
+	now, n := state{view: c.app.View, sees: c.app.Backend.Sees(c.app.View)}, 0
 	for _, k := range kinds {
-		version += snap.Version(k) // none of them ever goes back
+		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
 	}
-	if c.Reading || version == c.version && c.Once {
+	if c.Reading || now == c.state && c.Once {
 		return nil
 	}
-	c.version = version
+	c.state = now
 	var came, left []string
 	old, first := c.Table.Rows, !c.Once
 	c.Reading = true
@@ -141,6 +148,9 @@ func (c *catalog) Refresh() tea.Cmd {
 		rows := make([]*registry.Entry, 0, n)
 		for _, k := range kinds {
 			for e := range snap.All(k) {
+				if c.unneeded(now.view, e) {
+					continue
+				}
 				rows = append(rows, e)
 			}
 		}
@@ -151,11 +161,11 @@ func (c *catalog) Refresh() tea.Cmd {
 	}, func() tea.Cmd {
 		c.Reading, c.Once = false, true
 		c.news += len(came) + len(left)
-		now := c.app.Now()
-		maps.DeleteFunc(c.fresh, func(_ string, at time.Time) bool { return now.Sub(at) > freshFor })
+		at := c.app.Now()
+		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
 		if len(came) <= maxFresh {
 			for _, key := range came {
-				c.fresh[key] = now
+				c.fresh[key] = at
 			}
 		}
 		clear(c.texts)
@@ -164,6 +174,15 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return c.Refresh()
 	})
+}
+
+// unneeded reports whether something is a tool of Goblin's own that is there for others.
+func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
+	if e.Server != registry.Local || e.Kind != registry.Tool {
+		return false
+	}
+	by, _ := c.app.Backend.Lacks(profile, e)
+	return by == "config"
 }
 
 // turning is what x does in a list.
@@ -291,6 +310,8 @@ func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
 	case "":
 	case "profile":
 		return c.app.Look.Stale, "left out"
+	case "search":
+		return c.app.Look.Stale, "by search"
 	default:
 		return c.app.Look.Stale, "off"
 	}

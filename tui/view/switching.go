@@ -16,7 +16,7 @@ func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
-		on = on && by != ""
+		on = on && by != "" && by != bySearch
 	}
 	if len(entries) == 0 {
 		return nil
@@ -36,6 +36,9 @@ func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
 		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
 }
 
+// bySearch keeps something out of lists alone.
+const bySearch = "search"
+
 // WhyNotTurn says why an entry cannot be turned off or on.
 func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 	switch {
@@ -53,8 +56,11 @@ func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 // Lacking tells in a detail why clients do not see an entry.
 func Lacking(a *dialog.Common, e *registry.Entry) []content.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
-	if by == "" {
+	switch by {
+	case "":
 		return nil
+	case bySearch:
+		return []content.Fact{{Label: "listed", Value: "no: " + why}}
 	}
 	return []content.Fact{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
 }

@@ -107,7 +107,7 @@ func (d *Chooser) choose() tea.Cmd {
 	if r, ok := d.Table.Selected(); ok {
 		d.app.View = r.profile
 	}
-	return d.app.Drop(d)
+	return tea.Batch(d.app.Drop(d), d.app.Shell.Relist())
 }
 
 // Update handles the mouse.

@@ -19,7 +19,7 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 		"describe_prompt", "describe_resource", "describe_tool", "execute_lua", "search_prompts", "search_resources", "search_tools",
 	}
 	for value, want := range map[string][]string{
-		"true": all, "false": {}, `["describe_tool","search_tools"]`: {"describe_tool", "search_tools"},
+		"true": all, "false": {}, `["describe_tool","search_tools"]`: {"describe_tool", "search_tools"}, `"auto"`: {},
 	} {
 		w := e2e.NewWorld(t)
 		w.Gateway["meta_tools"] = json.RawMessage(value)
@@ -36,7 +36,7 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 	for _, form := range e2e.Each(schema, "properties", "gateway", "properties", "meta_tools", "anyOf", 1, "items", "anyOf", 0, "enum") {
 		known = append(known, strings.Trim(string(form), `"`))
 	}
-	all = append(all, "catalog_skills", "search_skills") // listed where a server has skills
+	all = append(all, "catalog_skills", "search_skills", "call_tool") // listed where a server has skills, or who searches
 	require.ElementsMatch(t, all, known, "the config knows them, and no others")
 	w = e2e.NewWorld(t)
 	w.Gateway["meta_tools"] = []string{"serch_tools"}

@@ -152,7 +152,7 @@ func TestGoblinsOwnNamesAreNobodyElses(t *testing.T) {
 			for _, name := range []string{"execute_lua", "describe_tool", "catalog_servers"} {
 				m := c.Request("tools/call", e2e.Obj{"name": name, "arguments": e2e.Obj{}})
 				if own != true {
-					require.Contains(t, m.Raw, "not among gateway.meta_tools", name)
+					require.Contains(t, m.Raw, "it is Goblin's own", name)
 				}
 			}
 			for _, uri := range []string{"goblin://other", "goblin://any", "Goblin://any"} {

@@ -40,11 +40,12 @@ var rules = []row{
 	{"registry/urimatch", "", "a leaf"},
 	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
-	{"gateway", "gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/arguments gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token gateway/views registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/ask", "gateway/call gateway/config gateway/downstream gateway/extensions gateway/journal gateway/jsonrpc gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/logins", "gateway/ask gateway/downstream gateway/fleet gateway/login gateway/upstream", "has calls wait for logins, and makes neither"},
 	{"gateway/views", "gateway/config gateway/downstream gateway/filter gateway/fleet gateway/logins gateway/refusals gateway/switches registry", "says what a client sees, and not what it does there"},
+	{"gateway/arguments", "gateway/downstream gateway/jsonrpc registry registry/members registry/rawjson", "looks into arguments, wherever they go"},
 	{"gateway/results", "gateway/memory registry registry/rawjson", "keeps what was left out, whoever bounds it"},
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},
 	{"gateway/refusals", "gateway/downstream gateway/jsonrpc gateway/upstream registry registry/rawjson", "says what went wrong, with whichever request"},

@@ -1,0 +1,260 @@
+package arguments
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// mostSteps bounds the look at arguments: a schema may lead anywhere, and is foreign.
+const mostSteps = 10_000
+
+// mostMistakes are told of; the first ones help to mend the others.
+const mostMistakes = 5
+
+// Fit says what is wrong with a call that another one stands for: that it stands for one,
+// too, or its arguments, and where, by the schema of its tool. What it does not know about
+// schemas it leaves to the server, which has the last word.
+func Fit(t registry.Target, arguments []byte) error {
+	if t.Local != nil && t.Local.Tool.Passes {
+		return Wrong("%s cannot call itself", t.Listed)
+	}
+	tool := t.Entry
+	if tool == nil || t.Local != nil { // Goblin's own tools look at theirs themselves
+		return nil
+	}
+	c := checker{left: mostSteps}
+	var value any
+	if read(rawjson.Get(tool.JSON, "inputSchema"), &c.root) != nil || read(arguments, &value) != nil {
+		return nil
+	}
+	c.check("", c.root, value)
+	if c.left <= 0 || len(c.mistakes) == 0 {
+		return nil
+	}
+	return Wrong("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), mostMistakes)], "; "), tool.Listed)
+}
+
+func read(raw []byte, into *any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// checker looks at a value by a schema.
+type checker struct {
+	root     any
+	left     int // steps
+	mistakes []string
+}
+
+func (c *checker) mistake(path, format string, args ...any) {
+	if path == "" {
+		path = "/"
+	}
+	c.mistakes = append(c.mistakes, path+" "+fmt.Sprintf(format, args...))
+}
+
+func (c *checker) check(path string, schema, value any) {
+	s, ok := schema.(map[string]any)
+	if c.left--; !ok || c.left <= 0 {
+		return
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		c.check(path, c.at(ref), value)
+	}
+	if value == nil && s["nullable"] == true { // as OpenAPI has it
+		return
+	}
+	if !fitsType(s["type"], value) {
+		c.mistake(path, "must be %s, not %s", typeNames(s["type"]), shown(value))
+		return
+	}
+	among, ok := s["enum"].([]any)
+	if c.left -= len(among); ok && !slices.ContainsFunc(among, func(one any) bool { return equal(one, value) }) {
+		c.mistake(path, "must be one of %s, not %s", shownAll(among), shown(value))
+	}
+	if only, ok := s["const"]; ok && !equal(only, value) {
+		c.mistake(path, "must be %s, not %s", shown(only), shown(value))
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.any(path, some, value) {
+			c.mistake(path, "fits none of the forms that it may have")
+		}
+	}
+	if all, ok := s["allOf"].([]any); ok {
+		for _, one := range all {
+			c.check(path, one, value)
+		}
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		c.members(path, s, value)
+	case []any:
+		if _, tuple := s["prefixItems"]; !tuple {
+			for i, item := range value {
+				c.check(path+"/"+strconv.Itoa(i), s["items"], item)
+			}
+		}
+	}
+}
+
+// any reports whether a value fits one of some schemas.
+func (c *checker) any(path string, some []any, value any) bool {
+	return slices.ContainsFunc(some, func(one any) bool {
+		inner := checker{root: c.root, left: c.left}
+		inner.check(path, one, value)
+		c.left = inner.left
+		return c.left <= 0 || len(inner.mistakes) == 0
+	})
+}
+
+// members checks those of an object.
+func (c *checker) members(path string, s, value map[string]any) {
+	known, _ := s["properties"].(map[string]any)
+	if required, ok := s["required"].([]any); ok {
+		for _, name := range required {
+			if name, ok := name.(string); ok {
+				if _, given := value[name]; !given {
+					c.mistake(path+"/"+pointer(name), "is missing")
+				}
+			}
+		}
+	}
+	_, patterns := s["patternProperties"]
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		at := path + "/" + pointer(name)
+		if schema, ok := known[name]; ok {
+			c.check(at, schema, value[name])
+		} else if !patterns {
+			if s["additionalProperties"] == false {
+				c.mistake(at, "is unknown; known are %s", someOf(slices.Sorted(maps.Keys(known))))
+			}
+			c.check(at, s["additionalProperties"], value[name])
+		}
+	}
+}
+
+// pointer is a name as a part of a path (RFC 6901).
+func pointer(name string) string {
+	return excerpt(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+}
+
+// at is the schema that a reference within the root leads to, nil for others.
+func (c *checker) at(ref string) any {
+	path, ok := strings.CutPrefix(ref, "#")
+	at := c.root
+	for _, name := range strings.Split(path, "/")[1:] {
+		if object, is := at.(map[string]any); is && ok {
+			at = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
+		} else {
+			return nil
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return at
+}
+
+// fitsType reports whether a value is of a type, or of one of several.
+func fitsType(of, value any) bool {
+	switch of := of.(type) {
+	case string:
+		return isOf(of, value)
+	case []any:
+		return len(of) == 0 || slices.ContainsFunc(of, func(one any) bool {
+			name, ok := one.(string)
+			return !ok || isOf(name, value)
+		})
+	}
+	return true
+}
+
+func isOf(name string, value any) bool {
+	switch name {
+	case "object":
+		_, ok := value.(map[string]any)
+		return ok
+	case "array":
+		_, ok := value.([]any)
+		return ok
+	case "string":
+		_, ok := value.(string)
+		return ok
+	case "boolean":
+		_, ok := value.(bool)
+		return ok
+	case "null":
+		return value == nil
+	case "number", "integer":
+		n, ok := value.(json.Number)
+		return ok && (name == "number" || whole(n))
+	}
+	return true
+}
+
+// whole reports whether a number has no fraction: 1.0 and 1e3 are whole. Those that are too
+// long to tell are taken for it.
+func whole(n json.Number) bool {
+	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil || len(n) > 32 {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err != nil || f == float64(int64(f)) || f > 1<<53 || f < -1<<53
+}
+
+// equal reports whether two values are the same; 1 and 1.0 are.
+func equal(a, b any) bool {
+	x, ok := a.(json.Number)
+	y, also := b.(json.Number)
+	if !ok || !also {
+		return reflect.DeepEqual(a, b)
+	}
+	f, _ := strconv.ParseFloat(string(x), 64) // an error leaves what is nearest
+	g, _ := strconv.ParseFloat(string(y), 64)
+	return x == y || f == g
+}
+
+// typeNames are the names of types, for people.
+func typeNames(of any) string {
+	several, ok := of.([]any)
+	if !ok {
+		return fmt.Sprint(of)
+	}
+	names := make([]string, len(several))
+	for i, one := range several {
+		names[i] = fmt.Sprint(one)
+	}
+	return strings.Join(names, " or ")
+}
+
+func shown(value any) string {
+	raw, _ := json.Marshal(value) // it was read from such
+	return excerpt(string(raw))
+}
+
+func shownAll(values []any) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = shown(v)
+	}
+	return someOf(texts)
+}
+
+// someOf are the first of some words.
+func someOf(words []string) string {
+	const most = 20
+	if len(words) > most {
+		words = append(words[:most:most], "…")
+	}
+	return strings.Join(words, ", ")
+}
