@@ -185,6 +185,38 @@ func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
 	require.Equal(t, was.Version(Tool), r.Load().Narrow(&chosen{servers: c.servers, keep: c.keep}, was).Version(Tool), "one that shows the same")
 }
 
+// few is all but Goblin's own tools where no more than two things of servers are listed.
+type few struct{ most int }
+
+func (c *few) Server(string) bool                       { return true }
+func (c *few) All(server string, k Kind) bool           { return server != Local || k != Tool || c.most > 0 }
+func (c *few) Has(server string, k Kind, _ string) bool { return c.All(server, k) }
+func (c *few) Within(listed [Kinds]int) Choice {
+	if listed[Tool]+listed[Prompt] > c.most {
+		return c
+	}
+	return &few{}
+}
+
+func TestGoblinsOwnToolsAreChosenByWhatIsListed(t *testing.T) {
+	t.Parallel()
+	r := catalog(t, Options{}, "a tool one\na prompt p")
+	require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"own"}`), Call: noCall}))
+	c := &few{most: 2}
+	is := r.Load().Narrow(c, nil)
+	require.Equal(t, []string{"a_one"}, listed(is, Tool))
+	_, err := is.ResolveTool("own")
+	require.Error(t, err)
+	require.False(t, is.Sees(Local, Tool, "own"))
+	was := is
+	r.SetList("a", Prompt, [][]byte{[]byte(`{"name":"p"}`), []byte(`{"name":"q"}`)})
+	is = r.Load().Narrow(c, was)
+	require.Equal(t, []string{"own", "a_one"}, listed(is, Tool))
+	require.NotEqual(t, was.Version(Tool), is.Version(Tool))
+	require.Equal(t, c, is.Choice(), "whoever asked for it is the same")
+	require.True(t, is.Sees(Local, Tool, "own"))
+}
+
 // every chooses half of the servers, and nine of ten resources.
 func every() *chosen {
 	c := &chosen{servers: map[string]bool{Local: true}, keep: func(_ Kind, name string) bool {

@@ -1,0 +1,63 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/arguments"
+	"goblin/registry"
+)
+
+func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","required":["n"],"additionalProperties":false,"$defs":{"size":{"enum":["s","l"]},"loop":{"anyOf":[{"$ref":"#/$defs/loop"},{"$ref":"#/$defs/loop"}]}},"properties":{
+		"n":{"type":"integer"},"sizes":{"type":"array","items":{"$ref":"#/$defs/size"}},"any":{"anyOf":[{"type":"null"},{"type":"object","required":["x"]}]},
+		"a/b":{"const":1},"open":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"},"far":{"$ref":"https://example.com/schema"},"no":{"type":"string","nullable":true}}}`
+	for args, want := range map[string]string{
+		`{"n":1}`:                         "",
+		`{"n":1.0,"open":null,"no":null}`: "",
+		`{"n":1,"any":{"x":2},"a/b":1.0}`: "",
+		`{"n":1,"far":7}`:                 "",
+		`{"n":1,"loop":7}`:                "", // nobody waits for the end of it
+		`{}`:                              "/n is missing",
+		`{"n":"1"}`:                       `/n must be integer, not "1"`,
+		`{"n":1.5}`:                       "/n must be integer, not 1.5",
+		`{"n":1,"sizes":["s","m"]}`:       `/sizes/1 must be one of "s", "l", not "m"`,
+		`{"n":1,"any":{}}`:                "/any fits none of the forms that it may have",
+		`{"n":1,"a/b":2}`:                 "/a~1b must be 1, not 2",
+		`{"n":1,"open":false}`:            "/open must be string or null, not false",
+		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, sizes",
+		`{"n":true,"sizes":"s"}`:          `/n must be integer, not true; /sizes must be array, not "s"`,
+	} {
+		tool := registry.Target{Listed: "a_b", Entry: &registry.Entry{Listed: "a_b", JSON: []byte(`{"name":"a_b","inputSchema":` + schema + `}`)}}
+		err := arguments.Fit(tool, []byte(args))
+		if want == "" {
+			require.NoError(t, err, args)
+			continue
+		}
+		require.ErrorContains(t, err, want+"; describe_tool tells what a_b takes", args)
+	}
+}
+
+func TestACallOfACallIsThatOfTheToolWhichItNames(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		`{"name":"call_tool","arguments":{"name":"a","arguments":{"x":1}},"_meta":{"progressToken":1}}`: `{"name":"a","arguments":{"x":1},"_meta":{"progressToken":1}}`,
+		`{"name":"call_tool","arguments":{"name":"a"},"task":{}}`:                                       `{"name":"a","arguments":{},"task":{}}`,
+		`{"name":"call_tool","arguments":{"name":"a","arguments":null}}`:                                `{"name":"a","arguments":{}}`,
+		`{"name":"call_tool"}`: `argument "name" is missing`,
+		`{"name":"call_tool","arguments":{"name":"a","name":"b"}}`:                      `argument "name" stands more than once`,
+		`{"name":"call_tool","arguments":{"name":"a","arguments":[]}}`:                  `argument "arguments" must be an object, not []`,
+		`{"name":"call_tool","arguments":{"name":"a","args":{}}}`:                       `unknown argument "args"; known are name, arguments`,
+		`{"name":"call_tool","arguments":{"name":["` + strings.Repeat("x", 99) + `"]}}`: `argument "name" must be a string, not ["` + strings.Repeat("x", 62) + "…",
+	} {
+		got, err := arguments.Named([]byte(params))
+		if err != nil {
+			require.Contains(t, err.Error(), want, params)
+			continue
+		}
+		require.JSONEq(t, want, string(got), params)
+	}
+}
