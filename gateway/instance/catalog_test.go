@@ -51,6 +51,7 @@ func kept(t *testing.T) (folder, file string) {
 }
 
 func TestWhatIsKeptIsThereAgain(t *testing.T) {
+	t.Parallel()
 	folder, file := kept(t)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -78,6 +79,7 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
+	t.Parallel()
 	edit := func(change func(string) string) func(*testing.T, string) {
 		return func(t *testing.T, file string) {
 			text, err := os.ReadFile(file)
@@ -131,6 +133,7 @@ func sum(t *testing.T, file, entry string) {
 }
 
 func TestAClockThatJumpsCostsNothing(t *testing.T) {
+	t.Parallel()
 	folder, file := kept(t)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -147,6 +150,7 @@ func TestAClockThatJumpsCostsNothing(t *testing.T) {
 }
 
 func TestWhatNobodyUsesGoes(t *testing.T) {
+	t.Parallel()
 	folder, file := kept(t)
 	leftover := filepath.Join(folder, "one.123.part")
 	require.NoError(t, os.WriteFile(leftover, nil, 0o600))
@@ -167,6 +171,7 @@ func TestWhatNobodyUsesGoes(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "catalog")
 	require.NoError(t, os.WriteFile(folder, nil, 0o600)) // also root cannot make a folder of it
 	s, log := store(folder)
@@ -179,6 +184,7 @@ func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 }
 
 func TestListsThatAreTooLargeAreNotKept(t *testing.T) {
+	t.Parallel()
 	folder, file := kept(t)
 	s, log := store(folder)
 	large := []byte(`"` + strings.Repeat("x", 1<<20) + `"`)

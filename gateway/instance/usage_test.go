@@ -39,6 +39,7 @@ func usageOf(t *testing.T, i *Instance, calls int) (r bill.Report) {
 }
 
 func TestUsageIsOfServersToolsAndClients(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("word ", 500)
 	i, _ := start(t, "meta_tools: [search_tools]", fake{
 		name: "files", script: `"tools":[{"name":"read","description":"` + long + `","inputSchema":{"type":"object"}},{"name":"break","inputSchema":{"type":"object"}},{"name":"stat","inputSchema":{"type":"object"}}],
@@ -80,6 +81,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 }
 
 func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
+	t.Parallel()
 	text, path := "servers: {s: {command: s, disabled: true}}", filepath.Join(t.TempDir(), "usage.json")
 	for n := range 2 {
 		o := Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler), Usage: path}
@@ -102,6 +104,7 @@ func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
 }
 
 func TestLimitsOfClientsSayWhatMendsThem(t *testing.T) {
+	t.Parallel()
 	seen := bill.Seen{Tools: 129, Instructions: 4000, LongName: strings.Repeat("n", 54), Described: "x", Description: 2049}
 	for client, want := range map[string][]string{
 		"claude-code": {"name", "description", "instructions"}, "cursor-vscode": {"tools", "name"},
