@@ -1,6 +1,4 @@
-// Package command has the shell commands, but for the modes that serve: list,
-// search, read, call, prompt, lua, status, stop, restart, approve, validate,
-// version.
+// Package command has the shell commands, but for the modes that serve.
 //
 // It owns what people type and read there. Commands block until they are done
 // or their context ends, and leave no goroutine and no child process behind.

@@ -80,7 +80,7 @@ func (l *connections) turned(conn net.Conn, state http.ConnState) {
 	if state == http.StateNew || state == http.StateIdle {
 		c.at = l.quiet.PushBack(c)
 		if l.wanted && state == http.StateIdle {
-			out = l.longest()
+			out = l.longestLocked()
 		}
 	}
 	l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *connections) turned(conn net.Conn, state http.ConnState) {
 // that turns quiet.
 func (l *connections) evict() {
 	l.mu.Lock()
-	out := l.longest()
+	out := l.longestLocked()
 	l.wanted = out == nil
 	l.mu.Unlock()
 	if out != nil {
@@ -101,9 +101,8 @@ func (l *connections) evict() {
 	}
 }
 
-// longest takes out the connection that has been quiet for longest; nil for
-// none. The lock is held.
-func (l *connections) longest() *connection {
+// longestLocked takes out the connection that has been quiet for longest; nil for none.
+func (l *connections) longestLocked() *connection {
 	at := l.quiet.Front()
 	if at == nil {
 		return nil

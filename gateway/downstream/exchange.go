@@ -77,8 +77,8 @@ type turn struct {
 	over   chan struct{}   // closed when this one has; nil without an order
 }
 
-// queue gives a request its turn. The caller holds mu.
-func (s *Session) queue(m *jsonrpc.Message) (t turn) {
+// queueLocked gives a request its turn.
+func (s *Session) queueLocked(m *jsonrpc.Message) (t turn) {
 	if s.opt.Order == nil {
 		return t
 	}
@@ -104,8 +104,8 @@ func (x *Exchange) await() {
 	}
 }
 
-// pass gives the turn to the next one. The session's mu is held.
-func (x *Exchange) pass() {
+// passLocked gives the turn to the next one; the lock is the session's.
+func (x *Exchange) passLocked() {
 	if x.turn.over == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		s.markReadyLocked()
 	}
 	s.seq++
-	x.turn = s.queue(m)
+	x.turn = s.queueLocked(m)
 	s.inFlight[key] = x
 	s.running++
 	return x, nil
@@ -219,10 +219,10 @@ func (x *Exchange) rest() {
 	}
 	s := x.session
 	s.mu.Lock()
-	x.pass()
+	x.passLocked()
 	x.share.removeLocked(x)
 	s.running--
-	s.settle()
+	s.settleLocked()
 	s.mu.Unlock()
 }
 
@@ -406,9 +406,9 @@ func (x *Exchange) Relay(server, key, method string, params []byte, edits ...raw
 		return m, false
 	case key == "" && x.session.spare(server, x.out):
 	case key != "" && x.out.unsent() > mergeAbove:
-		m = x.chat(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+		m = x.chatLocked(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
-		m = x.chat(server, "", frame)
+		m = x.chatLocked(server, "", frame)
 	}
 	if _, one := x.session.base.(*wire); !one { // the answers to others have streams of their own
 		m = jsonrpc.Mark{}
@@ -416,15 +416,15 @@ func (x *Exchange) Relay(server, key, method string, params []byte, edits ...raw
 	return m, true
 }
 
-// chat sends a notification before the answer. The lock is held.
-func (x *Exchange) chat(server, key string, frame []byte) jsonrpc.Mark {
+// chatLocked sends a notification before the answer.
+func (x *Exchange) chatLocked(server, key string, frame []byte) jsonrpc.Mark {
 	m := x.out.chat(server, key, frame)
-	x.follow(m)
+	x.followLocked(m)
 	return m
 }
 
-// follow puts the answer behind a mark. The lock is held.
-func (x *Exchange) follow(m jsonrpc.Mark) {
+// followLocked puts the answer behind a mark.
+func (x *Exchange) followLocked(m jsonrpc.Mark) {
 	if !m.Waits() {
 		return
 	}
@@ -447,7 +447,7 @@ func (x *Exchange) Behind(m jsonrpc.Mark) {
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.follow(m)
+	x.followLocked(m)
 }
 
 // Unsent is how many bytes wait to go where this request's answer goes.
@@ -461,7 +461,7 @@ func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edi
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
-		x.chat("", "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+		x.chatLocked("", "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	}
 }
 

@@ -46,8 +46,8 @@ func (p *post) rouse() {
 	}
 }
 
-// upgrade makes the answer an event stream. The caller holds mu.
-func (p *post) upgrade() *feed {
+// upgradeLocked makes the answer an event stream.
+func (p *post) upgradeLocked() *feed {
 	if p.feed == nil {
 		p.feed = newFeed(p.hub.share)
 		p.hub.add(p.feed)
@@ -88,7 +88,7 @@ func (p *post) put(give func(*feed)) bool {
 		p.mu.Unlock()
 		return true
 	}
-	f := p.upgrade()
+	f := p.upgradeLocked()
 	give(f)
 	p.mu.Unlock()
 	p.hub.check(f)
@@ -151,7 +151,7 @@ func (p *post) finish(frame []byte, code int, after []jsonrpc.Mark) *feed {
 		p.status = statusOf(code)
 	}
 	if p.feed == nil && !p.json && p.status == http.StatusOK {
-		p.upgrade()
+		p.upgradeLocked()
 	}
 	if p.feed != nil {
 		if !p.feed.out.SendAfter(after, frame) {
@@ -307,7 +307,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 	}
 	if !p.json && !p.first {
 		p.mu.Lock()
-		p.upgrade()
+		p.upgradeLocked()
 		p.mu.Unlock()
 	}
 	x.serve(nil)

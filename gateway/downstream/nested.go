@@ -65,7 +65,7 @@ func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.Mark) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
-		m = x.chat(server, "", frame)
+		m = x.chatLocked(server, "", frame)
 	}
 	return m
 }

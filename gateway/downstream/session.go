@@ -425,14 +425,14 @@ func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing.Swap(true) {
 		close(s.stopping)
-		s.settle()
+		s.settleLocked()
 	}
 	s.mu.Unlock()
 	s.calls.Close(reason)
 }
 
-// settle closes idle when its time has come. The caller holds mu.
-func (s *Session) settle() {
+// settleLocked closes idle when its time has come.
+func (s *Session) settleLocked() {
 	if s.closing.Load() && s.running == 0 {
 		close(s.idle)
 	}

@@ -184,7 +184,7 @@ func (l *limits) pass(about who, level slog.Level) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	p := l.party(about, now)
+	p := l.partyLocked(about, now)
 	ok := p.take(now, burst, rate)
 	if ok && about.key == "session" {
 		ok = l.guests.take(now, burstGuests, rateGuests)
@@ -201,8 +201,8 @@ func (l *limits) pass(about who, level slog.Level) bool {
 	return false
 }
 
-// party finds or makes the bucket of a party. The lock is held.
-func (l *limits) party(about who, now time.Time) *party {
+// partyLocked finds or makes the bucket of a party.
+func (l *limits) partyLocked(about who, now time.Time) *party {
 	if p := l.parties[about]; p != nil {
 		return p
 	}

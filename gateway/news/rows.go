@@ -104,8 +104,8 @@ func (t *subscriptions) init() {
 	t.clients = make(map[any]int)
 }
 
-// row finds or makes a row. The lock is held, here and down to drop.
-func (t *subscriptions) row(key subscriptionKey) *subscription {
+// rowLocked finds or makes a row.
+func (t *subscriptions) rowLocked(key subscriptionKey) *subscription {
 	row := t.rows[key]
 	if row == nil {
 		row = &subscription{busy: make(chan struct{}, 1), subscribers: make(map[subscriber][]string)}
@@ -125,8 +125,8 @@ func without[K comparable](index map[K][]subscriptionKey, at K, key subscription
 	}
 }
 
-// take makes s a subscriber of a row, in a spelling that it has not used yet.
-func (t *subscriptions) take(key subscriptionKey, row *subscription, s subscriber, spelling string) {
+// takeLocked makes s a subscriber of a row, in a spelling that it has not used yet.
+func (t *subscriptions) takeLocked(key subscriptionKey, row *subscription, s subscriber, spelling string) {
 	if t.of[s] == nil {
 		t.of[s] = make(map[string][]subscriptionKey)
 	}
@@ -135,22 +135,22 @@ func (t *subscriptions) take(key subscriptionKey, row *subscription, s subscribe
 	}
 	row.subscribers[s] = append(row.subscribers[s], spelling)
 	t.of[s][spelling] = append(t.of[s][spelling], key)
-	t.count(s, weigh(key, spelling))
+	t.countLocked(s, weigh(key, spelling))
 }
 
-// count adds bytes to what a subscriber's client and all clients hold.
-func (t *subscriptions) count(s subscriber, n int) {
+// countLocked adds bytes to what a subscriber's client and all clients hold.
+func (t *subscriptions) countLocked(s subscriber, n int) {
 	t.bytes += n
 	if t.clients[s.client()] += n; t.clients[s.client()] == 0 {
 		delete(t.clients, s.client())
 	}
 }
 
-// drop undoes take, for all spellings that s used.
-func (t *subscriptions) drop(key subscriptionKey, row *subscription, s subscriber) {
+// dropLocked undoes takeLocked, for all spellings that s used.
+func (t *subscriptions) dropLocked(key subscriptionKey, row *subscription, s subscriber) {
 	for _, spelling := range row.subscribers[s] {
 		without(t.of[s], spelling, key)
-		t.count(s, -weigh(key, spelling))
+		t.countLocked(s, -weigh(key, spelling))
 	}
 	delete(row.subscribers, s)
 	t.servers[key.server]--
@@ -170,7 +170,7 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s subscribe
 	if err := t.fullLocked(key, s, spelling); err != nil {
 		return false, err
 	}
-	t.take(key, row, s, spelling)
+	t.takeLocked(key, row, s, spelling)
 	return true, nil
 }
 
@@ -187,10 +187,10 @@ func (t *subscriptions) let(key subscriptionKey, s subscriber, spelling string) 
 	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
 		row.subscribers[s] = slices.Delete(used, i, i+1)
 		without(t.of[s], spelling, key)
-		t.count(s, -weigh(key, spelling))
+		t.countLocked(s, -weigh(key, spelling))
 		return false
 	}
-	t.drop(key, row, s)
+	t.dropLocked(key, row, s)
 	last = len(row.subscribers) == 0 && row.conn != nil
 	if last {
 		row.conn = nil
@@ -281,7 +281,7 @@ func (t *subscriptions) sessionIDs(key subscriptionKey) (n int, ids []string) {
 // enter takes the key's turn, which leave gives back.
 func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscription, error) {
 	t.mu.Lock()
-	row := t.row(key)
+	row := t.rowLocked(key)
 	row.waiters++
 	t.mu.Unlock()
 	select {
@@ -327,13 +327,13 @@ func (t *subscriptions) move(server string, unitOf func(*downstream.Session) str
 			if to.unit = unitOf(s.session); to == key {
 				continue
 			}
-			t.drop(key, row, s)
+			t.dropLocked(key, row, s)
 			if to.unit == s.session.Unit() && s.session.Stateless() {
 				continue // there is no process that it could have alone
 			}
-			for other := t.row(to); len(spellings) > 0; spellings = spellings[1:] {
+			for other := t.rowLocked(to); len(spellings) > 0; spellings = spellings[1:] {
 				if !slices.Contains(other.subscribers[s], spellings[0]) {
-					t.take(to, other, s, spellings[0])
+					t.takeLocked(to, other, s, spellings[0])
 				}
 			}
 		}

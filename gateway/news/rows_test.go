@@ -14,7 +14,7 @@ import (
 func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}
-	row := t.row(key)
+	row := t.rowLocked(key)
 	t.mu.Unlock()
 	_, err := t.hold(key, row, h, spelling)
 	t.mu.Lock()

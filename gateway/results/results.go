@@ -73,7 +73,7 @@ func (s *Store) keep(owner, text string, page int) *kept {
 	k.claim.Of(s.party)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own, bytes := s.of(owner)
+	own, bytes := s.heldLocked(owner)
 	for own >= maxCount || bytes+len(text) > maxOwner {
 		bytes -= s.forget(func(k *kept) bool { return k.owner == owner })
 		own--
@@ -92,8 +92,8 @@ func (s *Store) keep(owner, text string, page int) *kept {
 	return k
 }
 
-// of is how much a session has. The lock is held.
-func (s *Store) of(owner string) (count, bytes int) {
+// heldLocked is how much is kept for a session.
+func (s *Store) heldLocked(owner string) (count, bytes int) {
 	for _, k := range s.all {
 		if k.owner == owner {
 			count++
