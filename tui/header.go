@@ -171,12 +171,6 @@ func (a *app) tabsLine() string {
 	return a.Look.Fit(line, a.W)
 }
 
-// joinedAlone reports whether the screen looks at a host that was there before it and
-// that nobody else uses: its user may have forgotten it, or believe that it had ended.
-func (a *app) joinedAlone() bool {
-	return !a.o.Host.Owner && a.o.Host.PID > 0 && a.head.clients == 0 && a.head.screens <= 1
-}
-
 // barLine is the line of the filter, else of what just happened, else of what
 // to do.
 func (a *app) barLine() string {
@@ -231,19 +225,24 @@ func (a *app) barLine() string {
 		}
 		right = lk.Bad.On(lk.Cut(text, max(0, a.W-look.Width(left)-2)))
 	}
-	switch {
-	case left != "":
+	if left != "" {
 		return lk.Sides(left, right, a.W)
-	case a.joinedAlone():
-		text, end := " joined the host that "+a.o.Host.runs(a.Now()), "goblin stop ends it "
-		if look.Width(text)+2+look.Width(end) > a.W {
-			end = ""
-		}
-		return lk.Sides(lk.Warn.On(text), lk.Dim.On(end), a.W)
-	case a.Geometry().Border == 0 && r.Total() > 0: // a border would say it
+	}
+	return a.idleLine()
+}
+
+// idleLine tells what there is to know while nothing else is: of a host that was there
+// before the screen and that nobody else uses, whose user may have forgotten it or believe
+// that it had ended; of a list without a border; of the demo.
+func (a *app) idleLine() string {
+	lk, o := a.Look, a.o.Host
+	switch {
+	case !o.Owner && o.PID > 0 && a.head.clients == 0 && a.head.screens <= 1:
+		return lk.Fit(lk.Warn.On(" joined the host that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
+	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // a border would say it
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)
-	case a.o.Host.Demo:
+	case o.Demo:
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}

@@ -47,11 +47,10 @@ type Host struct {
 	Owner   bool     // quitting this screen ends the host
 	Command []string // what clients start: a program and its arguments
 
-	PID      int
-	Started  time.Time
-	Terminal string // that it was started from; "" for none
-	// TerminalGone says that this terminal is there no more.
-	TerminalGone bool
+	PID          int
+	Started      time.Time
+	Terminal     string // that it was started from; "" for none
+	TerminalGone bool   // that one is there no more
 }
 
 // runs says since when the host runs, and from which terminal.

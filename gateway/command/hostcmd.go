@@ -159,7 +159,10 @@ func (a *App) printStatus(s control.Status) error {
 	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
 	for _, row := range []struct{ value, text string }{
 		{startedFrom(&s), "started  %s\n"},
-		{s.Address, "http     %s\n"}, {s.Log, "log      %s\n"}, {s.Linger, "ends     %s after its last client\n"}, {s.Notice, "notice   %s\n"},
+		{s.Address, "http     %s\n"},
+		{s.Log, "log      %s\n"},
+		{s.Linger, "ends     %s after its last client\n"},
+		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
 			fmt.Fprintf(&head, row.text, display.Line(row.value))

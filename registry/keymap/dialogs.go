@@ -17,7 +17,10 @@ const (
 const scrolled = InSubscriptions | InClients | InExchange | InSetup
 
 // inFront are the actions of forms, dialogs and the line of the filter.
-func inFront() []Action {
+func inFront() []Action { return slices.Concat(inForms(), inLists(), inQuestions()) }
+
+// inForms are those of the filter, forms, the palette and the help.
+func inForms() []Action {
 	return []Action{
 		{"filter.keep", []string{"enter"}, InFilter},
 		{"filter.clear", []string{"esc", "ctrl+c"}, InFilter},
@@ -68,6 +71,12 @@ func inFront() []Action {
 		{"help.bottom", []string{"end"}, InHelp},
 		{"help.back", []string{"esc"}, InHelp},
 		{"help.close", []string{"?", "enter", "ctrl+c"}, InHelp},
+	}
+}
+
+// inLists are those of dialogs that list or show something.
+func inLists() []Action {
+	return []Action{
 		{"scroll.down", []string{"j", "down"}, scrolled},
 		{"scroll.up", []string{"k", "up"}, scrolled},
 		{"scroll.half-down", []string{"ctrl+d"}, scrolled | InPast},
@@ -134,6 +143,13 @@ func inFront() []Action {
 		{"query.close", []string{"esc", "ctrl+c"}, InQuery},
 		{"line.go", []string{"enter"}, InLine},
 		{"line.close", []string{"esc", "ctrl+c"}, InLine},
+	}
+}
+
+// inQuestions are those of dialogs that ask something, and of the page that tells how to
+// begin.
+func inQuestions() []Action {
+	return []Action{
 		{"confirm.yes", []string{"y", "Y"}, InConfirm},
 		{"confirm.no", []string{"n", "N", "esc", "q", "ctrl+c"}, InConfirm},
 		{"confirm.good", []string{"g"}, InConfirm},
