@@ -84,8 +84,8 @@ func (a *app) whyHere(b *keys.Binding) string {
 func (a *app) moreCommands() []command {
 	return append([]command{
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
-		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.whyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
-		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
+		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
+		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().Orderings() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
@@ -121,17 +121,6 @@ func (a *app) logCommands() []command {
 			},
 		},
 		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(pane.TabGoblin)},
-	}
-}
-
-// whyNoField says that the list that is open has no such field.
-func (a *app) whyNoField(name string) func(string) string {
-	return func(string) string {
-		if _, ok := pane.FieldCalled(a.Panes[a.Open].Rows().Terms(), name); ok {
-			return ""
-		}
-		pane, _ := a.Panes[a.Open].Tab()
-		return "the filter of " + pane + " has no field " + name
 	}
 }
 

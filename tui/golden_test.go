@@ -212,9 +212,18 @@ func TestGoldenScreensOfLists(t *testing.T) {
 			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], name), func(t *testing.T) {
 				var all strings.Builder
 				for _, list := range [...][2]string{
-					{"servers", "1"}, {"tools", "2"}, {"tools, full width", "2 F"}, {"prompts", "3"}, {"resources", "4"},
-					{"resources, full width, by size", "4 F O O O O O O"}, {"events", "5"}, {"traffic", "5 ]"}, {"traffic, full width", "5 ] F"},
-					{"usage", "6"}, {"clients", "0"}, {"subscriptions", "w"},
+					{"servers", "1"},
+					{"tools", "2"},
+					{"tools, full width", "2 F"},
+					{"prompts", "3"},
+					{"resources", "4"},
+					{"resources, full width, by size", "4 F O O O O O O"},
+					{"events", "5"},
+					{"traffic", "5 ]"},
+					{"traffic, full width", "5 ] F"},
+					{"usage", "6"},
+					{"clients", "0"},
+					{"subscriptions", "w"},
 				} {
 					r := office(t, size[0], size[1], env).keys(list[1])
 					r.app.Flash = dialog.Flash{}

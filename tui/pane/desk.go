@@ -141,6 +141,18 @@ func (a *Desk) Widen() tea.Cmd {
 	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
 }
 
+// WhyNoField says that the list that is open has no such field.
+func (a *Desk) WhyNoField(name string) func(string) string {
+	return func(string) string {
+		p := a.Panes[a.Open]
+		if _, ok := FieldCalled(p.Rows().Terms(), name); ok {
+			return ""
+		}
+		of, _ := p.Tab()
+		return "the filter of " + of + " has no field " + name
+	}
+}
+
 // WhyNoOrder says that the list in sight has no order of a name.
 func (a *Desk) WhyNoOrder(name string) string {
 	all := a.Panes[a.Open].Rows().Orderings()
