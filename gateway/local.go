@@ -46,6 +46,9 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		r.fail(err)
 		return
 	}
+	if short := g.shorten(r, t.Server, result, nil); short != nil {
+		result = short
+	}
 	r.reply(result)
 }
 

@@ -9,12 +9,14 @@ import (
 // shorten returns a result with the edits made and the middle of its text left out, if the
 // config bounds it for its server and client; else nil. What scripts call they get whole.
 func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
-	b := g.Servers.Get(server)
-	if b == nil || r.outer != nil || !results.May(r.Method(), result) {
+	if r.outer != nil || !results.May(r.Method(), result) {
 		return nil
 	}
-	limit := g.Views.MaxResult(r.Exchange, b.Config().MaxResult)
-	if limit == 0 {
+	limit := int64(0) // of Goblin's own tools, where a profile does not say more
+	if b := g.Servers.Get(server); b != nil {
+		limit = b.Config().MaxResult
+	}
+	if limit = g.Views.MaxResult(r.Exchange, limit); limit == 0 {
 		return nil
 	}
 	bound := results.Bound{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}

@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
-	"goblin/gateway/switches"
 )
 
 func (a *App) validate() *cobra.Command {
@@ -49,7 +48,7 @@ built-in demo is used.
 				cfg.Warnings = append(cfg.Warnings, a.longDescriptions(cmd.Context(), cfg)...)
 			}
 			if err == nil {
-				cfg.Warnings = append(cfg.Warnings, a.unreadableOff(cfg)...)
+				cfg.Warnings = append(cfg.Warnings, a.Unreadable(cfg)...)
 			}
 			if asJSON {
 				return a.validity(cfg, err)
@@ -170,25 +169,4 @@ func (a *App) validity(cfg *config.Config, failed error) error {
 		return errTold(cli.CodeConfig)
 	}
 	return nil
-}
-
-// unreadableOff warns of the file of what is off, if that cannot be read, and of what it
-// turns off in profiles that there are not.
-func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
-	path := a.Off(cfg)
-	if path == "" {
-		return nil
-	}
-	store, err := switches.Open(path)
-	if mistake, ok := errors.AsType[*switches.FileError](err); ok {
-		return []config.Problem{{File: path, Line: mistake.Line, Text: mistake.Err.Error()}}
-	}
-	told := make(map[string]bool)
-	for _, s := range store.Off() {
-		if _, ok := cfg.Profile(s.Profile); !ok && s.Profile != "" && !told[s.Profile] {
-			told[s.Profile] = true
-			warnings = append(warnings, config.Problem{File: path, Text: fmt.Sprintf("it turns things off in profile %q, which there is not%s", s.Profile, cfg.ProfileMeant(s.Profile))})
-		}
-	}
-	return warnings
 }

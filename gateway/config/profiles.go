@@ -158,7 +158,7 @@ func clientRules() kind[[]ClientRule] {
 		read: func(r *reader, at place, n *yaml.Node, dst *[]ClientRule) {
 			for _, p := range r.pairs(at, n) {
 				if c := globComplaint(p.key.Value); c != "" {
-					r.fail(p.key, "%s in %s %s", quote(p.key.Value), at.self, c)
+					r.fail(p.key, "%s in %s %s", quote(p.key.Value), at.inner(), c)
 					continue
 				}
 				rule := ClientRule{Glob: p.key.Value}
@@ -208,12 +208,15 @@ func (r *reader) checkProfiles(cfg *Config) {
 				r.warn(seen["servers"], "%s: %s fits no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
 			}
 		}
+		if len(seen) == 1 {
+			r.warn(seen[""], "profile %s names nothing, so its clients see everything", quote(p.Name))
+		}
 		if len(cfg.Servers) > 0 && !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return p.Has(&s) }) {
 			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s has no server, so its clients see nothing", quote(p.Name))
 		}
 	}
 	for i, rule := range cfg.Clients {
-		if _, ok := cfg.Profile(rule.Profile); !ok {
+		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {
 			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.ProfileMeant(rule.Profile))
 		}
 		for j, first := range cfg.Clients[:i] {

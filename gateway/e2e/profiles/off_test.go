@@ -135,3 +135,21 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	c.WaitListed("tools", "files_keep", false)
 	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Succeeds("status"), "cannot be read") })
 }
+
+func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("files", seen())
+	w.Hosted = true
+	require.Contains(t, ways()["flag"](w, "").CallText("files_keep", e2e.Obj{}), "files:keep")
+	w.Succeeds("stop")
+	all, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "usage", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NotContains(t, w.Run("validate").Stderr, "counted")
+	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: it has version 2, not 1: another Goblin wrote it; the next host sets the file aside")
+	out := w.Run("usage")
+	require.NotZero(t, out.Code)
+	require.Contains(t, out.Stderr, "it has version 2")
+}

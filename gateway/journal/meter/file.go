@@ -94,6 +94,25 @@ func Parse(text []byte) error {
 	return err
 }
 
+// Check says what is wrong with a file, and on which line, 0 for anywhere. The next host
+// that finds it so counts anew.
+func Check(path string) (line int, err error) {
+	if _, err = load(path); err == nil {
+		return 0, nil
+	}
+	text, _ := os.ReadFile(path) // it is the text that is wrong, or there is no line
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		line = 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
+	case errors.Is(err, errVersion):
+		line = 1 + bytes.Count(text[:max(bytes.Index(text, []byte(`"version"`)), 0)], []byte("\n"))
+	}
+	return line, err
+}
+
+var errVersion = errors.New("another Goblin wrote it")
+
 func parse(text []byte) (*state, error) {
 	var head struct {
 		Version *int `json:"version"`
@@ -105,7 +124,7 @@ func parse(text []byte) (*state, error) {
 	case head.Version == nil:
 		return nil, errors.New("it has no version")
 	case *head.Version != version:
-		return nil, fmt.Errorf("it has version %d, not %d: another Goblin wrote it", *head.Version, version)
+		return nil, fmt.Errorf("it has version %d, not %d: %w", *head.Version, version, errVersion)
 	}
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {

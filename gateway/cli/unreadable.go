@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"goblin/gateway/config"
+	"goblin/gateway/journal/meter"
+	"goblin/gateway/switches"
+)
+
+// Unreadable warns of files of what is remembered of a config that cannot be read, or tell
+// of what there is not.
+func (a *App) Unreadable(cfg *config.Config) []config.Problem {
+	return append(a.unreadableOff(cfg), a.unreadableUsage(cfg)...)
+}
+
+// unreadableOff warns of the file of what is off, if that cannot be read, and of what it
+// turns off in profiles that there are not.
+func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
+	path := a.Off(cfg)
+	if path == "" {
+		return nil
+	}
+	store, err := switches.Open(path)
+	if mistake, ok := errors.AsType[*switches.FileError](err); ok {
+		return []config.Problem{{File: path, Line: mistake.Line, Text: mistake.Err.Error()}}
+	}
+	told := make(map[string]bool)
+	for _, s := range store.Off() {
+		if _, ok := cfg.Profile(s.Profile); !ok && s.Profile != "" && !told[s.Profile] {
+			told[s.Profile] = true
+			warnings = append(warnings, config.Problem{File: path, Text: fmt.Sprintf("it turns things off in profile %q, which there is not%s", s.Profile, cfg.ProfileMeant(s.Profile))})
+		}
+	}
+	return warnings
+}
+
+// unreadableUsage warns of the file of what was counted, if that cannot be read.
+func (a *App) unreadableUsage(cfg *config.Config) []config.Problem {
+	path := a.Usage(cfg)
+	if path == "" {
+		return nil
+	}
+	line, err := meter.Check(path)
+	if err == nil {
+		return nil
+	}
+	return []config.Problem{{File: path, Line: line, Text: fmt.Sprintf("what was counted cannot be read: %v; the next host sets the file aside, and counts anew", err)}}
+}
