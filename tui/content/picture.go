@@ -2,8 +2,10 @@ package content
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -128,6 +130,27 @@ type format struct {
 	config func(io.Reader) (image.Config, error)
 }
 
+const pngHead = "\x89PNG\r\n\x1a\n"
+
+// decodePNG decodes a PNG whose checksums may be wrong, as those of images are that were
+// changed by hand; other programs do not look at them.
+func decodePNG(r io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(r) // of what is in memory
+	if err != nil {
+		return nil, err
+	}
+	for at := len(pngHead); at+12 <= len(data); {
+		n := int64(binary.BigEndian.Uint32(data[at:]))
+		end := int64(at) + 8 + n
+		if end+4 > int64(len(data)) {
+			break
+		}
+		binary.BigEndian.PutUint32(data[end:], crc32.ChecksumIEEE(data[at+4:end]))
+		at = int(end) + 4
+	}
+	return png.Decode(bytes.NewReader(data))
+}
+
 func begins(with string) func([]byte) bool {
 	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(with)) }
 }
@@ -135,7 +158,7 @@ func begins(with string) func([]byte) bool {
 // formatOf is the format of an image, nil for what is none.
 func formatOf(data []byte) *format {
 	for _, f := range []format{
-		{"png", begins("\x89PNG\r\n\x1a\n"), png.Decode, png.DecodeConfig},
+		{"png", begins(pngHead), decodePNG, png.DecodeConfig},
 		{"gif", begins("GIF8"), gif.Decode, gif.DecodeConfig},
 		{"jpeg", begins("\xff\xd8\xff"), jpeg.Decode, jpeg.DecodeConfig},
 		{"webp", func(d []byte) bool { return len(d) >= 12 && string(d[:4]) == "RIFF" && string(d[8:12]) == "WEBP" }, webp.Decode, webp.DecodeConfig},
