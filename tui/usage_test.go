@@ -82,6 +82,15 @@ func TestUsageTurnsAToolOff(t *testing.T) {
 	require.Contains(t, r.backend.acts, `switch "" false github_search`)
 }
 
+func TestUsageTellsWhatIsOff(t *testing.T) {
+	r := office(t, 160, 45, plainEnv)
+	create := &r.backend.usage.Tools[2]
+	create.Off, create.Definitions = true, bill.Definitions{}
+	r.keys("6 /").text("off:yes").keys("enter")
+	require.Regexp(t, `> github_create_issue +off +20 `, r.screen())
+	require.Contains(t, r.screen(), "Turned off for all clients: it costs nothing. x turns it on.")
+}
+
 func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.changed(registry.Traffic)

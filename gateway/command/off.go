@@ -89,6 +89,7 @@ glob on either.`, list, word, end, list),
 			if err := store.Set(on, known...); err != nil {
 				return err
 			}
+			a.hostTakes(cmd.Context(), cfg, control.OffQuery{Kind: list, Profile: profile})
 			return a.answer(asJSON, map[string]any{word: each(things, func(t *meant) string { return t.String() })}, told(things, known, before, on, profile))
 		},
 	}
@@ -127,6 +128,13 @@ func (a *App) switched(profile string) (*config.Config, *switches.Store, error) 
 	}
 	store, err := switches.Open(path)
 	return cfg, store, err
+}
+
+// hostTakes waits until the running host, if there is one, has taken over what is off.
+func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQuery) {
+	if place, err := a.Place(cfg.Path); err == nil {
+		_, _ = control.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
+	}
 }
 
 // meant is something that a name of the user means.

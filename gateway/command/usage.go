@@ -37,7 +37,8 @@ limits that are known of it and what breaks them. Calls are counted over restart
 
 Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
 which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
-UNUSED are tools that nobody called in 30 days.
+UNUSED are tools that nobody called in 30 days. What is off for all clients costs
+nothing. Prompts and resources are not counted: clients show those to people.
 
 The running host is asked, if there is one; otherwise this is what was counted
 until the last one ended.`,
@@ -134,7 +135,11 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 	tools := table{header: append([]string{"TOOL"}, figures...), right: right}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		tools.add(append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)...)
+		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)
+		if t.Off {
+			row[1], row[2] = "off", ""
+		}
+		tools.add(row...)
 		if i+1 == fewTools && !all {
 			break
 		}

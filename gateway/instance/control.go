@@ -177,6 +177,9 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 		here, _ := os.Getwd() // if it is gone, so is what there is to say
 		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder, here)
 	}
+	if b := i.gateway.Servers.Get(server); b != nil {
+		d.LeftOut, d.More = leftOut(b)
+	}
 	state, _ := i.registry.State(server)
 	pids := []int{state.PID}
 	for _, p := range state.Projects {
@@ -189,6 +192,21 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 		}
 	}
 	return d
+}
+
+// leftOut is what the filters of a server leave out, and how much more than that.
+func leftOut(b *fleet.Server) (few []string, more int) {
+	const most = 20
+	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
+		for _, name := range b.Denied(k) {
+			if len(few) == most {
+				more++
+				continue
+			}
+			few = append(few, k.String()+" "+name)
+		}
+	}
+	return few, more
 }
 
 // Stop makes Run return.

@@ -91,6 +91,7 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	if q.Profile != "" && !i.gateway.HasProfile(q.Profile) {
 		return nil, fmt.Errorf("no profile %q%s", q.Profile, i.config().ProfileMeant(q.Profile))
 	}
+	i.switched() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)
 	all := []control.Off{}
 	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {

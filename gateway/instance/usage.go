@@ -10,12 +10,12 @@ import (
 	"goblin/registry/bill"
 )
 
-// listed are the tools of all servers.
+// listed are the tools of all servers. Those that are off for everybody cost nothing.
 func (i *Instance) listed() []meter.Listed {
 	seen := i.gateway.Views.Whole()
 	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
 	for e := range seen.All(registry.Tool) {
-		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: len(e.JSON)})
+		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: len(e.JSON), Off: i.gateway.Views.Off(e)})
 	}
 	return all
 }

@@ -164,8 +164,6 @@ func thingOf(s *switches.Switch) (thing, bool) {
 	return thing{}, false
 }
 
-func (o off) empty() bool { return len(o.things) == 0 }
-
 // has reports whether a thing is off. A resource is so however its URI is spelled.
 func (o off) has(server string, k registry.Kind, name string) bool {
 	at := place{server, k}

@@ -47,6 +47,7 @@ type set struct {
 	others  *view // of clients that get no profile
 	whole   *view // of those who see everything
 	gone    *view // of clients whose profile is not there any more: nothing
+	all     off   // what is off for all clients
 	off     []switches.Switch
 }
 
@@ -86,9 +87,11 @@ func (v *Views) makeLocked() {
 		next.named[p.Name] = cmp.Or(before, was.gone).follow(v.registry, newChoice(v.config, p, v.off))
 	}
 	next.whole = was.whole.follow(v.registry, whole(v.config))
+	everybody := newChoice(v.config, config.Everything(), v.off)
 	if next.others = next.named[config.DefaultProfile]; next.others == nil {
-		next.others = cmp.Or(was.others, was.whole).follow(v.registry, newChoice(v.config, config.Everything(), v.off))
+		next.others = cmp.Or(was.others, was.whole).follow(v.registry, everybody)
 	}
+	next.all = everybody.off
 	v.set.Store(next)
 	v.registry.Switched()
 }

@@ -83,6 +83,9 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 	return off
 }
 
+// Off reports whether the user turned an entry off for all clients.
+func (v *Views) Off(e *registry.Entry) bool { return v.set.Load().all.has(e.Server, e.Kind, e.Name) }
+
 // keyOf is the key of a profile or server that decides about a kind.
 func keyOf(k registry.Kind) string {
 	switch k {

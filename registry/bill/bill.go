@@ -77,7 +77,8 @@ type Tool struct {
 	Server string `json:"serverId"`
 	Name   string `json:"name"` // the server's own
 	Listed string `json:"listed,omitempty"`
-	Idle   bool   `json:"unused"` // it is listed, and was not called in [Forgotten], or never
+	Off    bool   `json:"off,omitempty"` // for all clients, so that it costs nothing
+	Idle   bool   `json:"unused"`        // it is listed, and was not called in [Forgotten], or never
 	Definitions
 	Figures
 }

@@ -9,6 +9,8 @@ type Definition struct {
 	URL     string   // of a remote server
 	Env     []string // names of variables that it gets besides the usual ones
 	Headers []string // names of those that are sent to it
+	LeftOut []string // what its filters leave out, each with its kind; the first ones
+	More    int      // and so many more
 
 	Processes int
 	Processor time.Duration

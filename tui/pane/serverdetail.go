@@ -124,6 +124,13 @@ func definitionFacts(d diagnosis.Definition) []content.Fact {
 		{Label: "variables", Value: strings.Join(d.Env, ", ")},
 		{Label: "headers", Value: strings.Join(d.Headers, ", ")},
 	}
+	if len(d.LeftOut) > 0 {
+		more := ""
+		if d.More > 0 {
+			more = fmt.Sprintf(" and %d more", d.More)
+		}
+		f = append(f, content.Fact{Label: "left out", Value: strings.Join(d.LeftOut, ", ") + more + " (by config: its filters)"})
+	}
 	if d.Processes > 0 {
 		f = append(f, content.Fact{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
 			dialog.Millis(d.Processor), dialog.Size(d.Memory), d.Processes)})

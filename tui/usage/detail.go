@@ -35,6 +35,8 @@ func (p *Pane) Subject() pane.Subject {
 		switch {
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
+		case r.off:
+			blocks = append(blocks, content.Block{Kind: content.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
 		case r.original != "" && r.idle > 0:
 			text := fmt.Sprintf("Not called since counting began, %s ago", display.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > bill.Forgotten {

@@ -44,6 +44,7 @@ var names = [tables]string{"Servers", "Tools", "Clients"}
 type row struct {
 	key, name, server, original string
 	tools, idle                 int
+	off                         bool
 	bill.Definitions
 	bill.Figures
 	client *bill.Client
@@ -95,6 +96,7 @@ func fields(rows []row) []filter.Field {
 	return []filter.Field{
 		text("server", "whose tool it is", func(r *row) string { return r.server }),
 		text("unused", "yes: not called in 30 days, of servers a tool of theirs", func(r *row) string { return yes(r.idle > 0) }),
+		text("off", "yes: turned off for all clients, so that it costs nothing", func(r *row) string { return yes(r.off) }),
 		text("err", "yes: a call failed", func(r *row) string { return yes(r.Errors > 0) }),
 		text("limit", "yes: a limit of the client is broken", func(r *row) string { return yes(r.client != nil && len(r.client.Breaks) > 0) }),
 	}
@@ -155,7 +157,7 @@ func (p *Pane) take(r bill.Report) tea.Cmd {
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		one := row{key: t.Server + "\x00" + t.Name, name: cmp.Or(t.Listed, t.Server+"/"+t.Name), server: t.Server, original: t.Name, Definitions: t.Definitions, Figures: t.Figures, whole: t}
+		one := row{key: t.Server + "\x00" + t.Name, name: cmp.Or(t.Listed, t.Server+"/"+t.Name), server: t.Server, original: t.Name, off: t.Off, Definitions: t.Definitions, Figures: t.Figures, whole: t}
 		if t.Idle {
 			one.idle = 1
 		}
@@ -402,6 +404,13 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	}
 	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return dialog.Grouped(r.Tokens) })
 	tokens.By = byTokens
+	cost := tokens.Show
+	tokens.Show = func(r row, w int) (string, look.Style) {
+		if r.off {
+			return "off", ""
+		}
+		return cost(r, w)
+	}
 	all := []list.Column[row]{
 		{
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
@@ -448,7 +457,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 
 // style is that of a row: what nobody calls is dim.
 func (p *Pane) style(r row) look.Style {
-	if p.at == tools && r.idle > 0 {
+	if r.off || p.at == tools && r.idle > 0 {
 		return p.app.Look.Dim
 	}
 	return ""

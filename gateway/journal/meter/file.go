@@ -38,11 +38,12 @@ type state struct {
 	rows  map[key]*total
 }
 
-// total are counters, with what is listed; tools is of servers, listed of tools.
+// total are counters, with what is listed; tools is of servers, listed and off of tools.
 type total struct {
 	counts
 	definition, tools int
 	listed            string
+	off               bool
 }
 
 func (s *state) row(k key) *total {
@@ -72,6 +73,7 @@ type line struct {
 	Tool       string         `json:"tool,omitempty"`
 	Client     *string        `json:"client,omitempty"`
 	Listed     string         `json:"listed,omitempty"`
+	Off        bool           `json:"off,omitempty"`
 	Definition int            `json:"definition,omitempty"`
 	Tools      int            `json:"tools,omitempty"`
 	Calls      uint64         `json:"calls,omitempty"`
@@ -154,7 +156,7 @@ func parse(text []byte) (*state, error) {
 		case l.Definition < 0 || l.Tools < 0 || l.Definition > most || l.Tools > most:
 			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
 		}
-		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed}
+		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed, l.Off}
 	}
 	return s, nil
 }
@@ -205,7 +207,7 @@ func (s *state) text() ([]byte, error) {
 	for i, k := range keys {
 		t := s.rows[k]
 		l := t.line()
-		l.Server, l.Tool, l.Definition, l.Tools, l.Listed = k.server, k.name, t.definition, t.tools, t.listed
+		l.Server, l.Tool, l.Definition, l.Tools, l.Listed, l.Off = k.server, k.name, t.definition, t.tools, t.listed, t.off
 		if k.client {
 			l.Tool, l.Client = "", &k.name
 		}

@@ -48,7 +48,8 @@ type Call struct {
 // Listed is a tool as clients are shown it.
 type Listed struct {
 	Server, Tool, Name string
-	Bytes              int // of the definition
+	Bytes              int  // of the definition
+	Off                bool // no client is shown it
 }
 
 // key is whose counters they are: of a server, its tool, or a client.
@@ -314,7 +315,7 @@ func (s *state) report(now time.Time) bill.Report {
 		switch k.class() {
 		case 1:
 			t := bill.Tool{
-				Server: k.server, Name: k.name, Listed: c.listed, Idle: c.definition > 0 && c.last < before,
+				Server: k.server, Name: k.name, Listed: c.listed, Off: c.off, Idle: c.definition > 0 && c.last < before,
 				Definitions: bill.Defined(c.definition), Figures: c.figures(),
 			}
 			if t.Idle {
@@ -342,15 +343,18 @@ func (s *state) list(all []Listed) {
 	}
 	for k, c := range s.rows {
 		if !k.client && listing[k.server] {
-			c.definition, c.tools, c.listed = 0, 0, ""
+			c.definition, c.tools, c.listed, c.off = 0, 0, "", false
 		}
 	}
 	for _, l := range all {
 		server := s.row(key{server: l.Server})
+		tool := s.row(key{server: l.Server, name: l.Tool})
+		if tool.listed, tool.off = l.Name, l.Off; l.Off {
+			continue // it costs nothing
+		}
 		server.tools++
 		server.definition += l.Bytes
-		tool := s.row(key{server: l.Server, name: l.Tool})
-		tool.definition, tool.listed = l.Bytes, l.Name
+		tool.definition = l.Bytes
 	}
 }
 
@@ -360,7 +364,7 @@ func (s *state) trim(now time.Time) {
 	const kept = 180 * 24 * time.Hour
 	var classes [3][]key
 	for k, c := range s.rows {
-		if c.definition == 0 && c.last < now.Add(-kept).Unix() {
+		if c.definition == 0 && !c.off && c.last < now.Add(-kept).Unix() {
 			delete(s.rows, k)
 			continue
 		}

@@ -43,7 +43,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	t.Parallel()
 	c := &clock{noon}
 	m := meter.Open(meter.Options{Now: c.read, Listed: func() []meter.Listed {
-		return []meter.Listed{{"files", "read", "files_read", 401}, {"files", "stat", "files_stat", 99}}
+		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 401}, {Server: "files", Tool: "stat", Name: "files_stat", Bytes: 99}}
 	}})
 	for i := range 100 {
 		m.Add(called("files", "read", "editor", noon, time.Duration(i+1)*time.Millisecond))
@@ -91,11 +91,36 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.True(t, tool(t, m.Report(), "read").Idle)
 }
 
+func TestWhatIsOffCostsNothing(t *testing.T) {
+	t.Parallel()
+	path := meter.Path(t.TempDir(), "/c.yaml")
+	off := meter.Listed{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
+	m := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed {
+		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off}
+	}})
+	m.Add(called("files", "write", "editor", noon, time.Millisecond))
+	m.Save()
+	kept, err := meter.Read(path, noon)
+	require.NoError(t, err)
+	for _, r := range []bill.Report{m.Report(), kept} {
+		require.Equal(t, 1, r.Servers[0].Tools)
+		require.Equal(t, bill.Defined(100), r.Servers[0].Definitions)
+		write := tool(t, r, "write")
+		require.True(t, write.Off)
+		require.False(t, write.Idle, "it need not be turned off")
+		require.Zero(t, write.Definitions)
+		require.Equal(t, "files_write", write.Listed)
+		require.EqualValues(t, 1, write.Calls)
+	}
+	off.Off = false
+	require.False(t, tool(t, m.Report(), "write").Off)
+}
+
 func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	t.Parallel()
 	path := meter.Path(t.TempDir(), "/c.yaml")
 	c := &clock{noon}
-	listed := []meter.Listed{{"files", "read", "files_read", 400}, {"files", "gone", "files_gone", 40}}
+	listed := []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 400}, {Server: "files", Tool: "gone", Name: "files_gone", Bytes: 40}}
 	o := meter.Options{Path: path, Now: c.read, Listed: func() []meter.Listed { return listed }}
 	one, other := meter.Open(o), meter.Open(o)
 	one.Add(called("files", "read", "editor", noon, 8*time.Millisecond))

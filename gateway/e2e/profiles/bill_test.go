@@ -1,0 +1,133 @@
+//go:build e2e
+
+package profiles
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+type billedTool struct {
+	Listed                         string
+	Off, Unused                    bool
+	Calls, Errors, DefinitionBytes int
+}
+
+// usage is what `goblin usage --json` prints.
+type usage struct {
+	Host    bool
+	All     struct{ Calls, Errors int }
+	Servers []struct {
+		Name                    string
+		Tools, DefinitionTokens int
+	}
+	Tools   []billedTool
+	Clients []struct {
+		Name      string
+		Connected bool
+		Tools     int
+		Breaks    []struct{ Limit, Text, Fix string }
+	}
+}
+
+func billOf(w *e2e.World) (u usage) {
+	w.T.Helper()
+	require.NoError(w.T, json.Unmarshal([]byte(w.Succeeds("usage", "--json")), &u))
+	return u
+}
+
+// A user drowns in tools, looks what they cost, and turns off what nobody calls.
+func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	tools := []e2e.Obj{e2e.Tool("used"), e2e.Tool("idle", e2e.Obj{"description": strings.Repeat("long ", 400)}), e2e.Tool("denied")}
+	for i := range 45 {
+		tools = append(tools, e2e.Tool("t"+strings.Repeat("x", i)))
+	}
+	w.Backend("big", e2e.Obj{"tools": tools}, e2e.Obj{"tools": e2e.Obj{"deny": []string{"denied"}}})
+	w.Profiles = e2e.Obj{"part": e2e.Obj{"tools": e2e.Obj{"allow": []string{"used"}}}}
+	p := w.Pane(150, 40)
+	p.Goblin("")
+	p.Shows("Servers 1")
+	c := w.Pipe("stdio")
+	c.Ok("initialize", e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "cursor-vscode", "version": "1"}})
+	c.Notify("notifications/initialized", nil)
+	c.WaitListed("tools", "big_idle", true)
+	for range 3 {
+		c.CallText("big_used", e2e.Obj{})
+	}
+	c.Settle()
+	c.Forget()
+
+	p.Types("6")
+	p.Shows("[Tools", "> big_idle", "3 calls in the last hour", "Not called since counting began", "x turns it off")
+	p.Types("x")
+	c.Noted("notifications/tools/list_changed", nil)
+	require.NotContains(t, c.Names("tools"), "big_idle")
+	p.Types("r")
+	p.Types("/")
+	p.Types("off:yes")
+	p.Keys("Enter")
+	p.Shows("> big_idle", "off", "Turned off for all clients: it costs nothing. x turns it on.")
+	u := billOf(w)
+	i := slices.IndexFunc(u.Tools, func(t billedTool) bool { return t.Listed == "big_idle" })
+	require.True(t, u.Tools[i].Off)
+	require.False(t, u.Tools[i].Unused)
+	require.Zero(t, u.Tools[i].DefinitionBytes)
+	require.Regexp(t, `(?m)^big_idle +off`, w.Succeeds("usage", "--all"))
+	require.Equal(t, 3, u.All.Calls)
+
+	// The row of the client says what it does not take, and what to press.
+	p.Keys("Escape")
+	p.Types("]")
+	p.Shows("[Clients 1]", "cursor-vscode", "Cursor takes 40", "x on the screen", "6 Usage !1")
+	require.Equal(t, "tools", u.Clients[0].Breaks[0].Limit)
+	require.Contains(t, u.Clients[0].Breaks[0].Fix, "goblin tools off")
+
+	// Who else keeps something from clients: the config, and a profile.
+	p.Types("1")
+	p.Shows("left out", "tool denied (by config: its filters)")
+	p.Types("2V")
+	p.Shows("See what clients of a profile see", "part")
+	p.Types("j")
+	p.Keys("Enter")
+	p.Shows("as part sees them", "left out")
+
+	// Over a restart, calls stay, and what is off.
+	c.Close()
+	p.Shows("clients 0")
+	p.Types("q")
+	p.Restored(0)
+	kept := billOf(w)
+	require.False(t, kept.Host)
+	require.Equal(t, 3, kept.All.Calls)
+	require.Regexp(t, `(?m)^big_idle +off`, w.Succeeds("usage", "--all"))
+	w.Hosted = true
+	d := w.Pipe("stdio")
+	d.Init()
+	d.CallText("big_used", e2e.Obj{})
+	e2e.Eventually(t, "the fourth call", func() bool { u := billOf(w); return u.Host && u.All.Calls == 4 })
+	require.NotContains(t, d.Names("tools"), "big_idle")
+}
+
+// What was turned off is off when the command returns, for lists, bills and clients.
+func TestCommandsThatFollowSeeWhatIsOff(t *testing.T) {
+	t.Parallel()
+	w, _, _, _ := worlds(t)
+	c := ways()["flag"](w, "")
+	c.WaitListed("tools", "seen_keep", true)
+	for range 3 {
+		w.Succeeds("tools", "off", "seen_keep")
+		require.Regexp(t, `(?m)^seen_keep +seen +you`, w.Succeeds("tools", "list"))
+		require.NotContains(t, c.Names("tools"), "seen_keep")
+		w.Succeeds("tools", "on", "seen_keep")
+		require.Equal(t, "Clients see all tools.\n", w.Succeeds("tools", "list"))
+		require.Contains(t, c.Names("tools"), "seen_keep")
+	}
+}
