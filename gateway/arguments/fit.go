@@ -85,11 +85,7 @@ func (c *checker) check(path string, schema, value any) {
 	if only, ok := s["const"]; ok && !equal(only, value) {
 		c.mistake(path, "must be %s, not %s", shown(only), shown(value))
 	}
-	for _, key := range []string{"anyOf", "oneOf"} {
-		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.any(path, some, value) {
-			c.mistake(path, "fits none of the forms that it may have")
-		}
-	}
+	c.forms(path, s, value)
 	if all, ok := s["allOf"].([]any); ok {
 		for _, one := range all {
 			c.check(path, one, value)
@@ -103,6 +99,15 @@ func (c *checker) check(path string, schema, value any) {
 			for i, item := range value {
 				c.check(path+"/"+strconv.Itoa(i), s["items"], item)
 			}
+		}
+	}
+}
+
+// forms checks that a value has one of the forms that a schema lists.
+func (c *checker) forms(path string, s map[string]any, value any) {
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.any(path, some, value) {
+			c.mistake(path, "fits none of the forms that it may have")
 		}
 	}
 }
