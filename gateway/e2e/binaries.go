@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The programs that the tests start, from the first Use. All packages of a run
+// The programs that the tests start, from Provide on. All packages of a run
 // share them.
 var (
 	Goblin     string // the binary under test
@@ -36,10 +37,8 @@ var Use = sync.OnceFunc(func() {
 		_, _ = os.Stat(path)
 	}
 	_, _ = os.Getenv("GOFLAGS"), Racing()
-	Goblin, Fakeserver = filepath.Join(programs, "goblin"), filepath.Join(programs, "fakeserver")
 	if other := os.Getenv("GOBLIN_E2E_BINARY"); other != "" {
 		_, _ = os.Stat(other)
-		Goblin = other
 	}
 })
 
@@ -69,6 +68,8 @@ func Provide() error {
 		}
 	}
 	_ = os.Chtimes(programs, time.Time{}, time.Now()) // in use
+	Goblin, Fakeserver = filepath.Join(programs, "goblin"), filepath.Join(programs, "fakeserver")
+	Goblin = cmp.Or(os.Getenv("GOBLIN_E2E_BINARY"), Goblin)
 	return nil
 }
 

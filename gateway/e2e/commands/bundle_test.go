@@ -23,6 +23,7 @@ import (
 // A bundle of the registry is a server like any other.
 func TestABundleOfTheRegistryIsAddedAndRuns(t *testing.T) {
 	t.Parallel()
+	w := e2e.NewWorld(t) // it makes Goblin, if nobody has
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
 	for name, text := range map[string]string{
@@ -47,7 +48,6 @@ func TestABundleOfTheRegistryIsAddedAndRuns(t *testing.T) {
 		}})
 	}))
 	t.Cleanup(web.Close)
-	w := e2e.NewWorld(t)
 	w.Written, w.Config = true, ""
 	out := w.Succeeds("add", "--registry", "io.a/clock", "--registry-url", web.URL, "--set", "which=clock", "--yes")
 	require.Contains(t, out, `Added "clock"`)
