@@ -29,8 +29,8 @@ func (g *Gateway) callTool(r *request) {
 	if passed {
 		t, edits, err = r.passed()
 	}
-	if err == nil {
-		err = arguments.CheckHeaders(r.Exchange, t, !passed)
+	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON, arguments.HeaderMark) {
+		err = arguments.CheckHeaders(r.Exchange, t.Entry.JSON, !passed)
 	}
 	if err != nil {
 		r.fail(err)

@@ -12,23 +12,19 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
-// paramHeader marks the arguments in a tool's schema that HTTP clients repeat
-// in headers (2026-07-28, SEP-2243).
-const paramHeader = "x-mcp-header"
+// HeaderMark marks the arguments in a tool's schema that HTTP clients repeat in headers
+// (2026-07-28, SEP-2243).
+const HeaderMark = "x-mcp-header"
 
-// CheckHeaders compares the arguments of a call with the headers that repeat them, be they
-// those that the server gets, or the client's, if it knew what it calls. Readers must not
-// differ in what these arguments are.
-func CheckHeaders(x *downstream.Exchange, t registry.Target, known bool) error {
-	if t.Entry == nil || !rawjson.Mentions(t.Entry.JSON, paramHeader) {
-		return nil
-	}
-	tool := &mcp.Tool{RawInputSchema: rawjson.Get(t.Entry.JSON, "inputSchema")}
+// CheckHeaders compares the arguments of a call, to a tool whose definition has HeaderMark,
+// with the headers that repeat them, be they those that the server gets, or the client's, if
+// it knew what it calls. Readers must not differ in what these arguments are.
+func CheckHeaders(x *downstream.Exchange, definition []byte, known bool) error {
+	tool := &mcp.Tool{RawInputSchema: rawjson.Get(definition, "inputSchema")}
 	var paths [][]string
 	for _, b := range mcp.ExtractParamHeaderBindings(tool) {
 		paths = append(paths, b.Path)
