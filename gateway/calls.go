@@ -11,6 +11,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/logins"
+	"goblin/gateway/overrides"
 	"goblin/gateway/refusals"
 	"goblin/gateway/results"
 	"goblin/gateway/skills"
@@ -162,7 +163,12 @@ func (g *Gateway) complete(r *request) {
 	if r.withhold(t.Server) {
 		raw = rawjson.Path(r.Params(), "ref", member)
 	}
-	g.forward(r, t, r.edit(raw, t.Name))
+	edits, err := overrides.Complete(t, r.Params(), r.edit(raw, t.Name))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	g.forward(r, t, edits)
 }
 
 // route is seek that answers the request itself when that fails.
@@ -188,10 +194,16 @@ func (r *request) seek(member string, resolve views.Resolver) (t registry.Target
 	if r.withhold(t.Server) {
 		raw = rawjson.Get(r.Params(), member)
 	}
-	if t.Name != name || escaped(raw) {
+	edits, err = r.edited(t, raw)
+	return t, edits, err
+}
+
+// edited are the changes of params that make a request for a target its server's.
+func (r *request) edited(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
+	if t.Name != r.name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
-	return t, edits, nil
+	return overrides.Fill(t, r.Params(), edits, "arguments")
 }
 
 // withhold keeps what is not the protocol's in `_meta` from a server that is not to get

@@ -150,6 +150,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 	}
 	return registry.Options{
 		Servers:    names,
+		Overrides:  cfg.Overrides(),
 		Own:        config.OwnTools(),
 		Flat:       cfg.Gateway.Flat,
 		MaxName:    cfg.Gateway.MaxName,

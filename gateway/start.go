@@ -78,13 +78,13 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		plain:   p, conn: conn,
 	}
 	r := &s.request
+	edits, err := r.edited(t, raw)
+	if err != nil {
+		return false
+	}
 	release := b.TryAcquire(x.Session())
 	if release == nil {
 		return false
-	}
-	var edits []rawjson.Edit
-	if t.Name != name || escaped(raw) {
-		edits = r.edit(raw, t.Name)
 	}
 	u := &r.under
 	u.Begin(x, nil, release, edits)

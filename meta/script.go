@@ -130,7 +130,7 @@ func scriptCard(h search.Hit) []byte {
 	o.text("kind", h.Entry.Kind.String())
 	o.text("server", h.Entry.Server)
 	if h.Entry.Kind == registry.Tool {
-		o.text("tool", h.Entry.Name)
+		o.text("tool", h.Entry.Given())
 	}
 	o.entry(h.Entry)
 	o.score(h.Score)

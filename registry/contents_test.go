@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/registry/moments"
 )
 
 // asked is a successful invocation.
@@ -273,7 +275,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 	now := time.Unix(50, 0)
 	r := New(Options{Servers: []string{"a"}, Now: func() time.Time { return now }})
-	uris := make([]string, maxMoments+10)
+	uris := make([]string, moments.Max+10)
 	for i := range uris {
 		uris[i] = fmt.Sprintf("x:/%05d", i)
 	}
@@ -293,12 +295,11 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 		r.Contents().Put(inv)
 		require.NotNil(t, r.Contents().Last(inv.Kind, "a", inv.Name))
 	}
-	require.LessOrEqual(t, len(r.contents.past["a"].left.at), maxMoments)
-	for i := range 3 * maxMoments {
-		r.contents.past["a"].updated.note(uint64(i), now)
+	require.LessOrEqual(t, r.contents.past["a"].left.Len(), moments.Max)
+	for i := range 3 * moments.Max {
+		r.contents.past["a"].updated.Note(uint64(i), now)
 	}
-	require.Len(t, r.contents.past["a"].updated.at, maxMoments)
-	require.Len(t, r.contents.past["a"].updated.order, maxMoments)
+	require.Equal(t, moments.Max, r.contents.past["a"].updated.Len())
 	remove(r, "a")
 	require.Empty(t, r.contents.past)
 }

@@ -1,6 +1,10 @@
 package registry
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"goblin/registry/definition"
+)
 
 // Kind reports which of the MCP lists something belongs to.
 type Kind uint8
@@ -59,14 +63,25 @@ type Entry struct {
 	// JSON is the definition as clients get it: the server's own bytes with
 	// the rename spliced in (of tools also _meta.ui.resourceUri), in one line.
 	JSON []byte
-	// Original is the definition as the server sent it. Set for tools and skills only,
-	// whose definitions get compared over time.
+	// Original is the definition as the server sent it. Set for tools and skills, whose
+	// definitions get compared over time, and for what is overridden.
 	Original []byte
+	// Override is what the config has clients see of it, nil for nothing else. Then Original is
+	// set.
+	Override *definition.Applied
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).
 	TaskOnly bool
 
 	tail uint8 // bytes of the tail that Flat ends with
+}
+
+// Given is the name of a tool or prompt as clients know it, without its server's.
+func (e *Entry) Given() string {
+	if e.Override != nil && e.Override.Name != "" {
+		return e.Override.Name
+	}
+	return e.Name
 }
 
 // Problem is something odd about a server's list that a user may want to

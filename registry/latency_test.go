@@ -36,7 +36,7 @@ func TestLatencyIsTheMedianOfTheLastAnswers(t *testing.T) {
 	require.Equal(t, 2*time.Millisecond, latency("a"), "the last 32 count")
 	require.Zero(t, latency("b"))
 	r.Answered("nobody", time.Second)
-	r.SetServers(nil)
-	r.SetServers([]string{"a"})
+	r.SetServers(nil, nil)
+	r.SetServers([]string{"a"}, nil)
 	require.Zero(t, latency("a"))
 }

@@ -1,6 +1,11 @@
 package registry
 
-import "strings"
+import (
+	"strings"
+
+	"goblin/registry/learned"
+	"goblin/registry/uriform"
+)
 
 // ListedURI returns the form in which clients see a server's URI. O(1).
 func (r *Registry) ListedURI(server, original string) string {
@@ -46,6 +51,20 @@ func (r *run) hasPlain(plain string) bool {
 	return first != nil
 }
 
+// newLearned is empty. Aliases are the flat id and, where it differs, the alias key, which
+// cannot be mixed up: only those have a scheme.
+func newLearned(server string) *learned.Links {
+	return learned.New(func(uri string) []string {
+		plain := strings.TrimLeft(flatten(uri), "_")
+		short, long := tails(uri, '~')
+		keys := []string{plain, plain + short, plain + long}
+		if exact := namespaced(server, uri); uriform.Norm(exact) != exact {
+			keys = append(keys, uriform.Norm(exact))
+		}
+		return keys
+	})
+}
+
 // Learn notes a URI that the server itself returned (a link in a result, the
 // URI of contents or of an update), which makes it readable. It is kept in a
 // bounded LRU per server, and ignored when the server lists it.
@@ -54,5 +73,5 @@ func (r *Registry) Learn(server, original string) {
 	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {
 		return
 	}
-	t.learned.add(original)
+	t.learned.Add(original)
 }

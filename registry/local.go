@@ -130,7 +130,7 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 	}
 	if kind == Tool {
 		for _, t := range old.tables[1:] {
-			changed |= r.rename(&next, t)
+			changed |= r.rename(&next, t, Tool)
 		}
 	}
 	r.snap.Store(&next)

@@ -1,48 +1,15 @@
 package registry
 
-import (
-	"errors"
-	"fmt"
-	"path"
-	"strings"
-)
+import "goblin/registry/mime"
 
 // ErrBadMIME is returned for a MIME pattern that is not a glob, or too long.
-var ErrBadMIME = errors.New("bad MIME type pattern")
+var ErrBadMIME = mime.ErrBad
 
-// maxMIME is the longest MIME type or pattern that is matched, in bytes: matching
-// takes time in proportion to the product of both.
-const maxMIME = 256
-
-// MIMEFilter returns what reports whether an entry has a type that a pattern
-// matches, nil for any: a glob without regard to case or, unless it names
-// some, parameters.
+// MIMEFilter is [mime.Filter] for the types of entries.
 func MIMEFilter(pattern string) (func(*Entry) bool, error) {
-	if pattern == "" {
-		return nil, nil
+	fits, err := mime.Filter(pattern)
+	if fits == nil {
+		return nil, err
 	}
-	pattern = strings.ToLower(strings.TrimSpace(pattern))
-	if _, err := path.Match(pattern, ""); err != nil || len(pattern) > maxMIME {
-		return nil, fmt.Errorf("%w: %q", ErrBadMIME, bounded(pattern, maxMIME))
-	}
-	known := map[string]bool{} // a catalog has few types
-	return func(e *Entry) bool {
-		if len(e.MIME) > maxMIME {
-			return false
-		}
-		ok, seen := known[e.MIME]
-		if !seen {
-			t := strings.ToLower(e.MIME)
-			if !strings.Contains(pattern, ";") {
-				t, _, _ = strings.Cut(t, ";")
-			}
-			t = strings.TrimSpace(t)
-			ok, _ = path.Match(pattern, t)
-			ok = t != "" && (ok || pattern == "*")
-			if len(known) < 1000 {
-				known[e.MIME] = ok
-			}
-		}
-		return ok
-	}, nil
+	return func(e *Entry) bool { return fits(e.MIME) }, nil
 }

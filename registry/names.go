@@ -1,6 +1,10 @@
 package registry
 
-import "strings"
+import (
+	"strings"
+
+	"goblin/registry/definition"
+)
 
 // Bounds of how long listed names of tools may be, in bytes. Clients put a prefix in
 // front, and models' interfaces end at 64.
@@ -23,10 +27,12 @@ const (
 //   - with a long tail: anybody's, since nobody finds 64 equal bits.
 type rule struct {
 	server string
-	most   int    // length of a listed name
-	tool   string // prefix of its tools
-	head   string // of the listed names of its tools: the prefix, cut
-	flat   string // prefix of its flat ids, collapsed
+	// overrides are what the config has clients see of the server's things.
+	overrides *definition.Set
+	most      int    // length of a listed name
+	tool      string // prefix of its tools
+	head      string // of the listed names of its tools: the prefix, cut
+	flat      string // prefix of its flat ids, collapsed
 	// Another server has the name already: every entry gets a tail.
 	toolTaken, flatTaken bool
 	// Number of other servers with the same prefix, or with one that this one's
@@ -39,10 +45,11 @@ type rule struct {
 
 // newRules returns the rules of the configured servers, in their order, for listed
 // names of so many bytes at most.
-func newRules(servers []string, most int) map[string]*rule {
+func newRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*rule {
 	rules := make(map[string]*rule, len(servers))
 	for _, s := range servers {
 		rules[s] = prefixesOf(s, most)
+		rules[s].overrides = overrides[s]
 	}
 	for i, s := range servers {
 		u := rules[s]

@@ -164,7 +164,7 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 		for range 60 {
 			rng.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 			servers := slices.Clone(all[:rng.IntN(len(all)+1)])
-			r.SetServers(servers)
+			r.SetServers(servers, nil)
 			fill(r, servers)
 			fresh := New(Options{Flat: flat, Servers: servers})
 			fill(fresh, servers)
@@ -182,10 +182,10 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 }
 
 // add and remove make one server more and one less.
-func add(r *Registry, server string) { r.SetServers(append(slices.Clone(r.order), server)) }
+func add(r *Registry, server string) { r.SetServers(append(slices.Clone(r.order), server), nil) }
 
 func remove(r *Registry, server string) {
-	r.SetServers(slices.DeleteFunc(slices.Clone(r.order), func(s string) bool { return s == server }))
+	r.SetServers(slices.DeleteFunc(slices.Clone(r.order), func(s string) bool { return s == server }), nil)
 }
 
 func TestLocalToolsTakeNames(t *testing.T) {

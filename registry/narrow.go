@@ -3,6 +3,8 @@ package registry
 import (
 	"slices"
 
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
 	"goblin/registry/urimatch"
 )
 
@@ -20,13 +22,18 @@ type Choice interface {
 	// Within is the choice where so much of servers is listed: it differs in Goblin's own
 	// tools, if at all.
 	Within(listed [Kinds]int) Choice
+	// Overrides are what they see of a server's things, over what the config says for all;
+	// nil for that.
+	Overrides(server string) *definition.Set
 }
 
 // Narrow is the catalog with nothing in it but what was chosen: what is left out is as
-// unknown as what never was, by whatever name. The names of all else are the same.
+// unknown as what never was, by whatever name. All else is the same, but for the choice's
+// overrides.
 //
 // before is an earlier result or nil: what did not change since is shared with it, and
-// versions of lists go on from its. Definitions are never copied.
+// versions of lists go on from its. Definitions of resources are not copied, nor are those
+// of lists of which nothing is overridden.
 func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 	next := *s
 	next.asked, next.whole = c, s.dir
@@ -40,7 +47,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 		if same {
 			was = before.table(t.name)
 		}
-		next.tables = append(next.tables, t.narrow(c, was))
+		next.tables = append(next.tables, s.narrowTable(t, c, was))
 	}
 	for k := range Kind(Kinds) {
 		for _, r := range next.visibleRuns(k) {
@@ -52,7 +59,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 	if same && before.choice == next.choice {
 		was = before.tables[0]
 	}
-	next.tables[0] = s.tables[0].narrow(next.choice, was)
+	next.tables[0] = s.narrowTable(s.tables[0], next.choice, was)
 	if same && before.whole == s.dir {
 		next.dir = before.dir
 	} else {
@@ -65,19 +72,42 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 	return &next
 }
 
-// narrow is a table with what is chosen of it; was is the one before, or nil.
-func (t *table) narrow(c Choice, was *table) *table {
+// narrowTable is a table with what is chosen of it; was is the one before, or nil.
+func (s *Snapshot) narrowTable(t *table, c Choice, was *table) *table {
 	if was != nil && was.from == t {
 		return was
 	}
 	u := *t
 	u.from = t
+	over := rule{overrides: c.Overrides(t.name)}
+	if over.overrides != nil && t.rule != nil {
+		both := *t.rule
+		both.overrides = over.overrides.Over(both.overrides)
+		u.rule = &both
+	}
 	for k := range Kind(Kinds) {
 		if was != nil && was.from.runs[k] == t.runs[k] {
-			u.runs[k] = was.runs[k]
+			u.runs[k], u.other[k] = was.runs[k], was.other[k]
 			continue
 		}
-		u.runs[k] = t.runs[k].narrow(k, c)
+		mine := t.rule != nil && t.runs[k].names(over.overridesOf(k))
+		u.other[k] = mine || t.other[k]
+		switch {
+		case !mine:
+			u.runs[k] = t.runs[k].narrow(k, c, nil)
+		case k == Tool || k == Prompt:
+			anew := s.recipe(&u, k)
+			anew.admit = func(all []Definition) []bool {
+				yes := make([]bool, len(all))
+				for i := range all {
+					yes[i] = c.Has(t.name, k, all[i].Name)
+				}
+				return yes
+			}
+			u.runs[k], _ = build(anew, t.runs[k].originals())
+		default:
+			u.runs[k] = t.runs[k].narrow(k, c, u.rule.overridesOf(k))
+		}
 	}
 	return &u
 }
@@ -100,9 +130,9 @@ func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) merged {
 	return all
 }
 
-// narrow is a run of the entries that are chosen.
-func (r *run) narrow(k Kind, c Choice) *run {
-	if r == nil || c.All(r.server, k) {
+// narrow is a run of the entries that are chosen, under overrides that give no names.
+func (r *run) narrow(k Kind, c Choice, over map[string]*definition.Override) *run {
+	if r == nil || over == nil && c.All(r.server, k) {
 		return r
 	}
 	kept := make([]int32, 0, len(r.entries))
@@ -111,13 +141,19 @@ func (r *run) narrow(k Kind, c Choice) *run {
 			kept = append(kept, int32(i))
 		}
 	}
-	switch len(kept) {
-	case 0:
-		return nil
-	case len(r.entries):
-		return r
-	}
 	n := &run{server: r.server, links: r.links, entries: make([]Entry, len(kept)), part: kept, whole: r}
+	switch {
+	case len(kept) == 0:
+		return nil
+	case len(kept) < len(r.entries):
+	case over == nil:
+		return r
+	default: // the tables are the same
+		all := *r
+		all.part, all.whole, all.entries = kept, r, slices.Clone(r.entries)
+		all.redefine(over)
+		return &all
+	}
 	places := r.places(k)
 	var drafts []draft
 	if k == Tool || k == Template {
@@ -129,8 +165,41 @@ func (r *run) narrow(k Kind, c Choice) *run {
 			drafts[to] = r.draft(k, int(i), places)
 		}
 	}
+	n.redefine(over)
 	n.index(k, drafts)
 	return n
+}
+
+// names reports whether an entry is among those of overrides.
+func (r *run) names(over map[string]*definition.Override) bool {
+	for name := range over {
+		if r.name(hashKey(name), name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// redefine puts resources or templates of a part under overrides.
+func (r *run) redefine(over map[string]*definition.Override) {
+	if over == nil {
+		return
+	}
+	types := map[string]string{}
+	for i := range r.entries {
+		e := &r.entries[i]
+		o := over[e.Name]
+		if o == nil {
+			continue
+		}
+		item := e.original()
+		json, applied := o.Resource(item)
+		e.JSON = rawjson.OneLine(rawjson.SetMember(json, keyOf(e.Kind), rawjson.Quote(e.Listed)))
+		e.Original, e.Override = item, applied
+		e.Label, e.Title, e.Description = "", "", ""
+		e.describe(types)
+		r.part[i] = -1
+	}
 }
 
 // gather is json of a part. Pages are small, and copies of all of it would be as large as
@@ -140,11 +209,16 @@ func (r *run) gather(from, to int) []byte {
 	for at := from; at < to; {
 		first := r.part[at]
 		next := at + 1
-		for next < to && r.part[next] == first+int32(next-at) {
-			next++
-		}
 		if at > from {
 			out = append(out, ',')
+		}
+		if first < 0 { // it has another definition than the whole
+			out = append(out, r.entries[at].JSON...)
+			at = next
+			continue
+		}
+		for next < to && r.part[next] == first+int32(next-at) {
+			next++
 		}
 		out = append(out, r.whole.json(int(first), int(first)+next-at)...)
 		at = next

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"goblin/registry/definition"
 )
 
 // chosen is what a test chooses: whole servers, and of their things those that keep says
@@ -18,8 +20,9 @@ type chosen struct {
 	keep    func(k Kind, name string) bool
 }
 
-func (c *chosen) Server(name string) bool { return c.servers[name] }
-func (c *chosen) All(string, Kind) bool   { return c.keep == nil }
+func (c *chosen) Server(name string) bool          { return c.servers[name] }
+func (c *chosen) All(string, Kind) bool            { return c.keep == nil }
+func (c *chosen) Overrides(string) *definition.Set { return nil }
 func (c *chosen) Has(server string, k Kind, name string) bool {
 	return c.servers[server] && (c.keep == nil || c.keep(k, name))
 }
@@ -191,6 +194,7 @@ type few struct{ most int }
 func (c *few) Server(string) bool                       { return true }
 func (c *few) All(server string, k Kind) bool           { return server != Local || k != Tool || c.most > 0 }
 func (c *few) Has(server string, k Kind, _ string) bool { return c.All(server, k) }
+func (c *few) Overrides(string) *definition.Set         { return nil }
 func (c *few) Within(listed [Kinds]int) Choice {
 	if listed[Tool]+listed[Prompt] > c.most {
 		return c

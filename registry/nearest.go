@@ -10,9 +10,14 @@ const maxTried = 5000 // names that a wrong one is compared with
 // likely.
 func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
 	f := near.New(name)
+	try := func(e *Entry) {
+		if f.Try(e.Listed, e.Listed, e.Name); e.Given() != e.Name { // as it was called before, too
+			f.Try(e.Listed, e.Given(), e.Server+"_"+e.Name, e.Server+"/"+e.Name)
+		}
+	}
 	for _, e := range likely {
 		if owner == "" || e.Server == owner {
-			f.Try(e.Listed, e.Listed, e.Name)
+			try(e)
 		}
 	}
 	all, tried := s.All(k), 0
@@ -23,7 +28,7 @@ func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []strin
 		if tried++; tried > maxTried {
 			break
 		}
-		f.Try(e.Listed, e.Listed, e.Name)
+		try(e)
 	}
 	return f.Best()
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/learned"
+
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
@@ -331,24 +333,29 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 		}
 		return string(append(b, 'y'))
 	}
-	for range 3 * maxLearned {
-		r.Learn("a", uri())
+	last := ""
+	for range 3 * learned.Max {
+		last = uri()
+		r.Learn("a", last)
 	}
-	require.Len(t, l.uris, maxLearned)
-	require.LessOrEqual(t, len(l.aliases["x_y"].uris), maxCandidates)
-	require.Equal(t, maxLearned, len(l.aliases["x_y"].uris)+l.aliases["x_y"].more)
+	n, _, alike := l.Size("x_y")
+	require.Equal(t, learned.Max, n)
+	require.Equal(t, learned.Max, alike)
+	require.LessOrEqual(t, len(l.Alias("x_y")), learned.MaxAlike)
 	_, err := r.ResolveResource("a_x_y")
 	require.ErrorContains(t, err, "AMBIGUOUS")
-	for len(l.uris) > 1 {
-		l.drop(l.recent.Back())
+	for i := range learned.Max - 1 {
+		r.Learn("a", fmt.Sprint("other:", i))
 	}
-	last := l.recent.Back().Value.(string)
 	if got := outcome(r.ResolveResource("a_x_y")); got != "a "+last+" unlisted" {
 		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: a_x_y", got, "it is never guessed")
 	}
 	require.Equal(t, "a "+last+" unlisted", outcome(r.ResolveResource("mcp://a/"+last)))
-	l.drop(l.recent.Back())
-	require.Empty(t, l.aliases)
+	for i := range learned.Max {
+		r.Learn("a", fmt.Sprint("more:", i))
+	}
+	_, _, alike = l.Size("x_y")
+	require.Zero(t, alike)
 }
 
 func TestAddressesAreReadAsURLParsersDo(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"goblin/registry/definition"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 	"goblin/registry/urimatch"
@@ -25,6 +26,7 @@ type draft struct {
 	item   []byte // without outer space
 	key    []byte // the value to rename, a part of item
 	name   string
+	given  string // name, or what an override makes of it
 	listed string
 	flat   string             // of resources
 	links  []link             // of tools: what points to resources
@@ -33,6 +35,8 @@ type draft struct {
 	tailed bool               // renamed beyond the prefix
 	full   bool               // of tools: no other of the server has more right to its whole name
 	tail   uint8              // bytes of the tail of the flat id
+	over   *definition.Applied
+	raw    []byte // the item before that
 }
 
 // link is a URI of the server's own inside a tool's definition.
@@ -148,6 +152,7 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		return draft{}, fmt.Errorf("not an object")
 	}
 	d := draft{item: trimSpace(item)}
+	d.raw = d.item
 	key := keyOf(kind)
 	if d.key = rawjson.Get(d.item, key); d.key == nil {
 		return d, fmt.Errorf("no %q", key)
@@ -165,6 +170,7 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	if d.name == "" {
 		return d, fmt.Errorf("empty %q", key)
 	}
+	d.given = d.name
 	if most := kind.longest(); len(d.name) > most {
 		return d, fmt.Errorf("%q is longer than %d bytes", key, most)
 	}

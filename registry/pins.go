@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+
+	"goblin/registry/definition"
 )
 
 // PinnedTool is a tool whose definition is not the one that was approved: its
@@ -103,9 +105,9 @@ func (s *Snapshot) Withheld(name string) *PinnedTool {
 		if owner != nil && t != owner {
 			continue
 		}
-		for _, original := range []string{name, rest} {
-			if p := s.pinned.tool(t.name, original); p != nil && p.Withheld && s.Sees(t.name, Tool, p.Name) {
-				return p
+		for _, p := range s.pinned.of(t.name) {
+			if given := t.rule.given(p.Name); (given == name || given == rest) && p.Withheld && s.Sees(t.name, Tool, p.Name) {
+				return &p
 			}
 		}
 	}
@@ -125,9 +127,23 @@ func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
 	}
 	for i := range tools {
 		p := &tools[i]
-		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *rule) bool { return u.spells(name, p.Name, s.ownTool) }) {
+		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *rule) bool { return u.spells(name, t.rule.given(p.Name), s.ownTool) }) {
 			return p
 		}
 	}
 	return nil
+}
+
+// Diff is what changed in a tool's definition, as of [definition.Difference]; for a new
+// tool, its definition. It is foreign text.
+func (p *PinnedTool) Diff() string {
+	switch {
+	case p.Offered == nil:
+		return "(the definition is too large to show)"
+	case p.New:
+		return definition.Readable(p.Offered)
+	case p.Approved == nil:
+		return "(the approved definition was too large to keep)\n" + definition.Readable(p.Offered)
+	}
+	return definition.Difference(p.Approved, p.Offered)
 }

@@ -25,7 +25,7 @@ func TestPinnedToolsGoWithTheirServer(t *testing.T) {
 	require.Equal(t, Pins, <-ch)
 	r.SetPinned("b", nil)
 	require.Empty(t, ch, "nothing changed")
-	r.SetServers([]string{"b"})
+	r.SetServers([]string{"b"}, nil)
 	require.Empty(t, r.Pinned(""))
 }
 

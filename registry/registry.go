@@ -1,16 +1,18 @@
 package registry
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"goblin/registry/definition"
 	"goblin/registry/latency"
-	"goblin/registry/rawjson"
 )
 
 // Options is what the catalog depends on. Zero values take the defaults.
@@ -18,6 +20,8 @@ type Options struct {
 	// Servers are the names of all configured servers in the config's order,
 	// disabled ones too: listed names depend on them and on nothing else.
 	Servers []string
+	// Overrides are what clients see of servers' things instead of what those say, by server.
+	Overrides map[string]*definition.Set
 	// Own are the names of all tools of Goblin's own, those that are switched
 	// off, too. No server's tool is listed under one or reached by it.
 	Own        []string
@@ -70,7 +74,7 @@ func New(o Options) *Registry {
 	}
 	r := &Registry{opt: o}
 	r.order = serverNames(o.Servers)
-	r.rules = newRules(r.order, o.MaxName)
+	r.rules = newRules(r.order, o.MaxName, o.Overrides)
 	r.logs.feed, r.logs.ring.Max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
@@ -113,17 +117,18 @@ func (r *Registry) Load() *Snapshot { return r.snap.Load() }
 // ones are visible and without lists. Those that are gone are forgotten:
 // entries, learned links, state, the rows of their subscriptions, and what is
 // cached of them. The others keep their lists, under the names that they have
-// among the servers there are now.
-func (r *Registry) SetServers(names []string) {
+// among the servers there are now and the overrides.
+func (r *Registry) SetServers(names []string, overrides map[string]*definition.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
 	was := r.order
 	r.order = serverNames(names)
-	if slices.Equal(was, r.order) {
+	if slices.Equal(was, r.order) && reflect.DeepEqual(overrides, r.opt.Overrides) {
 		return
 	}
-	rules := newRules(r.order, r.opt.MaxName)
+	r.opt.Overrides = overrides
+	rules := newRules(r.order, r.opt.MaxName, overrides)
 	for name, u := range rules {
 		if known := r.rules[name]; reflect.DeepEqual(known, u) {
 			rules[name] = known
@@ -182,18 +187,10 @@ func (r *Registry) forget(name string, t *table) Changes {
 
 // renameAll builds what a server lists again, because its rule is another.
 func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
-	if resources := t.runs[Resource]; resources != nil {
-		items := make([][]byte, len(resources.entries))
-		for i := range items {
-			e := &resources.entries[i]
-			items[i] = rawjson.SetMember(e.JSON, "uri", rawjson.Quote(e.Name))
-		}
-		run, _ := build(r.recipe(s, t, Resource), items)
-		if !resources.same(run) {
-			changed |= s.replace(Resource, t, run)
-		}
+	for _, k := range []Kind{Resource, Template, Prompt, Tool} { // links of tools are names of resources
+		changed |= r.rename(s, s.table(t.name), k)
 	}
-	return changed | r.rename(s, s.table(t.name))
+	return changed
 }
 
 // SetList replaces a server's list of one kind. items are the raw JSON
@@ -222,8 +219,8 @@ func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit f
 		if t == nil || t.rule == nil || kind >= Kinds {
 			return nil
 		}
-		c := r.recipe(s, t, kind)
-		c.admit = admit
+		c := s.recipe(t, kind)
+		c.admit, c.limit = admit, r.opt.MaxEntries
 		run, problems := build(c, items)
 		placed, was, ok := r.place(s, t, kind, run)
 		if placed != nil {
@@ -236,9 +233,9 @@ func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit f
 	}
 }
 
-func (r *Registry) recipe(s *Snapshot, t *table, kind Kind) recipe {
+func (s *Snapshot) recipe(t *table, kind Kind) recipe {
 	return recipe{
-		kind: kind, rule: t.rule, flat: s.flat, limit: r.opt.MaxEntries, own: s.ownTool,
+		kind: kind, rule: t.rule, flat: s.flat, limit: math.MaxInt, own: s.ownTool,
 		linked: func(uri string) string { return s.listedURI(t, uri) },
 	}
 }
@@ -266,7 +263,7 @@ func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) (placed *ta
 	changed := next.replace(kind, now, run)
 	if s.flat && kind == Resource {
 		// A flat id may have gained or lost its tail: tools point to it.
-		changed |= r.rename(&next, next.table(t.name))
+		changed |= r.rename(&next, next.table(t.name), Tool)
 	}
 	r.snap.Store(&next)
 	r.feed.publish(changed)
@@ -290,21 +287,22 @@ func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
 	return s.remerge(kind.changes())
 }
 
-// rename builds a server's tools again, because what their names and links
-// depend on changed.
-func (r *Registry) rename(s *Snapshot, t *table) Changes {
-	if t.runs[Tool] == nil {
+// rename builds a server's list again, because what its names, links or overrides are has
+// changed.
+func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
+	if t.runs[k] == nil {
 		return 0
 	}
-	items := make([][]byte, len(t.runs[Tool].entries))
-	for i := range items {
-		items[i] = t.runs[Tool].entries[i].Original
-	}
-	run, _ := build(r.recipe(s, t, Tool), items)
-	if t.runs[Tool].same(run) {
+	run, problems := build(s.recipe(t, k), t.runs[k].originals())
+	if t.runs[k].same(run) {
 		return 0
 	}
-	return s.replace(Tool, t, run)
+	for _, p := range problems {
+		if p.Level >= slog.LevelWarn {
+			r.event(p.Level, p.Server, fmt.Sprintf("%s %q: %s", p.Kind, r.short(p.Name), p.Text))
+		}
+	}
+	return s.replace(k, t, run)
 }
 
 // remerge makes the lists of some kinds again and gives them new versions.

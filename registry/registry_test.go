@@ -294,7 +294,7 @@ func TestServersComeAndGo(t *testing.T) {
 	require.Empty(t, r.Subscriptions())
 	_, err := r.ResolveResource("mcp://b/x:2")
 	require.ErrorContains(t, err, "Server 'b' not found")
-	r.SetServers([]string{"a", "b", "c", "d"})
+	r.SetServers([]string{"a", "b", "c", "d"}, nil)
 	var order []string
 	for _, s := range r.States() {
 		order = append(order, s.Name)

@@ -101,7 +101,7 @@ func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
 		s.listedTool(&h, hashKey(name))
 	case Prompt:
 		if t, rest, named := s.owner(Prompt, name); named {
-			h.entry(t.runs[Prompt].name(hashKey(rest), rest))
+			h.entry(t.runs[Prompt].called(hashKey(rest), rest))
 		}
 	case Resource:
 		if key, flat := flatKey(name); s.flat && flat {
@@ -166,7 +166,7 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	}
 	t, rest, named := s.owner(Tool, name)
 	if named {
-		h.entry(t.runs[Tool].name(hashKey(rest), rest))
+		h.entry(t.runs[Tool].called(hashKey(rest), rest))
 	}
 	if h.n == 0 {
 		s.spelledTool(&h)
@@ -201,7 +201,7 @@ func (s *Snapshot) nameAnswer(h *hits, owner *table) (Target, error) {
 // URI h.name.
 func (s *Snapshot) owners(h *hits, only *table, hash uint64) {
 	for _, t := range s.among(only) {
-		h.entry(t.runs[h.kind].name(hash, h.name))
+		h.entry(t.runs[h.kind].called(hash, h.name))
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 		rest, named = strings.CutPrefix(name, t.name+"_")
 	}
 	if named {
-		h.entry(t.runs[Prompt].name(hashKey(rest), rest))
+		h.entry(t.runs[Prompt].called(hashKey(rest), rest))
 	}
 	if h.n == 0 {
 		s.owners(&h, t, hashKey(name))
@@ -395,7 +395,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		h.add(s.expansion(t, rest, templates.template(rest, &h.budget)))
 		return h.done()
 	}
-	links := t.learned.alias(key)
+	links := t.learned.Alias(key)
 	_, normal, _ := splitNamespaced(key)
 	for _, l := range []string{normal, decoded} {
 		if len(links) == 0 && l != rest && t.hasLink(l) {
@@ -427,7 +427,7 @@ func (t *table) hasLink(uri string) bool {
 			return true
 		}
 	}
-	return t.learned.has(uri)
+	return t.learned.Has(uri)
 }
 
 // aliases adds the entries with the given alias key.

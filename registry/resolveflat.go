@@ -41,7 +41,7 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 			return
 		}
 		plain := t == owner && t.rule.flatWhy(rest) == tailNone
-		for _, uri := range t.learned.alias(rest) {
+		for _, uri := range t.learned.Alias(rest) {
 			if flat := flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.flatTail(uri, flat) {
 				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}

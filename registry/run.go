@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"unsafe"
 
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
@@ -22,6 +24,7 @@ type run struct {
 	offs    []uint32
 	links   map[string]struct{} // of tools: the resources that definitions point to
 
+	renamed  map[string]int32 // by names that overrides give
 	byName   index
 	byListed index // of tools: of other kinds it follows from the name
 	byFull   index // of tools with a tail: the whole name that they would have
@@ -57,12 +60,14 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 	if len(drafts) == 0 {
 		return nil, ps.all()
 	}
+	override(c, drafts, ps)
 	r := &run{server: c.rule.server}
 	switch c.kind {
 	case Tool:
 		drafts = nameTools(c, drafts, ps)
 	case Prompt:
-		nameAll(drafts, func(d *draft) string { return c.rule.server + "/" + d.name })
+		nameAll(drafts, func(d *draft) string { return c.rule.server + "/" + d.given })
+		sortListed(drafts)
 	case Resource:
 		flatIDs(c.rule, drafts, ps)
 		nameURIs(c, drafts, func(d *draft) string { return d.flat })
@@ -77,7 +82,7 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 	r.index(c.kind, drafts)
 	if c.kind == Tool {
 		for i := range r.entries {
-			if why := LongDescription(r.entries[i].Description); why != "" {
+			if why := definition.LongDescription(r.entries[i].Description); why != "" {
 				ps.add(slog.LevelWarn, r.entries[i].Name, why)
 			}
 		}
@@ -129,17 +134,17 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 	for _, changed := range []bool{false, true} {
 		for i := range drafts {
 			d := &drafts[i]
-			if toolChars(d.name) == changed {
+			if toolChars(d.given) == changed {
 				continue
 			}
-			listed, why := c.rule.toolName(d.name, c.own)
+			listed, why := c.rule.toolName(d.given, c.own)
 			full := listed
 			if why != tailNone {
-				full = c.rule.tool + sanitize(d.name)
+				full = c.rule.tool + sanitize(d.given)
 			}
 			_, other := taken[full]
 			if taken[full] = struct{}{}; other && why == tailNone {
-				listed, why = c.rule.tailedTool(d.name), tailOwn
+				listed, why = c.rule.tailedTool(d.given), tailOwn
 			}
 			d.listed, d.tailed, d.full = listed, why != tailNone, !other
 			if !d.tailed {
@@ -279,11 +284,11 @@ func (r *run) render(c recipe, drafts []draft) {
 		r.arena = rawjson.Append(r.arena, d.item, edits...)
 		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, Override: d.over, tail: d.tail}
 		e.describe(types)
-		if c.kind == Tool || c.kind == Skill {
+		if c.kind == Tool || c.kind == Skill || d.over != nil {
 			from := len(originals)
-			originals = append(originals, d.item...)
+			originals = append(originals, d.raw...)
 			e.Original = originals[from:len(originals):len(originals)]
 		}
 	}
@@ -300,7 +305,7 @@ func (e *Entry) describe(types map[string]string) {
 		case k.Is(key):
 			e.share(text(v))
 			if key == "name" {
-				e.Label = e.Name
+				e.Label = e.Given()
 			}
 		case e.Kind == Skill && k.Is("frontmatter"):
 			e.Label, e.Description = text(rawjson.Get(v, "name")), text(rawjson.Get(v, "description"))
@@ -361,6 +366,12 @@ func (r *run) index(kind Kind, drafts []draft) {
 	r.byName = newIndex(len(es))
 	for i := range es {
 		r.byName.put(hashKey(es[i].Name), i)
+		if given := es[i].Given(); given != es[i].Name {
+			if r.renamed == nil {
+				r.renamed = map[string]int32{}
+			}
+			r.renamed[given] = int32(i)
+		}
 	}
 	if kind == Tool {
 		r.byListed = newIndex(len(es))
@@ -432,6 +443,20 @@ func (r *run) name(h uint64, name string) *Entry {
 	return e
 }
 
+// called is name for the one by which clients know an entry.
+func (r *run) called(h uint64, given string) *Entry {
+	if r == nil {
+		return nil
+	}
+	if i, ok := r.renamed[given]; ok {
+		return &r.entries[i]
+	}
+	if e := r.name(h, given); e != nil && e.Given() == given {
+		return e
+	}
+	return nil
+}
+
 func (r *run) listed(h uint64, listed string) *Entry {
 	if r == nil {
 		return nil
@@ -488,7 +513,8 @@ func (r *run) same(o *run) bool {
 		return true
 	}
 	for i := range r.entries {
-		if r.entries[i].Name != o.entries[i].Name || r.entries[i].Flat != o.entries[i].Flat {
+		a, b := &r.entries[i], &o.entries[i]
+		if a.Name != b.Name || a.Flat != b.Flat || !reflect.DeepEqual(a.Override, b.Override) {
 			return false
 		}
 	}

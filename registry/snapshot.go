@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"goblin/registry/learned"
 )
 
 // ErrBadCursor is returned for a cursor that no page of that kind gave.
@@ -45,9 +47,10 @@ type table struct {
 	runs    [Kinds]*run
 	hidden  bool
 	open    bool
-	skills  bool     // it serves some, listed or not
-	learned *learned // guards itself; nil for Goblin's own
-	from    *table   // that this one is a part of; nil for a whole one
+	skills  bool           // it serves some, listed or not
+	other   [Kinds]bool    // runs that overrides of a choice made
+	learned *learned.Links // guards itself; nil for Goblin's own
+	from    *table         // that this one is a part of; nil for a whole one
 }
 
 // directory finds tables by names. It changes only with the set of servers.

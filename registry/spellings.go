@@ -27,7 +27,7 @@ func (s *spellings) of(most int) map[string]*rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rules[most] == nil {
-		s.rules[most] = newRules(s.servers, most)
+		s.rules[most] = newRules(s.servers, most, nil)
 	}
 	return s.rules[most]
 }
@@ -59,14 +59,14 @@ func (r *run) spelled(name string, u *rule, own func(string) bool) *Entry {
 	if r == nil || !strings.HasPrefix(name, u.head) {
 		return nil
 	}
-	if e, _ := r.byFull.find(r.entries, hashKey(name), name, byFull); e != nil && u.spells(name, e.Name, own) {
+	if e, _ := r.byFull.find(r.entries, hashKey(name), name, byFull); e != nil && u.spells(name, e.Given(), own) {
 		return e
 	}
 	for at := len(name) - tailLen; at > 0 && endsInTail(name[:at+tailLen], '_'); at -= tailLen {
 		tail := name[at : at+tailLen]
 		first, second := r.byTail.find(r.entries, hashKey(tail), tail, byTail)
 		for _, e := range []*Entry{first, second} {
-			if e != nil && u.spells(name, e.Name, own) {
+			if e != nil && u.spells(name, e.Given(), own) {
 				return e
 			}
 		}
@@ -99,10 +99,10 @@ func (r *run) indexSpellings(drafts []draft) {
 }
 
 // byFull is the name that a tool would have, were there room for it.
-func byFull(e *Entry) string { return sanitize(e.Server) + "_" + sanitize(e.Name) }
+func byFull(e *Entry) string { return sanitize(e.Server) + "_" + sanitize(e.Given()) }
 
 // byTail is the tool's short tail.
 func byTail(e *Entry) string {
-	short, _ := tails(e.Server+"\x00"+e.Name, '_')
+	short, _ := tails(e.Server+"\x00"+e.Given(), '_')
 	return short
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"goblin/registry/moments"
 	"goblin/registry/urimatch"
 )
 
@@ -62,7 +63,7 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 	defer c.mu.Unlock()
 	past, s := c.pastLocked(server), c.servers[server]
 	mark := func(uri string) {
-		past.updated.note(hashKey(uri), now)
+		past.updated.Note(hashKey(uri), now)
 		if s == nil {
 			return
 		}
@@ -113,8 +114,8 @@ func (c *Contents) lose(server string, now time.Time) (marked int) {
 // have marked it happened while its answer was on the way.
 func (c *Contents) overtakenLocked(n *content) {
 	if n.uri != "" {
-		if p := c.past[n.inv.Server]; p != nil && p.updated.since(hashKey(n.uri), n.inv.Time) {
-			n.inv.outdate(StaleUpdated, p.updated.at[hashKey(n.uri)])
+		if p := c.past[n.inv.Server]; p != nil && p.updated.Since(hashKey(n.uri), n.inv.Time) {
+			n.inv.outdate(StaleUpdated, p.updated.At(hashKey(n.uri)))
 		} else if row, ok := c.registry.Subscription(n.inv.Server, n.uri); ok && row.LastUpdate.After(n.inv.Time) {
 			n.inv.outdate(StaleUpdated, row.LastUpdate)
 		}
@@ -131,10 +132,10 @@ func (c *Contents) leftLocked(inv *Invocation) bool {
 	if p == nil || inv.Kind == Tool {
 		return false
 	}
-	if p.left.since(entryHash(inv.Kind, inv.Name), inv.Time) {
+	if p.left.Since(entryHash(inv.Kind, inv.Name), inv.Time) {
 		return true
 	}
-	if !p.left.gone.After(inv.Time) && !(inv.Kind == Resource && p.unlisted[Template].After(inv.Time)) {
+	if !p.left.Gone.After(inv.Time) && !(inv.Kind == Resource && p.unlisted[Template].After(inv.Time)) {
 		return false
 	}
 	t := c.registry.Load().table(inv.Server)
@@ -148,7 +149,7 @@ func (t *table) reaches(kind Kind, name string, budget *urimatch.Budget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
 	}
-	return kind == Resource && (t.open || t.learned != nil && t.learned.has(name) || t.runs[Template].template(name, budget) != nil)
+	return kind == Resource && (t.open || t.learned != nil && t.learned.Has(name) || t.runs[Template].template(name, budget) != nil)
 }
 
 // forget drops all of a server that left.
@@ -200,15 +201,15 @@ func (c *Contents) leave(server string, kind Kind, was, is *run, now time.Time) 
 	p := c.pastLocked(server)
 	p.unlisted[kind] = now
 	for _, hash := range gone {
-		p.left.note(hash, now)
+		p.left.Note(hash, now)
 	}
 	if !all {
-		p.left.gone = now // the others are told by their absence
+		p.left.Gone = now // the others are told by their absence
 	}
 }
 
 // left returns the hashes of what of a list another one lacks; all is false if
-// it is too much for [moments]. Both lists are in the order of Listed.
+// it is too much for [moments.Moments]. Both lists are in the order of Listed.
 func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 	var entries []Entry
 	if is != nil {
@@ -223,7 +224,7 @@ func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 			is.name(hashKey(e.Name), e.Name) != nil { // under another listed name
 			continue
 		}
-		if len(gone) == maxMoments {
+		if len(gone) == moments.Max {
 			return gone, false
 		}
 		gone = append(gone, entryHash(kind, e.Name))
@@ -237,4 +238,16 @@ func (r *Registry) outdated(server, uri string, now time.Time) {
 		r.marked(server, n, StaleUpdated+": "+r.short(uri))
 		r.feed.publish(Cached)
 	}
+}
+
+// past is what happened to a server's entries lately.
+type past struct {
+	left    moments.Moments // entries that left a list, by entryHash
+	updated moments.Moments // URIs that the server said had changed, and those above them, by hashKey
+	// unlisted is when a list lost an entry last, by kind.
+	unlisted [Kinds]time.Time
+}
+
+func entryHash(kind Kind, name string) uint64 {
+	return hashKey(name) ^ uint64(kind+1)*0x9e3779b97f4a7c15
 }

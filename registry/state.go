@@ -120,7 +120,7 @@ func (r *Registry) SetState(server string, s ServerState) {
 	if s.State == StateDisabled && before.State != StateDisabled {
 		r.change(server, func(t *table) {
 			t.runs = [Kinds]*run{}
-			t.learned.clear()
+			t.learned.Clear()
 		})
 	}
 	if s.State != before.State {

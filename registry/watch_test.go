@@ -133,9 +133,9 @@ func TestReadersSeeWholeSnapshots(t *testing.T) {
 				case 0:
 					_ = r.AddTool(LocalTool{Definition: []byte(`{"name":"` + name + `"}`), Call: noCall})
 				case 2:
-					r.SetServers(append(slices.Clone(servers), "late"))
+					r.SetServers(append(slices.Clone(servers), "late"), nil)
 				case 3:
-					r.SetServers(servers)
+					r.SetServers(servers, nil)
 				}
 			}
 			set(r, s, Tool, "x", "y")

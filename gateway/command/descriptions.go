@@ -3,37 +3,35 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/overrides"
 	"goblin/gateway/pins"
 	"goblin/registry"
+	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 )
 
 // hostPatience bounds what a check of the config waits for the running host.
 const hostPatience = 2 * time.Second
 
-// longDescriptions are warnings of tools whose descriptions clients will cut, as
-// far as they can be known without a start of the servers: from the running host,
-// else from what is remembered of tools.
-func (a *App) longDescriptions(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
-	check := func(server, tool, description string) {
-		s, ok := cfg.Server(server)
-		if why := registry.LongDescription(description); ok && !s.Disabled && why != "" {
-			warnings = append(warnings, config.Problem{File: cfg.Path, Text: fmt.Sprintf("tool %q of server %q: %s", tool, server, why)})
+// foretold are warnings of tools whose descriptions clients will cut, and of overrides that
+// are for nothing or do not fit, as far as they can be known without a start of the servers:
+// from the running host, else from what is remembered of tools.
+func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
+	var things []overrides.Thing
+	add := func(t overrides.Thing, description string) {
+		s, ok := cfg.Server(t.Server)
+		things = append(things, t)
+		if why := definition.LongDescription(description); ok && !s.Disabled && why != "" && t.Kind == registry.Tool {
+			warnings = append(warnings, config.Problem{File: cfg.Path, Text: fmt.Sprintf("tool %q of server %q: %s", t.Name, t.Server, why)})
 		}
 	}
-	if place, err := a.Place(cfg.Path); err == nil {
-		ctx, cancel := context.WithTimeout(ctx, hostPatience)
-		defer cancel()
-		if tools, err := (control.Remote{Place: place}).List(ctx, control.ListQuery{Kind: "tools"}); err == nil {
-			for _, tool := range tools {
-				check(tool.Server, tool.OriginalName, tool.Description)
-			}
-			return warnings
-		}
+	if a.listedNow(ctx, cfg, add) {
+		return append(warnings, overrides.Check(cfg, slices.Values(things))...)
 	}
 	path, err := a.Pins(cfg)
 	if err != nil || path == "" {
@@ -45,7 +43,33 @@ func (a *App) longDescriptions(ctx context.Context, cfg *config.Config) (warning
 	}
 	store.Each(func(server, tool string, definition []byte) {
 		description, _ := rawjson.String(rawjson.Get(definition, "description"))
-		check(server, tool, description)
+		add(overrides.Thing{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
 	})
-	return warnings
+	return append(warnings, overrides.Check(cfg, slices.Values(things), registry.Tool)...)
+}
+
+// listedNow gives what servers of the running host list; false when there is none.
+func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t overrides.Thing, description string)) bool {
+	place, err := a.Place(cfg.Path)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostPatience)
+	defer cancel()
+	all := make(map[registry.Kind][]control.Entry)
+	for k := registry.Tool; k <= registry.Template; k++ {
+		if all[k], err = (control.Remote{Place: place}).List(ctx, control.ListQuery{Kind: k.String() + "s"}); err != nil {
+			return false
+		}
+	}
+	for k, entries := range all {
+		for _, e := range entries {
+			own := e.Definition
+			if e.Overridden != nil {
+				own = e.Overridden
+			}
+			add(overrides.Thing{Server: e.Server, Kind: k, Name: e.Original(), Definition: own}, e.Description)
+		}
+	}
+	return true
 }

@@ -168,6 +168,9 @@ func (a *App) printStatus(s control.Status) error {
 			fmt.Fprintf(&head, row.text, display.Line(row.value))
 		}
 	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(&head, "config   %s\n", display.Line(w))
+	}
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
 		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
 	}

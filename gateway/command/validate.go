@@ -45,7 +45,7 @@ built-in demo is used.
 				err = &config.Errors{Problems: []config.Problem{cfg.Gateway.NoToken}, Warnings: others}
 			}
 			if err == nil && !cfg.Demo {
-				cfg.Warnings = append(cfg.Warnings, a.longDescriptions(cmd.Context(), cfg)...)
+				cfg.Warnings = append(cfg.Warnings, a.foretold(cmd.Context(), cfg)...)
 			}
 			if err == nil {
 				cfg.Warnings = append(cfg.Warnings, a.Unreadable(cfg)...)

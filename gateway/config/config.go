@@ -26,6 +26,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"goblin/registry/definition"
 )
 
 // Type is how a server is reached.
@@ -114,6 +116,8 @@ type Config struct {
 	Log      Log
 	TUI      TUI
 	Warnings []Problem // by line; nothing that keeps Goblin from starting
+
+	overrideLines map[Overridden]int
 }
 
 // Server is one backend.
@@ -144,13 +148,14 @@ type Server struct {
 	Isolation      Isolation
 	ForwardMeta    bool // what clients put into _meta besides the protocol's keys
 	Era            Era
-	Roots          RootsFrom // empty: see WhoseRoots
-	Tools          Filter    // on original names
-	Prompts        Filter    // on original names
-	Resources      Filter    // on original URIs and templates
-	OpenResources  bool      // forward reads of URIs that the server never listed
-	MaxResult      int64     // bytes of text of a tool's result; 0 or less: all of it
-	TypeSet        bool      // `type` was written: no fallback to SSE
+	Roots          RootsFrom       // empty: see WhoseRoots
+	Tools          Filter          // on original names
+	Prompts        Filter          // on original names
+	Resources      Filter          // on original URIs and templates
+	OpenResources  bool            // forward reads of URIs that the server never listed
+	Overrides      *definition.Set // what clients see instead; nil for nothing
+	MaxResult      int64           // bytes of text of a tool's result; 0 or less: all of it
+	TypeSet        bool            // `type` was written: no fallback to SSE
 
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
@@ -323,6 +328,7 @@ func (s *Server) normal() Server {
 		v.Problem = "cannot start"
 	}
 	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
+	v.Overrides = nil                 // what clients see is none of the server's business
 	v.Tags = nil                      // they are for profiles
 	if v.late != nil {
 		v.late = &lateServer{refs: v.late.refs} // a text may look like one that has references

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/definition"
 )
 
 // defaults is what a file that says nothing means.
@@ -122,6 +124,8 @@ func serverKeys() []field[Server] {
 			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
 		key("open_resources", "Forward reads of URIs that the server never listed.",
 			flag(), func(s *Server) *bool { return &s.OpenResources }),
+		key("overrides", "What clients see of tools, prompts and resources instead of what the server says of them, and arguments that are filled in and hidden. Pins, filters and switches are about the server's own.",
+			optional(section(overrideKeys)), func(s *Server) **definition.Set { return &s.Overrides }),
 		key("max_result", "How much text of a tool's result clients get at a time: of a longer one they get the head and the tail, and the rest is a resource that is read by pages. off, the default: all of it.",
 			sizeOrOff(1<<10), func(s *Server) *int64 { return &s.MaxResult }),
 	}, legacyServerKeys()...)

@@ -88,7 +88,7 @@ var mistakes = []mistake{
 	},
 	{
 		"key of other clients in YAML", "servers:\n  files:\n    command: npx\n    autoApprove: []",
-		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources, max_result`, true,
+		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, oauth, tags, disabled, timeout, call_timeout, startup_timeout, start, idle_timeout, isolation, era, roots, forward_meta, tools, prompts, resources, open_resources, overrides, max_result`, true,
 	},
 	{
 		"control characters in a key", "log:\n  \"\\e]0;x\\a\\u202e\": 1",

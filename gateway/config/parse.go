@@ -72,6 +72,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 		r.warnProjects(cfg.Servers)
 	}
 	r.checkProfiles(cfg)
+	r.checkOverrides(cfg)
 }
 
 // readGateway reads the gateway's keys and finds what no single one shows.

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"goblin/registry/definition"
 	"goblin/registry/near"
 )
 
@@ -21,7 +22,8 @@ type Profile struct {
 	Resources Filter    // on original URIs and templates
 	MetaTools MetaTools // not said: those of the gateway
 	Expose    Expose
-	MaxResult int64 // wins over those of servers; 0: theirs, less: off
+	MaxResult int64                      // wins over those of servers; 0: theirs, less: off
+	Overrides map[string]*definition.Set // by server, over what those have for all
 }
 
 // ClientRule gives clients whose name fits a glob a profile.
@@ -52,7 +54,7 @@ func (c *Config) SameProfiles(o *Config) bool {
 	}
 	own := func(c *Config) any { return [...]any{c.Gateway.MetaTools, c.Gateway.MetaToolsAbove} }
 	return reflect.DeepEqual(c.Profiles, o.Profiles) && reflect.DeepEqual(c.Clients, o.Clients) &&
-		reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
+		reflect.DeepEqual(c.Overrides(), o.Overrides()) && reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
 // ProfileMeant is what to say to somebody who names a profile that there is not.
@@ -109,6 +111,8 @@ func profileKeys() []field[Profile] {
 			words(ExposeAll, ExposeSearch), func(p *Profile) *Expose { return &p.Expose }),
 		key("max_result", "How much text of a tool's result clients get at a time, as in `max_result` of servers, over which it wins; off: all of it.",
 			sizeOrOff(1<<10), func(p *Profile) *int64 { return &p.MaxResult }),
+		key("overrides", "What its clients see of tools, prompts and resources, by server, as in `overrides` of servers, over which it comes.",
+			overridesOfServers(), func(p *Profile) *map[string]*definition.Set { return &p.Overrides }),
 	}
 }
 
@@ -139,6 +143,7 @@ func profiles() kind[[]Profile] {
 				}
 				profile := defaultProfile()
 				profile.Name = p.key.Value
+				r.overriding = Overridden{Profile: profile.Name}
 				seen := readTable(r, place{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
 				seen[""] = p.key
 				r.profiles = append(r.profiles, seen)

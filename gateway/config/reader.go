@@ -30,7 +30,12 @@ type reader struct {
 	noToken   Problem                 // it needs a variable that is not set
 	lateToken *lateText               // it holds references
 	fileVars  map[string]string       // of env_file
-	expanded  int                     // bytes that expansion made
+
+	overriding   Overridden                // whose overrides are read
+	overrides    map[Overridden]*yaml.Node // their names in the file
+	overriddenBy []overriddenBy            // servers, by profiles
+
+	expanded int // bytes that expansion made
 
 	secret  bool                            // while a text is read that may hold references
 	late    bool                            // the text that was read last holds references
@@ -47,6 +52,7 @@ type serverState struct {
 	typo       bool                  // an unknown key was most likely meant to be command or url
 	other      map[place][]string    // the variables that stood there and not every child gets
 	late       []string              // references in its texts
+	overridden []string              // variables in the values of overrides
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {

@@ -89,6 +89,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		defer func() { r.asked = nil }()
 	}
 	state.perProject = r.perProject(p.val)
+	r.overriding = Overridden{Server: name}
 	state.seen = readTable(r, at, serverKeys(), p.val, &s)
 	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
 		r.checkTransport(at, p.key, state.seen, &s)
@@ -157,6 +158,10 @@ func (r *reader) keepVariables(at place, s *Server) {
 	}
 	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
 		keep(at.key(key))
+	}
+	if overrides := at.key("overrides"); len(r.server.overridden) > 0 {
+		r.server.other[overrides] = r.server.overridden
+		keep(overrides)
 	}
 }
 

@@ -65,10 +65,11 @@ type Status struct {
 	Terminal     string `json:"terminal,omitempty"`
 	TerminalGone bool   `json:"terminalGone,omitempty"`
 
-	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
-	Log      string    `json:"log,omitempty"`     // file that the log goes to; none: its stderr
-	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
-	Linger   string    `json:"linger,omitempty"`  // how long it goes on without clients, such as "1m"; none: it does not end by itself
+	Address  string    `json:"address,omitempty"`  // URL of the HTTP endpoint
+	Log      string    `json:"log,omitempty"`      // file that the log goes to; none: its stderr
+	Notice   string    `json:"notice,omitempty"`   // such as why the edited config was not taken
+	Warnings []string  `json:"warnings,omitempty"` // of the config, as it turned out
+	Linger   string    `json:"linger,omitempty"`   // how long it goes on without clients, such as "1m"; none: it does not end by itself
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
 }
@@ -153,8 +154,9 @@ type Entry struct {
 	Description  string          `json:"description,omitempty"`
 	MIMEType     string          `json:"mimeType,omitempty"`
 	Size         *int64          `json:"size,omitempty"`
-	Definition   json.RawMessage `json:"definition"`          // as clients get it
-	Remembered   time.Time       `json:"remembered,omitzero"` // as that of its [Server]
+	Definition   json.RawMessage `json:"definition"`           // as clients get it
+	Overridden   json.RawMessage `json:"overridden,omitempty"` // as its server gave it; nil: likewise, but for names
+	Remembered   time.Time       `json:"remembered,omitzero"`  // as that of its [Server]
 }
 
 // NewEntry describes an entry of the registry.
@@ -170,6 +172,9 @@ func NewEntry(e *registry.Entry) Entry {
 		out.URITemplate, out.OriginalURI = e.Listed, e.Name
 	default:
 		out.Name, out.OriginalName = e.Listed, e.Name
+	}
+	if e.Override != nil {
+		out.Overridden = e.Original
 	}
 	if e.Size >= 0 {
 		out.Size = &e.Size

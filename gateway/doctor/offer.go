@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"goblin/gateway/display"
+	"goblin/gateway/overrides"
 	"goblin/registry"
 	"goblin/registry/bill"
+	"goblin/registry/definition"
 	"goblin/registry/diagnosis"
 	"goblin/registry/rawjson"
 )
@@ -17,6 +19,14 @@ import (
 func (p *patient) offered(t *talk) {
 	if p.listed(t) && p.schemas(t) {
 		p.limits(t)
+		p.overrides(t)
+	}
+}
+
+// overrides checks that those of the config are for something.
+func (p *patient) overrides(t *talk) {
+	for _, w := range overrides.Check(p.Config, overrides.InCatalog(t.Load())) {
+		p.Warn("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
 	}
 }
 
@@ -92,7 +102,7 @@ func (p *patient) without(when string) string {
 // longDescription says why clients cut the description of a tool; "" if they do not.
 func longDescription(def []byte) string {
 	text, _ := rawjson.String(rawjson.Get(def, "description"))
-	return registry.LongDescription(text)
+	return definition.LongDescription(text)
 }
 
 // limits checks names and descriptions against what clients take.

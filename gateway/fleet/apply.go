@@ -64,7 +64,7 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 		}
 		f.retireLocked(b)
 	}
-	f.o.Registry.SetServers(names)
+	f.o.Registry.SetServers(names, cfg.Overrides())
 	if len(kept) < len(names) {
 		f.since.Store(time.Now().UnixNano())
 	}

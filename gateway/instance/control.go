@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/display"
 	"goblin/gateway/doctor"
 	"goblin/gateway/fleet"
+	"goblin/gateway/overrides"
 	"goblin/gateway/usage"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
@@ -27,6 +28,9 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []control.Session{}, Servers: []control.Server{},
+	}
+	for _, w := range overrides.Check(i.gateway.Views.Config(), overrides.InCatalog(i.registry.Load())) {
+		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
 	if i.o.Linger > 0 {
 		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)

@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/journal/meter"
 	"goblin/registry"
 	"goblin/registry/bill"
+	"goblin/registry/definition"
 )
 
 // listed are the tools of all servers. Those that are off for everybody cost nothing.
@@ -76,7 +77,7 @@ func look(view *registry.Snapshot) (is shown) {
 			is.LongName = e.Listed
 		}
 		if len(e.Description) > is.Description { // no shorter in characters than most of them
-			if n := registry.Characters(e.Description); n > is.Description {
+			if n := definition.Characters(e.Description); n > is.Description {
 				is.Description, is.Described = n, e.Listed
 			}
 		}

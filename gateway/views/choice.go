@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/filter"
 	"goblin/gateway/switches"
 	"goblin/registry"
+	"goblin/registry/definition"
 )
 
 // choice is a profile, without what is off, as the registry asks about it. It implements
@@ -70,6 +71,8 @@ func (c *choice) equal(o *choice) bool {
 }
 
 func (c *choice) Server(name string) bool { return name == registry.Local || c.servers[name] }
+
+func (c *choice) Overrides(server string) *definition.Set { return c.profile.Overrides[server] }
 
 func (c *choice) All(server string, k registry.Kind) bool {
 	return c.profileHasAll(server, k) && c.off.of[place{server, k}] == nil

@@ -5,6 +5,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/registry"
+	"goblin/registry/definition"
 )
 
 // part is what lists have of tools: Goblin's own, those of servers, or both. It implements
@@ -34,6 +35,8 @@ func (p *part) All(server string, k registry.Kind) bool {
 }
 
 func (p *part) Has(server string, k registry.Kind, _ string) bool { return p.All(server, k) }
+
+func (p *part) Overrides(string) *definition.Set { return nil }
 
 func (p *part) Within(listed [registry.Kinds]int) registry.Choice {
 	if p.few != nil && sum(listed) <= p.above {

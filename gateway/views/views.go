@@ -23,6 +23,7 @@ import (
 	"goblin/gateway/fleet"
 	"goblin/gateway/switches"
 	"goblin/registry"
+	"goblin/registry/definition"
 )
 
 // Whole is asked for instead of a profile by those who are to see everything, whatever
@@ -94,6 +95,13 @@ func (v *Views) makeLocked() {
 	next.all = everybody.off
 	v.set.Store(next)
 	v.registry.Switched()
+}
+
+// Config is what the views are of.
+func (v *Views) Config() *config.Config {
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	return v.config
 }
 
 // Has reports whether there is such a profile.
@@ -272,6 +280,7 @@ func (v *view) load(r *registry.Registry) *made {
 type none struct{}
 
 func (none) Server(string) bool                           { return false }
+func (none) Overrides(string) *definition.Set             { return nil }
 func (none) All(string, registry.Kind) bool               { return false }
 func (none) Has(string, registry.Kind, string) bool       { return false }
 func (n none) Within([registry.Kinds]int) registry.Choice { return n }

@@ -156,9 +156,9 @@ func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) 
 
 // textOf is what stands for a tool.
 func textOf(e *registry.Entry) string {
-	text := e.Server + " " + e.Name
+	text := e.Server + " " + e.Given()
 	for _, more := range []string{e.Title, e.Description} {
-		if more != "" && more != e.Name {
+		if more != "" && more != e.Given() {
 			text += ": " + more
 		}
 	}
@@ -226,6 +226,9 @@ func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
 			continue
 		}
 		cosine := float32(0)
+		if q.In != nil {
+			e = q.In.ShownEntry(e)
+		}
 		for i := range v {
 			cosine += v[i] * query[i]
 		}

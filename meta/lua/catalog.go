@@ -26,22 +26,25 @@ func (s *session) catalog(q *wire.ToGoblin) {
 	s.answer(q, answer, err)
 }
 
-// tool finds a tool of a server: by its own name, else by its identifier. A server that
+// tool finds a tool of a server: by the name that clients know, without the server's, else by its identifier. A server that
 // has not listed any tools yet may have it; who routes the call knows.
 func tool(snap *registry.Snapshot, server, name string) (wire.Tool, error) {
-	if e := snap.Named(server, registry.Tool, name); e != nil {
+	if e := snap.Called(server, registry.Tool, name); e != nil {
 		return wire.Tool{Name: name, Listed: e.Listed}, nil
+	}
+	if e := snap.Named(server, registry.Tool, name); e != nil { // clients have another name for it
+		return wire.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.Given())
 	}
 	var found []wire.Tool
 	var names, uses []string
 	for e := range snap.Server(server, registry.Tool) {
-		id := wire.Identifier(e.Name)
+		id := wire.Identifier(e.Given())
 		if id == name {
-			found = append(found, wire.Tool{Name: e.Name, Listed: e.Listed})
-			uses = append(uses, fmt.Sprintf("%s[%q]", wire.Global(server), e.Name))
+			found = append(found, wire.Tool{Name: e.Given(), Listed: e.Listed})
+			uses = append(uses, fmt.Sprintf("%s[%q]", wire.Global(server), e.Given()))
 		}
-		if names = append(names, id); id != e.Name {
-			names = append(names, e.Name)
+		if names = append(names, id); id != e.Given() {
+			names = append(names, e.Given())
 		}
 	}
 	switch {
@@ -106,7 +109,7 @@ func appendCard(out []byte, e *registry.Entry) []byte {
 	out = rawjson.AppendString(out, e.Listed)
 	switch e.Kind {
 	case registry.Tool:
-		text("tool", e.Name)
+		text("tool", e.Given())
 	case registry.Resource:
 		text("name", e.Label)
 		text("mimeType", e.MIME)

@@ -24,7 +24,8 @@ type Index struct {
 	ahead    time.Duration // how far a list may be read ahead of its time
 	// paid is, for a list that was read lately, until when it could have been read for
 	// as many bytes; writer guards it.
-	paid map[listKey]time.Time
+	paid  map[listKey]time.Time
+	views views
 }
 
 // state is the index of one snapshot. It is immutable.

@@ -58,6 +58,9 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 		if !q.covers(src.part.Kind()) || !q.wants(src.part, words) {
 			continue
 		}
+		if src, err = x.shown(ctx, q.In, src); err != nil {
+			return found, err
+		}
 		r.docs += src.part.Len()
 		if src.segment != nil {
 			r.lists = append(r.lists, src)
@@ -95,13 +98,17 @@ func (q *Query) covers(k registry.Kind) bool {
 
 // list answers a query without words.
 func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+	seen := s.snapshot
+	if q.In != nil && q.In.Choice() != nil {
+		seen = q.In
+	}
 	for k := range registry.Kind(registry.Kinds) {
 		if !q.covers(k) {
 			continue
 		}
-		entries := s.snapshot.All(k)
+		entries := seen.All(k)
 		if q.Server != "" {
-			entries = s.snapshot.Server(q.Server, k)
+			entries = seen.Server(q.Server, k)
 		}
 		for e := range entries {
 			if fits != nil && !fits(e) {

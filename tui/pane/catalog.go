@@ -13,6 +13,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/definition"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -357,7 +358,7 @@ func facts(e *registry.Entry) []content.Fact {
 	add("MIME type", e.MIME)
 	add("size", dialog.Size(e.Size))
 	if e.Kind == registry.Tool {
-		add("warning", registry.LongDescription(e.Description))
+		add("warning", definition.LongDescription(e.Description))
 	}
 	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
 }

@@ -1,4 +1,4 @@
-package registry
+package definition
 
 import (
 	"bytes"
@@ -10,19 +10,10 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Diff is what changed in a tool's definition, a line each that begins with
-// "-", "+" or " " (unified, with three lines of context); for a new tool, its
-// definition. It is foreign text.
-func (p *PinnedTool) Diff() string {
-	switch {
-	case p.Offered == nil:
-		return "(the definition is too large to show)"
-	case p.New:
-		return readable(p.Offered)
-	case p.Approved == nil:
-		return "(the approved definition was too large to keep)\n" + readable(p.Offered)
-	}
-	text := udiff.Unified("approved", "offered", readable(p.Approved), readable(p.Offered))
+// Difference is what changed from one definition to another, a line each that begins with
+// "-", "+" or " " (unified, with three lines of context). It is foreign text.
+func Difference(before, after []byte) string {
+	text := udiff.Unified("before", "after", Readable(before), Readable(after))
 	// The names of the two stand above it already, and line numbers say nothing.
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -37,10 +28,10 @@ func (p *PinnedTool) Diff() string {
 // as many blanks in each line as there are levels.
 const maxNested = 64
 
-// readable is a JSON object in the form in which people read it: what stands in
+// Readable is a JSON object in the form in which people read it: what stands in
 // its descriptions as line breaks are line breaks. A bar before what follows them
 // keeps a text from looking like a member, or like a line around the definition.
-func readable(object []byte) string {
+func Readable(object []byte) string {
 	var out bytes.Buffer
 	shallow := rawjson.Check{Depth: maxNested}
 	if shallow.End(object) != nil || json.Indent(&out, object, "", "  ") != nil {

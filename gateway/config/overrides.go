@@ -1,0 +1,376 @@
+package config
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/definition"
+	"goblin/registry/near"
+	"goblin/registry/rawjson"
+)
+
+// Overridden is the place of an override.
+type Overridden struct {
+	Profile string // "" for a server's own
+	Server  string
+	Kind    string // "tools", "prompts" or "resources"
+	Name    string // the server's own
+}
+
+// OverrideLine is the line of an override in the file, 0 if there is none.
+func (c *Config) OverrideLine(at Overridden) int { return c.overrideLines[at] }
+
+// Overrides are those of servers, by their names.
+func (c *Config) Overrides() map[string]*definition.Set {
+	var all map[string]*definition.Set
+	for i := range c.Servers {
+		if s := &c.Servers[i]; s.Overrides != nil {
+			if all == nil {
+				all = make(map[string]*definition.Set)
+			}
+			all[s.Name] = s.Overrides
+		}
+	}
+	return all
+}
+
+const (
+	overrideName   = `^[A-Za-z0-9_-]{1,128}$`
+	overridePrompt = `^[A-Za-z0-9_.-]{1,128}$`
+)
+
+var (
+	overrideNameSyntax   = pattern(overrideName)
+	overridePromptSyntax = pattern(overridePrompt)
+)
+
+func overrideNameComplaint(s string) string {
+	if !overrideNameSyntax().MatchString(s) {
+		return "is not a name for a tool: 1 to 128 letters, digits, _ and -"
+	}
+	return ""
+}
+
+func overridePromptComplaint(s string) string {
+	if !overridePromptSyntax().MatchString(s) {
+		return "is not a name for a prompt: 1 to 128 letters, digits, . _ and -"
+	}
+	return ""
+}
+
+func emptyComplaint(s string) string {
+	if s == "" {
+		return "is an empty text"
+	}
+	return noNUL(s)
+}
+
+// overrideKeys are those of a server's overrides.
+func overrideKeys() []field[definition.Set] {
+	return []field[definition.Set]{
+		key("tools", "By the server's own names of tools.",
+			byOwnName("tools", toolOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Tools }),
+		key("prompts", "By the server's own names of prompts.",
+			byOwnName("prompts", promptOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Prompts }),
+		key("resources", "By the server's own URIs of resources, and URI templates.",
+			byOwnName("resources", resourceOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Resources }),
+	}
+}
+
+func toolOverrideKeys() []field[definition.Override] {
+	return append(textOverrideKeys(
+		key("name", "What clients call it, instead of the server's own name; the prefix stands before it.",
+			text(overrideNameComplaint), func(o *definition.Override) *string { return &o.Name })),
+		key("annotations", "Hints, which are merged with the server's.",
+			annotations(), func(o *definition.Override) *[]definition.Member { return &o.Annotations }),
+		key("arguments", "Arguments that each call gets, with their values. Clients do not see them, and may not give them.",
+			values(), func(o *definition.Override) *[]definition.Member { return &o.Arguments }))
+}
+
+func promptOverrideKeys() []field[definition.Override] {
+	return append(textOverrideKeys(
+		key("name", "What clients call it, instead of the server's own name; the prefix stands before it.",
+			text(overridePromptComplaint), func(o *definition.Override) *string { return &o.Name })),
+		key("arguments", "Arguments that the prompt always gets, with their values. Clients do not see them, and may not give them.",
+			values(), func(o *definition.Override) *[]definition.Member { return &o.Arguments }))
+}
+
+func resourceOverrideKeys() []field[definition.Override] {
+	return textOverrideKeys(key("name", "What it is called; its URI stays.",
+		text(emptyComplaint), func(o *definition.Override) *string { return &o.Label }))
+}
+
+func textOverrideKeys(name field[definition.Override]) []field[definition.Override] {
+	return []field[definition.Override]{
+		name,
+		key("title", "The title, instead of the server's.",
+			optional(text(noNUL)), func(o *definition.Override) **string { return &o.Title }),
+		key("description", "The description, instead of the server's.",
+			optional(text(noNUL)), func(o *definition.Override) **string { return &o.Description }),
+	}
+}
+
+// optional is a value that may be there or not.
+func optional[V any](k kind[V]) kind[*V] {
+	return kind[*V]{
+		schema: func(*V) object {
+			var zero V
+			return k.schema(zero)
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst **V) {
+			var v V
+			before := len(r.errs)
+			k.read(r, at, n, &v)
+			if len(r.errs) == before {
+				*dst = &v
+			}
+		},
+	}
+}
+
+// byOwnName is a mapping of a server's own names to overrides.
+func byOwnName(of string, table func() []field[definition.Override]) kind[map[string]*definition.Override] {
+	return kind[map[string]*definition.Override]{
+		schema: func(map[string]*definition.Override) object {
+			return object{"type": []string{"object", "null"}, "additionalProperties": tableSchema(table(), new(definition.Override))}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *map[string]*definition.Override) {
+			for _, p := range r.pairs(at, n) {
+				o := new(definition.Override)
+				readTable(r, at.key(p.key.Value), table(), p.val, o)
+				if *dst == nil {
+					*dst = make(map[string]*definition.Override)
+				}
+				(*dst)[p.key.Value] = o
+				place := r.overriding
+				place.Kind, place.Name = of, p.key.Value
+				if r.overrides == nil {
+					r.overrides = make(map[Overridden]*yaml.Node)
+				}
+				r.overrides[place] = p.key
+			}
+		},
+	}
+}
+
+// overridesOfServers is a mapping of servers to overrides.
+func overridesOfServers() kind[map[string]*definition.Set] {
+	set := section(overrideKeys)
+	return kind[map[string]*definition.Set]{
+		schema: func(map[string]*definition.Set) object {
+			return object{"type": []string{"object", "null"}, "additionalProperties": set.schema(definition.Set{})}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *map[string]*definition.Set) {
+			for _, p := range r.pairs(at, n) {
+				r.overriding.Server = p.key.Value
+				s := new(definition.Set)
+				set.read(r, at.key(p.key.Value), p.val, s)
+				if *dst == nil {
+					*dst = make(map[string]*definition.Set)
+				}
+				(*dst)[p.key.Value] = s
+				r.overriddenBy = append(r.overriddenBy, overriddenBy{r.overriding.Profile, p.key})
+			}
+		},
+	}
+}
+
+// overriddenBy is a server's name among the overrides of a profile.
+type overriddenBy struct {
+	profile string
+	key     *yaml.Node
+}
+
+var hints = []string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+
+// annotations are the hints of a tool.
+func annotations() kind[[]definition.Member] {
+	title := text(noNUL)
+	return kind[[]definition.Member]{
+		schema: func([]definition.Member) object {
+			keys := object{"title": title.schema("")}
+			for _, name := range hints[1:] {
+				keys[name] = object{"type": "boolean"}
+			}
+			return object{"type": []string{"object", "null"}, "additionalProperties": false, "properties": keys}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *[]definition.Member) {
+			*dst = nil
+			for _, p := range r.pairs(at, n) {
+				within, at := at, at.key(p.key.Value)
+				switch name := p.key.Value; {
+				case !slices.Contains(hints, name):
+					r.unknown(within, p.key, hints)
+				case name == hints[0]:
+					var s string
+					title.read(r, at, p.val, &s)
+					*dst = append(*dst, definition.Member{Name: name, Value: rawjson.Quote(s)})
+				default:
+					var b bool
+					flag().read(r, at, p.val, &b)
+					*dst = append(*dst, definition.Member{Name: name, Value: strconv.AppendBool(nil, b)})
+				}
+			}
+		},
+	}
+}
+
+// values are arguments with any values, in the order of their names.
+func values() kind[[]definition.Member] {
+	return kind[[]definition.Member]{
+		schema: func([]definition.Member) object { return object{"type": []string{"object", "null"}} },
+		read: func(r *reader, at place, n *yaml.Node, dst *[]definition.Member) {
+			given := make(map[string][]byte)
+			for _, p := range r.pairs(at, n) {
+				if raw, ok := r.raw(at.key(p.key.Value), p.val); ok {
+					given[p.key.Value] = raw
+				}
+			}
+			*dst = nil
+			for _, name := range slices.Sorted(maps.Keys(given)) {
+				*dst = append(*dst, definition.Member{Name: name, Value: given[name]})
+			}
+		},
+	}
+}
+
+// raw is a value as JSON. Texts are expanded.
+func (r *reader) raw(at place, n *yaml.Node) (raw []byte, ok bool) {
+	n = target(n)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		raw = []byte{'['}
+		for i, c := range n.Content {
+			one, ok := r.raw(at.item(i), c)
+			if !ok {
+				return nil, false
+			}
+			if i > 0 {
+				raw = append(raw, ',')
+			}
+			raw = append(raw, one...)
+		}
+		return append(raw, ']'), true
+	case yaml.MappingNode:
+		raw = []byte{'{'}
+		for _, p := range r.pairs(at, n) {
+			one, ok := r.raw(at.key(p.key.Value), p.val)
+			if !ok {
+				return nil, false
+			}
+			raw = rawjson.AppendMember(raw, rawjson.Quote(p.key.Value), one)
+		}
+		return append(raw, '}'), true
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!null":
+		return []byte("null"), true
+	case "!!bool":
+		b, ok := boolean(n)
+		return strconv.AppendBool(nil, b), ok
+	case "!!int", "!!float":
+		if rawjson.Valid([]byte(n.Value)) == nil {
+			return []byte(n.Value), true
+		}
+		if i, ok := integer(n); ok {
+			return strconv.AppendInt(nil, i, 10), true
+		}
+		var f float64
+		if n.Decode(&f) == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return strconv.AppendFloat(nil, f, 'g', -1, 64), true
+		}
+		r.fail(n, "%s is a number that JSON does not have", at)
+		return nil, false
+	}
+	s, ok := r.text(at, n, false)
+	if ok && r.server != nil {
+		r.server.overridden = append(r.server.overridden, r.server.other[at]...)
+	}
+	return rawjson.Quote(s), ok
+}
+
+// checkOverrides finds overrides that are for nothing, or make two things equal.
+func (r *reader) checkOverrides(cfg *Config) {
+	for at, n := range r.overrides {
+		if cfg.overrideLines == nil {
+			cfg.overrideLines = make(map[Overridden]int)
+		}
+		cfg.overrideLines[at] = n.Line
+	}
+	names := make([]string, len(cfg.Servers))
+	for i := range cfg.Servers {
+		names[i] = cfg.Servers[i].Name
+		r.checkEqual(Overridden{Server: names[i]}, cfg.Servers[i].Overrides, nil)
+	}
+	for _, by := range r.overriddenBy {
+		if i := slices.Index(names, by.key.Value); i < 0 {
+			tail := ""
+			if guess := nearest(by.key.Value, names); guess != "" {
+				tail = near.Meant(guess)
+			}
+			r.warn(by.key, `"overrides" in profile %s: there is no server %s%s`, quote(by.profile), quote(by.key.Value), tail)
+		} else if p, ok := cfg.Profile(by.profile); ok && !p.Has(&cfg.Servers[i]) {
+			r.warn(by.key, `"overrides" in profile %s: the profile does not have server %s`, quote(by.profile), quote(by.key.Value))
+		}
+	}
+	for _, p := range cfg.Profiles {
+		for server, set := range p.Overrides {
+			if s, ok := cfg.Server(server); ok {
+				r.checkEqual(Overridden{Profile: p.Name, Server: server}, set.Over(s.Overrides), s.Overrides)
+			}
+		}
+	}
+}
+
+// checkEqual finds things that overrides give one name, unless those of below do.
+func (r *reader) checkEqual(at Overridden, set, below *definition.Set) {
+	if set == nil {
+		return
+	}
+	if below == nil {
+		below = new(definition.Set)
+	}
+	for _, kind := range []struct {
+		at, one    string
+		all, known map[string]*definition.Override
+	}{{"tools", "tool", set.Tools, below.Tools}, {"prompts", "prompt", set.Prompts, below.Prompts}} {
+		at.Kind = kind.at
+		given := func(name string, by map[string]*definition.Override) string {
+			if o := by[name]; o != nil && o.Name != "" {
+				return o.Name
+			}
+			return name
+		}
+		first := make(map[string]string)
+		for _, own := range []bool{true, false} { // who keeps its own name has it
+			for _, name := range slices.Sorted(maps.Keys(kind.all)) {
+				is := given(name, kind.all)
+				if (is == name) != own {
+					continue
+				}
+				other, taken := first[is]
+				if !taken {
+					first[is] = name
+					continue
+				}
+				if at.Profile != "" && given(name, kind.known) == is && given(other, kind.known) == is {
+					continue // it is told of the server
+				}
+				at.Name = name
+				n := r.overrides[at]
+				if n == nil { // the server's own
+					n = r.overrides[Overridden{Profile: at.Profile, Server: at.Server, Kind: at.Kind, Name: other}]
+				}
+				if n == nil {
+					n = r.overrides[Overridden{Server: at.Server, Kind: at.Kind, Name: name}]
+				}
+				r.warn(n, "the overrides of server %s call both its %ss %s and %s %s, so %s keeps its own name",
+					quote(at.Server), kind.one, quote(other), quote(name), quote(is), quote(name))
+			}
+		}
+	}
+}

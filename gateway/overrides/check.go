@@ -1,0 +1,153 @@
+package overrides
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+	"goblin/registry/definition"
+	"goblin/registry/near"
+)
+
+// Thing is something that a server lists.
+type Thing struct {
+	Server     string
+	Kind       registry.Kind
+	Name       string // its own
+	Definition []byte // its own; its name may be another
+}
+
+// InCatalog are the things of servers in a catalog.
+func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
+	return func(yield func(Thing) bool) {
+		for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
+			for e := range s.All(k) {
+				t := Thing{e.Server, k, e.Name, e.JSON}
+				if e.Override != nil {
+					t.Definition = e.Original
+				}
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keys are those of kinds in overrides.
+var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
+
+// listed is what a server lists, by the key of its kind and by name.
+type listed map[string]map[string]Thing
+
+// Check says which overrides of a config are for nothing, or do not fit what they are for,
+// as far as things tell. Servers without any are not known; nor, if only one kind of things is
+// known, are overrides of others.
+func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (problems []config.Problem) {
+	servers := make(map[string]listed)
+	for name := range cfg.Overrides() {
+		servers[name] = nil
+	}
+	for _, p := range cfg.Profiles {
+		for name := range p.Overrides {
+			servers[name] = nil
+		}
+	}
+	if len(servers) == 0 {
+		return nil
+	}
+	for t := range things {
+		if _, overridden := servers[t.Server]; !overridden {
+			continue
+		}
+		if servers[t.Server] == nil {
+			servers[t.Server] = listed{"tools": {}, "prompts": {}, "resources": {}}
+		}
+		servers[t.Server][keys[t.Kind]][t.Name] = t
+	}
+	c := checked{cfg: cfg, kinds: make(map[string]bool)}
+	for _, k := range kinds {
+		c.kinds[keys[k]] = true
+	}
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		c.check(config.Overridden{Server: s.Name}, s.Overrides, s.Overrides, servers[s.Name])
+	}
+	for _, p := range cfg.Profiles {
+		for name, set := range p.Overrides {
+			if s, ok := cfg.Server(name); ok {
+				c.check(config.Overridden{Profile: p.Name, Server: name}, set, set.Over(s.Overrides), servers[name])
+			}
+		}
+	}
+	slices.SortStableFunc(c.problems, func(a, b config.Problem) int { return cmp.Or(a.Line-b.Line, cmp.Compare(a.Text, b.Text)) })
+	return c.problems
+}
+
+type checked struct {
+	cfg      *config.Config
+	kinds    map[string]bool // empty: all
+	problems []config.Problem
+}
+
+func (c *checked) tell(at config.Overridden, format string, args ...any) {
+	where := fmt.Sprintf("overrides of server %q", at.Server)
+	if at.Profile != "" {
+		where += fmt.Sprintf(" in profile %q", at.Profile)
+	}
+	c.problems = append(c.problems, config.Problem{File: c.cfg.Path, Line: c.cfg.OverrideLine(at), Text: where + ": " + fmt.Sprintf(format, args...)})
+}
+
+// check looks at overrides, which are all together with those below.
+func (c *checked) check(at config.Overridden, set, all *definition.Set, has listed) {
+	if set == nil || has == nil {
+		return
+	}
+	for _, kind := range []struct {
+		key, one string
+		set, all map[string]*definition.Override
+	}{
+		{"tools", "tool", set.Tools, all.Tools},
+		{"prompts", "prompt", set.Prompts, all.Prompts},
+		{"resources", "resource or template", set.Resources, all.Resources},
+	} {
+		if len(c.kinds) > 0 && !c.kinds[kind.key] {
+			continue
+		}
+		at.Kind = kind.key
+		for _, name := range slices.Sorted(maps.Keys(kind.set)) {
+			at.Name = name
+			o := kind.set[name]
+			t, there := has[kind.key][name]
+			if !there {
+				f := near.New(name)
+				for other := range has[kind.key] {
+					f.Try(other, other)
+				}
+				best := f.Best()
+				slices.Sort(best)
+				c.tell(at, "it has no %s %q%s", kind.one, name, near.Meant(best...))
+				continue
+			}
+			if other, taken := has[kind.key][o.Name]; taken && o.Name != name && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
+				c.tell(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
+			}
+			var applied *definition.Applied
+			switch t.Kind {
+			case registry.Tool:
+				_, applied = o.Tool(t.Definition)
+			case registry.Prompt:
+				_, applied = o.Prompt(t.Definition)
+			default:
+				continue
+			}
+			for _, why := range applied.Problems {
+				c.tell(at, "%s %q: %s", kind.one, name, why)
+			}
+		}
+	}
+}

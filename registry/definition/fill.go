@@ -1,0 +1,120 @@
+package definition
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"goblin/registry/rawjson"
+)
+
+// Fill are arguments that the config decides: each call gets them, whoever makes it.
+type Fill []Member
+
+// FixedError says that a client gave an argument that the config decides.
+type FixedError struct {
+	Argument string // as the client wrote it
+	Fixed    string // which it is, or may be read as
+}
+
+func (e *FixedError) Error() string {
+	if e.Argument != e.Fixed {
+		return fmt.Sprintf("argument %q may be read as %q, which Goblin's config decides (overrides); leave it out", e.Argument, e.Fixed)
+	}
+	return fmt.Sprintf("argument %q is decided by Goblin's config (overrides); leave it out", e.Argument)
+}
+
+// Edit is the change that puts the arguments into params of a call, which are in the
+// member at path. The error is a *[FixedError] when the client gives one of them, with
+// another value or in a spelling that some readers take for it, or says that they are
+// something else than an object.
+func (f Fill) Edit(params []byte, path ...string) (rawjson.Edit, error) {
+	obj := params
+	for i, name := range path {
+		if !rawjson.IsObject(obj) {
+			return rawjson.Edit{}, fmt.Errorf("member %q must be an object", strings.Join(path[:i], "."))
+		}
+		inner := rawjson.Get(obj, name)
+		if inner == nil {
+			value, err := f.into([]byte("{}"))
+			for _, outer := range backward(path[i+1:]) {
+				value = rawjson.AppendMember([]byte{'{'}, rawjson.Quote(outer), value)
+				value = append(value, '}')
+			}
+			return insert(params, obj, name, value), err
+		}
+		obj = inner
+	}
+	if string(obj) == "null" {
+		value, err := f.into([]byte("{}"))
+		return rawjson.Replace(params, obj, value), err
+	}
+	if !rawjson.IsObject(obj) {
+		return rawjson.Edit{}, fmt.Errorf("member %q must be an object", strings.Join(path, "."))
+	}
+	value, err := f.into(obj)
+	return rawjson.Replace(params, obj, value), err
+}
+
+func backward(path []string) []string {
+	out := make([]string, 0, len(path))
+	for i := len(path) - 1; i >= 0; i-- {
+		out = append(out, path[i])
+	}
+	return out
+}
+
+// Permits says whether a client may give an argument of that name, whatever its value.
+func (f Fill) Permits(name string) error {
+	for _, m := range f {
+		if reads(name, m.Name) {
+			return &FixedError{name, m.Name}
+		}
+	}
+	return nil
+}
+
+// into are the arguments of a call with those that are filled in.
+func (f Fill) into(arguments []byte) ([]byte, error) {
+	for k, v := range rawjson.Members(arguments) {
+		name, _ := rawjson.String(k)
+		for _, m := range f {
+			if !reads(name, m.Name) {
+				continue
+			}
+			if name != m.Name || !same(v, m.Value) {
+				return nil, &FixedError{name, m.Name}
+			}
+		}
+	}
+	for _, m := range f {
+		arguments = set(arguments, m.Name, m.Value)
+	}
+	return arguments, nil
+}
+
+// reads reports whether some reader of JSON takes one name for another: those of Go
+// ignore case, and others end a name at a NUL.
+func reads(name, other string) bool {
+	if head, _, cut := strings.Cut(name, "\x00"); cut {
+		name = head
+	}
+	return strings.EqualFold(name, other)
+}
+
+// same reports whether two values are the same but for how they are written.
+func same(a, b []byte) bool {
+	return bytes.Equal(a, b) || bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
+}
+
+// insert is the change that adds a member to obj, an object within outer.
+func insert(outer, obj []byte, name string, value []byte) rawjson.Edit {
+	at := rawjson.Offset(outer, obj) + bytes.LastIndexByte(obj, '}')
+	var text []byte
+	for range rawjson.Members(obj) {
+		text = append(text, ',')
+		break
+	}
+	text = append(rawjson.AppendString(text, name), ':')
+	return rawjson.Edit{Start: at, End: at, Text: append(text, value...)}
+}

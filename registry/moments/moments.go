@@ -1,0 +1,51 @@
+// Package moments remembers when something happened to names, within bounds.
+package moments
+
+import "time"
+
+// Max bounds what is remembered of a server.
+const Max = 4096
+
+// Moments remember when something happened to names, so that an answer which
+// was on the way then can be judged. Of more than Max names, those that
+// were noted first are forgotten. Names are kept by their hash alone: one that
+// shares it only makes an answer look older than it is. The zero value is empty.
+type Moments struct {
+	at    map[uint64]time.Time
+	order []uint64 // a ring of what is in at, once it is full
+	next  int
+	// Gone is the newest moment that is forgotten.
+	Gone time.Time
+}
+
+// Note says that something happened to a name now.
+func (m *Moments) Note(hash uint64, now time.Time) {
+	if _, known := m.at[hash]; known {
+		m.at[hash] = now
+		return
+	}
+	if m.at == nil {
+		m.at = map[uint64]time.Time{}
+	}
+	if len(m.order) < Max {
+		m.order = append(m.order, hash)
+	} else {
+		oldest := m.order[m.next]
+		if t := m.at[oldest]; t.After(m.Gone) {
+			m.Gone = t
+		}
+		delete(m.at, oldest)
+		m.order[m.next] = hash
+		m.next = (m.next + 1) % Max
+	}
+	m.at[hash] = now
+}
+
+// Since reports whether a name was noted after a moment, as far as is known.
+func (m *Moments) Since(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
+
+// At is when something happened to a name last, as far as is known.
+func (m *Moments) At(hash uint64) time.Time { return m.at[hash] }
+
+// Len is how many names are remembered.
+func (m *Moments) Len() int { return max(len(m.at), len(m.order)) }

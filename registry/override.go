@@ -1,0 +1,109 @@
+package registry
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
+)
+
+// overridesOf are a server's overrides for things of a kind, nil for none.
+func (u *rule) overridesOf(k Kind) map[string]*definition.Override {
+	switch {
+	case u == nil || u.overrides == nil:
+		return nil
+	case k == Tool:
+		return u.overrides.Tools
+	case k == Prompt:
+		return u.overrides.Prompts
+	case k == Resource || k == Template:
+		return u.overrides.Resources
+	}
+	return nil
+}
+
+// given is the name that the config gives a tool, or its own.
+func (u *rule) given(tool string) string {
+	if o := u.overridesOf(Tool)[tool]; o != nil && o.Name != "" {
+		return o.Name
+	}
+	return tool
+}
+
+// override makes drafts what the config has clients see of them.
+func override(c recipe, drafts []draft, ps *problems) {
+	all := c.rule.overridesOf(c.kind)
+	if len(all) == 0 {
+		return
+	}
+	idle := maps.Clone(all)
+	for i := range drafts {
+		d := &drafts[i]
+		o := all[d.name]
+		if delete(idle, d.name); o == nil {
+			continue
+		}
+		apply := map[Kind]func([]byte) ([]byte, *definition.Applied){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
+		d.item, d.over = apply[c.kind](d.raw)
+		if o.Name != "" {
+			d.given = o.Name
+		}
+		d.item = trimSpace(d.item)
+		d.key = rawjson.Get(d.item, keyOf(c.kind))
+		if c.kind == Tool {
+			d.links = linksOf(d.item)
+		}
+		for _, why := range d.over.Problems {
+			ps.add(slog.LevelWarn, d.name, "in its override, "+why)
+		}
+	}
+	giveOnce(drafts, ps)
+	for _, name := range slices.Sorted(maps.Keys(idle)) { // what has a variable is a template
+		if c.kind == Tool || c.kind == Prompt || (c.kind == Template) == strings.Contains(name, "{") {
+			ps.add(slog.LevelWarn, name, "it is overridden in the config, but the server does not list it")
+		}
+	}
+}
+
+// giveOnce takes names away that overrides give to two, or that another has by itself:
+// those keep their own.
+func giveOnce(drafts []draft, ps *problems) {
+	own, given := make([]string, len(drafts)), make([]string, len(drafts))
+	for i := range drafts {
+		own[i], given[i] = drafts[i].name, drafts[i].given
+	}
+	for i, other := range definition.Equal(own, given) {
+		d := &drafts[i]
+		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q has that name; it keeps its own", d.given, own[other]))
+		d.over, d.given = d.over.Unnamed(), d.name
+	}
+}
+
+// Called is the visible tool or prompt that clients call so at a server, nil for none.
+func (s *Snapshot) Called(server string, k Kind, given string) *Entry {
+	if t := s.table(server); t != nil && !t.hidden {
+		return t.runs[k].called(hashKey(given), given)
+	}
+	return nil
+}
+
+// Shown is a list of the whole catalog as this one has it. other says that overrides make
+// it another.
+func (s *Snapshot) Shown(p Part) (shown Part, other bool) {
+	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.other[p.kind] {
+		return Part{p.kind, t.runs[p.kind]}, true
+	}
+	return p, false
+}
+
+// ShownEntry is Shown for one entry.
+func (s *Snapshot) ShownEntry(e *Entry) *Entry {
+	if t := s.table(e.Server); t != nil && t.other[e.Kind] {
+		return t.runs[e.Kind].name(hashKey(e.Name), e.Name)
+	}
+	return e
+}
