@@ -203,7 +203,10 @@ func (r *request) edited(t registry.Target, raw []byte) (edits []rawjson.Edit, e
 	if t.Name != r.name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
-	return overrides.Fill(t, r.Params(), edits, "arguments")
+	if t.Entry != nil && t.Entry.Override != nil {
+		return overrides.Fill(t.Entry, r.Params(), edits, "arguments")
+	}
+	return edits, nil
 }
 
 // withhold keeps what is not the protocol's in `_meta` from a server that is not to get

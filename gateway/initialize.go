@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"goblin/gateway/config"
@@ -43,19 +44,12 @@ func (g *Gateway) initialize(r *request) {
 	g.ask.Initialized(r.Session())
 	g.showSession(r.Session())
 
-	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
-	result = rawjson.AppendString(result, protocol)
-	result = append(result, `,"capabilities":`...)
+	own := capabilities
 	if protocol == downstream.LatestLegacy {
-		result = append(result, g.relays.Capabilities(r.view(), taskCapabilities)...)
-	} else {
-		result = append(result, g.relays.Capabilities(r.view(), capabilities)...)
+		own = taskCapabilities
 	}
-	result = append(result, `,"serverInfo":`...)
-	result = append(result, g.serverInfo...)
-	result = append(result, `,"instructions":`...)
-	result = rawjson.AppendString(result, r.instructions())
-	r.reply(append(result, '}'))
+	r.reply(fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"serverInfo":%s,"instructions":%s}`,
+		rawjson.Quote(protocol), g.relays.Capabilities(r.view(), own), g.serverInfo, rawjson.Quote(r.instructions())))
 }
 
 // instructions are what clients tell models of the servers as they stand.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 
 	"goblin/gateway/downstream"
@@ -20,13 +21,9 @@ func (r *request) modern() bool { return r.Modern() != nil }
 
 // discover tells what is served, whatever the backends do.
 func (g *Gateway) discover(r *request) {
-	result := []byte(`{"supportedVersions":`)
-	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols))...)
-	result = append(result, `,"capabilities":`...)
-	result = append(result, g.relays.Capabilities(r.view(), modernCapabilities)...)
-	result = append(result, `,"instructions":`...)
-	result = rawjson.AppendString(result, r.instructions())
-	r.reply(append(result, '}'))
+	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
+		rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols)),
+		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
 // met notes who sends stateless requests on a session, for those who look.

@@ -13,13 +13,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Fill adds to edits of params what puts the arguments for a target into the member at path.
-// The error is the client's.
-func Fill(t registry.Target, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
-	if t.Entry == nil || t.Entry.Override == nil || len(t.Entry.Override.Fill) == 0 {
+// Fill adds to edits of params what puts the arguments for an entry that is overridden into
+// the member at path. The error is the client's.
+func Fill(e *registry.Entry, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
+	if len(e.Override.Fill) == 0 {
 		return edits, nil
 	}
-	one, err := t.Entry.Override.Fill.Edit(params, path...)
+	one, err := e.Override.Fill.Edit(params, path...)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -39,7 +39,7 @@ func Complete(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson
 			return nil, refusal(err)
 		}
 	}
-	return Fill(t, params, edits, "context", "arguments")
+	return Fill(t.Entry, params, edits, "context", "arguments")
 }
 
 func refusal(err error) error {

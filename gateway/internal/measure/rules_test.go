@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/latency registry/members registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/bill", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/near registry/rawjson", "changes and compares definitions, whosever they are"},
