@@ -404,8 +404,28 @@ func rawBlocks(e *registry.Entry) []content.Block {
 	if e.Name != e.Listed {
 		names = append(names, content.Fact{Label: "original", Value: e.Name})
 	}
-	return []content.Block{
+	blocks := []content.Block{
 		{Title: "Definition", Kind: content.Facts, Facts: names},
 		{Kind: content.JSON, Data: e.JSON},
+	}
+	if e.Override == nil {
+		return blocks
+	}
+	return append(overrideBlocks(e), blocks...)
+}
+
+// overrideBlocks tell what the config has clients see of an entry beside what its server
+// says.
+func overrideBlocks(e *registry.Entry) []content.Block {
+	facts := make([]content.Fact, 0, len(e.Override.Fill)+len(e.Override.Problems))
+	for _, m := range e.Override.Fill {
+		facts = append(facts, content.Fact{Label: m.Name, Value: string(m.Value) + " in each call, hidden from clients"})
+	}
+	for _, why := range e.Override.Problems {
+		facts = append(facts, content.Fact{Label: "problem", Value: why})
+	}
+	return []content.Block{
+		{Title: "Overrides: - the server, + clients", Kind: content.Facts, Facts: facts},
+		{Kind: content.Text, Text: definition.Difference(e.Original, e.JSON)},
 	}
 }
