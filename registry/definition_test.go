@@ -1,0 +1,106 @@
+package registry_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
+)
+
+func texts(s string) *string { return &s }
+
+// What an override does not name stays byte for byte.
+func TestAnOverrideChangesWhatItNamesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	const tool = `{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"},"n":{"type":"integer"}},"required":["owner","n"],"$defs":{ }}}`
+	for name, c := range map[string]struct {
+		override *definition.Override
+		want     string
+		problems []string
+	}{
+		"nothing": {&definition.Override{}, tool, nil},
+		"texts": {
+			&definition.Override{Title: texts("T"), Description: texts(`a "b"`)},
+			`{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"},"n":{"type":"integer"}},"required":["owner","n"],"$defs":{ }},"title":"T","description":"a \"b\""}`, nil,
+		},
+		"hints are merged": {
+			&definition.Override{Annotations: []definition.Member{{Name: "readOnlyHint", Value: []byte("true")}}},
+			`{"name":"create","x": 1.50,"annotations":{"readOnlyHint":true,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"},"n":{"type":"integer"}},"required":["owner","n"],"$defs":{ }}}`, nil,
+		},
+		"an argument is hidden": {
+			&definition.Override{Arguments: []definition.Member{{Name: "owner", Value: []byte(`"acme"`)}}},
+			`{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"$defs":{ }}}`, nil,
+		},
+		"an argument of another type, and an unknown one": {
+			&definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte(`true`)}, {Name: "ownr", Value: []byte(`1`)}}},
+			`{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"}},"required":["owner"],"$defs":{ }}}`,
+			[]string{`argument "n" is to be of type integer, and is of type boolean`, `argument "ownr" is not in the schema; did you mean "owner"?`},
+		},
+	} {
+		got, applied := c.override.Tool([]byte(tool))
+		require.Equal(t, c.want, string(got), name)
+		require.Equal(t, c.problems, applied.Problems, name)
+	}
+}
+
+func TestArgumentsThatTheConfigDecidesAreInEachCall(t *testing.T) {
+	t.Parallel()
+	fill := definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}
+	for params, want := range map[string]string{
+		`{"name":"a"}`:                                  `{"name":"a","arguments":{"owner":"acme"}}`,
+		`{"name":"a","arguments":null}`:                 `{"name":"a","arguments":{"owner":"acme"}}`,
+		`{"arguments":{"n": 1},"name":"a"}`:             `{"arguments":{"n": 1,"owner":"acme"},"name":"a"}`,
+		`{"arguments":{"owner":"\u0061cme"}}`:           `{"arguments":{"owner":"acme"}}`, // the same value
+		`{"arguments":{"owner":"evil"}}`:                `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
+		`{"arguments":{"Owner":"acme"}}`:                `!argument "Owner" may be read as "owner", which Goblin's config decides (overrides); leave it out`,
+		`{"arguments":{"owner":"acme","owner":"evil"}}`: `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
+		`{"arguments":[1]}`:                             `!member "arguments" must be an object`,
+	} {
+		edit, err := fill.Edit([]byte(params), "arguments")
+		got := ""
+		if err != nil {
+			got = "!" + err.Error()
+		} else {
+			got = string(rawjson.Splice([]byte(params), edit))
+		}
+		require.Equal(t, want, got, params)
+	}
+}
+
+// FuzzOverride: whatever a server says, what clients see is JSON without what is hidden,
+// and a call has what the config decides.
+func FuzzOverride(f *testing.F) {
+	f.Add([]byte(`{"name":"a","inputSchema":{"properties":{"owner":{},"b":1},"required":["owner"]}}`))
+	f.Add([]byte(`{"annotations":3,"annotations":{},"inputSchema":{"required":["\u006fwner"],"properties":{"\u006fwner":{}}}}`))
+	f.Add([]byte(`{"arguments":{"x":{"owner":1}}}`))
+	override := &definition.Override{
+		Title: texts("T"), Annotations: []definition.Member{{Name: "readOnlyHint", Value: []byte("true")}},
+		Arguments: []definition.Member{{Name: "owner", Value: []byte(`"acme"`)}},
+	}
+	f.Fuzz(func(t *testing.T, item []byte) {
+		if rawjson.Valid(item) != nil || !rawjson.IsObject(item) {
+			return
+		}
+		seen, applied := override.Tool(item)
+		require.NoError(t, rawjson.Valid(seen))
+		properties := rawjson.Path(seen, "inputSchema", "properties")
+		for k := range rawjson.Members(properties) {
+			require.False(t, k.Is("owner"), "%s", seen)
+		}
+		require.Equal(t, `"T"`, string(rawjson.Get(seen, "title")))
+
+		edit, err := applied.Fill.Edit(item, "arguments")
+		if err != nil {
+			return
+		}
+		var call struct{ Arguments map[string]any }
+		text := rawjson.Splice(item, edit)
+		require.NoError(t, rawjson.Valid(text))
+		if json.Unmarshal(text, &call) == nil {
+			require.Equal(t, "acme", call.Arguments["owner"], "%s", text)
+		}
+	})
+}
