@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"goblin/gateway/config"
 )
 
 var (
@@ -53,7 +55,7 @@ func (r *reading) variable(s string) (value string, used int) {
 		}
 	}
 	if strings.HasPrefix(s, "${") {
-		if end := closing(s); end > 0 {
+		if end := config.Closing(s); end > 0 {
 			if value, ok := r.named(s[2:end]); ok {
 				return value, end + 1
 			}
@@ -133,21 +135,4 @@ func (r *reading) input(id string) string {
 		return "${" + name + ":-" + strings.ReplaceAll(def, "${", "$${") + "}"
 	}
 	return "${" + name + "}"
-}
-
-// closing is where the brace closes that a text begins with behind a dollar sign.
-func closing(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case strings.HasPrefix(s[i:], "${"):
-			depth++
-			i++
-		case s[i] == '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }

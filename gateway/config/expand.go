@@ -46,7 +46,7 @@ func (e *expansion) expand(s string, depth int) string {
 			out.WriteString("${")
 			s = s[3:]
 		case strings.HasPrefix(s, "${"):
-			end := closing(s)
+			end := Closing(s)
 			if end < 0 {
 				e.wrong = `has "${" without "}"; write "$${" for a literal "${"`
 				return ""
@@ -102,8 +102,9 @@ func (e *expansion) lookup(body string, depth int) string {
 	return ""
 }
 
-// closing is the index of the "}" that ends the "${" which s begins with.
-func closing(s string) int {
+// Closing is the index of the "}" that ends the "${" which s begins with, -1 if
+// there is none.
+func Closing(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		switch {
