@@ -210,6 +210,17 @@ func (c *catalog) toUsable() {
 // maxFresh new rows get a mark; more would mark everything.
 const maxFresh = 1000
 
+// inList compares two entries by where a list has them: Goblin's own tools come first.
+func inList(a, b *registry.Entry) int {
+	if own := a.Server == registry.Local; a.Kind == registry.Tool && b.Kind == registry.Tool && own != (b.Server == registry.Local) {
+		if own {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Listed, b.Listed))
+}
+
 // difference gives the listed names that only one of two sorted lists has, or
 // that look different in them. The first list of a server is no news.
 func difference(old, now []*registry.Entry) (came, left []string) {
@@ -219,7 +230,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 			known[e.Server], last = true, e.Server
 		}
 	}
-	before := func(a, b *registry.Entry) bool { return a.Kind < b.Kind || a.Kind == b.Kind && a.Listed < b.Listed }
+	before := func(a, b *registry.Entry) bool { return inList(a, b) < 0 }
 	i, j := 0, 0
 	for i < len(old) || j < len(now) {
 		switch {
