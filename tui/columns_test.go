@@ -369,3 +369,18 @@ func TestArrowsOfOrdersAreASCIIWhereAllIs(t *testing.T) {
 	r.keys("o")
 	require.Contains(t, r.screen(), "serverv")
 }
+
+// One long row far away takes nothing from those in sight.
+func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
+	t.Parallel()
+	var items []string
+	for i := range 100 {
+		items = append(items, fmt.Sprintf(`{"uri":"file:///a/%02d","name":"name-%02d","mimeType":"text/plain","size":%d}`, i, i, i+1))
+	}
+	items = append(items, `{"uri":"file:///z/`+strings.Repeat("long", 20)+`","name":"last","mimeType":"text/plain","size":1}`)
+	r := newRig(t, 80, 24, "files").list("files", registry.Resource, items...).keys("4")
+	require.Contains(t, r.head("server"), "name")
+	require.Contains(t, r.screen(), "name-00")
+	require.NotContains(t, r.keys("G").head("server"), "name")
+	require.Contains(t, r.keys("g").head("server"), "name")
+}

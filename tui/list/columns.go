@@ -214,7 +214,30 @@ func (t *Table[R]) plan(w int) []place {
 		stands[i] = true
 		taken += 1 + p.wants
 	}
-	kept := places[:0]
+	kept := t.shared(places, stands, w)
+	// What the rows in sight leave is for the columns that come next.
+	for _, i := range byRank {
+		if stands[i] {
+			continue
+		}
+		stands[i] = true
+		more := t.shared(places, stands, w)
+		if slices.ContainsFunc(more, func(p place) bool { return p.w < p.least }) || narrower(kept, more) {
+			break
+		}
+		kept = more
+	}
+	x := 0
+	for i := range kept {
+		kept[i].x = x
+		x += kept[i].w + 1
+	}
+	return kept
+}
+
+// shared are the places that stand, with the room shared among them.
+func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
+	kept := make([]place, 0, len(places))
 	for i, p := range places {
 		if stands[i] {
 			kept = append(kept, p)
@@ -225,12 +248,21 @@ func (t *Table[R]) plan(w int) []place {
 	if slices.ContainsFunc(kept, func(p place) bool { return p.w < p.most }) {
 		t.local(kept, room)
 	}
-	x := 0
-	for i := range kept {
-		kept[i].x = x
-		x += kept[i].w + 1
-	}
 	return kept
+}
+
+// narrower reports whether a column has less in another plan, which has all of them.
+func narrower(places, other []place) bool {
+	j := 0
+	for _, p := range places {
+		for other[j].col != p.col {
+			j++
+		}
+		if other[j].w < p.w {
+			return true
+		}
+	}
+	return false
 }
 
 // local shares the room anew by what the rows need that are about to be seen, where there
