@@ -128,3 +128,11 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 	require.Empty(t, keymap.Text("sort", "x"))
 	require.Equal(t, tea.KeyCtrlAt.String(), func() string { k, _ := keymap.Key("C-space"); return k }())
 }
+
+func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
+	r := rebound(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
+	r.keys("f4 j")
+	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes to it")
+	r.keys("t")
+	require.Contains(t, r.screen(), "f9 or f7 fills in the variables")
+}

@@ -86,6 +86,7 @@ type Options struct {
 	Turned  map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
 	Numbers bool            // of the lines of Text
 	Wide    bool            // lines are not wrapped
+	Opens   string          // the key that opens all of what is shown in part, if one does
 }
 
 const (
@@ -308,11 +309,19 @@ func (b *builder) remark(i ink, text, mark string) {
 
 func (b *builder) empty() { b.line(inkDim, "empty", 0) }
 
+// all says how one gets to see all of what is shown in part.
+func (b *builder) all() string {
+	if b.o.Opens == "" {
+		return ""
+	}
+	return ", " + b.o.Opens + " opens all"
+}
+
 // rest says how much is shown when it is not everything.
 func (b *builder) rest(shown, size int64) {
 	if shown < size {
 		b.blank()
-		b.line(inkWarn, "showing "+share(shown, size)+", e opens all", 0)
+		b.line(inkWarn, "showing "+share(shown, size)+b.all(), 0)
 	}
 }
 

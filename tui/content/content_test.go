@@ -362,10 +362,10 @@ func TestBytesAreShownByWhatTheyAre(t *testing.T) {
 	require.Contains(t, narrow, "sha256  ba7816bf8f01cfea414140de5dae2223b00361a39\n        6177a9cb410ff61f20015ad")
 	require.Contains(t, narrow, "00000000  61 62 63                 |abc|")
 
-	long := screen(t, build(t, Options{}, Block{Kind: Hex, Data: make([]byte, 1000)}))
+	long := screen(t, build(t, Options{Opens: "E"}, Block{Kind: Hex, Data: make([]byte, 1000)}))
 	require.Contains(t, long, "000000f0 ")
 	require.NotContains(t, long, "00000100 ")
-	require.Contains(t, long, "first 256 of 1000 bytes, e opens all")
+	require.Contains(t, long, "first 256 of 1000 bytes, E opens all")
 
 	begun := screen(t, build(t, Options{}, Block{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
 	require.Contains(t, begun, "5.0 MiB (5242880 bytes)")
@@ -414,16 +414,16 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 		block Block
 		note  string
 	}{
-		{"text", Block{Kind: Text, Text: text}, "showing 1.0 of 10.0 KiB, e opens all"},
-		{"Markdown", Block{Kind: Markdown, Text: text}, "showing 1.0 of 10.0 KiB, e opens all"},
-		{"text that the caller cut", Block{Kind: Text, Text: "abc", Size: 5452595}, "showing 3 B of 5.2 MiB, e opens all"},
-		{"JSON", Block{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, e opens all"},
-		{"one long string", Block{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, e opens all"},
-		{"JSON that the caller cut", Block{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, e opens all"},
+		{"text", Block{Kind: Text, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
+		{"Markdown", Block{Kind: Markdown, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
+		{"text that the caller cut", Block{Kind: Text, Text: "abc", Size: 5452595}, "showing 3 B of 5.2 MiB, E opens all"},
+		{"JSON", Block{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, E opens all"},
+		{"one long string", Block{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, E opens all"},
+		{"JSON that the caller cut", Block{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, E opens all"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := build(t, Options{Most: 1 << 10, Depth: -1}, tt.block)
+			d := build(t, Options{Most: 1 << 10, Depth: -1, Opens: "E"}, tt.block)
 			got := screen(t, d)
 			require.Contains(t, got, tt.note)
 			require.NotContains(t, got, "not JSON")

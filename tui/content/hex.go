@@ -45,7 +45,7 @@ func (b *builder) hex(k *Block) {
 	}
 	if int64(len(shown)) < whole {
 		b.blank()
-		b.line(inkDim, fmt.Sprintf("first %d of %d bytes, e opens all", len(shown), whole), 0)
+		b.line(inkDim, fmt.Sprintf("first %d of %d bytes%s", len(shown), whole, b.all()), 0)
 	}
 }
 

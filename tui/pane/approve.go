@@ -27,7 +27,7 @@ func pinnedWhat(p *registry.PinnedTool) string {
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func pinnedBlocks(tools []registry.PinnedTool) []content.Block {
+func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []content.Block {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func pinnedBlocks(tools []registry.PinnedTool) []content.Block {
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			content.Block{Title: dialog.Clean(p.Name), Kind: content.Note, Text: "It is " + pinnedWhat(p) + ". A approves it as it is now."},
+			content.Block{Title: dialog.Clean(p.Name), Kind: content.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
 			content.Block{Kind: content.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {

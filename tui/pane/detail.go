@@ -70,7 +70,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide}
+	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, s.Blocks(ctx), o)

@@ -125,7 +125,7 @@ func (p *offered) Subject() Subject {
 		Blocks: func(context.Context) []content.Block {
 			arguments, more := p.about(e)
 			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), off...), more...)}}
-			blocks = append(blocks, pinnedBlocks(pinned)...)
+			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if len(arguments) > 0 {
 				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})
 			}
@@ -312,7 +312,7 @@ type Prompts struct{ offered }
 func newPrompts(a *Desk) *Prompts {
 	p := &Prompts{offered{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
-		follow: registry.Prompts, untried: "was not fetched yet; Enter gets it", hint: "Enter gets its messages.",
+		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: content.FromPrompt,
 	}}
 	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, Least: 12, Wants: 24, Text: signature, Unsorted: true})

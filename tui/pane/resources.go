@@ -267,11 +267,12 @@ func (p *Resources) Subject() Subject {
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),
 		Blocks: func(context.Context) []content.Block {
-			f, hint := append(facts(e), off...), "Enter reads it, s subscribes to it."
+			key := p.app.KeyOf
+			f, hint := append(facts(e), off...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
 			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
-				hint = "Enter or c fills in the variables and reads what it stands for."
+				hint = key("open") + " or " + key("call") + " fills in the variables and reads what it stands for."
 				if inv != nil {
 					last.Facts, f = f, []content.Fact{{Label: "expanded", Value: inv.Expanded}}
 					blocks = append(blocks, content.Block{Kind: content.Facts, Unmarked: true})
@@ -284,7 +285,7 @@ func (p *Resources) Subject() Subject {
 			switch {
 			case e.Kind == registry.Template:
 			case e.Server == registry.Local:
-				hint = "Enter reads it."
+				hint = key("open") + " reads it."
 			case !Reachable(state.State):
 				f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}

@@ -40,7 +40,7 @@ func (p *Servers) Subject() Subject {
 			blocks := []content.Block{{Kind: content.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, remedy.For(s, p.app.KeyOf)...)
-			blocks = append(blocks, pinnedBlocks(pinned)...)
+			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
 			}

@@ -297,7 +297,7 @@ func (p *Servers) Empty() []string {
 	return []string{
 		"No servers are configured.", "",
 		":setup shows how to add some and how clients start Goblin.",
-		"Enter shows how to begin.",
+		p.app.KeyOf("open") + " shows how to begin.",
 	}
 }
 
@@ -408,7 +408,7 @@ func (p *Servers) whyNotApprove() string {
 
 func (p *Servers) whyNothingShown() string {
 	if p.Table.Len() > 0 && len(p.Shown().Data) == 0 {
-		return "Enter opens the detail first"
+		return p.app.KeyOf("open") + " opens the detail first"
 	}
 	return p.none()
 }

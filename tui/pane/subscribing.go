@@ -168,7 +168,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 func (p *Resources) whyNotSubscribe(it dialog.Item) string {
 	at, _, ok := p.Means(it)
 	if !ok {
-		return "c expands the template; s then subscribes to what it stands for"
+		return p.app.KeyOf("call") + " expands the template; " + p.app.KeyOf("subscribe") + " then subscribes to what it stands for"
 	}
 	s, _ := p.app.Reg.State(it.Server)
 	var can struct {

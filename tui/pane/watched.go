@@ -105,7 +105,7 @@ func (d *Watched) Lines(w, h int) []string {
 	if d.Table.Total() == 0 {
 		return lk.Lines([]string{
 			"", "  Nobody is subscribed to anything.", "",
-			"  s on a resource (" + lk.Key.On("4") + ") subscribes: its updates are counted here",
+			"  " + d.app.KeyOf("subscribe") + " on a resource (" + lk.Key.On(d.app.KeyOf("resources")) + ") subscribes: its updates are counted here",
 			"  and marked there. Clients' subscriptions stand here too.",
 		}, w, h)
 	}

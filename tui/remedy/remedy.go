@@ -16,7 +16,7 @@ func For(s registry.ServerState, key func(string) string) []content.Block {
 	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
-		return note("Nobody uses it: its next use starts it, and so does Enter.")
+		return note("Nobody uses it: its next use starts it, and so does " + key("open") + ".")
 	case registry.StateFailed, registry.StateRetrying:
 		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
 	case registry.StateDisabled:
