@@ -251,6 +251,18 @@ func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) 
 	require.Empty(t, r.app.Dialogs)
 }
 
+func TestTheFormOfARecordedCallTakesThePlaceOfItsExchange(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40).keys("G k k k enter c")
+	require.Contains(t, r.screen(), "Call github_create_issue")
+	require.Len(t, r.app.Dialogs, 1, "what comes of the call stands in the list behind it")
+	r.keys("esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("j enter c")
+	require.Len(t, r.app.Dialogs, 1, "what has no form stays open")
+	require.Contains(t, r.screen(), "Request")
+}
+
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
 	t.Parallel()
 	r := trafficRig(t, 80, 24).keys("g y")

@@ -197,13 +197,25 @@ func (c *catalog) turning() keys.Act {
 	}
 }
 
-// toUsable puts the cursor on the first row that can be used, if one of the first is.
+// toUsable puts the cursor on the first row of a server that can be used, else on one of
+// Goblin's own, if one of the first rows is such.
 func (c *catalog) toUsable() {
+	at := -1
 	for i, row := range c.Table.Found[:min(len(c.Table.Found), 1000)] {
-		if _, why := c.stale(c.Table.Rows[row]); why == "" {
-			c.Table.To(i)
-			return
+		e := c.Table.Rows[row]
+		if _, why := c.stale(e); why != "" {
+			continue
 		}
+		if e.Server != registry.Local {
+			at = i
+			break
+		}
+		if at < 0 {
+			at = i
+		}
+	}
+	if at >= 0 {
+		c.Table.To(at)
 	}
 }
 

@@ -163,7 +163,7 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
 		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: do(func(a *Desk) tea.Cmd { return a.Recall(&d.rec) })},
+		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: d.recall},
 		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
@@ -176,6 +176,17 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
 		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
+}
+
+// recall opens the form of the call. It takes this place, since what comes of the call
+// stands in the list behind it.
+func (d *Exchange) recall() tea.Cmd {
+	n := len(d.app.Dialogs)
+	cmd := d.app.Recall(&d.rec)
+	if len(d.app.Dialogs) > n {
+		return tea.Batch(cmd, d.close())
+	}
+	return cmd
 }
 
 func (d *Exchange) close() tea.Cmd {

@@ -3,65 +3,249 @@
 package interop
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
 )
 
-// The screen over servers that people have: the reference servers from npm.
-func TestInteropTheScreenWorksOnNpmServers(t *testing.T) {
+// opened is a screen over servers that people have: the reference servers from npm, and
+// one whose command does not exist.
+func opened(t *testing.T, width, height int) (*e2e.World, *e2e.Pane) {
+	t.Helper()
 	n := newNPM(t)
 	w := e2e.NewWorld(t)
 	for server, command := range n.commands(filepath.Join(w.Dir, "memory.jsonl")) {
 		b, _ := w.Fake(server, e2e.Obj{})
 		b.Conf = command
 	}
-	p := w.Pane(140, 40)
+	broken, _ := w.Fake("broken", e2e.Obj{})
+	broken.Conf = e2e.Obj{"command": "no-such-program"}
+	p := w.Pane(width, height)
+	p.Tmux("set", "-s", "set-clipboard", "on")
 	p.Goblin("")
-	p.Shows("3 up")
+	p.Shows("3 up", "1 down")
+	return w, p
+}
 
-	// Find a resource by server and MIME type, and read it.
-	p.Types("/server:everything mime:markdown architecture")
-	p.Shows("architecture.md", "1 of ")
-	p.Keys("Enter", "Enter")
-	p.Shows("# Everything Server")
+func TestInteropTheScreenFindsReadsAndWatches(t *testing.T) {
+	_, p := opened(t, 140, 40)
+	p.Types("4")
 
-	// Expand a template, subscribe to what the server updates, and see it.
-	p.Keys("Escape", "Escape")
-	p.Types("t/text")
-	p.Shows("{resourceId}")
-	p.Keys("Enter", "Enter")
-	p.Shows("Expand mcp://everything/demo://resource/dynamic/text/{resourceId}")
-	p.Types("7")
-	p.Shows("demo://resource/dynamic/text/7")
-	p.Keys("C-s")
-	p.Shows("Resource 7")
+	// By words, and by server and MIME type from lists with counts.
+	p.Types("/arch")
+	p.Shows("Resources 1/9", "architecture.md")
+	p.Keys("Enter")
+	p.Keys("Escape")
+	p.Types("f")
+	p.Shows("[ ] everything                    7", "0 ticked")
+	p.Keys("Space")
+	p.Shows("1 ticked")
+	p.Keys("Enter")
+	p.Shows("/ server:everything  7 of 9")
+	p.Keys("Escape")
+	p.Shows("Resources 9 ")
+	p.Types("m")
+	p.Shows("[ ] text/markdown                 7")
+	p.Types("json")
+	p.Hides("text/markdown                 7")
+	p.Keys("Enter")
+	p.Shows("/ mime:application/json  2 of 9", "memory://knowledge-graph")
+	p.Keys("Escape")
 
-	// Call a tool through its form.
-	p.Types("2/get-sum")
+	// Three are marked, subscribed to by one key, and counted while they are watched.
+	p.Types("/server:everything mime:markdown")
+	p.Keys("Enter")
+	p.Types("g")
+	p.Keys("Space", "Space", "Space")
+	p.Types("s")
+	p.Types("w")
+	p.Shows("Subscriptions 3", "held by", "you")
+	p.Keys("Escape")
+	p.Hides("Subscriptions 3")
+	p.Types("2/toggle-subscriber")
 	p.Keys("Enter")
 	p.Types("c")
-	p.Shows("Call everything_get-sum")
-	p.Types("19")
-	p.Keys("Tab")
-	p.Types("23")
+	p.Shows("Call everything_toggle-subscriber-updates")
 	p.Keys("C-s")
-	p.Shows("The sum of 19 and 23 is 42.")
+	p.Hides("Call everything_toggle-subscriber-updates")
+	p.Types("4")
+	p.Shows("Δ1")
 
-	// A server that asks back is answered in a dialog.
+	// Markdown, and bytes.
+	p.Keys("Escape")
+	p.Types("/architecture")
+	p.Keys("Enter", "Enter")
+	p.Shows("# Everything Server")
 	p.Keys("Escape", "Escape")
+	p.Types("t/blob")
+	p.Shows("{resourceId}")
+	p.Keys("Enter", "Enter")
+	p.Shows("Expand mcp://everything/demo://resource/dynamic/blob/{resourceId}")
+	p.Types("8")
+	p.Shows("demo://resource/dynamic/blob/8")
+	p.Keys("C-s")
+	p.Shows("00000000  ", "|Resource", "sha256")
+
+	// The server's completions, on an empty field.
+	p.Keys("Escape", "Escape")
+	p.Types("3/completable")
+	p.Keys("Enter")
+	p.Types("c")
+	p.Shows("Get everything/completable-prompt")
+	p.Keys("C-Space")
+	p.Shows("Engineering", "Marketing")
+	p.Types("Sup")
+	p.Until("the one that is left", func(screen string) bool {
+		return strings.Contains(screen, "│  Support") && !strings.Contains(screen, "Engineering")
+	})
+	p.Keys("Tab")
+	p.Shows("> department *  Support")
+	p.Insists("Escape", "Get everything/completable-prompt")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}
+
+func TestInteropTheScreenCallsTools(t *testing.T) {
+	_, p := opened(t, 140, 45)
+
+	// An object in a list in the arguments has fields, and what is missing is told.
+	p.Types("2/create_entities")
+	p.Keys("Enter")
+	p.Types("c")
+	p.Shows("Call memory_create_entities", "no items")
+	p.Keys("Space")
+	p.Shows("observations *")
+	p.Keys("C-s")
+	p.Shows("! required")
+	p.Types("Ada")
+	p.Keys("Tab")
+	p.Types("person")
+	p.Keys("Tab", "Space")
+	p.Types("👩‍👩‍👧 writes")
+	p.Resize(60, 20)
+	p.Shows("writes")
+	p.Resize(140, 45)
+	p.Shows("name *          Ada", "👩‍👩‍👧 writes")
+	p.Keys("C-s")
+	p.Shows("Structured", `"name": "Ada"`, `"entityType": "person"`)
+
+	// Its recorded exchange is copied, and called once more with other values.
+	p.Types("i")
+	p.Shows("1 of ", "tools/call", "memory_create_e")
+	p.Keys("Enter")
+	p.Shows("Request", "[Response]")
+	p.Types("y")
+	p.Shows("Copied the JSON-RPC")
+	require.Contains(t, p.Tmux("show-buffer"), `"name":"memory_create_entities","arguments":{"entities":[{"name":"Ada"`)
+	p.Types("Y")
+	p.Shows("Copied the command")
+	require.Contains(t, p.Tmux("show-buffer"), "goblin call memory_create_entities --args ")
+	p.Types("c")
+	p.Shows("Call memory_create_entities", "name *          Ada")
+	p.Keys("Tab", "C-u")
+	p.Types("Grace")
+	p.Shows("name *          Grace")
+	p.Keys("C-s")
+	p.Shows("Traffic 2/") // the new one beside the old
+	p.Types("2")
+	p.Shows(`"name": "Grace"`)
+	p.Types("H")
+	p.Shows("Last calls", "Grace")
+	p.Keys("Escape")
+
+	// A long call tells how far it is, and ends when it is cancelled from elsewhere.
+	p.Keys("Escape")
+	p.Types("/long-running")
+	p.Keys("Enter")
+	p.Types("c")
+	p.Shows("Call everything_trigger-long-running-operation")
+	p.Keys("C-s")
+	p.Shows("running", " 20 %")
+	p.Types("1")
+	p.Shows("1 under way")
+	p.Types("X")
+	p.Hides("1 under way")
+	p.Types("2")
+	p.Shows("Cancelled", `"duration": 10`)
+
+	// A server that asks back is answered.
+	p.Keys("Escape")
 	p.Types("/elicitation-request")
 	p.Keys("Enter")
 	p.Types("c")
 	p.Shows("Call everything_trigger-elicitation-request")
 	p.Keys("C-s")
-	p.Shows("A server asks")
-	p.Insists("Escape", "A server asks")
-	p.Shows("cancelled the elicitation")
+	p.Shows("Your full, legal name", "[ answer ]")
+	p.Hides("keys are taken after a moment without any")
+	p.Types("Ada")
+	p.Keys("C-s")
+	p.Shows("User provided the requested information", "- Name: Ada")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}
 
+func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
+	w, p := opened(t, 160, 40)
+
+	// Why a server failed, with what was run; then one that is disabled and started again.
 	p.Types("1")
-	p.Shows("everything", "filesystem", "memory", "2025-")
+	p.Shows(`the command "no-such-program" was not found`, "attempts", "not found: install it, ")
+	p.Types("/memory")
+	p.Keys("Enter")
+	p.Shows("MEMORY_FILE_PATH", "folder")
+	p.Types("x")
+	p.Shows("Disable memory?", "go away", "for good")
+	p.Types("y")
+	p.Shows("disabled since")
+	p.Types("x")
+	p.Shows("Enable memory?")
+	p.Types("y")
+	p.Shows("3 up")
+	p.Types("r")
+	p.Shows("ready since")
+	p.Keys("Escape")
+
+	// A client is followed, from the list of clients to the exchange.
+	c := w.Bridged()
+	p.Shows("clients 1")
+	require.Equal(t, "The sum of 19 and 23 is 42.", c.CallText("everything_get-sum", e2e.Obj{"a": 19, "b": 23}))
+	p.Types("0")
+	p.Shows("Clients 2", "requests")
+	p.Types("/e2e")
+	p.Shows("Clients 1/2")
+	p.Keys("Enter", "Enter")
+	p.Shows("tools/call")
+	p.Types("/get-sum")
+	p.Keys("Enter", "Enter")
+	p.Shows("The sum of 19 and 23 is 42.", "19", "Request")
+	p.Keys("Escape")
+
+	// A paste into a list runs no keys, and one into the filter is one line.
+	paste := func(text string) {
+		file := filepath.Join(w.Dir, "paste")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		p.Tmux("load-buffer", file)
+		p.Tmux("paste-buffer", "-p")
+	}
+	p.Types("4")
+	paste("q\ny\n")
+	p.Types("/")
+	paste("static\nstartup.md")
+	p.Shows("/ static startup.md", "Resources 1/9")
+	p.Keys("Escape")
+
+	// Who would lose something is asked.
+	p.Types("q")
+	p.Shows("Quit?", "1 client")
+	p.Types("n")
+	p.Hides("Quit?")
+	c.Close()
+	p.Shows("clients 0")
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 }
