@@ -159,6 +159,35 @@ func without(obj json.RawMessage, name string) string {
 	return string(out)
 }
 
+func TestFixedArgumentsAreThoseOfTasksAndOfHeaders(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	region := e2e.Obj{"type": "object", "properties": e2e.Obj{
+		"region": e2e.Obj{"type": "string", "x-mcp-header": "Region"}, "zone": e2e.Obj{"type": "string", "x-mcp-header": "Zone"},
+	}}
+	fixed := e2e.Obj{"overrides": e2e.Obj{"tools": e2e.Obj{"t": e2e.Obj{"arguments": e2e.Obj{"region": "eu-1"}}}}}
+	far := w.Remote("far", "/mcp", e2e.Obj{"era": "modern", "tools": []e2e.Obj{e2e.Tool("t", e2e.Obj{"inputSchema": region})}}, fixed)
+	slow := w.Backend("slow", e2e.Obj{"tools": []e2e.Obj{tasked("t", "")}, "tasks": e2e.Obj{"t": e2e.Obj{}}}, fixed)
+	s := w.Served()
+	c := s.Client(false)
+
+	// Who calls says nothing of it, in arguments or headers; the server is told in both.
+	got := s.Do("POST", "/mcp", map[string]string{
+		"MCP-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "tools/call", "Mcp-Name": "far_t", "Mcp-Param-Zone": "b",
+	}, string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": e2e.Obj{
+		"name": "far_t", "arguments": e2e.Obj{"zone": "b"},
+		"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}},
+	}})))
+	require.Equal(t, 200, got.Status, got.Body)
+	call := far.Received("tools/call")[0]
+	require.Equal(t, []string{"eu-1", "b"}, []string{call.Headers["mcp-param-region"], call.Headers["mcp-param-zone"]})
+	require.JSONEq(t, `{"region":"eu-1","zone":"b"}`, string(e2e.At(call.Msg, "params", "arguments")))
+
+	id := e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "slow_t", "arguments": e2e.Obj{"n": 1}, "task": e2e.Obj{"ttl": 60000}}), "task", "taskId")
+	require.NotEmpty(t, id)
+	require.JSONEq(t, `{"region":"eu-1","n":1}`, string(e2e.At(sentTo(slow, "tools/call"), "arguments")))
+}
+
 func TestTwoProfilesShowOneToolUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	w, back := overridden(t)

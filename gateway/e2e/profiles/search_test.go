@@ -241,6 +241,62 @@ func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 	})
 }
 
+func TestQuestionsOfCallsWithoutSessionsAreAnsweredThroughCallTool(t *testing.T) {
+	t.Parallel()
+	for _, era := range []string{"", "modern"} {
+		for _, name := range []string{"flag, stateless", "URL, stateless"} {
+			t.Run("of a server "+era+" over "+name, func(t *testing.T) {
+				t.Parallel()
+				w := e2e.NewWorld(t)
+				w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
+				script := e2e.Asking("elicitation/create", e2e.Form)
+				script["era"] = era
+				back := w.Backend("b", script)
+				c := ways()[name](w, "lean")
+				c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+				state, keys := e2e.Demanded(t, c.Request("tools/call", through("b_ask", e2e.Obj{"n": 1})))
+				answered := func(n int) e2e.Message {
+					again := through("b_ask", e2e.Obj{"n": n})
+					again["requestState"], again["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
+					return c.Request("tools/call", again)
+				}
+				if era == "" { // of another call's state; a modern server looks at its own
+					require.Equal(t, -32602, e2e.ParseError(t, answered(2)).Code)
+				}
+				end := answered(1)
+				require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice", end.Raw)
+				for _, m := range back.Received("tools/call") {
+					require.Equal(t, "ask", e2e.Str(m.Msg, "params", "name"))
+					require.JSONEq(t, `{"n":1}`, string(e2e.At(m.Msg, "params", "arguments")))
+				}
+			})
+		}
+	}
+}
+
+func TestTasksBeginThroughCallTool(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"flag, alone", "flag", "URL"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
+			back := w.Backend("b", e2e.Obj{
+				"tools": []e2e.Obj{tasked("keep", "weigh apples")}, "tasks": e2e.Obj{"keep": e2e.Obj{}},
+				"on": e2e.Obj{"task keep": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "done"}))},
+			})
+			c := ways()[name](w, "lean")
+			params := through("b_keep", e2e.Obj{"n": 1})
+			params["task"] = e2e.Obj{"ttl": 60000}
+			id := e2e.Str(c.Ok("tools/call", params), "task", "taskId")
+			require.Equal(t, "working", e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": id}), "status"))
+			require.JSONEq(t, `{"n":1}`, string(e2e.At(sentTo(back, "tools/call"), "arguments")))
+			back.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+			require.Equal(t, "done", e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"))
+		})
+	}
+}
+
 func TestClientsThatSearchHearNothingOfTools(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"flag", "URL, stateless"} {
