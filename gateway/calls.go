@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/members"
+	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 )
 
@@ -291,7 +292,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.Registry, w.Server, w.Shape = g.reg, server, reply.Shape
-	if r.Method() == "resources/read" && registry.IsApp(name) {
+	if r.Method() == "resources/read" && naming.IsApp(name) {
 		w.App, w.Asked = name, r.name
 	}
 	if e := reply.Error; e != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/registry/naming"
 )
 
 // Bounds of the content cache.
@@ -185,7 +187,7 @@ func (c *Contents) uriOf(inv *Invocation) string {
 	case Resource:
 		return inv.Name
 	case Template:
-		if server, uri, ours := splitNamespaced(inv.Expanded); ours && server == inv.Server {
+		if server, uri, ours := naming.Split(inv.Expanded); ours && server == inv.Server {
 			return uri
 		}
 		if t, err := c.registry.ResolveResource(inv.Expanded); err == nil && t.Server == inv.Server {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"goblin/registry/learned"
+	"goblin/registry/naming"
 	"goblin/registry/uriform"
 )
 
@@ -13,10 +14,10 @@ func (r *Registry) ListedURI(server, original string) string {
 	if t := s.table(server); t != nil {
 		return s.listedURI(t, original)
 	}
-	if s.flat && keeps(original) == "" {
-		return FlatID(server, original)
+	if s.flat && naming.Keeps(original) == "" {
+		return naming.FlatID(server, original)
 	}
-	return namespaced(server, original)
+	return naming.Namespaced(server, original)
 }
 
 func (s *Snapshot) listedURI(t *table, original string) string {
@@ -27,12 +28,12 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	if e := run.name(hashKey(original), original); e != nil {
 		return e.Listed
 	}
-	if !s.flat || keeps(original) != "" {
-		return namespaced(t.name, original)
+	if !s.flat || naming.Keeps(original) != "" {
+		return naming.Namespaced(t.name, original)
 	}
-	plain := flatten(original)
-	if t.rule.flatWhy(plain) != tailNone || run.hasPlain(plain) {
-		return t.name + "_" + plain + t.rule.flatTail(original, plain)
+	plain := naming.Flatten(original)
+	if t.rule.FlatWhy(plain) != naming.None || run.hasPlain(plain) {
+		return t.name + "_" + plain + t.rule.FlatTail(original, plain)
 	}
 	return t.name + "_" + plain
 }
@@ -55,10 +56,10 @@ func (r *run) hasPlain(plain string) bool {
 // cannot be mixed up: only those have a scheme.
 func newLearned(server string) *learned.Links {
 	return learned.New(func(uri string) []string {
-		plain := strings.TrimLeft(flatten(uri), "_")
-		short, long := tails(uri, '~')
+		plain := strings.TrimLeft(naming.Flatten(uri), "_")
+		short, long := naming.Tails(uri, '~')
 		keys := []string{plain, plain + short, plain + long}
-		if exact := namespaced(server, uri); uriform.Norm(exact) != exact {
+		if exact := naming.Namespaced(server, uri); uriform.Norm(exact) != exact {
 			keys = append(keys, uriform.Norm(exact))
 		}
 		return keys

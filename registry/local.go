@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 )
 
@@ -97,7 +98,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		}
 		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
 		switch {
-		case name == "" || !toolChars(name):
+		case name == "" || !naming.ToolChars(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)
 		case l.Call == nil && !l.Passes:
 			return fmt.Errorf("local tool %q: no Call", name)
@@ -152,7 +153,7 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	c := recipe{kind: kind, rule: &rule{server: Local}, linked: func(uri string) string { return uri }}
+	c := recipe{kind: kind, rule: &rule{Rule: &naming.Rule{Server: Local}}, linked: func(uri string) string { return uri }}
 	for i := range drafts {
 		if drafts[i].listed = drafts[i].name; kind == Tool {
 			drafts[i].listed = ownToolName(drafts[i].name, o.MaxName)
@@ -174,8 +175,8 @@ func ownToolName(name string, most int) string {
 	if len(name) <= most {
 		return name
 	}
-	short, _ := tails(Local+"\x00"+name, '_')
-	return name[:most-tailLen] + short
+	short, _ := naming.Tails(Local+"\x00"+name, '_')
+	return name[:most-naming.TailLen] + short
 }
 
 // ServersResource is goblin://servers: the state of every server as JSON. The

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/registry/naming"
 )
 
 // toolNames returns what clients see for each server's tool.
@@ -24,13 +26,13 @@ func toolNames(r *Registry) map[string]string {
 
 // tail is the short tail of a tool, without its separator.
 func tail(server, original string) string {
-	short, _ := tails(server+"\x00"+original, '_')
+	short, _ := naming.Tails(server+"\x00"+original, '_')
 	return short[1:]
 }
 
 // flatHash is the short tail of a flat id, without its separator.
 func flatHash(original string) string {
-	short, _ := tails(original, '~')
+	short, _ := naming.Tails(original, '~')
 	return short[1:]
 }
 
@@ -205,7 +207,7 @@ func TestFlatIDs(t *testing.T) {
 		{"my_db", "a__b", "my_db_a_b"},
 		{"s", "urn:é:~x", "s_urn_~x"},
 	} {
-		require.Equal(t, c.want, FlatID(c.server, c.uri))
+		require.Equal(t, c.want, naming.FlatID(c.server, c.uri))
 	}
 	r := catalog(t, Options{Flat: true}, `
 		s resource file:///a/b

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goblin/registry/definition"
+	"goblin/registry/naming"
 )
 
 // chosen is what a test chooses: whole servers, and of their things those that keep says
@@ -45,7 +46,7 @@ func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 
 // spelled are ways to ask for an entry.
 func spelledAs(e *Entry) []string {
-	names := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, Namespaced(e.Server, e.Name)}
+	names := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, naming.Namespaced(e.Server, e.Name)}
 	if e.Flat != "" {
 		names = append(names, e.Flat)
 	}

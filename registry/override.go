@@ -8,8 +8,25 @@ import (
 	"strings"
 
 	"goblin/registry/definition"
+	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 )
+
+// rule says how a server's entries are listed, and what the config has clients see of them.
+type rule struct {
+	*naming.Rule
+	overrides *definition.Set
+}
+
+// newRules are the rules of the configured servers, in their order, for listed names of so
+// many bytes at most.
+func newRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*rule {
+	rules := make(map[string]*rule, len(servers))
+	for s, named := range naming.Rules(servers, most) {
+		rules[s] = &rule{named, overrides[s]}
+	}
+	return rules
+}
 
 // overridesOf are a server's overrides for things of a kind, nil for none.
 func (u *rule) overridesOf(k Kind) map[string]*definition.Override {

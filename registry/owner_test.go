@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry/learned"
 
+	"goblin/registry/naming"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
@@ -186,7 +187,7 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 						continue
 					}
 					names = append(names, listed)
-					if rest, ok := strings.CutPrefix(listed, u.tool); ok && rest != "" {
+					if rest, ok := strings.CutPrefix(listed, u.FullTool("")); ok && rest != "" {
 						names = append(names, rest, strings.Replace(rest, "_", ".", 1))
 					}
 				}
@@ -195,7 +196,7 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 						continue
 					}
 					uris = append(uris, flat)
-					if rest, ok := strings.CutPrefix(flat, u.flat); ok && rest != "" {
+					if rest, ok := strings.CutPrefix(flat, naming.Collapsed(attacker)+"_"); ok && rest != "" {
 						uris = append(uris, rest, ":"+rest, strings.Replace(rest, "_", ":", 1))
 					}
 				}
@@ -237,11 +238,11 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			set(r, s, Tool, odd...)
 		}
 		for e := range r.Load().All(Tool) {
-			base := e.Listed[:max(0, len(e.Listed)-tailLen)]
-			if full := r.rules[e.Server].tool + sanitize(e.Name); !endsInTail(e.Listed, '_') || e.Listed == full || endsInTail(base, '_') {
+			base := e.Listed[:max(0, len(e.Listed)-naming.TailLen)]
+			if full := r.rules[e.Server].FullTool(e.Name); !naming.EndsInTail(e.Listed, '_') || e.Listed == full || naming.EndsInTail(base, '_') {
 				continue
 			}
-			if toolChars(e.Name) && len(r.rules[e.Server].tool+e.Name) <= r.opt.MaxName-tailLen {
+			if naming.ToolChars(e.Name) && len(r.rules[e.Server].FullTool(e.Name)) <= r.opt.MaxName-naming.TailLen {
 				continue // nothing to choose
 			}
 			if short[base] == nil {
@@ -249,9 +250,20 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			}
 			short[base][e.Server] = true
 			require.Len(t, short[base], 1, "%v: %q with a short tail", servers, base)
-			if owner, _, _ := r.Load().owner(Tool, base); len(r.rules[e.Server].toolLonger) > 0 && owner != nil && owner.name == e.Server {
-				require.Zero(t, r.rules[e.Server].toolShared, "%v: the owner's %q", servers, e.Listed)
+			if owner, _, _ := r.Load().owner(Tool, base); owner == nil || owner.name != e.Server {
+				continue
 			}
+			prefix, longer, shared := r.rules[e.Server].FullTool(""), 0, 0
+			for _, other := range servers {
+				switch head := r.rules[other].Head; {
+				case other == e.Server:
+				case strings.HasPrefix(prefix, head):
+					shared++
+				case strings.HasPrefix(head, prefix):
+					longer++
+				}
+			}
+			require.False(t, longer > 0 && shared > 0, "%v: the owner's %q", servers, e.Listed)
 		}
 	}
 }
@@ -364,7 +376,7 @@ func TestAddressesAreReadAsURLParsersDo(t *testing.T) {
 		"mcp://s": "s|", "mcp://s/": "s|", "mcp://": "|", "mcp:///x": "|x", "mcp://s?a/b": "s|", "mcp://s#a/b": "s|", "mcp://s/?a": "s|?a",
 		"mcp:/s/x": "-", "mcpx://s/x": "-", "": "-", "x": "-", "mc": "-", "\t": "-",
 	} {
-		server, rest, ours := address(uri)
+		server, rest, ours := naming.Address(uri)
 		got := server + "|" + rest
 		if !ours {
 			got = "-"

@@ -13,6 +13,7 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/latency"
+	"goblin/registry/naming"
 )
 
 // Options is what the catalog depends on. Zero values take the defaults.
@@ -61,7 +62,7 @@ type Registry struct {
 // without lists, and in [StateStopped] until its supervisor says otherwise.
 func New(o Options) *Registry {
 	if o.MaxName == 0 {
-		o.MaxName = defaultToolName
+		o.MaxName = naming.Default
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = 1000

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/registry/naming"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
@@ -87,7 +88,7 @@ func (s *Snapshot) target(e *Entry) Target {
 func (t *Target) unique() string {
 	raw := t.Entry == nil || t.Entry.Kind == Template // flat mode lists raw templates
 	if raw && t.Server != Local {
-		return namespaced(t.Server, t.Name)
+		return naming.Namespaced(t.Server, t.Name)
 	}
 	return t.Listed
 }
@@ -104,9 +105,9 @@ func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
 			h.entry(t.runs[Prompt].called(hashKey(rest), rest))
 		}
 	case Resource:
-		if key, flat := flatKey(name); s.flat && flat {
+		if key, flat := naming.FlatKey(name); s.flat && flat {
 			s.flatEntries(&h, key, nil)
-		} else if server, rest, ours := splitNamespaced(name); ours {
+		} else if server, rest, ours := naming.Split(name); ours {
 			if t := s.table(server); t != nil {
 				h.entry(t.runs[Resource].name(hashKey(rest), rest))
 			}
@@ -124,7 +125,7 @@ func (s *Snapshot) listedTool(h *hits, hash uint64) {
 	for end := 1; end <= len(head); end++ {
 		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
 			end += at
-		} else if end = len(head); end < headLen(s.dir.most) {
+		} else if end = len(head); end < naming.HeadLen(s.dir.most) {
 			return // heads that are not cut end in an underscore
 		}
 		for _, n := range s.dir.byHead[head[:end]] {
@@ -172,16 +173,10 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 		s.spelledTool(&h)
 	}
 	// What another tool would be listed as is not a bare name.
-	if h.n == 0 && (t == nil || !t.confusable(name) && s.Withheld(name) == nil) {
+	if h.n == 0 && (t == nil || !(t.rule != nil && t.rule.Confusable(name)) && s.Withheld(name) == nil) {
 		s.owners(&h, t, hash)
 	}
 	return s.nameAnswer(&h, t)
-}
-
-// confusable reports whether a name below the server's prefix may be that of
-// another server's tool: it looks like one with a tail.
-func (t *table) confusable(name string) bool {
-	return t.rule != nil && endsInTail(name, '_') && t.rule.toolRivals(name) > 0
 }
 
 // nameAnswer is the answer for a tool or prompt that has the prefix of owner.
@@ -269,12 +264,12 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 		}
 		return s.inServer(t, uri, rest)
 	}
-	if _, own := cutScheme(uri, Local+":"); own {
+	if _, own := naming.CutScheme(uri, Local+":"); own {
 		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
 	}
 	h := hits{s: s, kind: Resource, name: uri, budget: maxSteps}
 	owner := s.flatOwner(uri)
-	key, isFlat := flatKey(uri)
+	key, isFlat := naming.FlatKey(uri)
 	if isFlat {
 		s.flatEntries(&h, key, owner)
 		if h.n == 0 {
@@ -284,7 +279,7 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 			return t, err
 		}
 	}
-	if owner == nil || owner.rule == nil || owner.rule.flatShared == 0 || !endsInTail(uri, '~') {
+	if owner == nil || owner.rule == nil || !owner.rule.FlatConfusable(uri) {
 		if t, ok, err := s.rawURI(&h, owner, hash, key); ok {
 			return t, err
 		}
@@ -325,7 +320,7 @@ func (s *Snapshot) rawURI(h *hits, owner *table, hash uint64, key string) (Targe
 	return h.done()
 }
 
-// unknownResource says why a URI, split by splitNamespaced, is in no table.
+// unknownResource says why a URI, split by [naming.Split], is in no table.
 func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	reason := ReasonNotFound
 	switch {
@@ -366,7 +361,7 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	key := uriform.Norm(namespaced(t.name, rest))
+	key := uriform.Norm(naming.Namespaced(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
@@ -396,7 +391,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		return h.done()
 	}
 	links := t.learned.Alias(key)
-	_, normal, _ := splitNamespaced(key)
+	_, normal, _ := naming.Split(key)
 	for _, l := range []string{normal, decoded} {
 		if len(links) == 0 && l != rest && t.hasLink(l) {
 			links = append(links, l)
@@ -438,7 +433,7 @@ func (r *run) aliases(h *hits, key string) {
 	first, second := r.byNorm.find(r.entries, hashKey(key), key, byNorm)
 	h.entry(first)
 	h.entry(second)
-	if _, rest, ok := splitNamespaced(key); ok && key != h.name {
+	if _, rest, ok := naming.Split(key); ok && key != h.name {
 		h.entry(r.name(hashKey(rest), rest))
 	}
 }
@@ -455,13 +450,13 @@ func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	}
 	h := hits{s: s, kind: Template, name: ref}
 	t, _, rest, _, bare := s.located(ref)
-	switch _, own := cutScheme(ref, Local+":"); {
+	switch _, own := naming.CutScheme(ref, Local+":"); {
 	case t != nil:
 		run := t.runs[Template]
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
 		}
-		run.aliases(&h, uriform.Norm(namespaced(t.name, rest)))
+		run.aliases(&h, uriform.Norm(naming.Namespaced(t.name, rest)))
 		if h.n == 0 {
 			decoded := uriform.Unescape(rest)
 			h.entry(run.name(hashKey(decoded), decoded))

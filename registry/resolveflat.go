@@ -1,6 +1,10 @@
 package registry
 
-import "strings"
+import (
+	"strings"
+
+	"goblin/registry/naming"
+)
 
 // splits calls f for every reading of a flat key as a server and a rest.
 func (s *Snapshot) splits(key string, f func(t *table, rest string)) {
@@ -25,7 +29,7 @@ func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
 		}
 		hash := hashKey(rest)
 		first, second := run.byFlat.find(run.entries, hash, rest, byFlat)
-		if first == nil && t == owner && t.rule != nil && t.rule.flatWhy(rest) == tailNone {
+		if first == nil && t == owner && t.rule != nil && t.rule.FlatWhy(rest) == naming.None {
 			first, second = run.byPlain.find(run.entries, hash, rest, byPlain)
 		}
 		h.entry(first)
@@ -40,9 +44,9 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 		if t.rule == nil {
 			return
 		}
-		plain := t == owner && t.rule.flatWhy(rest) == tailNone
+		plain := t == owner && t.rule.FlatWhy(rest) == naming.None
 		for _, uri := range t.learned.Alias(rest) {
-			if flat := flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.flatTail(uri, flat) {
+			if flat := naming.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatTail(uri, flat) {
 				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}
 		}
@@ -54,7 +58,7 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		run := t.runs[Template]
-		if run == nil || t != owner || t.rule.flatWhy(rest) != tailNone {
+		if run == nil || t != owner || t.rule.FlatWhy(rest) != naming.None {
 			return
 		}
 		seen := map[string]bool{}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"goblin/registry/definition"
+	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
@@ -55,25 +56,25 @@ type recipe struct {
 // build makes a run of a list as received. It does the work that grows with
 // the list, so it belongs into the caller's goroutine, outside of any lock.
 func build(c recipe, items [][]byte) (*run, []Problem) {
-	ps := &problems{kind: c.kind, server: c.rule.server}
+	ps := &problems{kind: c.kind, server: c.rule.Server}
 	drafts := admitted(parse(c.kind, items, c.limit, ps), c.admit)
 	if len(drafts) == 0 {
 		return nil, ps.all()
 	}
 	override(c, drafts, ps)
-	r := &run{server: c.rule.server}
+	r := &run{server: c.rule.Server}
 	switch c.kind {
 	case Tool:
 		drafts = nameTools(c, drafts, ps)
 	case Prompt:
-		nameAll(drafts, func(d *draft) string { return c.rule.server + "/" + d.given })
+		nameAll(drafts, func(d *draft) string { return c.rule.Server + "/" + d.given })
 		sortListed(drafts)
 	case Resource:
 		flatIDs(c.rule, drafts, ps)
 		nameURIs(c, drafts, func(d *draft) string { return d.flat })
 		drafts = dropEqual(drafts, ps)
 	case Skill:
-		nameAll(drafts, func(d *draft) string { return namespaced(c.rule.server, d.name) })
+		nameAll(drafts, func(d *draft) string { return naming.Namespaced(c.rule.Server, d.name) })
 		sortListed(drafts)
 	case Template:
 		nameURIs(c, drafts, func(d *draft) string { return d.name })
@@ -118,10 +119,10 @@ func nameAll(drafts []draft, listed func(*draft) string) {
 // them: those that keep their schemes come behind the others.
 func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
 	nameAll(drafts, func(d *draft) string {
-		if c.flat && keeps(d.name) == "" {
+		if c.flat && naming.Keeps(d.name) == "" {
 			return flat(d)
 		}
-		return namespaced(c.rule.server, d.name)
+		return naming.Namespaced(c.rule.Server, d.name)
 	})
 	sortListed(drafts)
 }
@@ -134,24 +135,24 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 	for _, changed := range []bool{false, true} {
 		for i := range drafts {
 			d := &drafts[i]
-			if toolChars(d.given) == changed {
+			if naming.ToolChars(d.given) == changed {
 				continue
 			}
-			listed, why := c.rule.toolName(d.given, c.own)
+			listed, why := c.rule.ToolName(d.given, c.own)
 			full := listed
-			if why != tailNone {
-				full = c.rule.tool + sanitize(d.given)
+			if why != naming.None {
+				full = c.rule.FullTool(d.given)
 			}
 			_, other := taken[full]
-			if taken[full] = struct{}{}; other && why == tailNone {
-				listed, why = c.rule.tailedTool(d.given), tailOwn
+			if taken[full] = struct{}{}; other && why == naming.None {
+				listed, why = c.rule.TailedTool(d.given), naming.Own
 			}
-			d.listed, d.tailed, d.full = listed, why != tailNone, !other
+			d.listed, d.tailed, d.full = listed, why != naming.None, !other
 			if !d.tailed {
 				continue
 			}
 			level := slog.LevelInfo
-			if why == tailOwn || why == tailGoblin {
+			if why == naming.Own || why == naming.Goblin {
 				level = slog.LevelWarn
 			}
 			ps.add(level, d.name, fmt.Sprintf("listed as %q: %s", listed, why))
@@ -195,7 +196,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	text := make([]byte, 0, size) // one allocation for all
 	ends := make([]int, len(drafts))
 	for i := range drafts {
-		text = appendFlat(text, drafts[i].name)
+		text = naming.AppendFlat(text, drafts[i].name)
 		ends[i] = len(text)
 	}
 	all := unsafe.String(unsafe.SliceData(text), len(text))
@@ -210,21 +211,21 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		key := strings.TrimLeft(plain(i), "_")
 		if j, ok := first[key]; ok {
 			drafts[i].tailed, drafts[j].tailed = true, true
-			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", tailFlat, clip(drafts[j].name)))
+			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", naming.SameFlat, clip(drafts[j].name)))
 			continue
 		}
 		first[key] = i
 	}
 	var b strings.Builder
-	b.Grow(len(all) + len(drafts)*(len(u.server)+1))
+	b.Grow(len(all) + len(drafts)*(len(u.Server)+1))
 	starts := make([]int, len(drafts)+1)
 	for i := range drafts {
 		d := &drafts[i]
-		b.WriteString(u.server)
+		b.WriteString(u.Server)
 		b.WriteByte('_')
 		b.WriteString(plain(i))
-		if d.tailed || u.flatWhy(plain(i)) != tailNone {
-			tail := u.flatTail(d.name, plain(i))
+		if d.tailed || u.FlatWhy(plain(i)) != naming.None {
+			tail := u.FlatTail(d.name, plain(i))
 			b.WriteString(tail)
 			d.tailed, d.tail = true, uint8(len(tail))
 		}
@@ -240,7 +241,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 func (r *run) link(c recipe, d *draft, edits []rawjson.Edit) []rawjson.Edit {
 	for _, l := range d.links {
 		if c.kind == Skill {
-			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(namespaced(r.server, l.uri))))
+			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(naming.Namespaced(r.server, l.uri))))
 			continue
 		}
 		edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
@@ -284,7 +285,7 @@ func (r *run) render(c recipe, drafts []draft) {
 		r.arena = rawjson.Append(r.arena, d.item, edits...)
 		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, Override: d.over, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, Override: d.over, tail: d.tail}
 		e.describe(types)
 		if c.kind == Tool || c.kind == Skill || d.over != nil {
 			from := len(originals)
@@ -397,7 +398,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 			list[i] = drafts[n].tpl
 		}
 		r.templates = urimatch.NewIndex(list)
-		r.flats = urimatch.NewFlatIndex(list, flatten)
+		r.flats = urimatch.NewFlatIndex(list, naming.Flatten)
 	}
 }
 
@@ -423,7 +424,7 @@ func (r *run) indexNorm() {
 	es := r.entries
 	var odd []int
 	for i := range es {
-		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != namespaced(r.server, es[i].Name) {
+		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != naming.Namespaced(r.server, es[i].Name) {
 			odd = append(odd, i)
 		}
 	}

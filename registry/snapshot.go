@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"goblin/registry/learned"
+	"goblin/registry/naming"
 )
 
 // ErrBadCursor is returned for a cursor that no page of that kind gave.
@@ -62,12 +63,12 @@ type directory struct {
 	// Bytes of the longest name and the longest head: prefixes end there.
 	longest, longestHead int
 	most                 int // bytes of a tool's listed name
-	spellings            *spellings
+	spellings            *naming.Spellings
 }
 
 func newDirectory(tables []*table, servers []string, most int) *directory {
 	d := &directory{
-		most: most, spellings: newSpellings(servers),
+		most: most, spellings: naming.NewSpellings(servers),
 		byName:  map[string]int{Local: 0},
 		byHead:  map[string][]int{},
 		byTool:  map[string]int{},
@@ -77,13 +78,13 @@ func newDirectory(tables []*table, servers []string, most int) *directory {
 	for i, t := range tables[1:] {
 		i++
 		d.byName[t.name] = i
-		d.byHead[t.rule.head] = append(d.byHead[t.rule.head], i)
-		d.byFlat[collapsed(t.name)] = append(d.byFlat[collapsed(t.name)], i)
-		if name := sanitize(t.name); d.byTool[name] == 0 {
+		d.byHead[t.rule.Head] = append(d.byHead[t.rule.Head], i)
+		d.byFlat[naming.Collapsed(t.name)] = append(d.byFlat[naming.Collapsed(t.name)], i)
+		if name := naming.Sanitize(t.name); d.byTool[name] == 0 {
 			d.byTool[name] = i
 		}
 		d.longest = max(d.longest, len(t.name))
-		d.longestHead = max(d.longestHead, len(t.rule.head))
+		d.longestHead = max(d.longestHead, len(t.rule.Head))
 	}
 	return d
 }

@@ -3,6 +3,7 @@ package call
 import (
 	"goblin/registry"
 	"goblin/registry/members"
+	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 )
 
@@ -45,7 +46,7 @@ func (w *Rewriter) URI(raw []byte) {
 	listed := w.Asked
 	switch {
 	case w.Skills:
-		listed = registry.Namespaced(w.Server, uri)
+		listed = naming.Namespaced(w.Server, uri)
 	case w.App == "" || uri != w.App:
 		listed = w.Registry.ListedURI(w.Server, uri)
 	}

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/naming registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/bill", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/near registry/rawjson", "changes and compares definitions, whosever they are"},
@@ -36,6 +36,7 @@ var rules = []row{
 	{"registry/keymap", "", "a leaf: which keys there are, not what they do"},
 	{"registry/mime", "", "a leaf"},
 	{"registry/moments", "", "a leaf"},
+	{"registry/naming", "", "a leaf: how things are listed, whatever they are"},
 	{"registry/near", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
 	{"registry/ring", "", "a leaf: how much is kept of whom, not what"},
@@ -44,7 +45,7 @@ var rules = []row{
 	{"registry/urimatch", "", "a leaf"},
 	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
-	{"gateway", "gateway/arguments gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/overrides gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/arguments gateway/ask gateway/call gateway/catalog gateway/config gateway/downstream gateway/fleet gateway/instructions gateway/journal gateway/journal/meter gateway/jsonrpc gateway/logins gateway/memory gateway/metrics gateway/news gateway/orphans gateway/overrides gateway/pins gateway/projects gateway/refusals gateway/relays gateway/results gateway/skills gateway/switches gateway/tasks gateway/toolerror gateway/upstream gateway/views registry registry/members registry/naming registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/extensions gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token gateway/views registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/ask", "gateway/call gateway/config gateway/downstream gateway/extensions gateway/journal gateway/jsonrpc gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/logins", "gateway/ask gateway/downstream gateway/fleet gateway/login gateway/upstream", "has calls wait for logins, and makes neither"},
@@ -56,7 +57,7 @@ var rules = []row{
 	{"gateway/refusals", "gateway/downstream gateway/jsonrpc gateway/upstream registry registry/rawjson", "says what went wrong, with whichever request"},
 	{"gateway/relays", "gateway/downstream gateway/extensions gateway/fleet gateway/jsonrpc gateway/tasks gateway/views registry registry/members registry/rawjson", "whose a request is that Goblin does not know; the root sends it"},
 	{"gateway/news", "gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/metrics gateway/upstream gateway/views registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
-	{"gateway/call", "gateway/downstream gateway/journal gateway/jsonrpc gateway/toolerror gateway/upstream gateway/upstream/token registry registry/members registry/rawjson", "what is under way, wherever it goes"},
+	{"gateway/call", "gateway/downstream gateway/journal gateway/jsonrpc gateway/toolerror gateway/upstream gateway/upstream/token registry registry/members registry/naming registry/rawjson", "what is under way, wherever it goes"},
 	{"gateway/fleet", "gateway/catalog gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/login gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/account registry/rawjson", "runs servers, and knows no calls"},
 	{"gateway/journal", "gateway/config gateway/downstream gateway/journal/meter gateway/jsonrpc gateway/metrics registry registry/rawjson registry/wire", "records what others say happened"},
 	{"gateway/upstream", "gateway/config gateway/extensions gateway/filter gateway/jsonrpc gateway/login gateway/memory gateway/orphans gateway/upstream/clock gateway/upstream/eventstream gateway/upstream/freshness gateway/upstream/groups gateway/upstream/hop gateway/upstream/lenient gateway/upstream/mirrors gateway/upstream/pauses gateway/upstream/places gateway/upstream/token registry registry/members registry/rawjson registry/tidy", "knows servers, and no client"},

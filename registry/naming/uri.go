@@ -1,4 +1,4 @@
-package registry
+package naming
 
 import (
 	"crypto/sha256"
@@ -6,23 +6,25 @@ import (
 	"strings"
 )
 
-const scheme = "mcp://"
+// Scheme begins the URIs that clients see of most resources.
+const Scheme = "mcp://"
 
 // The schemes of apps and skills stay in front when their URIs are listed, with the
 // server behind them: hosts tell both by the scheme.
 const (
 	appScheme   = "ui://"
-	skillScheme = "skill://"
+	SkillScheme = "skill://"
 )
 
-var keptSchemes = [...]string{appScheme, skillScheme}
+// KeptSchemes are those that stay in front.
+var KeptSchemes = [...]string{appScheme, SkillScheme}
 
 // IsApp reports whether a server's URI is that of an app.
 func IsApp(original string) bool { return strings.HasPrefix(original, appScheme) }
 
-// keeps returns the scheme that a URI keeps when it is listed, "" for none.
-func keeps(original string) string {
-	for _, s := range keptSchemes {
+// Keeps returns the scheme that a URI keeps when it is listed, "" for none.
+func Keeps(original string) string {
+	for _, s := range KeptSchemes {
 		if strings.HasPrefix(original, s) {
 			return s
 		}
@@ -30,25 +32,26 @@ func keeps(original string) string {
 	return ""
 }
 
-// namespaced returns the URI mode's listed form of a server's URI.
-func namespaced(server, original string) string {
-	kept := keeps(original)
+// Namespaced is the listed form of a server's URI with namespace: uri, and of apps and
+// skills with any: it keeps the folder in front of its files.
+func Namespaced(server, original string) string {
+	kept := Keeps(original)
 	if kept == "" {
-		return scheme + server + "/" + original
+		return Scheme + server + "/" + original
 	}
 	return kept + server + "/" + original[len(kept):]
 }
 
-// splitNamespaced takes mcp://server/rest apart at the first slash, and
+// Split takes mcp://server/rest apart at the first slash, and
 // ui://server/path and skill://server/path into server and ui://path. ours is false
 // for other URIs. Malformed ones have an empty server or rest, and whether there is
 // such a server is not known: a server's own app may have the same form.
-func splitNamespaced(uri string) (server, rest string, ours bool) {
-	if rest, ours = strings.CutPrefix(uri, scheme); ours {
+func Split(uri string) (server, rest string, ours bool) {
+	if rest, ours = strings.CutPrefix(uri, Scheme); ours {
 		server, rest, _ = strings.Cut(rest, "/")
 		return server, rest, true
 	}
-	kept := keeps(uri)
+	kept := Keeps(uri)
 	if kept == "" {
 		return "", "", false
 	}
@@ -60,23 +63,23 @@ func splitNamespaced(uri string) (server, rest string, ours bool) {
 
 // Lengths of tails with their separators.
 const (
-	tailLen     = 9
-	longTailLen = 2 * tailLen
+	TailLen     = 9
+	longTailLen = 2 * TailLen
 )
 
-// tails tell apart names that would else be one, by nothing but what they are
+// Tails tell apart names that would else be one, by nothing but what they are
 // made from: 8 hex digits, or twice 8 where those could be looked for.
-func tails(of string, separator byte) (short, long string) {
+func Tails(of string, separator byte) (short, long string) {
 	h := sha256.Sum256([]byte(of))
 	b := make([]byte, 0, longTailLen)
 	b = hex.AppendEncode(append(b, separator), h[:4])
 	b = hex.AppendEncode(append(b, separator), h[4:8])
-	return string(b[:tailLen]), string(b)
+	return string(b[:TailLen]), string(b)
 }
 
-// endsInTail reports whether a name looks like one with a tail.
-func endsInTail(s string, separator byte) bool {
-	at := len(s) - tailLen
+// EndsInTail reports whether a name looks like one with a tail.
+func EndsInTail(s string, separator byte) bool {
+	at := len(s) - TailLen
 	if at < 0 || s[at] != separator {
 		return false
 	}
@@ -100,17 +103,21 @@ var flatByte = func() (t [256]bool) {
 	return t
 }()
 
+// StandsInFlat reports whether a byte stands for itself in flat ids.
+func StandsInFlat(c byte) bool { return flatByte[c] }
+
 // FlatID returns the plain flat id of a server's URI: every run of bytes
 // outside of [A-Za-z0-9.~-] is one underscore. It does not say which URI it
 // came from; that takes the registry's tables.
 func FlatID(server, original string) string {
-	return server + "_" + flatten(original)
+	return server + "_" + Flatten(original)
 }
 
-// flatten spells s with the bytes of flat ids, runs of underscores collapsed.
-func flatten(s string) string { return string(appendFlat(nil, s)) }
+// Flatten spells s with the bytes of flat ids, runs of underscores collapsed.
+func Flatten(s string) string { return string(AppendFlat(nil, s)) }
 
-func appendFlat(b []byte, s string) []byte {
+// AppendFlat is Flatten into b.
+func AppendFlat(b []byte, s string) []byte {
 	under := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -125,16 +132,16 @@ func appendFlat(b []byte, s string) []byte {
 	return b
 }
 
-// flatKey collapses runs of underscores, which makes every spelling of a flat
+// FlatKey collapses runs of underscores, which makes every spelling of a flat
 // id the one that the tables have; ok is false for what cannot be a flat id.
-func flatKey(id string) (key string, ok bool) {
+func FlatKey(id string) (key string, ok bool) {
 	for i := 0; i < len(id); i++ {
 		if !flatByte[id[i]] {
 			return "", false
 		}
 	}
 	if strings.Contains(id, "__") {
-		id = flatten(id)
+		id = Flatten(id)
 	}
 	return id, true
 }

@@ -1,0 +1,40 @@
+package naming
+
+import "sync"
+
+// Clients keep names, in permissions and in what was said, longer than a config
+// keeps its max_name. So a tool is also understood by the names that it would be
+// listed under with another one. Who has such a name follows from the rules for
+// names of that length, as it does for listed names.
+
+// Spellings are the rules for names of other lengths, made when they are wanted.
+type Spellings struct {
+	servers []string // in the config's order
+
+	mu    sync.Mutex
+	rules map[int]map[string]*Rule // by the length of names, then by server
+}
+
+// NewSpellings has the rules of the configured servers, in the config's order.
+func NewSpellings(servers []string) *Spellings {
+	return &Spellings{servers: servers, rules: map[int]map[string]*Rule{}}
+}
+
+// of returns the rules for listed names of so many bytes at most.
+func (s *Spellings) of(most int) map[string]*Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules[most] == nil {
+		s.rules[most] = Rules(s.servers, most)
+	}
+	return s.rules[most]
+}
+
+// OfName returns the rules that can have led to a name: a name that was cut is as
+// long as names may be, and one that was not stands the same wherever it fits.
+func (s *Spellings) OfName(name string) []map[string]*Rule {
+	if len(name) > Most {
+		return nil
+	}
+	return []map[string]*Rule{s.of(max(len(name), Least)), s.of(Most)}
+}
