@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +27,7 @@ func TestTheReadmeTellsWhatIsRun(t *testing.T) {
 	text, err := os.ReadFile("../../../README.md")
 	require.NoError(t, err)
 	for _, p := range programs {
-		require.Contains(t, string(text), "| "+p.name+" "+p.packages[p.of]+" | yes |")
+		require.Regexp(t, `(?m)^\| .*\b`+regexp.QuoteMeta(p.name+" "+p.packages[p.of])+`\b.* \| yes \|`, string(text))
 	}
 }
 
@@ -35,6 +36,7 @@ const limit = 5 * time.Minute
 
 // What an agent is to show for itself, in the order of the conversation.
 func TestAgents(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,11 +46,7 @@ func TestAgents(t *testing.T) {
 }
 
 func (p program) converse(t *testing.T) {
-	command := p.install(t)
-	w := e2e.NewWorld(t)
-	w.Hosted = true
-	delete(w.Gateway, "startup_wait")
-	w.Gateway["linger"] = "1s"
+	w := p.world(t)
 	shop := w.Backend("shop", e2e.Obj{
 		"tools": []e2e.Obj{e2e.Tool("greet"), e2e.Tool("draw"), e2e.Tool("break"), e2e.Tool("ask"), e2e.Tool("ponder"), e2e.Tool("die")},
 		"calls": e2e.Obj{
@@ -80,22 +78,7 @@ func (p program) converse(t *testing.T) {
 		{tool: "shop_greet", before: func() { killHost(t, w) }},
 	}
 	m := newModel(t, steps)
-
-	place := place{home: filepath.Join(w.Dir, "home"), project: filepath.Join(w.Dir, "project"), model: m.server.URL, goblin: []string{e2e.Goblin, "--config", w.Config, "stdio"}}
-	require.NoError(t, os.MkdirAll(filepath.Join(place.project, ".git"), 0o700))
-	env := append(p.configure(t, place),
-		"HOME="+place.home, "TERM=dumb", "NO_COLOR=1", "CI=1",
-		"PATH="+filepath.Dir(nodeBinary(t))+":"+os.Getenv("PATH"))
-	cmd := exec.Command(command[0], append(append(command[1:], p.args...), "Try all tools of the shop.")...)
-	cmd.Env, cmd.Dir = env, place.project
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = 10 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(t, cmd.Start())
-	timer := time.AfterFunc(limit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	err := cmd.Wait()
-	timer.Stop()
+	out, err := p.run(t, w, m, "Try all tools of the shop.")
 
 	counts := map[string]int{}
 	for _, call := range shop.Received("tools/call") {
@@ -106,7 +89,7 @@ func (p program) converse(t *testing.T) {
 		what  string
 		holds bool
 	}{
-		{"ends well", err == nil && strings.Contains(out.String(), "All is done.")},
+		{"ends well", err == nil && strings.Contains(out, "All is done.")},
 		{"all tools", m.offered("shop_greet", "shop_draw", "shop_break", "shop_ask", "shop_ponder", "shop_die")},
 		{"call", strings.Contains(m.after(0), "Good morning from the shop")},
 		{"image", strings.Contains(m.after(1), picture)},
@@ -128,11 +111,43 @@ func (p program) converse(t *testing.T) {
 	}
 	t.Log(row)
 	if t.Failed() || testing.Verbose() {
-		t.Logf("%v\n%s\nstrange: %v\ntools: %v\ncalls: %v\nafter each step:", err, e2e.Tail(out.String(), 3000), m.strange, m.tools, counts)
+		t.Logf("%v\n%s\nstrange: %v\ntools: %v\ncalls: %v\nafter each step:", err, e2e.Tail(out, 3000), m.strange, m.names(), counts)
 		for i := range m.texts {
 			t.Logf("%d: …%s", i, e2e.Tail(m.texts[i], 1500))
 		}
 	}
+}
+
+// world is one for an agent.
+func (p program) world(t *testing.T) *e2e.World {
+	w := e2e.NewWorld(t)
+	w.Hosted = true
+	delete(w.Gateway, "startup_wait")
+	w.Gateway["linger"] = "1s"
+	return w
+}
+
+// run runs the agent with a question, up to its end. Goblin gets further arguments.
+func (p program) run(t *testing.T, w *e2e.World, m *model, question string, more ...string) (out string, err error) {
+	t.Helper()
+	command := p.install(t)
+	place := place{home: filepath.Join(w.Dir, "home"), project: filepath.Join(w.Dir, "project"), model: m.server.URL}
+	place.goblin = append([]string{e2e.Goblin, "--config", w.Config, "stdio"}, more...)
+	require.NoError(t, os.MkdirAll(filepath.Join(place.project, ".git"), 0o700))
+	env := append(p.configure(t, place),
+		"HOME="+place.home, "TERM=dumb", "NO_COLOR=1", "CI=1",
+		"PATH="+filepath.Dir(nodeBinary(t))+":"+os.Getenv("PATH"))
+	cmd := exec.Command(command[0], append(append(command[1:], p.args...), question)...)
+	cmd.Env, cmd.Dir = env, place.project
+	var all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &all, &all
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(limit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	err = cmd.Wait()
+	timer.Stop()
+	return all.String(), err
 }
 
 // killHost ends the host as no signal that it could take would, and waits for the next.
@@ -154,11 +169,19 @@ func (m *model) offered(names ...string) bool {
 	for _, name := range names {
 		found := false
 		for _, t := range m.tools {
-			found = found || strings.HasSuffix(t, name)
+			found = found || strings.HasSuffix(t.full(), name)
 		}
 		if !found {
 			return false
 		}
 	}
 	return true
+}
+
+// names are those of the tools that the model was offered first.
+func (m *model) names() (all []string) {
+	for _, t := range m.tools {
+		all = append(all, t.full())
+	}
+	return all
 }

@@ -18,7 +18,9 @@ import (
 // step is one thing that the model does: a call of the tool whose name has this end.
 type step struct {
 	tool   string
-	before func() // runs once, before the model asks for the call
+	before func()         // runs once, before the model asks for the call
+	args   func(turn) obj // by what the model is shown; nil: none
+	beside string         // the tool is called although it is not offered, as if it stood beside this one
 }
 
 // model is a model server with a script. It speaks the interfaces for chat completions,
@@ -32,7 +34,7 @@ type model struct {
 	replies atomic.Int64
 
 	mu      sync.Mutex
-	tools   []string // what the model was offered first
+	tools   []tool   // what the model was offered first
 	texts   []string // the conversation as it stood before each step
 	started map[int]bool
 	strange []string // requests that no interface knows
@@ -48,7 +50,7 @@ func newModel(t *testing.T, steps []step) *model {
 // turn is what a request of any interface comes to.
 type turn struct {
 	tools   []tool
-	results int
+	results []string // of tools, as JSON
 	stream  bool
 	json    bool // an answer in JSON is wanted
 }
@@ -57,6 +59,16 @@ type turn struct {
 type tool struct {
 	Name      string
 	Namespace string
+	raw       json.RawMessage // its definition
+}
+
+func (t tool) full() string { return t.Namespace + t.Name }
+
+// defined is the tool of a definition.
+func defined(raw json.RawMessage) (t tool) {
+	decode(raw, &t)
+	t.raw = raw
+	return t
 }
 
 // reply is a text, or the call of a tool.
@@ -64,6 +76,7 @@ type reply struct {
 	id     string
 	text   string
 	call   tool
+	args   string
 	callID string // "" for a text
 }
 
@@ -107,31 +120,41 @@ func (m *model) next(u turn, body string) reply {
 		}
 		return reply{text: "A title"}
 	}
+	n := len(u.results)
 	m.mu.Lock()
 	if m.tools == nil {
-		for _, t := range u.tools {
-			m.tools = append(m.tools, t.Namespace+t.Name)
-		}
+		m.tools = u.tools
 	}
-	for len(m.texts) <= u.results {
+	for len(m.texts) <= n {
 		m.texts = append(m.texts, "")
 	}
-	m.texts[u.results] = body
-	first := !m.started[u.results]
-	m.started[u.results] = true
+	m.texts[n] = body
+	first := !m.started[n]
+	m.started[n] = true
 	m.mu.Unlock()
-	if u.results >= len(m.steps) {
+	if n >= len(m.steps) {
 		return reply{text: "All is done."}
 	}
-	s := m.steps[u.results]
+	s := m.steps[n]
 	if first && s.before != nil {
 		s.before()
 	}
-	at := slices.IndexFunc(u.tools, func(t tool) bool { return strings.HasSuffix(t.Name, s.tool) })
-	if at < 0 {
-		return reply{text: "There is no tool " + s.tool}
+	name := s.tool
+	if s.beside != "" {
+		name = s.beside
 	}
-	return reply{call: u.tools[at], callID: fmt.Sprintf("call_%d", u.results)}
+	at := slices.IndexFunc(u.tools, func(t tool) bool { return strings.HasSuffix(t.Name, name) })
+	if at < 0 {
+		return reply{text: "There is no tool " + name}
+	}
+	call := u.tools[at]
+	call.Name = strings.TrimSuffix(call.Name, name) + s.tool
+	args := obj{}
+	if s.args != nil {
+		args = s.args(u)
+	}
+	text, _ := json.Marshal(args) // made of strings
+	return reply{call: call, args: string(text), callID: fmt.Sprintf("call_%d", n)}
 }
 
 // after gives what the model was shown after a step; "" if it never was.
@@ -149,17 +172,20 @@ func decode(body []byte, into any) { _ = json.Unmarshal(body, into) } // what is
 func readChat(body []byte) (u turn) {
 	var p struct {
 		Stream   bool
-		Messages []struct{ Role string }
-		Tools    []struct{ Function tool }
-		Format   any `json:"response_format"`
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+		Tools  []struct{ Function json.RawMessage }
+		Format any `json:"response_format"`
 	}
 	decode(body, &p)
 	for _, t := range p.Tools {
-		u.tools = append(u.tools, t.Function)
+		u.tools = append(u.tools, defined(t.Function))
 	}
 	for _, m := range p.Messages {
 		if m.Role == "tool" {
-			u.results++
+			u.results = append(u.results, string(m.Content))
 		}
 	}
 	u.stream, u.json = p.Stream, p.Format != nil
@@ -171,7 +197,7 @@ func writeChat(w http.ResponseWriter, u turn, r reply) {
 	if r.callID != "" {
 		reason = "tool_calls"
 		message = obj{"role": "assistant", "content": nil, "tool_calls": []obj{{
-			"index": 0, "id": r.callID, "type": "function", "function": obj{"name": r.call.Name, "arguments": "{}"},
+			"index": 0, "id": r.callID, "type": "function", "function": obj{"name": r.call.Name, "arguments": r.args},
 		}}}
 	}
 	usage := obj{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
@@ -194,28 +220,34 @@ func writeChat(w http.ResponseWriter, u turn, r reply) {
 }
 
 func readResponses(body []byte) (u turn) {
-	type function struct {
-		Type  string
-		Name  string
-		Tools []function
-	}
 	var p struct {
 		Stream bool
-		Input  []struct{ Type string }
-		Tools  []function
+		Input  []struct {
+			Type   string
+			Output json.RawMessage
+		}
+		Tools []json.RawMessage
 	}
 	decode(body, &p)
-	for _, t := range p.Tools {
-		if t.Type == "function" {
-			u.tools = append(u.tools, tool{Name: t.Name})
+	for _, raw := range p.Tools {
+		var of struct {
+			Type  string
+			Name  string
+			Tools []json.RawMessage
 		}
-		for _, inner := range t.Tools {
-			u.tools = append(u.tools, tool{Name: inner.Name, Namespace: t.Name})
+		decode(raw, &of)
+		if of.Type == "function" {
+			u.tools = append(u.tools, defined(raw))
+		}
+		for _, inner := range of.Tools {
+			t := defined(inner)
+			t.Namespace = of.Name
+			u.tools = append(u.tools, t)
 		}
 	}
 	for _, i := range p.Input {
 		if i.Type == "function_call_output" {
-			u.results++
+			u.results = append(u.results, string(i.Output))
 		}
 	}
 	u.stream = p.Stream
@@ -227,7 +259,7 @@ func writeResponses(w http.ResponseWriter, u turn, r reply) {
 		"type": "output_text", "text": r.text, "annotations": []obj{},
 	}}}
 	if r.callID != "" {
-		item = obj{"type": "function_call", "id": "f" + r.id, "call_id": r.callID, "name": r.call.Name, "arguments": "{}", "status": "completed"}
+		item = obj{"type": "function_call", "id": "f" + r.id, "call_id": r.callID, "name": r.call.Name, "arguments": r.args, "status": "completed"}
 		if r.call.Namespace != "" {
 			item["namespace"] = r.call.Namespace
 		}
@@ -250,19 +282,21 @@ func writeResponses(w http.ResponseWriter, u turn, r reply) {
 func readGemini(body []byte) (u turn) {
 	var p struct {
 		Contents []struct {
-			Parts []struct{ FunctionResponse any }
+			Parts []struct{ FunctionResponse json.RawMessage }
 		}
-		Tools            []struct{ FunctionDeclarations []tool }
+		Tools            []struct{ FunctionDeclarations []json.RawMessage }
 		GenerationConfig struct{ ResponseMimeType string }
 	}
 	decode(body, &p)
 	for _, t := range p.Tools {
-		u.tools = append(u.tools, t.FunctionDeclarations...)
+		for _, raw := range t.FunctionDeclarations {
+			u.tools = append(u.tools, defined(raw))
+		}
 	}
 	for _, c := range p.Contents {
 		for _, part := range c.Parts {
 			if part.FunctionResponse != nil {
-				u.results++
+				u.results = append(u.results, string(part.FunctionResponse))
 			}
 		}
 	}
@@ -273,7 +307,7 @@ func readGemini(body []byte) (u turn) {
 func writeGemini(w http.ResponseWriter, u turn, r reply) {
 	part := obj{"text": r.text}
 	if r.callID != "" {
-		part = obj{"functionCall": obj{"name": r.call.Name, "args": obj{}}}
+		part = obj{"functionCall": obj{"name": r.call.Name, "args": json.RawMessage(r.args)}}
 	}
 	whole := obj{
 		"candidates":    []obj{{"index": 0, "content": obj{"role": "model", "parts": []obj{part}}, "finishReason": "STOP"}},

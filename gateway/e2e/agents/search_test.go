@@ -1,0 +1,202 @@
+//go:build agents
+
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// What the user of a trial wants, what models make of that who are asked for keywords, and
+// the tool that does it. In the user's words it is not found.
+const (
+	wish     = "put the finished column of the board away"
+	keywords = "archive list board trello"
+	right    = "trello_archive_list"
+)
+
+// corpus are the tools of the servers that searches are measured with.
+func corpus(t *testing.T) (tools []e2e.Obj) {
+	text, err := os.ReadFile("../../../meta/search/testdata/tools.json")
+	require.NoError(t, err)
+	var servers []struct {
+		Server string
+		Tools  []struct {
+			Name, Title, Description string
+			Arguments                []string
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &servers))
+	for _, s := range servers {
+		for _, one := range s.Tools {
+			properties := e2e.Obj{}
+			for _, name := range one.Arguments {
+				properties[name] = e2e.Obj{"type": "string"}
+			}
+			tools = append(tools, e2e.Tool(s.Server+"_"+one.Name, e2e.Obj{
+				"title": one.Title, "description": one.Description, "inputSchema": e2e.Obj{"type": "object", "properties": properties},
+			}))
+		}
+	}
+	return tools
+}
+
+// Each agent is shown hundreds of tools, and then those of Goblin alone, by which its model
+// finds and calls one of the others.
+func TestAgentsFindToolsThatAreNotListed(t *testing.T) {
+	t.Parallel()
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.search(t)
+		})
+	}
+}
+
+func (p program) search(t *testing.T) {
+	w, desk, tools := p.desk(t)
+	all := newModel(t, nil)
+	out, err := p.run(t, w, all, wish)
+	require.NoError(t, err, out)
+
+	var found string
+	arguments := obj{"listId": "l-7", "boardId": "b-3"}
+	lean := newModel(t, []step{
+		{tool: "search_tools", args: func(u turn) obj { return obj{"query": asked(u)} }},
+		{tool: "describe_tool", args: func(u turn) obj {
+			found = first(u)
+			return obj{"name": found}
+		}},
+		{tool: "call_tool", args: func(turn) obj { return obj{"name": found, "arguments": arguments} }},
+		{tool: "desk_" + right, beside: "call_tool", args: func(turn) obj { return arguments }},
+	})
+	out, err = p.run(t, w, lean, wish, "--profile", "lean")
+	calls := desk.Received("tools/call")
+
+	// What both runs offer beside Goblin's tools is the agent's own.
+	var goblins []struct{ Name string }
+	decode([]byte(w.Succeeds("list", "tools", "--json", "--profile", "lean")), &goblins)
+	own := slices.DeleteFunc(lean.names(), func(name string) bool {
+		return slices.ContainsFunc(goblins, func(g struct{ Name string }) bool { return strings.HasSuffix(name, g.Name) })
+	})
+	before, after := all.sent(own), lean.sent(own)
+	byName := "refused by the agent"
+	if len(calls) > 1 {
+		byName = "yes"
+	}
+	for _, check := range []struct {
+		what  string
+		holds bool
+	}{
+		{"all tools without the profile", before.tools == len(tools)+len(goblins)-1}, // call_tool is for those who need it
+		{"own tools alone with it", after.tools == len(goblins) && !slices.ContainsFunc(lean.names(), func(name string) bool { return strings.Contains(name, "desk_") })},
+		{"a small part of the bytes", after.bytes*20 < before.bytes},
+		{"the tool is found", found == "desk_"+right},
+		{"its definition", strings.Contains(lean.after(1), "listId")},
+		{"its result", strings.Contains(lean.after(2), "desk:"+right)},
+		{"called with its arguments", len(calls) >= 1 && e2e.Str(calls[0].Msg, "params", "name") == right && equal(e2e.At(calls[0].Msg, "params", "arguments"), arguments)},
+		{"by its name, if at all", len(calls) == 1 || len(calls) == 2 && e2e.Str(calls[1].Msg, "params", "name") == right && equal(e2e.At(calls[1].Msg, "params", "arguments"), arguments)},
+	} {
+		t.Run(check.what, func(t *testing.T) { require.True(t, check.holds) })
+	}
+	t.Logf("| %s | %d, %d bytes | %d, %d bytes | %s |", p.name, before.tools, before.bytes, after.tools, after.bytes, byName)
+	if t.Failed() {
+		t.Logf("%v\n%s\nstrange: %v\nown: %v\ntools: %v\nfound: %q\ncalls: %d\nafter each step:", err, e2e.Tail(out, 3000), lean.strange, own, lean.names(), found, len(calls))
+		for i := range lean.texts {
+			t.Logf("%d: …%s", i, e2e.Tail(lean.texts[i], 1500))
+		}
+	}
+}
+
+// desk is a world with a server of those tools, and a profile of which only Goblin's are
+// listed.
+func (p program) desk(t *testing.T) (*e2e.World, *e2e.Backend, []e2e.Obj) {
+	w := p.world(t)
+	tools := corpus(t)
+	require.Greater(t, len(tools), 500)
+	desk := w.Backend("desk", e2e.Obj{"tools": tools})
+	delete(w.Gateway, "meta_tools") // auto is what nobody has to say
+	w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
+	w.Write()
+	return w, desk, tools
+}
+
+// What words do is why models are asked for others than the user's.
+func TestAgentsNeedOtherWordsThanUsers(t *testing.T) {
+	t.Parallel()
+	w, _, _ := program{}.desk(t)
+	require.NotContains(t, w.Succeeds("search", "--limit", "5", wish), right)
+	require.Contains(t, w.Succeeds("search", "--limit", "5", keywords), right)
+}
+
+func equal(raw json.RawMessage, want obj) bool {
+	var got obj
+	decode(raw, &got)
+	return reflect.DeepEqual(got, want)
+}
+
+// sent is what of Goblin a model was sent.
+type sent struct{ tools, bytes int }
+
+// sent is what the model was sent at first, but for an agent's own tools.
+func (m *model) sent(own []string) (s sent) {
+	for _, t := range m.tools {
+		if !slices.Contains(own, t.full()) {
+			s.tools++
+			s.bytes += len(t.raw)
+		}
+	}
+	return s
+}
+
+// asked is what a model searches for: in keywords, if the argument asks for them.
+func asked(u turn) string {
+	at := slices.IndexFunc(u.tools, func(t tool) bool { return strings.HasSuffix(t.Name, "search_tools") })
+	if at < 0 || !strings.Contains(aboutArgument(u.tools[at].raw, "query"), "Keywords") {
+		return wish
+	}
+	return keywords
+}
+
+// aboutArgument is the description of an argument, wherever an interface puts it.
+func aboutArgument(raw json.RawMessage, name string) string {
+	var v any
+	decode(raw, &v)
+	var find func(v any) string
+	find = func(v any) string {
+		o, _ := v.(map[string]any)
+		if one, ok := o[name].(map[string]any); ok {
+			return fmt.Sprint(one["description"])
+		}
+		for _, inner := range o {
+			if text := find(inner); text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	return find(v)
+}
+
+var named = regexp.MustCompile(`"name":\s*"(desk_[A-Za-z0-9_-]+)"`)
+
+// first is the first tool in the last result, however often that is quoted.
+func first(u turn) string {
+	if len(u.results) == 0 {
+		return ""
+	}
+	if m := named.FindStringSubmatch(strings.ReplaceAll(u.results[len(u.results)-1], `\`, "")); m != nil {
+		return m[1]
+	}
+	return ""
+}
