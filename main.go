@@ -73,7 +73,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 		return instance.Extension{}, fmt.Errorf("find this program: %w", err)
 	}
 	tools := meta.New(meta.Options{
-		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting,
+		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting, Permits: i.Permits,
 		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
 		ScriptCommand: []string{self, interpreter.Command},
 		Embeddings: meta.Embeddings{

@@ -84,9 +84,17 @@ func describe(resolve func(*registry.Snapshot, string) (registry.Target, error))
 }
 
 func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, error) {
-	found, err := t.o.Registry.Seen(ctx).ResolveTemplate(a.text(uri)) // or a resource
+	seen, asked := t.o.Registry.Seen(ctx), a.text(uri)
+	found, err := seen.ResolveTemplate(asked) // or a resource
 	if err != nil {
 		return nil, err
+	}
+	if found.Entry == nil && (!t.o.Permits(found) || t.ofHiddenSkill(seen, found)) {
+		unknown := &registry.NotFoundError{Kind: registry.Resource, Name: asked, Reason: registry.ReasonNotFound}
+		if strings.Contains(asked, "://"+found.Server+"/") {
+			unknown.Owner = found.Server // as of one that the server does not have
+		}
+		return nil, unknown
 	}
 	out := []byte("{}")
 	switch {
@@ -103,6 +111,27 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 		out = rawjson.SetMember(out, "flatId", rawjson.Quote(e.Flat))
 	}
 	return answer(out), nil
+}
+
+// maxFolders is how many folders above a file are looked at for the skill that has it.
+const maxFolders = 64
+
+// ofHiddenSkill reports whether something is in the folder of a skill, or that folder, that
+// a client does not see: it is not told what is there either.
+func (t *Tools) ofHiddenSkill(seen *registry.Snapshot, found registry.Target) bool {
+	whole, folder := t.o.Registry.Load(), found.Name
+	for range maxFolders {
+		file := folder + "/SKILL.md"
+		if whole.Named(found.Server, registry.Skill, file) != nil && seen.Named(found.Server, registry.Skill, file) == nil {
+			return true
+		}
+		at := strings.LastIndexByte(folder, '/')
+		if at <= 0 {
+			break
+		}
+		folder = folder[:at]
+	}
+	return false
 }
 
 // maxAlike bounds the resources whose words are those of a wrong URI.

@@ -27,7 +27,9 @@ type Options struct {
 	// names those that it did not help. Both may be nil.
 	AwaitLists func(ctx context.Context)
 	Starting   func() []string
-	Lua        lua.Limits
+	// Permits says whether the config lets clients have what no list has; nil: all of it.
+	Permits func(registry.Target) bool
+	Lua     lua.Limits
 	// Embeddings are asked for by searches for tools.
 	Embeddings Embeddings
 	// ScriptCommand starts the process of a script, see [lua.NewRunner].
@@ -63,6 +65,9 @@ func New(o Options) *Tools {
 	}
 	if o.Starting == nil {
 		o.Starting = func() []string { return nil }
+	}
+	if o.Permits == nil {
+		o.Permits = func(registry.Target) bool { return true }
 	}
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
 	e := o.Embeddings

@@ -146,6 +146,12 @@ func (i *Instance) AwaitLists(ctx context.Context) {
 // Starting names the servers that have neither listed nor failed to.
 func (i *Instance) Starting() []string { return i.gateway.Servers.Starting() }
 
+// Permits reports whether the config lets clients have what a name stands for.
+func (i *Instance) Permits(t registry.Target) bool {
+	b := i.gateway.Servers.Get(t.Server)
+	return t.Local != nil || b == nil || b.PermitsTarget(t)
+}
+
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to, see [gateway.Gateway.Ask]. An error that was answered is an
 // *[jsonrpc.Error].

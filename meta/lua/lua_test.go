@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"goblin/meta/lua"
+	"goblin/meta/lua/wire"
 )
 
 func run(t *testing.T, h lua.Host, script string) (lua.Result, error) {
@@ -316,5 +319,17 @@ func TestProgressPerCall(t *testing.T) {
 	got := strings.Join(h.progress, ", ")
 	if want := "1 calculator.add, 2 data-server.fetch, 3 resources.read mcp://notes/file:///a.txt"; err != nil || got != want || res.Calls != 3 {
 		t.Fatalf("%s; %d calls, %v", got, res.Calls, err)
+	}
+}
+
+// Scripts keep names in tables, which have no order.
+func TestNamesThatAreEquallyNearComeInOneOrder(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{{"cat", "bat", "hat"}, {"hat", "cat", "bat"}, {"bat", "hat", "cat"}} {
+		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, wire.Meant("at", names))
+	}
+	for range 20 {
+		_, err := run(t, newHost(t), "ypcall(1)")
+		require.ErrorContains(t, err, `did you mean "pcall" or "xpcall"?`)
 	}
 }

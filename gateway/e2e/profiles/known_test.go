@@ -253,3 +253,46 @@ func TestFlagURLRuleAndDefaultWinInThisOrder(t *testing.T) {
 	c.Noted("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"b_t"}, c.Names("tools"))
 }
+
+func TestWhatFiltersLeaveOutIsNotDescribed(t *testing.T) {
+	t.Parallel()
+	skills := e2e.Obj{
+		"resources": []e2e.Obj{e2e.Resource("file:///a")}, "templates": []e2e.Obj{e2e.Template("row:///{id}")},
+		"skills": []e2e.Obj{skill("skill://pull"), skill("skill://open")},
+	}
+	w := e2e.WithMeta(t)
+	w.Backend("one", skills)
+	w.Backend("two", skills, e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://pull/*", "row:///1*"}}})
+	w.Profiles = e2e.Obj{
+		"folder": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://pull/*", "row:///1*"}}},
+		"skill":  e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://pull/SKILL.md"}}},
+	}
+	w.Hosted = true
+	describe := func(c *e2e.Client, uri string) (text string, failed bool) {
+		t.Helper()
+		result := c.Request("tools/call", e2e.Obj{"name": "describe_resource", "arguments": e2e.Obj{"uri": uri}}).Result
+		return e2e.Str(result, "content", 0, "text"), string(e2e.At(result, "isError")) == "true"
+	}
+	for _, of := range []struct {
+		profile, server string
+		hidden          []string
+	}{
+		{"", "two", []string{"skill://pull/SKILL.md", "skill://pull/x.md", "row:///1"}}, // by the server's own filter
+		{"folder", "one", []string{"skill://pull/SKILL.md", "skill://pull/x.md", "skill://pull", "row:///1"}},
+		{"skill", "one", []string{"skill://pull/SKILL.md", "skill://pull/x.md", "skill://pull/sub/x.md", "skill://pull"}},
+	} {
+		c := ways()["flag"](w, of.profile)
+		c.WaitListed("resources", e2e.In(of.server, "file:///a"), true)
+		for _, uri := range of.hidden {
+			listed := "mcp://" + of.server + "/" + uri
+			text, failed := describe(c, listed)
+			require.True(t, failed, "%s in %q: %s", listed, of.profile, text)
+			require.Contains(t, text, "RESOURCE_NOT_FOUND: Resource not found: "+listed)
+		}
+		for _, uri := range []string{"skill://open/SKILL.md", "skill://open/x.md", "skill://open", "skill://other/x.md", "row:///2", "file:///a"} {
+			text, failed := describe(c, "mcp://"+of.server+"/"+uri)
+			require.False(t, failed, text)
+			require.Contains(t, text, `"originalUri":"`+uri+`"`)
+		}
+	}
+}

@@ -45,9 +45,12 @@ func Global(name string) string {
 
 const maxCompared = 2000 // names that a wrong one is compared with
 
-// Meant asks whether one of the names was meant by a wrong one.
+// Meant asks whether one of the names was meant by a wrong one. Those that are equally
+// near come in the order of the alphabet, however the names are ordered: scripts keep them
+// in tables.
 func Meant(wrong string, names []string) string {
 	f := near.New(wrong)
+	names = slices.Sorted(slices.Values(names))
 	for _, name := range names[:min(len(names), maxCompared)] {
 		f.Try(name, name)
 	}
