@@ -63,6 +63,10 @@ func (s *scripted) Close() error {
 
 func (s *scripted) Status(context.Context) (control.Status, error) { return s.status, nil }
 
+func (s *scripted) Servers(context.Context, string) ([]control.Server, error) {
+	return s.status.Servers, nil
+}
+
 func (s *scripted) List(_ context.Context, q control.ListQuery) ([]control.Entry, error) {
 	items := []control.Entry{}
 	for _, it := range s.items[q.Kind] {

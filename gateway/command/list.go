@@ -32,7 +32,8 @@ func (a *App) list() *cobra.Command {
 		Long: `List servers, tools, prompts, resources or resource templates, under the names
 that clients see and in the order that they get.
 
---profile lists what clients of a profile of the config see, and nothing else.
+--profile lists what clients of a profile of the config see, and nothing else. Servers
+are counted likewise, and with tools that "expose: search" keeps out of lists.
 
 --json prints each entry's definition as clients get it, and besides its server
 (serverId), the server's own name or URI (originalName, originalUri) and the flat

@@ -13,6 +13,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
+	"goblin/gateway/meant"
 	"goblin/gateway/switches"
 )
 
@@ -59,8 +60,9 @@ func (a *App) turn(list string, on bool) *cobra.Command {
 		Use: word + " NAME...", Short: "Turn " + list + " " + word,
 		Long: fmt.Sprintf(`Turn %s %s. %s.
 
-NAME is one that "goblin list %s" shows, SERVER/NAME with the server's own name, or a
-glob on either.`, list, word, end, list),
+NAME is one that "goblin list %s" shows, with --profile as clients of that see it,
+SERVER/NAME with the server's own name, or a glob on either. The server's own name is
+enough if no other has it.`, list, word, end, list),
 		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {
@@ -76,21 +78,20 @@ glob on either.`, list, word, end, list),
 			if err != nil {
 				return err
 			}
-			things, err := a.meant(cmd.Context(), cfg, store, list, args)
+			things, err := a.meant(cmd.Context(), cfg, store, list, profile, args)
 			if err != nil {
 				return interrupted(cmd.Context(), err)
 			}
 			known := make([]switches.Switch, len(things))
 			for i, t := range things {
-				known[i] = t.Switch
-				known[i].Profile, known[i].Since = profile, time.Now().UTC().Truncate(time.Second)
+				known[i] = switches.Switch{Profile: profile, Server: t.Server, Kind: strings.TrimSuffix(list, "s"), Name: t.Name, Since: time.Now().UTC().Truncate(time.Second)}
 			}
 			before := store.Off()
 			if err := store.Set(on, known...); err != nil {
 				return err
 			}
 			a.hostTakes(cmd.Context(), cfg, control.OffQuery{Kind: list, Profile: profile})
-			return a.answer(asJSON, map[string]any{word: each(things, func(t *meant) string { return t.String() })}, told(things, known, before, on, profile))
+			return a.answer(asJSON, map[string]any{word: meant.Names(things)}, told(things, known, before, on, profile))
 		},
 	}
 	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")
@@ -137,67 +138,44 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 	}
 }
 
-// meant is something that a name of the user means.
-type meant struct {
-	switches.Switch
-	listed string // "" for what is not listed now
-}
-
-func (m *meant) String() string {
-	if m.listed != "" {
-		return m.listed
-	}
-	return m.Server + "/" + m.Name
-}
-
-// meant finds what names mean: in what is off, and in what servers list.
-func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list string, names []string) (all []meant, err error) {
+// meant finds what names mean to clients of a profile, "" for all: in what servers list, and
+// in what is off.
+func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]meant.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
-	var known []meant
-	err = a.with(ctx, cfg, nil, func(g Gateway) error {
-		entries, err := g.List(ctx, control.ListQuery{Kind: list})
-		for i := range entries {
-			e := &entries[i]
-			known = append(known, meant{switches.Switch{Server: e.Server, Kind: kind, Name: e.Original()}, e.Listed()})
+	book := meant.New(kind)
+	err := a.with(ctx, cfg, nil, func(g Gateway) error {
+		all, err := g.List(ctx, control.ListQuery{Kind: list})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			book.Add(all[i].Server, all[i].Original(), all[i].Listed())
+		}
+		p, ok := cfg.Profile(profile)
+		if !ok {
+			return nil
+		}
+		all, err = g.List(ctx, control.ListQuery{Kind: list, Profile: profile, Every: true})
+		for i := range all {
+			if s, ok := cfg.Server(all[i].Server); ok && p.Has(s) {
+				book.See(s.Name, all[i].Original(), all[i].Listed())
+			}
 		}
 		return err
 	})
+	for _, off := range store.Off() {
+		if off.Kind == kind {
+			book.Add(off.Server, off.Name, "")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	same := func(t meant) func(meant) bool {
-		return func(o meant) bool { return o.Server == t.Server && o.Name == t.Name }
-	}
-	for _, off := range store.Off() {
-		if t := (meant{switches.Switch{Server: off.Server, Kind: kind, Name: off.Name}, ""}); off.Kind == kind && !slices.ContainsFunc(known, same(t)) {
-			known = append(known, t)
-		}
-	}
-	for _, name := range names {
-		found := false
-		for _, exact := range []bool{true, false} { // what is called so, or else what fits
-			for _, t := range known {
-				own := t.Server + "/" + t.Name
-				if name == t.listed || name == own || !exact && (config.Glob(name, t.listed) || config.Glob(name, own)) {
-					found = true
-					if !slices.ContainsFunc(all, same(t)) {
-						all = append(all, t)
-					}
-				}
-			}
-			if found {
-				break
-			}
-		}
-		if !found {
-			return nil, cli.Fail(cli.CodeNotFound, "no %s is called %q%s", kind, name, cli.Meant(name, each(known, (*meant).String), "; no server lists any"))
-		}
-	}
-	return all, nil
+	return book.Find(names...)
 }
 
 // told says what is off or on now, and what was before.
-func told(things []meant, known, before []switches.Switch, on bool, profile string) string {
+func told(things []meant.Thing, known, before []switches.Switch, on bool, profile string) string {
 	var did, was, still []string
 	for i := range things {
 		off := slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&known[i]) })

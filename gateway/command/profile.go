@@ -12,7 +12,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/instance"
-	"goblin/registry"
 )
 
 // withProfile adds --profile to a command that asks.
@@ -40,26 +39,26 @@ func (a *App) Load() (*config.Config, error) {
 type narrowed struct {
 	Gateway
 	profile string
-	servers []string
 }
 
 // narrow opens a gateway for a part of the config: the names of servers depend on all.
 func (a *App) narrow(ctx context.Context, part *config.Config, only []string) (Gateway, error) {
-	servers := serverNames(part)
 	if only == nil {
-		only = append([]string{}, servers...)
+		only = append([]string{}, serverNames(part)...)
 	}
 	g, err := a.openWhole(ctx, a.whole, only)
 	if err != nil {
 		return nil, err
 	}
-	return &narrowed{g, a.profile, append(servers, registry.Local)}, nil
+	return &narrowed{g, a.profile}, nil
 }
 
 // Status implements [control.Gateway].
 func (n *narrowed) Status(ctx context.Context) (control.Status, error) {
 	s, err := n.Gateway.Status(ctx)
-	s.Servers = slices.DeleteFunc(s.Servers, func(s control.Server) bool { return !slices.Contains(n.servers, s.Name) })
+	if err == nil {
+		s.Servers, err = n.Gateway.Servers(ctx, n.profile)
+	}
 	return s, err
 }
 

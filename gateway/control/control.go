@@ -28,6 +28,9 @@ import (
 // Gateway is a running gateway.
 type Gateway interface {
 	Status(ctx context.Context) (Status, error)
+	// Servers are the servers that clients of a profile see, "" for those who have none,
+	// with how much they see of each, listed or found.
+	Servers(ctx context.Context, profile string) ([]Server, error)
 	// List lists entries in the order that clients see, once the servers have
 	// listed or startup_wait is over.
 	List(ctx context.Context, q ListQuery) ([]Entry, error)
@@ -139,6 +142,8 @@ type ListQuery struct {
 	Server  string `json:"server,omitempty"`  // only this server's
 	MIME    string `json:"mime,omitempty"`    // only this MIME type; * stands for any text
 	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
+	// Every is for what they do not see, too, by the names that it would have.
+	Every bool `json:"every,omitempty"`
 }
 
 // Entry is an entry of the catalog with what clients are not told of it.
@@ -255,10 +260,11 @@ type Off struct {
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
 
 var operations = map[string]operation{
-	"status": func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
-	"stop":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
-	"usage":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
-	"list":   with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
+	"status":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
+	"stop":    func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
+	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
+	"servers": with(Gateway.Servers),
+	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
 	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve), "off": with(Gateway.Off),
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
@@ -298,6 +304,11 @@ func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, e
 // Status implements [Gateway].
 func (r Remote) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, r, "status", nil)
+}
+
+// Servers implements [Gateway].
+func (r Remote) Servers(ctx context.Context, profile string) ([]Server, error) {
+	return ask[[]Server](ctx, r, "servers", profile)
 }
 
 // List implements [Gateway].

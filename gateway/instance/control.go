@@ -27,7 +27,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 	s := control.Status{
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
-		Sessions: []control.Session{}, Servers: []control.Server{},
+		Sessions: []control.Session{},
 	}
 	for _, w := range overrides.Check(i.gateway.Views.Config(), overrides.InCatalog(i.registry.Load())) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
@@ -49,7 +49,22 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 		}
 		s.Sessions = append(s.Sessions, row)
 	}
-	for _, state := range i.registry.States() {
+	s.Servers = i.servers(i.registry.States())
+	return s, nil
+}
+
+// Servers are those that clients of a profile see.
+func (i *Instance) Servers(_ context.Context, profile string) ([]control.Server, error) {
+	seen, ok := i.gateway.Views.Look(profile)
+	if !ok {
+		return nil, fmt.Errorf("no profile %q%s", profile, i.config().ProfileMeant(profile))
+	}
+	return i.servers(i.registry.StatesIn(seen.Is)), nil
+}
+
+func (i *Instance) servers(states []registry.ServerState) []control.Server {
+	all := make([]control.Server, 0, len(states))
+	for _, state := range states {
 		pinned := i.registry.Pinned(state.Name)
 		withheld := 0
 		for _, p := range pinned {
@@ -57,7 +72,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 				withheld++
 			}
 		}
-		s.Servers = append(s.Servers, control.Server{
+		all = append(all, control.Server{
 			Login: state.Login, Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
@@ -67,7 +82,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
 		})
 	}
-	return s, nil
+	return all
 }
 
 var kinds = map[string]registry.Kind{
@@ -97,7 +112,9 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	entries := []control.Entry{}
 	lists := i.registry.Seen(ctx)
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
-		lists = seen.Lists
+		if lists = seen.Lists; q.Every {
+			lists = i.registry.Load().Narrow(every{seen.Is.Choice()}, nil)
+		}
 	}
 	for e := range lists.All(kind) {
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
@@ -110,6 +127,13 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	}
 	return entries, nil
 }
+
+// every is a choice with everything that it leaves out.
+type every struct{ registry.Choice }
+
+func (every) Server(string) bool                     { return true }
+func (every) All(string, registry.Kind) bool         { return true }
+func (every) Has(string, registry.Kind, string) bool { return true }
 
 // knows fails for a server that is not in the config; "" is any.
 func (i *Instance) knows(server string) error {

@@ -4,6 +4,7 @@ package profiles
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +180,41 @@ func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
 		if !hosted {
 			require.Zero(t, other.Starts(), "it can answer nothing")
 		}
+	}
+}
+
+func TestServersAreCountedAsAProfileShowsThem(t *testing.T) {
+	t.Parallel()
+	for _, hosted := range []bool{true, false} {
+		w, _ := lean(t) // of its two tools, one is denied, and none is listed
+		w.Backend("other", e2e.Filesystem(), e2e.Obj{"tools": e2e.Obj{"deny": []string{"move"}}})
+		w.Profiles["none"] = e2e.Obj{"servers": []string{"shop"}, "prompts": e2e.Obj{"deny": []string{"*"}}, "resources": e2e.Obj{"deny": []string{"file:///a"}}}
+		if hosted {
+			w.Hosted = true
+			ways()["flag"](w, "").WaitListed("tools", "other_stat", true)
+		}
+		for profile, want := range map[string]string{
+			"":     "[other 1 0 2 0] [shop 2 1 1 0]",
+			"lean": "[other 1 0 2 0] [shop 1 1 1 0]",
+			"none": "[shop 2 0 0 0]",
+		} {
+			args := []string{"list", "servers", "--json"}
+			if profile != "" {
+				args = append(args, "--profile", profile)
+			}
+			var servers []struct {
+				Name                                 string
+				Tools, Prompts, Resources, Templates int
+			}
+			require.NoError(t, json.Unmarshal([]byte(w.Succeeds(args...)), &servers))
+			var got []string
+			for _, s := range servers {
+				got = append(got, fmt.Sprint([]any{s.Name, s.Tools, s.Prompts, s.Resources, s.Templates}))
+			}
+			slices.Sort(got)
+			require.Equal(t, want, strings.Join(got, " "), "%q, hosted %v", profile, hosted)
+		}
+		require.Regexp(t, `(?m)^shop +ready +stdio +1 +1 +1 +0`, w.Succeeds("list", "servers", "--profile", "lean"))
 	}
 }
 

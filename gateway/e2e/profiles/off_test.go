@@ -99,6 +99,42 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	require.NotContains(t, some.Names("tools"), "seen_keep")
 }
 
+func TestWhatIsTurnedOffIsNamedAsClientsOfTheProfileSeeIt(t *testing.T) {
+	t.Parallel()
+	for _, hosted := range []bool{true, false} {
+		w := e2e.NewWorld(t)
+		w.Backend("clock", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("time_in"), e2e.Tool("zones")}})
+		w.Backend("atlas", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("zones")}})
+		w.Profiles = e2e.Obj{"lean": e2e.Obj{
+			"expose": "search", "servers": []string{"clock"}, "overrides": e2e.Obj{"clock": e2e.Obj{"tools": e2e.Obj{"time_in": e2e.Obj{"name": "now"}}}},
+		}}
+		w.Hosted = hosted
+		if hosted {
+			ways()["flag"](w, "").WaitListed("tools", "clock_time_in", true)
+		}
+		require.Equal(t, "Off for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "off", "clock_now", "--profile", "lean"))
+		require.Equal(t, "Off already: clock_now.\n", w.Succeeds("tools", "off", "time_in", "--profile", "lean"))
+		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_n*", "--profile", "lean"))
+		require.Equal(t, "Off for clients of profile \"lean\": clock_zones.\n", w.Succeeds("tools", "off", "zones", "--profile", "lean"), "the profile has one server")
+		require.Equal(t, "Off for all clients: clock_time_in.\n", w.Succeeds("tools", "off", "time_in"))
+		for _, c := range []struct {
+			name string
+			code int
+			want string
+		}{
+			{"zones", e2e.ExitFailure, `2 servers have a tool "zones"; say "atlas/zones" or "clock/zones"`},
+			{"clock_now", e2e.ExitNotFound, `no tool is called "clock_now"`},
+			{"tme_in", e2e.ExitNotFound, `no tool is called "tme_in"; did you mean "clock_time_in"?`},
+		} {
+			out := w.Run("tools", "off", c.name)
+			require.Equal(t, c.code, out.Code, out.Stderr)
+			require.Contains(t, out.Stderr, c.want)
+		}
+		out := w.Run("tools", "off", "clock_nwo", "--profile", "lean")
+		require.Contains(t, out.Stderr, `no tool is called "clock_nwo"; did you mean "clock_now"`)
+	}
+}
+
 func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
