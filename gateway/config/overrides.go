@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -132,6 +133,27 @@ func optional[V any](k kind[V]) kind[*V] {
 	}
 }
 
+// onlyTexts is what overrides give nothing but texts.
+const onlyTexts = "resources"
+
+// withoutUnready leaves out of a profile what its overrides want otherwise than can be now: a
+// call without an argument that they decide would do something else.
+func (r *reader) withoutUnready(p *Profile) {
+	for _, of := range r.unready {
+		glob := literally.Replace(of.Server + "/" + of.Name)
+		switch of.Kind {
+		case "tools":
+			p.Tools.Deny = append(p.Tools.Deny, glob)
+		case "prompts":
+			p.Prompts.Deny = append(p.Prompts.Deny, glob)
+		}
+	}
+	r.unready = nil
+}
+
+// literally makes a glob of a name that fits it alone.
+var literally = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
+
 // byOwnName is a mapping of a server's own names to overrides.
 func byOwnName(of string, table func() []field[definition.Override]) kind[map[string]*definition.Override] {
 	return kind[map[string]*definition.Override]{
@@ -141,13 +163,20 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 		read: func(r *reader, at place, n *yaml.Node, dst *map[string]*definition.Override) {
 			for _, p := range r.pairs(at, n) {
 				o := new(definition.Override)
+				place := r.overriding
+				place.Kind, place.Name = of, p.key.Value
+				if place.Profile != "" {
+					r.override = &place
+				}
 				readTable(r, at.key(p.key.Value), table(), p.val, o)
+				r.override = nil
+				if of == onlyTexts && slices.Contains(r.unready, place) {
+					continue // there is nothing in it that would be missed
+				}
 				if *dst == nil {
 					*dst = make(map[string]*definition.Override)
 				}
 				(*dst)[p.key.Value] = o
-				place := r.overriding
-				place.Kind, place.Name = of, p.key.Value
 				if r.overrides == nil {
 					r.overrides = make(map[Overridden]*yaml.Node)
 				}

@@ -146,6 +146,7 @@ func profiles() kind[[]Profile] {
 				r.overriding = Overridden{Profile: profile.Name}
 				seen := readTable(r, place{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
 				seen[""] = p.key
+				r.withoutUnready(&profile)
 				r.profiles = append(r.profiles, seen)
 				*dst = append(*dst, profile)
 			}

@@ -121,6 +121,65 @@ func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 	}
 }
 
+func TestAnOverrideOfAProfileWithAnUnsetVariableConcernsItAlone(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, "goblin.yaml", `
+servers:
+  git: {command: c}
+  docs: {command: c}
+profiles:
+  p:
+    overrides:
+      git:
+        tools:
+          "push*": {arguments: {repo: "${REPO}", branch: main}}
+          pull: {title: "Pull ${NOBODY} ${NOBODY}"}
+          log: {name: "${BREAK}"}
+          plain: {title: Plain}
+        prompts:
+          ask: {arguments: {who: ["${WHO}"]}}
+        resources:
+          "x:1": {title: "The ${TITLE}", description: As it is}
+          "x:2": {title: Two}
+    tools: {deny: [git/gone]}
+  q: {overrides: {git: {tools: {pull: {title: "${TOKEN}"}}}}}
+`)
+	var told []string
+	for _, w := range cfg.Warnings {
+		told = append(told, w.String())
+	}
+	const until = ` (until then clients of profile "p" do not see `
+	require.Equal(t, []string{
+		`goblin.yaml:10: ${REPO} is not set, but "repo" in arguments of push* of tools of git of overrides of profile "p" needs it; set it or write ${REPO:-default}` + until + `tool "push*" of server "git")`,
+		`goblin.yaml:11: ${NOBODY} is not set, but "title" in pull of tools of git of overrides of profile "p" needs it; set it or write ${NOBODY:-default}` + until + `tool "pull" of server "git")`,
+		`goblin.yaml:12: "name" in log of tools of git of overrides of profile "p" is not a name for a tool: 1 to 128 letters, digits, _ and -` + until + `tool "log" of server "git")`,
+		`goblin.yaml:15: ${WHO} is not set, but "who[0]" in arguments of ask of prompts of git of overrides of profile "p" needs it; set it or write ${WHO:-default}` + until + `prompt "ask" of server "git")`,
+		`goblin.yaml:17: ${TITLE} is not set, but "title" in x:1 of resources of git of overrides of profile "p" needs it; set it or write ${TITLE:-default} (until then clients of profile "p" see resource "x:1" of server "git" as it is)`,
+	}, told)
+	for _, s := range cfg.Servers {
+		require.Empty(t, s.Problem, s.Name)
+	}
+	p, _ := cfg.Profile("p")
+	for name, seen := range map[string]bool{"git/push*": false, "git/pusher": true, "docs/push*": true, "git/pull": false, "docs/pull": true, "git/log": false, "git/plain": true, "git/gone": false} {
+		server, tool, _ := strings.Cut(name, "/")
+		require.Equal(t, seen, p.Tools.MatchOf(server, tool), name)
+	}
+	require.False(t, p.Prompts.MatchOf("git", "ask"))
+	require.True(t, p.Resources.Empty())
+	require.Nil(t, p.Overrides["git"].Resources["x:1"])
+	require.Equal(t, "Two", *p.Overrides["git"].Resources["x:2"].Title)
+	require.Equal(t, "Plain", *p.Overrides["git"].Tools["plain"].Title)
+	q, _ := cfg.Profile("q")
+	require.True(t, q.Tools.MatchOf("git", "pull"))
+	require.Equal(t, "s3cr3t", *q.Overrides["git"].Tools["pull"].Title)
+
+	// What is no variable's fault is one of the file.
+	_, err := config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {overrides: {git: {tools: {log: {name: \"a b\"}}}}}"), env)
+	require.ErrorContains(t, err, "goblin.yaml:3: ")
+	_, err = config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {tools: {deny: [\"${REPO}\"]}}"), env)
+	require.ErrorContains(t, err, "goblin.yaml:3: ${REPO} is not set", "less would be denied than is meant")
+}
+
 // Two globs meet if a text of a small alphabet fits both.
 func TestRulesMeetWhereSomeNameFitsBoth(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,8 @@ type reader struct {
 	fileVars  map[string]string       // of env_file
 
 	overriding   Overridden                // whose overrides are read
+	override     *Overridden               // while one of a profile is read
+	unready      []Overridden              // of those, what cannot be as they say: variables are not set
 	overrides    map[Overridden]*yaml.Node // their names in the file
 	overriddenBy []overriddenBy            // servers, by profiles
 
@@ -81,7 +83,26 @@ func (r *reader) reject(at place, n *yaml.Node, complaint string) {
 		r.issue(n, "%s %s", at, complaint)
 		return
 	}
+	if r.override != nil && strings.Contains(n.Value, "${") {
+		r.postpone(n, "%s %s", at, complaint)
+		return
+	}
 	r.fail(n, "%s %s", at, complaint)
+}
+
+// postpone notes why an override of a profile cannot be as it says. All else of the config
+// is as good as it was.
+func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
+	of := *r.override
+	kind := strings.TrimSuffix(of.Kind, "s")
+	until := fmt.Sprintf("clients of profile %s do not see %s %s of server %s", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
+	if of.Kind == onlyTexts {
+		until = fmt.Sprintf("clients of profile %s see %s %s of server %s as it is", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
+	}
+	r.warn(n, format+" (until then %s)", append(args, until)...)
+	if !slices.Contains(r.unready, of) {
+		r.unready = append(r.unready, of)
+	}
 }
 
 // issue notes why the server that is being read cannot start.
@@ -278,6 +299,8 @@ func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
 		switch {
 		case r.server != nil:
 			r.issue(n, format, name, at, name)
+		case r.override != nil:
+			r.postpone(n, format, name, at, name)
 		case r.inToken:
 			r.noToken = r.problem(n, format, name, at, name)
 		default:

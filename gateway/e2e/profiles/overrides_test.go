@@ -274,6 +274,25 @@ func TestOverridesChangeWithTheConfig(t *testing.T) {
 	require.Equal(t, 1, back.Starts(), "the server goes on")
 }
 
+func TestAnUnsetVariableInAProfileConcernsWhatItOverrides(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	back := w.Backend("hub", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("push"), e2e.Tool("pull")}})
+	w.Profiles = e2e.Obj{"work": e2e.Obj{"overrides": e2e.Obj{"hub": e2e.Obj{"tools": e2e.Obj{
+		"push": e2e.Obj{"arguments": e2e.Obj{"repo": "${WORK_REPO}"}}, "pull": e2e.Obj{"title": "Pull"},
+	}}}}}
+	out := w.Run("validate")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Regexp(t, `goblin\.yaml:\d+: warning: \$\{WORK_REPO\} is not set, but "repo" in arguments of push of tools of hub of overrides of profile "work" needs it; set it or write \$\{WORK_REPO:-default\} \(until then clients of profile "work" do not see tool "push" of server "hub"\)`, out.Stderr)
+	plain, work := ways()["flag"](w, ""), ways()["flag"](w, "work")
+	plain.WaitListed("tools", "hub_push", true)
+	require.Equal(t, []string{"hub_pull"}, work.Names("tools"))
+	require.Equal(t, "Pull", e2e.Str(listedAs(work, "tools", "hub_pull"), "title"))
+	require.Equal(t, "TOOL_NOT_FOUND", work.Fault("tools/call", e2e.Obj{"name": "hub_push", "arguments": e2e.Obj{"repo": "mine"}}).Kind())
+	require.Zero(t, back.Count("tools/call"))
+	require.Contains(t, plain.CallText("hub_push", e2e.Obj{}), "hub:push")
+}
+
 func TestOverridesThatMakeToolsEqualLoseNone(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
