@@ -49,3 +49,20 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	require.NotContains(t, r.screen(), "as coding sees them")
 	require.NotContains(t, r.line("github_delete_repo"), " off")
 }
+
+func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.backend.lacks["coding weather_forecast"] = "search"
+	r.keys("2")
+	require.NotContains(t, r.line("weather_forecast "), "by search", "other clients have it in their lists")
+	r.keys("V j enter")
+	require.Contains(t, r.line("weather_forecast "), "by search")
+	require.NotContains(t, r.line("github_delete_repo"), "by search")
+	r.keys("/ forecast enter")
+	require.Contains(t, r.line("listed  "), "no: said by search")
+	require.NotContains(t, r.screen(), "(by search)", "it is not off")
+	r.keys("x")
+	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it is there, and can be turned off")
+	require.Contains(t, r.line("│>"), " off")
+}

@@ -4,6 +4,8 @@ package profiles
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,10 +31,10 @@ type usage struct {
 	}
 	Tools   []billedTool
 	Clients []struct {
-		Name      string
-		Connected bool
-		Tools     int
-		Breaks    []struct{ Limit, Text, Fix string }
+		Name                   string
+		Connected              bool
+		Tools, DefinitionBytes int
+		Breaks                 []struct{ Limit, Text, Fix string }
 	}
 }
 
@@ -114,6 +116,67 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	d.CallText("big_used", e2e.Obj{})
 	e2e.Eventually(t, "the fourth call", func() bool { u := billOf(w); return u.Host && u.All.Calls == 4 })
 	require.NotContains(t, d.Names("tools"), "big_idle")
+}
+
+// A client that searches is billed for what it is sent, on the screen, too.
+func TestTheBillIsOfWhatListsHave(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	delete(w.Gateway, "meta_tools")
+	tools := []e2e.Obj{e2e.Tool("weigh", e2e.Obj{"description": "weigh apples"})}
+	for i := range 80 {
+		tools = append(tools, e2e.Tool(fmt.Sprint("t", i), e2e.Obj{"description": strings.Repeat("long ", 100)}))
+	}
+	w.Backend("big", e2e.Obj{"tools": tools})
+	w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
+	p := w.Pane(150, 40)
+	p.Goblin("")
+	p.Shows("Servers 1")
+	sent := map[string][2]int{}
+	var stay []*e2e.Client
+	for name, args := range map[string][]string{"all-of-it": {"stdio"}, "searcher": {"stdio", "--profile", "lean"}} {
+		c := w.Pipe(args...)
+		c.Ok("initialize", e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": name, "version": "1"}})
+		c.Notify("notifications/initialized", nil)
+		stay = append(stay, c)
+		var list []json.RawMessage
+		require.NoError(t, json.Unmarshal(e2e.At(c.Ok("tools/list", e2e.Obj{}), "tools"), &list))
+		bytes := 0
+		for _, one := range list {
+			bytes += len(one)
+		}
+		sent[name] = [2]int{len(list), bytes}
+	}
+	require.Equal(t, 81+len(ownTools), sent["all-of-it"][0])
+	require.Equal(t, 1+len(ownTools), sent["searcher"][0])
+	require.Greater(t, sent["all-of-it"][1], 5*sent["searcher"][1])
+	billed := map[string][2]int{}
+	for _, c := range billOf(w).Clients {
+		billed[c.Name] = [2]int{c.Tools, c.DefinitionBytes}
+	}
+	require.Equal(t, sent, billed)
+
+	p.Types("6")
+	p.Types("]")
+	p.Shows("[Clients 2]", "all-of-it", "searcher")
+	p.Types("/")
+	p.Types("searcher")
+	p.Keys("Enter")
+	row := regexp.MustCompile(fmt.Sprintf(`> searcher +%d +%d +`, sent["searcher"][0], (sent["searcher"][1]+3)/4))
+	p.Until("what the client is sent", row.MatchString)
+	// Tools that it finds are marked where one looks at what it sees, and are not off.
+	p.Types("2V")
+	p.Shows("See what clients of a profile see")
+	p.Types("j")
+	p.Keys("Enter")
+	p.Shows("as lean sees them", "by search")
+	p.Types("/")
+	p.Types("weigh")
+	p.Keys("Enter")
+	p.Shows("Tools 1/", "by search", "no: found by search_tools")
+	for _, c := range stay {
+		c.Quiet()
+	}
 }
 
 // What was turned off is off when the command returns, for lists, bills and clients.
