@@ -350,7 +350,7 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 	return cmd
 }
 
-// hostCommand is what a detached host runs.
+// hostCommand returns the command that a detached host runs.
 func hostCommand(p *process.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{

@@ -53,7 +53,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 	return r.room[:]
 }
 
-// view is what the client sees.
+// view returns the catalog of the request's client.
 func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Exchange) }
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
@@ -103,7 +103,7 @@ func (r *request) forModels(err error) bool {
 
 type method func(*Gateway, *request)
 
-// common are what requests of both eras may ask for.
+// common has the methods of both eras.
 var common = map[string]method{
 	"tools/list":               lister(registry.Tool, "tools"),
 	"prompts/list":             lister(registry.Prompt, "prompts"),
@@ -120,7 +120,7 @@ var common = map[string]method{
 	"tasks/cancel":             (*Gateway).serveTask,
 }
 
-// methods are what requests of a session may ask for, besides the common ones.
+// methods has those of sessions, besides the common ones.
 var methods = map[string]method{
 	"initialize":            (*Gateway).initialize,
 	"ping":                  func(_ *Gateway, r *request) { r.reply(emptyResult) },

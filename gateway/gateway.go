@@ -46,7 +46,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options are what a Gateway is made from. Mask and Only may be nil.
+// Options configure a Gateway. Mask and Only may be nil.
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry

@@ -52,12 +52,12 @@ func (g *Gateway) initialize(r *request) {
 		rawjson.Quote(protocol), g.relays.Capabilities(r.view(), own), g.serverInfo, rawjson.Quote(r.instructions())))
 }
 
-// instructions are what clients tell models of the servers as they stand.
+// instructions returns the text for models about the servers as they stand.
 func (r *request) instructions() string {
 	return Instructions(r.gateway, r.gateway.Views.Lists(r.Exchange))
 }
 
-// Instructions are what clients of a gateway are told whose lists have this.
+// Instructions returns the text for models that belongs to these lists.
 func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []instructions.Server
 	for _, b := range g.Servers.All() {

@@ -8,7 +8,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// modernMethods are what stateless requests (2026-07-28) may ask for, besides the common
+// modernMethods has the methods of stateless requests (2026-07-28), besides the common
 // ones.
 var modernMethods = map[string]method{
 	"server/discover":      (*Gateway).discover,

@@ -30,8 +30,8 @@ func (o *object) number(name string, n int64) { o.value(name, strconv.AppendInt(
 
 func (o *object) end() []byte { return append(o.raw, '}') }
 
-// card is what lists say about an entry: enough to choose one. What it does
-// not have is left out.
+// card describes an entry in a list: enough to choose one. What it does not have is left
+// out.
 func (t *Tools) card(e *registry.Entry) object {
 	o := newObject()
 	o.entry(e)
@@ -85,8 +85,8 @@ type list struct {
 	cards  [][]byte
 	first  int // offset of the first card
 	total  int
-	// advice is what to do when nothing fits well, "" when something does; servers may
-	// have it.
+	// advice tells how to go on when nothing fits well, "" when something does; servers
+	// may have it.
 	advice  string
 	servers []string
 }

@@ -63,7 +63,7 @@ func (o *object) score(score float64) {
 	o.value("score", strconv.AppendFloat(nil, score, 'g', 4, 64))
 }
 
-// Query is what a command of the shell looks for.
+// Query is a search from the shell.
 type Query struct {
 	Text         string
 	Kind         string // tools, prompts, resources or templates; "" for all

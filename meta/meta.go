@@ -16,7 +16,7 @@ import (
 	"goblin/registry"
 )
 
-// Options are what the tools work with.
+// Options configure the tools.
 type Options struct {
 	Registry *registry.Registry
 	// Ask makes one MCP request in the name of the client whose call ctx

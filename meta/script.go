@@ -73,7 +73,7 @@ func printed(r lua.Result) string {
 	return "Printed:\n" + r.Printed
 }
 
-// scriptHost is what a script reaches.
+// scriptHost carries out a script's requests.
 type scriptHost struct {
 	*Tools
 	ctx context.Context // of the call

@@ -66,8 +66,8 @@ type Entry struct {
 	// Original is the definition as the server sent it. Set for tools and skills, whose
 	// definitions get compared over time, and for what is overridden.
 	Original []byte
-	// Override is what the config has clients see of it, nil for nothing else. Then Original is
-	// set.
+	// Override tells which parts the config replaces for clients, nil for none. Then
+	// Original is set.
 	Override *definition.Applied
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).

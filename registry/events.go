@@ -107,7 +107,7 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// listDiff is what one list has and another has not.
+// listDiff holds the entries that one list has and another has not.
 type listDiff struct {
 	added, removed, changed int
 	names                   [2][]string // up to maxNames added and removed ones

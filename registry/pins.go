@@ -135,7 +135,7 @@ func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
 	return nil
 }
 
-// Diff is what changed in a tool's definition, as of [definition.Difference]; for a new
+// Diff shows the change of a tool's definition, as of [definition.Difference]; for a new
 // tool, its definition. It is foreign text.
 func (p *PinnedTool) Diff() string {
 	switch {

@@ -16,12 +16,12 @@ import (
 	"goblin/registry/naming"
 )
 
-// Options is what the catalog depends on. Zero values take the defaults.
+// Options configure the catalog. Zero values take the defaults.
 type Options struct {
 	// Servers are the names of all configured servers in the config's order,
 	// disabled ones too: listed names depend on them and on nothing else.
 	Servers []string
-	// Overrides are what clients see of servers' things instead of what those say, by server.
+	// Overrides replace parts of servers' things for clients, by server.
 	Overrides map[string]*definition.Set
 	// Own are the names of all tools of Goblin's own, those that are switched
 	// off, too. No server's tool is listed under one or reached by it.

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Request is what the handler of something local may know of the request that
-// it works on.
+// Request tells the handler of something local about the request that it works on.
 type Request interface {
 	// Progress tells the client how much is done, of total if that is known
 	// (else 0), with a line for people or "". It does not block.
@@ -16,7 +15,7 @@ type Request interface {
 	Waited() time.Duration
 	// Client tells clients apart: the id of the session.
 	Client() string
-	// Catalog is what the client sees.
+	// Catalog returns the client's catalog.
 	Catalog() *Snapshot
 }
 

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Session is what screens show of a client or of another screen. Who the
-// clients are, and when one comes or goes, is the gateway's business.
-// Strings are cut at 1 KiB.
+// Session describes a client or another screen for screens. Who the clients are, and when
+// one comes or goes, is the gateway's business. Strings are cut at 1 KiB.
 type Session struct {
 	ID          string
 	Transport   string // "stdio", "socket", "http", "screen"

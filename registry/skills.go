@@ -10,8 +10,8 @@ import (
 	"goblin/registry/uriform"
 )
 
-// skillFile is what the URI of a skill ends with (SEP-2640). What stands before it is
-// the skill's folder, in which all of its files are.
+// skillFile ends the URI of each skill (SEP-2640). What stands before it is the skill's
+// folder, in which all of its files are.
 const skillFile = "/SKILL.md"
 
 // maxFolders is how many folders above a file are looked at for the skill that has it.

@@ -40,8 +40,8 @@ func (s *Snapshot) ownTool(name string) bool {
 	return s.tools[name] != nil || slices.Contains(s.own, name)
 }
 
-// table is what is known of one server. It is immutable; a change makes a new
-// one, which shares what did not change.
+// table holds the lists of one server. It is immutable; a change makes a new one, which
+// shares what did not change.
 type table struct {
 	name    string
 	rule    *rule // nil for Goblin's own

@@ -240,7 +240,7 @@ func (r *Registry) outdated(server, uri string, now time.Time) {
 	}
 }
 
-// past is what happened to a server's entries lately.
+// past notes the latest events of a server's entries.
 type past struct {
 	left    moments.Moments // entries that left a list, by entryHash
 	updated moments.Moments // URIs that the server said had changed, and those above them, by hashKey

@@ -10,7 +10,7 @@ import (
 	"goblin/registry/account"
 )
 
-// State is what a server's supervisor is doing.
+// State is the phase of a server's supervisor.
 type State string
 
 // The states.

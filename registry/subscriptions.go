@@ -20,8 +20,8 @@ const (
 // maxHolders bounds SubscriptionState.Sessions.
 const maxHolders = 20
 
-// SubscriptionState is what screens and metrics show of a subscription. Who
-// holds it, and asking the server, is the gateway's business.
+// SubscriptionState describes a subscription for screens and metrics. Who holds it, and
+// asking the server, is the gateway's business.
 type SubscriptionState struct {
 	Server   string
 	URI      string // original

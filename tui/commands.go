@@ -184,7 +184,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.Details[a.Open].Build(true, false)
 }
 
-// places are what "open" searches in, as it was when the palette was opened.
+// places are searched by "open": the catalog as it was when the palette was opened.
 type places struct {
 	rows  [registry.Kinds][]*registry.Entry
 	index [registry.Kinds]*filter.Index

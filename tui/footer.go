@@ -72,7 +72,7 @@ func (a *app) answers(it dialog.Item) bool {
 	return ok && pane.Reachable(s.State)
 }
 
-// does is what a key does to this row, in a word.
+// does names a key's effect on this row, in a word.
 func (a *app) does(b *keys.Binding) string {
 	it := a.Panes[a.Open].Item()
 	server := registry.ServerState{}

@@ -18,7 +18,7 @@ type output struct {
 	mu   sync.Mutex    // of writing
 	on   bool          // the second screen is shown
 	spot atomic.Uint32 // row and column, from 1, 16 bits each
-	// before is what to write before the second screen is left; nil for nothing.
+	// before returns bytes to write before the second screen is left; nil for none.
 	before func() []byte
 }
 

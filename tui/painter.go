@@ -91,8 +91,9 @@ func (p *painter) paint(shown, lines []string) bool {
 	return len(over) == 0 || p.out.paint(over)
 }
 
-// difference is what makes of the lines that are shown those that are to be; each is as
-// wide as the terminal. text is how a line is written where another stands.
+// difference returns the bytes that turn the shown lines into others; each is as wide as
+// the terminal. text writes a line where another stands. text is how a line is written
+// where another stands.
 func difference(shown, lines []string, text func(old, line string) string) []byte {
 	var b bytes.Buffer
 	for i, line := range lines {

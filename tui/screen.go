@@ -65,7 +65,7 @@ func (h *Host) runs(now time.Time) string {
 	return fmt.Sprintf("%s (pid %d)", text, h.PID)
 }
 
-// Options are what a screen shows and how. Registry is needed, all else is not.
+// Options configure a screen. Registry is needed, all else is not.
 type Options struct {
 	Registry *registry.Registry
 	Host     Host

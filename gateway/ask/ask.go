@@ -28,7 +28,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options are what an Asker depends on.
+// Options configure an Asker.
 type Options struct {
 	Journal *journal.Journal
 	Logger  *slog.Logger
@@ -93,7 +93,8 @@ func (a *Asker) SetRoots(roots []config.Root) {
 
 var empty = []byte("{}")
 
-// Question is what a server wants to know, on its way to who can answer.
+// Question is a server's request to a client (elicitation, sampling or roots), on its way
+// to one that can answer.
 type Question struct {
 	Server string
 	Conn   upstream.Conn

@@ -89,8 +89,8 @@ func (u *union) add(root []byte) {
 
 func (u *union) result() []byte { return append(u.out, "]}"...) }
 
-// rootNews is what servers were told of roots, and who of those that told has other
-// ones by now.
+// rootNews lists the servers that were given roots, and those of them whose roots have
+// changed since.
 type rootNews struct {
 	mu sync.Mutex
 	// given are the sessions whose roots a connection got, and stale the connections

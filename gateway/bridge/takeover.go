@@ -59,8 +59,8 @@ func (b *bridge) serve() error {
 	}
 }
 
-// ended is what Run returns: the reason why the client cannot be served,
-// but nothing when it left by itself.
+// ended turns the end of the bridge into the result of Run: the reason why the client
+// cannot be served, but nothing when it left by itself.
 func (b *bridge) ended(err error) error {
 	if b.hard.Err() == nil {
 		return err

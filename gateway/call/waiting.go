@@ -102,7 +102,7 @@ func (t *Table) servers() map[*downstream.Exchange]string {
 	return at
 }
 
-// subject is what a request is about, in its client's words.
+// subject names the object of a request in its client's words.
 func subject(params []byte) string {
 	for _, member := range []string{"name", "uri", "taskId"} {
 		if text, ok := rawjson.String(rawjson.Get(params, member)); ok {

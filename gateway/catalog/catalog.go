@@ -66,7 +66,7 @@ type head struct {
 	About    json.RawMessage `json:"about"`
 }
 
-// change is what is to be written of a server.
+// change is an update of a server's file that waits to be written.
 type change struct {
 	identity string
 	about    json.RawMessage

@@ -123,7 +123,7 @@ func (a *App) Logins() string {
 	return folder
 }
 
-// Secrets are what the user keeps for references of configs.
+// Secrets opens the user's store of values that configs refer to.
 func (a *App) Secrets() *secrets.Store { return secrets.Open(config.StateFolder(a.Getenv)) }
 
 // Mask hides the secrets of the configs that were loaded.

@@ -8,7 +8,7 @@ import (
 	"goblin/gateway/display"
 )
 
-// ClientCommand is what a client of this config starts: a program and its arguments.
+// ClientCommand returns the program and the arguments that a client of this config starts.
 // exe is the path of this program, empty if it is not known.
 func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 	if exe == "" || strings.Contains(exe, "go-build") { // that of go run is gone when it has ended

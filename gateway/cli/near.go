@@ -47,7 +47,7 @@ func Nearest(wrong string, names []string) []string {
 	return out
 }
 
-// essence is what tells names apart.
+// essence reduces a name to the characters that tell names apart.
 func essence(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
 }

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is what this program is.
+// Version describes this build.
 type Version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source

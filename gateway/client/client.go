@@ -180,8 +180,8 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	return nil, context.Cause(ctx)
 }
 
-// result is what an answer gives. What tells models that a server did not answer is an
-// error to those who know what to do with one.
+// result takes the result out of an answer. What tells models that a server did not answer
+// is an error to those who know what to do with one.
 func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) {
 	if err == nil && r.Error != nil {
 		err = jsonrpc.ParseErrorObject(r.Error)

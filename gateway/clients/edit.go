@@ -170,7 +170,7 @@ func withoutTable(text []byte, section, name string) []byte {
 	return append(out, pending...)
 }
 
-// continueStart is what a config of Continue has to begin with.
+// continueStart begins a new config of Continue.
 const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
 
 // listed is a text of YAML with one more entry in its list of servers.

@@ -64,7 +64,7 @@ func utf8Of(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// decode is what a text holds. The error has no part of the text, which may be secret.
+// decode parses a text. The error has no part of the text, which may be secret.
 func decode(f format, text []byte) (held map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil

@@ -25,7 +25,7 @@ import (
 	"goblin/gateway/wholefile"
 )
 
-// Change is what is to become of a file of a client.
+// Change plans the new content of a client's file.
 type Change struct {
 	File          string
 	Before, After []byte
@@ -47,7 +47,7 @@ func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.D
 // ErrNone says that a client has no entry of Goblin.
 var ErrNone = errors.New("has no entry of Goblin")
 
-// record is what undoes a change: bytes that were put in the place of others.
+// record undoes a change: it has the bytes before, and those that took their place.
 type record struct {
 	Path    string `json:"path"`
 	Existed bool   `json:"existed"`
@@ -363,7 +363,8 @@ func recordPath(state, real string) string {
 	return filepath.Join(state, "clients", sum([]byte(real))[:32]+".json")
 }
 
-// remembered is what undoes the last change of a file; nil for none that can be read.
+// remembered reads the record that undoes the last change of a file; nil if there is none
+// that can be read.
 func remembered(state, real string) *record {
 	path := recordPath(state, real)
 	if path == "" {
@@ -382,7 +383,7 @@ func sum(text []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// difference is what undoes a change, in one piece.
+// difference makes the record that undoes a change, in one piece.
 func difference(before, after []byte) *record {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {

@@ -17,7 +17,7 @@ type Server struct {
 	Name string // that a config takes
 	Was  string // as the client calls it
 	Keys map[string]any
-	// Notes are what is not quite as it was in the client.
+	// Notes tell where the result differs from the client's entry.
 	Notes []string
 	// Needs are variables that somebody has to set, and what for.
 	Needs map[string]string
@@ -28,7 +28,7 @@ type Server struct {
 // Left is an entry that is not for Goblin, and why.
 type Left struct{ Name, Why string }
 
-// Found is what is in one file of a client.
+// Found lists the servers of one file of a client.
 type Found struct {
 	Client  *Client // nil for a file of which it is not known
 	File    string
@@ -37,7 +37,7 @@ type Found struct {
 	Err     error // why the file could not be read
 }
 
-// Title is what to call the file's program.
+// Title names the file's program for people.
 func (f *Found) Title() string {
 	if f.Client == nil {
 		return filepath.Base(f.File)
@@ -241,7 +241,7 @@ func section(held map[string]any, d *dialect) ([]item, error) {
 	return list, nil
 }
 
-// defaults are what is proposed for inputs of VS Code.
+// defaults returns the values that VS Code proposes for inputs.
 func defaults(held map[string]any) map[string]string {
 	of := map[string]string{}
 	sets := []any{held["inputs"]}

@@ -154,12 +154,13 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 
 var kept = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
-// labelled is what stands before a value: a flag, a variable, a header or a part of a query.
+// labelled matches what may stand before a value: a flag, a variable, a header or a part
+// of a query.
 var labelled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(?:=|:\s+(?:[A-Za-z]+ )?)$`)
 })
 
-// argName is what to call the secret that begins at a place in an argument.
+// argName names the secret that begins at a place in an argument.
 func argName(args []string, i, at int) string {
 	if label := labelled().FindStringSubmatch(args[i][:at]); label != nil {
 		return label[1]
@@ -177,7 +178,7 @@ func refers(text string) bool {
 	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
-// About is what a server is, in a few words and without what could be secret: its program
+// About describes a server in a few words and without what could be secret: its program
 // and that one's first argument, or its address without the path.
 func (s *Server) About() string {
 	if address, ok := s.Keys["url"].(string); ok {

@@ -19,7 +19,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// EntryName is what Goblin is called in the files of clients.
+// EntryName is Goblin's key in the files of clients.
 const EntryName = "goblin"
 
 // keys are those of an entry.
@@ -449,7 +449,8 @@ func ownURL(address string) bool {
 	return (u.Hostname() == "localhost" || ip.IsLoopback()) && strings.HasPrefix(path.Clean(u.Path), "/mcp")
 }
 
-// mistake is what Goblin's config would say of an entry.
+// mistake checks an entry as Goblin's config would, and returns the first problem in
+// words.
 func mistake(entry map[string]any) string {
 	text, err := yaml.Marshal(map[string]any{"servers": map[string]any{"entry": entry}})
 	if err != nil {

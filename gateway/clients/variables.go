@@ -40,7 +40,8 @@ func (r *reading) text(s string) string {
 	return out.String()
 }
 
-// variable is what the beginning of a text stands for, and how much of it that is.
+// variable resolves the variable at the beginning of a text, and returns its length in the
+// text.
 func (r *reading) variable(s string) (value string, used int) {
 	d := r.dialect
 	if m := doubling().FindStringSubmatch(s); m != nil && d.expands&doubled != 0 {
@@ -70,7 +71,7 @@ func (r *reading) variable(s string) (value string, used int) {
 	return s[:1], 1
 }
 
-// named is what ${body} stands for.
+// named resolves ${body}.
 func (r *reading) named(body string) (value string, ok bool) {
 	expands := r.dialect.expands
 	if name, fallback, has := strings.Cut(body, ":-"); expands&braces != 0 && variable().MatchString(name) {

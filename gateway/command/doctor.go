@@ -76,7 +76,7 @@ Exit code 1 means that something is broken.`,
 	return cmd
 }
 
-// findings are what "goblin doctor" prints.
+// findings are printed by "goblin doctor".
 type findings struct {
 	State   diagnosis.State    `json:"state"` // the worst
 	Servers []diagnosis.Report `json:"servers"`
@@ -233,7 +233,7 @@ func (f *findings) text(each bool) string {
 	return out.String()
 }
 
-// subject is what a report is about.
+// subject names the server of a report, or Goblin itself.
 func subject(r *diagnosis.Report) string { return cmp.Or(r.Server, "goblin") }
 
 // gist is the check of a healthy report that tells most.

@@ -43,7 +43,7 @@ type ChoiceItem struct {
 // to happen.
 type ChooseFunc func(ctx context.Context, c *Choice) (ok bool, err error)
 
-// first is what the flags of init say.
+// first has the flags of init.
 type first struct {
 	from                      []string
 	dryRun, yes, asJSON, keep bool
@@ -112,7 +112,7 @@ func wrapped(words []string, width int) string {
 	return out.String()
 }
 
-// takeover is what init found and did, for --json.
+// takeover tells in JSON which servers init found, and what it did with them.
 type takeover struct {
 	Config  string        `json:"config"`
 	Written bool          `json:"written"`

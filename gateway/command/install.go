@@ -21,7 +21,7 @@ import (
 	"goblin/gateway/display"
 )
 
-// installation is what the flags of install and uninstall say.
+// installation has the flags of install and uninstall.
 type installation struct {
 	replace, print, dryRun, asJSON bool
 }
@@ -121,7 +121,8 @@ func clientArgs(word string) cobra.PositionalArgs {
 	}
 }
 
-// ownCommand is what clients are to start: this program, where it will be found tomorrow.
+// ownCommand returns the program for clients to start: this one, by a path under which it
+// will be found tomorrow.
 func (a *App) ownCommand() (command string, args []string, err error) {
 	exe := a.program
 	if exe == "" {
@@ -181,7 +182,7 @@ func (a *App) served(wanted bool) ([]map[string]any, error) {
 	return entries, nil
 }
 
-// clientChange is what became of the file of a client, for --json.
+// clientChange tells in JSON how a client's file was changed.
 type clientChange struct {
 	Client  string   `json:"client"`
 	File    string   `json:"file,omitempty"`

@@ -14,8 +14,7 @@ type keeper struct {
 	back  []func() error
 }
 
-// name is what to call a secret, so that it takes the name of no other one. The nil keeper
-// keeps none.
+// name chooses a name for a secret that no other one has. The nil keeper keeps none.
 func (k *keeper) name(wanted, value string) string {
 	name := wanted
 	for n := 2; k != nil && n < 100; n++ {

@@ -65,7 +65,7 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 	return cmd
 }
 
-// secretValue is what is typed, or what stdin has.
+// secretValue reads the value from the terminal, or else from stdin.
 func (a *App) secretValue(ctx context.Context, name string) (string, error) {
 	if _, ok := a.In.(*os.File); ok && a.InTTY {
 		return a.prompter(ctx).hidden("The secret " + name + " (it is not shown):")

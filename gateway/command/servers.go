@@ -33,7 +33,7 @@ func (a *App) toEdit(open func(path string) (*configedit.File, error)) (*confige
 	return open(path)
 }
 
-// addition is what the flags of add say.
+// addition has the flags of add.
 type addition struct {
 	env, headers         []string
 	kind, cwd            string
@@ -172,7 +172,7 @@ func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list [
 	return nil
 }
 
-// offer is what an added server has, for --json.
+// offer lists in JSON the things of a server that was added.
 type offer struct {
 	Server    string   `json:"server"`
 	Config    string   `json:"config"`

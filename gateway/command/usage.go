@@ -77,7 +77,8 @@ until the last one ended.`,
 	return cmd
 }
 
-// bill is what the running host counts, or else what was counted until the last one ended.
+// bill asks the running host for its figures, and reads those of the last one if none
+// runs.
 func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) {
 	ctx := cmd.Context()
 	place, err := a.Place(cfg.Path)
@@ -184,7 +185,7 @@ func (a *App) printMore(tools, shown int, clients []bill.Client) error {
 	return a.printText(strings.TrimSuffix(text.String(), "\n"))
 }
 
-// came is what calls came to, in words.
+// came sums calls up in words.
 func came(f *bill.Figures) string {
 	if f.Calls == 0 {
 		return "nobody called a tool"

@@ -90,7 +90,7 @@ const (
 	NoRoots     RootsFrom = "none"
 )
 
-// Pin is what happens to tool definitions that are new or changed.
+// Pin chooses the treatment of tool definitions that are new or changed.
 type Pin string
 
 // PinOff ignores changes, PinReport tells of them, PinStrict withholds them.
@@ -164,7 +164,7 @@ type Server struct {
 	// every child gets, with their values.
 	Variables map[string]string
 
-	// late is what Resolve needs if there are references in the server's texts.
+	// late has the server's texts for Resolve if there are references in them.
 	late *lateServer
 
 	// Problem, if not empty, says in one line why the server cannot be started
@@ -208,7 +208,7 @@ func (e InheritEnv) of(vars map[string]string) map[string]string {
 	return chosen
 }
 
-// Gateway is what clients meet.
+// Gateway configures the side that clients talk to.
 type Gateway struct {
 	Listen    string // host:port, or empty: no HTTP
 	AuthToken string // visible ASCII; empty only on loopback
@@ -336,7 +336,7 @@ func (s *Server) normal() Server {
 	return v
 }
 
-// baseEnv is what every child gets: enough to find programs, a home and a
+// baseEnv lists the variables that every child gets: enough to find programs, a home and a
 // locale, and none of the secrets that a shell tends to hold.
 var baseEnv = baseEnvOf(runtime.GOOS)
 

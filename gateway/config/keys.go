@@ -9,7 +9,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// defaults is what a file that says nothing means.
+// defaults returns the config that an empty file means.
 func defaults() Config {
 	return Config{
 		Gateway: Gateway{

@@ -24,7 +24,7 @@ type kind[V any] struct {
 	read   func(r *reader, at place, n *yaml.Node, dst *V)
 }
 
-// reference is what the schema lets stand for any text: a variable in it.
+// reference lets the schema accept a variable in the place of any text.
 const reference = `\$\{`
 
 // text is a string for which complain has no complaint. A complaint continues

@@ -55,7 +55,7 @@ type Mask struct {
 	secret atomic.Pointer[secrets]
 }
 
-// secrets is what a Mask looks for. It is immutable; nil is nothing.
+// secrets is an index of the texts that a Mask replaces. It is immutable; nil is nothing.
 type secrets struct {
 	forms   map[string]bool
 	width   int                 // of the window
@@ -259,7 +259,7 @@ func next[T ~string | ~[]byte](m *secrets, text T, from int) (start, end int) {
 	return start, end
 }
 
-// now is what is looked for at present.
+// now returns the current index.
 func (m *Mask) now() *secrets {
 	if m == nil {
 		return nil

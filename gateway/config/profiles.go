@@ -57,7 +57,8 @@ func (c *Config) SameProfiles(o *Config) bool {
 		reflect.DeepEqual(c.Overrides(), o.Overrides()) && reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
-// ProfileMeant is what to say to somebody who names a profile that there is not.
+// ProfileMeant tells the user which profile may be meant, or which ones there are, when
+// there is none of this name.
 func (c *Config) ProfileMeant(name string) string {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
@@ -120,7 +121,7 @@ func defaultProfile() Profile {
 	return Profile{MetaTools: MetaTools{Unsaid: true}, Expose: ExposeAll}
 }
 
-// Everything is what clients see that have no profile.
+// Everything returns the profile of clients that have none.
 func Everything() Profile { return defaultProfile() }
 
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

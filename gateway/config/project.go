@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// projectVariable is what ${project} stands for in the definition of a server with a
-// process for each project, until it is known which.
+// projectVariable stands for itself in the definition of a server with a process for each
+// project, until the project is known.
 const projectVariable = "${project}"
 
 // perProject reports whether a server says that there is a process of it for each

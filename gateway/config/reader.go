@@ -45,7 +45,7 @@ type reader struct {
 	asked   map[string]*string              // the variables that were looked up for a server, nil for unset ones
 }
 
-// serverState is what reading a server finds out beside its values.
+// serverState collects facts about a server while its keys are read.
 type serverState struct {
 	key        *yaml.Node            // the name in the file
 	seen       map[string]*yaml.Node // its keys

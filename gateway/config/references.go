@@ -53,8 +53,8 @@ func (f secretRef) String() string {
 	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
 }
 
-// refer is what stands for the body of a "${…}" if that is a reference: its value, or
-// itself as long as nobody can know that.
+// refer resolves the body of a "${…}" if that is a reference: to its value, or to itself
+// as long as nobody can know that.
 func (r *reader) refer(e *expansion, body string, depth int) (value string, ok bool) {
 	kind, rest, found := strings.Cut(body, ":")
 	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
@@ -219,7 +219,7 @@ func (r *reader) ask(name string) (string, bool) {
 	return value, ok
 }
 
-// origin is what a text was read with.
+// origin keeps the surroundings in which a text was read.
 type origin struct {
 	file, dir string
 	lenient   bool

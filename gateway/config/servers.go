@@ -247,8 +247,8 @@ func ignored(name string) field[Server] {
 	}}
 }
 
-// usualPrefix is what common clients put before a tool's name, and usualLimit
-// what they or their models allow in all.
+// usualPrefix is the prefix of tools' names in common clients, and usualLimit the length
+// that they or their models allow in all.
 const (
 	usualPrefix = "mcp__goblin__"
 	usualLimit  = 64

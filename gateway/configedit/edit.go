@@ -45,7 +45,7 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// start is what a config begins as that did not exist.
+// start is the text of a new config.
 const start = `# Goblin's servers. "goblin validate" checks this file, "goblin edit" opens it.
 servers:
 `

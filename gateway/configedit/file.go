@@ -131,7 +131,7 @@ func (f *File) JSON() bool { return f.json }
 // SetText puts another text in the place of all.
 func (f *File) SetText(text []byte) { f.text, f.bom, f.crlf = bytes.Clone(text), false, false }
 
-// Template is what a config begins as.
+// Template returns the text of a new config.
 func Template() []byte { return []byte(start) }
 
 // Path is the file as it was named to Open.
@@ -322,7 +322,7 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	return nil
 }
 
-// read is what a text holds.
+// read parses a text.
 func (f *File) read(text []byte) (held map[string]any, err error) {
 	if f.json {
 		if len(bytes.TrimSpace(text)) == 0 {
@@ -344,7 +344,7 @@ func (f *File) sections() []string {
 	return []string{"servers", "mcpServers"}
 }
 
-// newSection is what that is called where there is none yet.
+// newSection names the section of servers for a file that has none.
 func (f *File) newSection() string {
 	if f.foreign == "" && f.json {
 		return "mcpServers"

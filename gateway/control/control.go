@@ -46,7 +46,7 @@ type Gateway interface {
 	Approve(ctx context.Context, a Approval) ([]string, error)
 	// Off lists what clients do not see, and why. It waits likewise.
 	Off(ctx context.Context, q OffQuery) ([]Off, error)
-	// Usage is what servers, tools and clients cost. It waits likewise.
+	// Usage tells the costs of servers, tools and clients. It waits likewise.
 	Usage(ctx context.Context) (bill.Report, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
@@ -57,7 +57,7 @@ type Gateway interface {
 	Stop(ctx context.Context) error
 }
 
-// Status is what `goblin status` shows.
+// Status is shown by "goblin status".
 type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
@@ -193,7 +193,7 @@ func (e *Entry) Listed() string { return cmp.Or(e.URI, e.URITemplate, e.Name) }
 // Original is the server's own name, URI or template.
 func (e *Entry) Original() string { return cmp.Or(e.OriginalName, e.OriginalURI) }
 
-// SearchQuery is what to look for.
+// SearchQuery asks for entries.
 type SearchQuery struct {
 	Text    string `json:"text"`
 	Kind    string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" for all
@@ -203,7 +203,7 @@ type SearchQuery struct {
 	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 }
 
-// SearchAnswer is what a search found: the best hits and the number of all.
+// SearchAnswer has the best hits of a search and the number of all.
 type SearchAnswer struct {
 	Hits  []Hit `json:"hits"`
 	Total int   `json:"total"`
@@ -222,7 +222,7 @@ type ScriptQuery struct {
 	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 }
 
-// ScriptAnswer is what a script came to.
+// ScriptAnswer is the outcome of a script.
 type ScriptAnswer struct {
 	Value   json.RawMessage `json:"value,omitempty"` // what it returned, absent for nothing
 	Printed string          `json:"printed,omitempty"`

@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// rules are what the schemas of the demo's tools say about arguments: objects
-// whose members are strings and numbers.
+// rules hold a tool's schema in the demo to check arguments by: objects whose members are
+// strings and numbers.
 type rules struct {
 	Required   []string
 	Properties map[string]rule

@@ -151,7 +151,7 @@ func catalogCSV(books []book) string {
 	return s.String()
 }
 
-// readerNote is what somebody pencilled into a book.
+// readerNote invents a note that a reader pencilled into a book.
 func readerNote(n int, books []book) string {
 	r := rng(uint64(n) * 104729)
 	b := pick(&r, books)

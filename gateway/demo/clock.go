@@ -18,7 +18,7 @@ const (
 	zonePrefix   = "clock://zones/"
 )
 
-// zones is what completion offers; any name of the IANA database is served.
+// zones are offered by completion; any name of the IANA database is served.
 var zones = strings.Fields(`Africa/Cairo Africa/Johannesburg Africa/Lagos Africa/Nairobi
 	America/Anchorage America/Argentina/Buenos_Aires America/Bogota America/Chicago America/Denver
 	America/Halifax America/Los_Angeles America/Mexico_City America/New_York America/Sao_Paulo

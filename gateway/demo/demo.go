@@ -32,7 +32,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// version is what the demo servers report in initialize.
+// version is reported by the demo servers in initialize.
 const version = "1.0.0"
 
 // backend is one demo server, ready to be served.
@@ -75,7 +75,7 @@ func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// newServer is what the three servers have in common.
+// newServer makes the part that the three servers have in common.
 func newServer(p *peer, name, title, description, instructions, emoji string, completions completer) *server {
 	s := &server{p: p, completions: completions}
 	s.hello.Instructions = instructions

@@ -10,13 +10,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// bookHits is what a search of the catalog found.
+// bookHits answers a search of the catalog.
 type bookHits struct {
 	Total int        `json:"total" jsonschema:"how many books match, which can be more than are listed"`
 	Books []bookCard `json:"books"`
 }
 
-// inventory is what take_inventory counted.
+// inventory is counted by take_inventory.
 type inventory struct {
 	Shelves int      `json:"shelves"`
 	Books   int      `json:"books"`

@@ -33,12 +33,12 @@ func (n note) uri() string { return noteScheme + n.slug }
 type notes struct {
 	p  *peer
 	mu sync.Mutex
-	// bySlug is what exists; the list of resources is changed under the same
-	// lock, so that both agree.
+	// bySlug holds the notes; the list of resources is changed under the same lock, so
+	// that both agree.
 	bySlug map[string]note
 }
 
-// noteCard is what the tools of this server say about a note.
+// noteCard describes a note in the answers of tools.
 type noteCard struct {
 	Slug     string `json:"slug" jsonschema:"name of the note in the other tools"`
 	URI      string `json:"uri" jsonschema:"where to read the note"`

@@ -19,7 +19,7 @@ type (
 	resourceHandler = func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error)
 )
 
-// server is what a demo server offers, and answers requests from it.
+// server holds the things of a demo server, and answers requests for them.
 type server struct {
 	p           *peer
 	hello       mcp.InitializeResult

@@ -126,7 +126,7 @@ func (p *patient) remedy(list string) string {
 	return "install it, or give its full path as command"
 }
 
-// pathFix is what to write so that a folder is searched. The full path as command would
+// pathFix suggests an entry that puts a folder into PATH. The full path as command would
 // not do: npx and others look for their interpreters in PATH, too.
 func (p *patient) pathFix(folder string) string {
 	return fmt.Sprintf("add to %q: env: {PATH: %q}", p.s.Name, folder+string(filepath.ListSeparator)+"${PATH}")
@@ -215,7 +215,7 @@ func (p *patient) ran(t *talk, path string) bool {
 	return false
 }
 
-// interpreter is what the first line of a script names.
+// interpreter returns the program that the first line of a script names.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

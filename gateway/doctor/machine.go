@@ -15,8 +15,8 @@ import (
 	"goblin/registry/diagnosis"
 )
 
-// Machine is what is looked at besides servers. Each part may have failed, which is the
-// error beside it.
+// Machine has the findings about this machine, apart from servers. Each part may have
+// failed, which is the error beside it.
 type Machine struct {
 	Version string
 	Config  string // as a user knows it

@@ -330,7 +330,7 @@ func (p *patient) redirected(status string, resp *http.Response, base *url.URL) 
 	p.Break("redirect", text, "if you trust that place, set url to it")
 }
 
-// advice is what helps against an error status.
+// advice tells how to mend an error status.
 func advice(code int, resp *http.Response, base *url.URL) string {
 	switch {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:

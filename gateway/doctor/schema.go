@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// fault is what is wrong with a tool's schema. One that is broken makes clients that
-// check lists, as those on the official TypeScript SDK do, refuse all tools; else some
+// fault describes a defect of a tool's schema. One that is broken makes clients that check
+// lists, as those on the official TypeScript SDK do, refuse all tools; else some
 // interfaces of models refuse it.
 type fault struct {
 	text   string

@@ -17,7 +17,7 @@ import (
 	"goblin/registry/diagnosis"
 )
 
-// Options are what the checks of servers depend on.
+// Options configure the checks of servers.
 type Options struct {
 	Config  *config.Config
 	Version string // Goblin's, told to servers

@@ -13,7 +13,7 @@ import (
 	"goblin/registry"
 )
 
-// talk is what was seen of a server: its catalog, and what it said besides.
+// talk records a conversation with a server: its catalog, and its other words.
 type talk struct {
 	*registry.Registry
 	err error // why there is no connection
@@ -59,7 +59,7 @@ func (t *talk) unlisted(_, method string, err error) {
 	}
 }
 
-// reason is what an error says of the server, without its name.
+// reason is the text of an error without the server's name.
 func reason(err error) string {
 	if e, ok := errors.AsType[*upstream.Error](err); ok {
 		return e.Reason

@@ -20,13 +20,13 @@ const (
 	chatterReport = time.Second
 )
 
-// chatters are what a session was spared, of each server.
+// chatters counts the messages that a session was spared, by server.
 type chatters struct {
 	mu  sync.Mutex
 	all map[string]*chatter
 }
 
-// chatter is what a session was spared of a server.
+// chatter counts the messages of one server that a session was spared.
 type chatter struct {
 	off      bool
 	spared   uint64 // since told

@@ -79,7 +79,7 @@ type Limits struct {
 	Depth    int   // arrays and objects within each other in one message; 512
 }
 
-// Options is what every kind of session needs.
+// Options configure every kind of session.
 type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
@@ -90,7 +90,7 @@ type Options struct {
 	// Parking has the calls that wait for stateless clients; nil for one of this
 	// session, or endpoint, alone.
 	Parking *Parking
-	// ServerInfo is what results of stateless requests say of who answers, a raw
+	// ServerInfo is put into results of stateless requests to name this server, a raw
 	// object; nil adds nothing to results.
 	ServerInfo []byte
 	// Drain is how long requests in flight may take to be answered, and the

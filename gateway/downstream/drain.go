@@ -123,8 +123,8 @@ func (l *connections) leave() {
 	_ = l.Close()
 }
 
-// left is what Accept does next while the listener is left: once nobody comes, it
-// closes it.
+// left decides Accept's next step while the listener is left: once nobody comes, it closes
+// it.
 func (l *connections) left(err error) error {
 	until := l.leaving.Load()
 	late := errors.Is(err, os.ErrDeadlineExceeded)

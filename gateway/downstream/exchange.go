@@ -326,11 +326,11 @@ func (x *Exchange) Sent() []byte { return x.now().params }
 // Began is when the request arrived.
 func (x *Exchange) Began() time.Time { return x.now().began }
 
-// Modern is what a stateless request (2026-07-28) says of itself; nil for
-// requests of the revisions with a handshake.
+// Modern returns the envelope of a stateless request (2026-07-28); nil for requests of the
+// revisions with a handshake.
 func (x *Exchange) Modern() *Modern { return x.now().modern }
 
-// Client is what the client says of itself: in the request, or in initialize.
+// Client returns the client's description of itself: of the request, or of initialize.
 func (x *Exchange) Client() ClientInfo {
 	if m := x.Modern(); m != nil {
 		return m.Client()
@@ -374,7 +374,7 @@ func (x *Exchange) Cancelled() bool {
 	return errors.Is(x.cause, ErrCancelled)
 }
 
-// Reason is what the client gave in notifications/cancelled, "" for none.
+// Reason returns the client's words in notifications/cancelled, "" for none.
 func (x *Exchange) Reason() string {
 	x = x.now()
 	x.mu.Lock()

@@ -32,7 +32,7 @@ const (
 	CodeUnsupportedVersion = -32022
 )
 
-// Modern is what a stateless request says of itself.
+// Modern is the envelope of a stateless request: the _meta in which it describes itself.
 type Modern struct {
 	Version      string
 	Capabilities []byte // raw object
@@ -44,7 +44,7 @@ type Modern struct {
 	client []byte // raw, nil when absent
 }
 
-// Client is what the client says of itself; the capabilities are the request's.
+// Client returns the client's description of itself; the capabilities are the request's.
 func (m *Modern) Client() ClientInfo {
 	c := clientInfo(m.client)
 	c.Capabilities = m.Capabilities

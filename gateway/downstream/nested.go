@@ -33,7 +33,7 @@ func (x *Exchange) Nested(ctx context.Context, method string, params []byte) *Ne
 	return n
 }
 
-// Answer is what was answered, once the handler has returned; zero for nothing.
+// Answer returns the reply once the handler has returned; zero if it gave none.
 func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
 
 // nestedStream is the stream of a nested exchange.

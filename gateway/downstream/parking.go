@@ -104,7 +104,7 @@ func (x *Exchange) Away() bool {
 	return !p.present
 }
 
-// Parker is what the handler of a request has to do with its being parked.
+// Parker is called by the handler of a request that is parked.
 type Parker interface {
 	// Parked is called before each answer that is a demand for input, with that
 	// answer. It must not block.
@@ -398,7 +398,7 @@ func (p *parked) take(x *Exchange, t ticket) bool {
 	return true
 }
 
-// State is what a stateless client brought for the server whose question it answers.
+// State came back from a stateless client for the server whose question it answers.
 type State struct {
 	Answers []byte // to the questions, raw; nil for none
 	Raw     []byte // the server's own state, raw; nil for none

@@ -77,13 +77,13 @@ const (
 	SocketTransport = "socket"
 )
 
-// hello is what the handshake said.
+// hello keeps the handshake.
 type hello struct {
 	protocol string
 	client   ClientInfo
 }
 
-// ClientInfo is what a client said about itself in initialize.
+// ClientInfo is a client's description of itself in initialize.
 type ClientInfo struct {
 	Name, Version, Title string
 	Capabilities         []byte // the capabilities object; nil when absent or over 64 KiB
@@ -180,7 +180,7 @@ func (s *Session) Profile() string { return s.opt.Profile }
 // SetProject notes the folder of the project that the client is in, "" for none.
 func (s *Session) SetProject(folder string) { s.project.Store(&folder) }
 
-// Project is what SetProject noted.
+// Project returns the folder that SetProject noted.
 func (s *Session) Project() string {
 	if p := s.project.Load(); p != nil {
 		return *p
@@ -202,7 +202,7 @@ func (s *Session) Protocol() string {
 	return ""
 }
 
-// Client is what the client said about itself; zero before SetInitialized.
+// Client returns the client's description of itself; zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
 	if h := s.hello.Load(); h != nil {
 		return h.client
@@ -247,7 +247,7 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	return s.met.protocol, s.met.client
 }
 
-// Name is what the client calls itself; see [Session.Peer].
+// Name returns the client's name for itself; see [Session.Peer].
 func (s *Session) Name() string {
 	_, c := s.Peer()
 	return c.Name

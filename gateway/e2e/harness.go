@@ -280,7 +280,7 @@ func (w *World) Kill() {
 	}
 }
 
-// Environ is what every command of this world gets.
+// Environ returns the environment of every command of this world.
 func (w *World) Environ() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -344,7 +344,7 @@ func Marshal(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Output is what a finished command said.
+// Output holds the outcome of a finished command.
 type Output struct {
 	Stdout, Stderr string
 	Code           int

@@ -60,7 +60,7 @@ func (c *Client) GoesOn(tool string) {
 	})
 }
 
-// HostLog is what detached hosts of a world logged.
+// HostLog returns the log of the world's detached hosts.
 func (w *World) HostLog() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -98,7 +98,7 @@ func (w *World) Drop(b *Backend) {
 	}
 }
 
-// hostStatus is what goblin status --json says.
+// hostStatus is a part of the answer of goblin status --json.
 type hostStatus struct {
 	PID      int
 	Log      string

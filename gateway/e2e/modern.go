@@ -88,7 +88,7 @@ func (w *World) ModernBackend(kind string, script Obj, conf ...Obj) *Backend {
 	return w.Backend("b", script, conf...)
 }
 
-// ProtocolMeta is what a backend was told in _meta, by the key's last part.
+// ProtocolMeta returns a value of _meta that a backend got, by the key's last part.
 func ProtocolMeta(m Told, key string) string {
 	return string(At(m.Msg, "params", "_meta", "io.modelcontextprotocol/"+key))
 }
@@ -154,7 +154,7 @@ func (s *Web) Stateless() *Client {
 	return c
 }
 
-// StandardHeaders are what a stateless POST repeats of its body.
+// StandardHeaders repeats parts of a body in the headers of a stateless POST.
 func StandardHeaders(head http.Header, frame []byte) {
 	head.Set("MCP-Protocol-Version", Str(frame, "params", "_meta", ProtocolPrefix+"protocolVersion"))
 	method := Str(frame, "method")

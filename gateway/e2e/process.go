@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Memory is what a process has resident now, and the most it ever had, in MiB.
+// Memory returns a process's resident memory now and at its peak, in MiB.
 func Memory(t *testing.T, pid int) (now, peak int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -28,7 +28,7 @@ type Pane struct {
 	ended  bool
 }
 
-// block is what tmux answers to a command.
+// block is tmux's answer to a command.
 type block struct {
 	text   string
 	failed bool
@@ -137,7 +137,7 @@ func (p *Pane) Tmux(args ...string) string {
 	return strings.TrimRight(got.text, "\n")
 }
 
-// Screen is what the terminal shows, without spaces at the ends of lines.
+// Screen returns the text on the terminal, without spaces at the ends of lines.
 func (p *Pane) Screen() string { return p.Tmux("capture-pane", "-p") }
 
 // Ask is a variable of the pane, such as alternate_on.

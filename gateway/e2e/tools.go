@@ -24,7 +24,7 @@ func (c *Client) Lua(script string) json.RawMessage {
 	return c.Ok("tools/call", Obj{"name": "execute_lua", "arguments": Obj{"script": script}})
 }
 
-// LuaFails is what a script that fails says.
+// LuaFails runs a script that must fail, and returns the error's text.
 func (c *Client) LuaFails(script string) string {
 	c.T.Helper()
 	result := c.Lua(script)

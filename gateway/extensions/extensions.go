@@ -80,7 +80,7 @@ func Bounded(capabilities []byte) (kept []byte, complaint string) {
 	return rawjson.SetMember(rawjson.Without(capabilities, "extensions"), "extensions", append(some, '}')), complaint
 }
 
-// Declared is what one server declares.
+// Declared holds the extensions that one server declares.
 type Declared struct {
 	Server       string
 	Capabilities []byte
@@ -94,8 +94,9 @@ type setting struct {
 	same   string // the value in its canonical form
 }
 
-// Union is what all servers declare together, a raw object, and complaints about what is
-// left out of it: members on which two servers differ, and what is not theirs to declare.
+// Union joins the declarations of all servers into a raw object, with complaints about
+// members that are left out: those on which two servers differ, and those that servers
+// have no right to declare.
 func Union(all []Declared) (union []byte, complaints []string) {
 	found := map[string]map[string]*setting{}
 	size := 0
@@ -158,8 +159,8 @@ func Has(capabilities []byte, name string) bool {
 	return rawjson.IsObject(rawjson.Path(capabilities, "extensions", name))
 }
 
-// Of is what a client declares that servers are to know, a raw object; nil for nothing.
-// Tasks is left out: who follows them adds it.
+// Of returns the part of a client's capabilities that servers get, a raw object; nil for
+// nothing. Tasks is left out: who follows them adds it.
 func Of(capabilities []byte) []byte {
 	declared := rawjson.Get(capabilities, "extensions")
 	if !rawjson.IsObject(declared) {
@@ -172,8 +173,8 @@ func Of(capabilities []byte) []byte {
 	return nil
 }
 
-// Beyond is what a connection that is a client's own declares, nil when that is no more
-// than what shared ones do. UI is always in it, since the lists are those of all.
+// Beyond returns the declaration of a connection that is a client's own, nil when that is
+// no more than shared ones declare. UI is always in it, since the lists are those of all.
 func Beyond(capabilities []byte) []byte {
 	declared := Of(capabilities)
 	for k := range rawjson.Members(declared) {

@@ -77,7 +77,7 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	}
 }
 
-// state is what can be seen of a file without reading it.
+// state identifies a version of a file without reading it.
 type state struct {
 	info     fs.FileInfo // nil when there is none
 	readable bool

@@ -89,8 +89,8 @@ func globs(patterns []string) []glob {
 	return all
 }
 
-// closure is what becomes of a pattern. Beyond the bound it is left as it is:
-// the config is trusted.
+// closure returns all patterns that come of one by the steps, again and again. Beyond the
+// bound it is left as it is: the config is trusted.
 func closure(pattern string, steps []func(string) string) []string {
 	if all, ok := apply(pattern, steps); ok {
 		return all

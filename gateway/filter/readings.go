@@ -20,8 +20,8 @@ const (
 	maxBytes    = 64 << 10
 )
 
-// steps are what readers do to a URI. templateSteps leave out what would take
-// the expressions of a template for a query or a host.
+// steps are the ways in which readers change a URI. templateSteps leave out what would
+// take the expressions of a template for a query or a host.
 var (
 	steps         = []func(string) string{uriform.Unescape, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
 	templateSteps = []func(string) string{uriform.Unescape, trim, turn, lower, dotless, tidy, tidyWhole}
@@ -131,9 +131,9 @@ func unwrap(s string) string {
 
 func turn(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
-// parse is what URL parsers of the WHATWG kind, those of browsers and Node.js,
-// make of a URI of a scheme that they know; the same if it is none. Of others
-// they leave what the further steps leave.
+// parse reads a URI of a known scheme as URL parsers of the WHATWG kind do, those of
+// browsers and Node.js; the same if it is none. Of others they leave what the further
+// steps leave.
 func parse(s string) string {
 	if name, _ := split(s); !special(strings.ToLower(name)) {
 		return s

@@ -19,7 +19,7 @@ import (
 // still take.
 const drainLimit = 30 * time.Second
 
-// Change is what [Fleet.Apply] did, as names of servers in config order.
+// Change lists the servers that [Fleet.Apply] touched, in config order.
 type Change struct{ Added, Changed, Removed []string }
 
 // Empty reports whether nothing changed.

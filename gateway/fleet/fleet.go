@@ -33,8 +33,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options are what a Fleet is made from. Mask, Children, Pins, Memory and Only may be
-// nil.
+// Options configure a Fleet. Mask, Children, Pins, Memory and Only may be nil.
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
@@ -150,8 +149,8 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 	f.work.Wait()
 }
 
-// declared is what backends are told that clients can do. Each client's own
-// capabilities decide when one is really asked.
+// declared is sent to backends as the abilities of clients. Each client's own capabilities
+// decide when one is really asked.
 var declared = []byte(`{"elicitation":{"form":{},"url":{}},"extensions":` + extensions.Default +
 	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
@@ -389,7 +388,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 	return conn, err
 }
 
-// patience is what is left of startup_wait since servers were started.
+// patience returns the rest of startup_wait since servers were started.
 func (f *Fleet) patience() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }

@@ -17,7 +17,7 @@ const (
 	settles  = time.Second // where one is to stop that has listed
 )
 
-// use is what is known of the use of a server; it belongs to watchIdle.
+// use tracks when a server was used; it belongs to watchIdle.
 type use struct {
 	uses   uint64    // of its connection, at the last look
 	at     time.Time // when it was used last, or watched

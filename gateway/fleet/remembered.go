@@ -15,7 +15,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// said is what is remembered of a server besides its lists.
+// said is remembered of a server besides its lists.
 type said struct {
 	Transport, Era, Protocol string
 	Name, Title, Version     string

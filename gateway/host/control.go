@@ -28,7 +28,7 @@ type report struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// ControlError is what the host answered when an operation failed there.
+// ControlError is the host's error for an operation that failed there.
 type ControlError struct{ Op, Message string }
 
 func (e *ControlError) Error() string { return e.Message }

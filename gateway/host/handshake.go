@@ -38,7 +38,7 @@ type hello struct {
 	Client
 }
 
-// Client is what the process at the other end says of itself.
+// Client describes the process at the other end, in its own words.
 type Client struct {
 	Cwd     string `json:"cwd,omitempty"`     // its folder; "" if it does not tell
 	Profile string `json:"profile,omitempty"` // that it wants to be served by

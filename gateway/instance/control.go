@@ -222,7 +222,8 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 	return d
 }
 
-// leftOut is what the filters of a server leave out, and how much more than that.
+// leftOut lists a few of the things that a server's filters leave out, and counts the
+// others.
 func leftOut(b *fleet.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {

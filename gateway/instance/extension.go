@@ -15,8 +15,8 @@ import (
 // ExtendFunc extends an Instance that is about to serve.
 type ExtendFunc = func(i *Instance) (Extension, error)
 
-// Extension is what an [ExtendFunc] adds besides what it wrote into the
-// registry. Its fields may be nil.
+// Extension is returned by an [ExtendFunc] that has something to run besides what it wrote
+// into the registry. Its fields may be nil.
 type Extension struct {
 	// Run goes on as long as the servers do; it must return soon after ctx ends.
 	Run func(ctx context.Context)
@@ -133,7 +133,7 @@ func (i *Instance) as(ctx context.Context, profile string) (context.Context, err
 	})), nil
 }
 
-// Config is what is served. It must not be changed.
+// Config returns the config in force. It must not be changed.
 func (i *Instance) Config() *config.Config { return i.o.Config }
 
 // AwaitLists waits for servers that never listed yet, of those that the client sees whose

@@ -256,7 +256,7 @@ func (i *Instance) catalog() *catalog.Store {
 // ended; it must call [orphans.Reap] for the folder Runtime.
 func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
-// notice is what users are to know when there is nothing else.
+// notice tells users the next step when there are no servers.
 func (i *Instance) notice() string {
 	var all []string
 	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPins != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {

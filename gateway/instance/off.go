@@ -104,7 +104,7 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	return all, nil
 }
 
-// config is what is served.
+// config returns the config in force.
 func (i *Instance) config() *config.Config {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()

@@ -31,7 +31,7 @@ func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
 // Usage is what servers, tools and clients cost up to now.
 func (c *Client) Usage() bill.Report { return c.instance.usage() }
 
-// shown is what a client is shown.
+// shown has the lists of a client.
 type shown struct {
 	bill.Seen
 	bytes int

@@ -35,7 +35,7 @@ type Server struct {
 const names = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-// uses are what Goblin's own tools are for, in the order in which they are used.
+// uses tells the purposes of Goblin's own tools, in the order in which they are used.
 var uses = []struct{ tool, text string }{
 	{"describe_tool", "look at it with describe_tool"},
 	{"call_tool", "call what is not listed with call_tool or by its name"},
@@ -107,7 +107,7 @@ func list(servers []Server) string {
 	return out.String()
 }
 
-// part is what is said of one server.
+// part is the text about one server.
 type part struct{ head, text string }
 
 // share cuts parts so that they fit into room together: none is shorter than another

@@ -34,7 +34,7 @@ type Journal struct {
 	Meter    *meter.Meter // nil counts nothing
 }
 
-// Answer is what a client's request was answered with.
+// Answer is the reply to a client's request.
 type Answer struct {
 	Body   []byte         // the result or error as the server sent it
 	Edits  []rawjson.Edit // what makes it the client's

@@ -433,7 +433,7 @@ func ParseErrorObject(raw []byte) *Error {
 	return e
 }
 
-// ErrClosed is what calls and frames meet on a connection that has ended.
+// ErrClosed answers calls and frames on a connection that has ended.
 var ErrClosed = errors.New("connection closed")
 
 // CancelParams are the params of notifications/cancelled: the raw id of the request

@@ -173,8 +173,7 @@ func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
 	return info, false
 }
 
-// All is what the open calls carry, by their ids, as it was when All was
-// called.
+// All returns a copy of the values of the open calls, by their ids.
 func (p *Pending[T]) All() map[int64]T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// Options are what the config says of a server's login. All but URL may be missing.
+// Options configure a server's login. All but URL may be missing.
 type Options struct {
 	Config  string // the config file, of which the login is
 	Server  string // the server's name in it
@@ -78,7 +78,7 @@ func (o *Options) secret(ctx context.Context) (string, error) {
 	return o.Secret(ctx)
 }
 
-// Login is what is kept of one.
+// Login is the record of one that is kept.
 type Login struct {
 	Server   string `json:"server"`
 	URL      string `json:"url"`

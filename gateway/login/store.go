@@ -75,7 +75,7 @@ func (r *record) hold(ctx context.Context) (release func(), err error) {
 	return func() { _ = lock.Unlock() }, nil
 }
 
-// file is what the file holds.
+// file is the content of the file.
 type file struct {
 	Login
 	Keyring bool `json:"keyring,omitempty"` // the secrets are there

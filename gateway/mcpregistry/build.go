@@ -64,7 +64,7 @@ type Definition struct {
 	Secrets []Secret       // that Keys refer to, as ${keyring:NAME}
 }
 
-// Questions are what a user may be asked for, each once.
+// Questions returns the values that the user can set, each once.
 func (c *Choice) Questions() []Question {
 	b := &builder{}
 	_, _ = b.keys(c) // what is missing is what is asked
@@ -291,7 +291,7 @@ func (b *builder) fill(template string, variables map[string]Input) (pieces []pi
 	return append(pieces, piece{text: template[end:]}), whole
 }
 
-// answer is what the user said, or the default.
+// answer returns the user's value, or the default.
 func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) {
 	q := Question{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
@@ -353,7 +353,7 @@ func tidy(s string) string {
 	}, s)
 }
 
-// ShortName is what a server may be called in a config.
+// ShortName suggests a server's name for a config.
 func (e *Entry) ShortName() string {
 	space, name, _ := strings.Cut(e.Name, "/")
 	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {

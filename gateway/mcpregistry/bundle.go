@@ -198,7 +198,7 @@ func (b *bundle) read() error {
 	return nil
 }
 
-// commandLine is what runs the server on this system.
+// commandLine returns the command that runs the server on this system.
 func (m *manifest) commandLine() commandLine {
 	run := m.Server.Run.commandLine
 	if own, ok := m.Server.Run.Platforms[platform()]; ok {
@@ -297,7 +297,7 @@ func (b *builder) text(bun *bundle, template string) (pieces []piece, whole bool
 	return append(pieces, piece{text: template[end:]}), whole
 }
 
-// option is what the user set, or the default.
+// option returns the user's value, or the default.
 func (b *builder) option(bun *bundle, key string) (values [][]piece, ok bool) {
 	o, known := bun.manifest.UserConfig[key]
 	if !known {

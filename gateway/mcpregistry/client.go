@@ -38,7 +38,7 @@ var ErrNotFound = errors.New("is not in the registry")
 // errAway marks failures after which an older answer is better than none.
 var errAway = errors.New("the registry is out of reach")
 
-// Found is what a search came to.
+// Found is a page of a search's results.
 type Found struct {
 	Servers []Entry `json:"servers"`
 	More    bool    `json:"more,omitempty"` // there are others

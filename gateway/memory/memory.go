@@ -120,7 +120,7 @@ func (p *Party) Leave() {
 	p.held, p.left = 0, true
 }
 
-// Claim is what one thing of a party takes. The zero Claim counts nothing.
+// Claim counts the bytes of one thing that a party holds. The zero Claim counts nothing.
 type Claim struct {
 	of   *Party
 	held atomic.Int64 // changed under of.of.mu

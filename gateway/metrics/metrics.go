@@ -45,7 +45,7 @@ type Metrics struct {
 	mimes map[string]string
 }
 
-// outcome is what the series of requests differ in.
+// outcome labels the series of requests.
 type outcome struct {
 	method, server string
 	ok             bool

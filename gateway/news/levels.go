@@ -174,8 +174,8 @@ func (n *News) LevelsChanged() {
 	}
 }
 
-// levelFor is what a connection is asked for: its session's level, or the
-// least of all sessions' when they share it.
+// levelFor chooses a connection's log level: its session's, or the least of all sessions'
+// when they share it.
 func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" || upstream.InProject(conn.Unit()) {
 		return n.level()

@@ -25,7 +25,7 @@ import (
 	"goblin/registry"
 )
 
-// Options are what News depends on. Mask may be nil.
+// Options configure News. Mask may be nil.
 type Options struct {
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics

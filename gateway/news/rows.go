@@ -74,8 +74,8 @@ const (
 	maxAllBytes    = 64 << 20
 )
 
-// weigh is what a subscription counts for: its URI, as the client spelled it and
-// as the server knows it, and what the tables need besides.
+// weigh returns the bytes that a subscription counts for: its URI, as the client spelled
+// it and as the server knows it, and an allowance for the tables.
 func weigh(key subscriptionKey, spelling string) int { return len(key.uri) + len(spelling) + 256 }
 
 // client is whose bytes a subscriber's subscriptions count for: a session's, but

@@ -365,7 +365,7 @@ func (n *News) sees(h subscriber, server, uri string) bool {
 	return n.catalogOf(h).Sees(server, registry.Resource, uri)
 }
 
-// catalogOf is what a subscriber sees.
+// catalogOf returns the catalog of a subscriber's client.
 func (n *News) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
 		return n.o.Views.Of(h.listen.x)

@@ -23,7 +23,7 @@ func era() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// stat is what is needed of proc_pid_stat(5).
+// stat is the used part of proc_pid_stat(5).
 type stat struct {
 	member
 	group int

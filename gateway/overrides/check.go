@@ -41,7 +41,7 @@ func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
 // keys are those of kinds in overrides.
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
-// listed is what a server lists, by the key of its kind and by name.
+// listed holds a server's things, by the key of their kind and by name.
 type listed map[string]map[string]Thing
 
 // Check says which overrides of a config are for nothing, or do not fit what they are for,

@@ -73,7 +73,7 @@ type Tool struct {
 	Definition []byte // raw
 }
 
-// Verdict is what [Store.Check] found out about the tools of a server.
+// Verdict is the result of [Store.Check] on the tools of a server.
 type Verdict struct {
 	Changes  []Change
 	Approved []bool // for each tool, whether its definition is the approved one
@@ -238,7 +238,8 @@ func (s *Store) Forget(server string) {
 	delete(s.offered, Skills(server))
 }
 
-// Skills is what a server's skills are pinned under: no server has that name.
+// Skills returns the key under which a server's skills are pinned: no server has that
+// name.
 func Skills(server string) string { return server + "/skills" }
 
 // Offers reports whether a server listed something of that name last.
@@ -249,7 +250,7 @@ func (s *Store) Offers(server, name string) bool {
 	return ok
 }
 
-// Changes is what a server listed last compared with what is pinned.
+// Changes compares a server's last list with the pinned definitions.
 func (s *Store) Changes(server string) ([]Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

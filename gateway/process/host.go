@@ -42,7 +42,7 @@ type Host struct {
 	Images string
 	// Keys are those of the config, by the actions of the screen.
 	Keys map[string][]string
-	// Command is what clients are told to start.
+	// Command is shown to users as the one for clients to start.
 	Command []string
 
 	show    ShowFunc

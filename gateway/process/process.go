@@ -20,7 +20,7 @@ import (
 // says that the host ends with this screen. It may panic: that screen ends.
 type ShowFunc func(ctx context.Context, h *Host, c *screen.Conn, owner bool) error
 
-// Process is what the modes of one process share. Set the fields before the
+// Process holds the state that the modes of one process share. Set the fields before the
 // first call.
 type Process struct {
 	App      *cli.App

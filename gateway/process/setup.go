@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/host"
 )
 
-// setup is what a mode that serves begins with.
+// setup is made first by each mode that serves.
 type setup struct {
 	cfg    *config.Config
 	place  host.Place // of the host; may be missing for one that is alone

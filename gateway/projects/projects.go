@@ -32,7 +32,7 @@ type Projects struct {
 	known map[*downstream.Session]*decision
 }
 
-// decision is what was found out about a session.
+// decision is the project that was found for a session.
 type decision struct {
 	done chan struct{} // closed when it is
 	why  string        // it has no project
@@ -229,7 +229,7 @@ func Shown(path string) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// repositories are what lies in the folder of one.
+// repositories are the entries by which the folder of one is known.
 var repositories = []string{".git", ".hg", ".jj", ".svn"}
 
 // inRepository reports whether a folder or one above it is that of a repository.

@@ -24,7 +24,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options are what Relays are made from.
+// Options configure Relays.
 type Options struct {
 	Registry *registry.Registry
 	Servers  *fleet.Fleet

@@ -165,8 +165,8 @@ func (b *block) with(text string) []byte {
 	return rawjson.SetMember(b.raw, "text", rawjson.Quote(text))
 }
 
-// note is what stands for so many bytes of a whole text that are left out. A nil k is what
-// there was no room for.
+// note stands in the place of so many bytes that are left out of a text. A nil k means
+// that there was no room to keep them.
 func (k *kept) note(size, out int) string {
 	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
 	if k == nil {

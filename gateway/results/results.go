@@ -48,7 +48,7 @@ type Store struct {
 	bytes int
 }
 
-// kept is what was left out of one result.
+// kept holds the part that was left out of one result.
 type kept struct {
 	id    string
 	owner string // "": who knows the id

@@ -16,8 +16,9 @@ const (
 	askWhat  = "\x1b[c"   // what it is and has (DA1)
 )
 
-// questions are what to ask a terminal; "" for one that must not be asked. Multiplexers
-// answer for themselves or not at all, and the Linux console would show the question.
+// questions returns the queries to write to a terminal; "" for one that must not be asked.
+// Multiplexers answer for themselves or not at all, and the Linux console would show the
+// question.
 func questions(getenv func(string) string) string {
 	term := getenv("TERM")
 	for _, prefix := range []string{"screen", "tmux", "dumb", "linux"} {
@@ -40,7 +41,7 @@ func questions(getenv func(string) string) string {
 	return s + askCell + askWhat
 }
 
-// answerKind is what a terminal may answer.
+// answerKind is a kind of answer of terminals.
 type answerKind int
 
 const (

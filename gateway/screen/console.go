@@ -153,7 +153,7 @@ func (c *console) soil() {
 	}
 }
 
-// cleaning is what switches off whatever a program may have left on.
+// cleaning returns the sequences that switch off whatever a program may have left on.
 func (c *console) cleaning() string {
 	if !c.dirty {
 		return ""

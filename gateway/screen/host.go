@@ -26,7 +26,7 @@ const (
 	exitWait  = time.Second
 )
 
-// environment is what a screen may want to know of its relay's environment.
+// environment lists the variables of its relay that a screen gets.
 var environment = []string{
 	"CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "COLORTERM", "LANG", "LC_ALL",
 	"LC_CTYPE", "LC_TERMINAL", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
@@ -292,7 +292,7 @@ func (s *Conn) Env() []string {
 // Getenv is a variable of Env, "" if it is not there.
 func (s *Conn) Getenv(name string) string { return s.hello.Env[name] }
 
-// Terminal is what the terminal calls itself, for people: foreign text.
+// Terminal returns the terminal's own name, for people: foreign text.
 func (s *Conn) Terminal() string {
 	name := cmp.Or(s.Getenv("TERM_PROGRAM"), s.Getenv("TERM"), "terminal")
 	if s.Getenv("SSH_TTY") != "" {
@@ -309,8 +309,8 @@ func (s *Conn) Size() (w, h int) {
 	return w, min(max(at.Height, 1), maxSide, maxCells/w)
 }
 
-// Graphics is what the terminal answered about images, as far as it has: whether it has
-// kitty's protocol and sixel, and how many pixels a cell has, 0 if that is not known.
+// Graphics returns the terminal's answers about images, as far as they came: whether it
+// has kitty's protocol and sixel, and the pixels of a cell, 0 if they are not known.
 func (s *Conn) Graphics() (kitty, sixel bool, cellWidth, cellHeight int) {
 	at := s.size.Load()
 	w, h := at.CellWidth, at.CellHeight

@@ -143,8 +143,7 @@ func (m *modes) set(on bool) {
 	}
 }
 
-// reset is what brings a terminal back from these modes: "" if nothing was
-// ever shown.
+// reset returns the sequences that end these modes: "" if nothing was ever shown.
 func (m *modes) reset() string {
 	if !m.drawn {
 		return ""
@@ -172,7 +171,7 @@ func (m *modes) reset() string {
 	return s + screens
 }
 
-// again is what brings a terminal into these modes.
+// again returns the sequences that enter these modes.
 func (m *modes) again() string {
 	m.state = ground // the rest of a cut sequence is never shown
 	s := ""

@@ -2,9 +2,8 @@ package screen
 
 import "io"
 
-// sender is what a relay has to say; run is the one writer of its connection.
-// Keys are bounded by the queue. Other frames are as few as the host's orders
-// and the user's stops.
+// sender queues a relay's frames; run is the one writer of its connection. Keys are
+// bounded by the queue. Other frames are as few as the host's orders and the user's stops.
 type sender struct {
 	queue // of keys; its lock guards the rest
 

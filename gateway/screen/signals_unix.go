@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are what the kernel tells about the terminal and its jobs. Each
-// channel holds one; more of the same would say the same.
+// signals carry the kernel's news of the terminal and its jobs. Each channel holds one;
+// more of the same would say the same.
 type signals struct {
 	resized   chan os.Signal
 	stopped   chan os.Signal

@@ -66,7 +66,7 @@ func (s *Store) named(name string) (string, error) {
 	return value, nil
 }
 
-// file is what a file holds, without the line break at its end.
+// file reads a value from a file, without the line break at its end.
 func file(path string) (string, error) {
 	const fix = "; correct the path or the file's rights"
 	info, err := os.Stat(path)
@@ -96,7 +96,7 @@ func Line(text []byte) string {
 	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
 }
 
-// output is what a program prints.
+// output runs a program and returns the value that it prints.
 func output(ctx context.Context, words []string, dir string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmdLimit, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", cmdLimit))
 	defer cancel()

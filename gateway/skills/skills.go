@@ -18,8 +18,8 @@ const (
 // About reports whether a method names a skill or a folder.
 func About(method string) bool { return method == Get || method == Directory }
 
-// Reply is what clients get of a server's reply to such a request. permits says of a URI
-// of the server's whether they may have it.
+// Reply filters and renames a server's reply to such a request for clients. permits says
+// of a URI of the server's whether they may have it.
 func Reply(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
 	if method == Get {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))

@@ -45,7 +45,7 @@ type Switch struct {
 	Since   time.Time `json:"since"`
 }
 
-// Kinds are what can be turned off.
+// Kinds lists the things that can be turned off.
 var Kinds = []string{"tool", "prompt", "resource", "template"}
 
 // compare orders switches as they stand in the file. Two of one thing are equal.
@@ -76,7 +76,7 @@ func Open(path string) (*Store, error) {
 	return s, s.Refresh()
 }
 
-// Off is what is off, sorted. It is not to be changed.
+// Off returns the switches that are off, sorted. It is not to be changed.
 func (s *Store) Off() []Switch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

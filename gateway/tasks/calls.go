@@ -88,7 +88,7 @@ func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server, tool string, 
 	return jsonrpc.Reply{Result: rename(reply.Result, own.id)}, nil
 }
 
-// taskID is what a server names a task by.
+// taskID reads the server's id of a task.
 func taskID(state []byte) (id string, ok bool) {
 	id, ok = rawjson.String(rawjson.Get(state, "taskId"))
 	return id, ok && len(id) <= maxTaskID

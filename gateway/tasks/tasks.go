@@ -97,7 +97,7 @@ type taskName struct {
 	original string
 }
 
-// births are what is under way on a connection and may make tasks.
+// births tracks the calls on a connection that may make tasks.
 type births struct {
 	open  int
 	early []taskNotice
@@ -111,7 +111,7 @@ type taskNotice struct {
 	params   []byte
 }
 
-// Options are what Tasks depend on.
+// Options configure Tasks.
 type Options struct {
 	Journal *journal.Journal
 	Logger  *slog.Logger

@@ -33,7 +33,7 @@ type Call struct {
 	// starts it anew. 0 stands for the server's: call_timeout for tools/call,
 	// timeout for the others.
 	Timeout time.Duration
-	// Burst is what Conn.Start sends the request with.
+	// Burst sends the request of Conn.Start together with others.
 	Burst *jsonrpc.Burst
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.

@@ -32,7 +32,7 @@ func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Data is what clients get besides the text.
+// Data returns the error's data for clients.
 func (e *Error) Data() []byte {
 	data := rawjson.Object("code", e.Code, "server", e.Server)
 	if e.Code == LoginRequired {

@@ -22,7 +22,7 @@ const (
 	maxAsking = 1024
 )
 
-// wire is what the transports differ in. Nothing but answer and shut blocks.
+// wire hides the differences of the transports. Nothing but answer and shut blocks.
 type wire interface {
 	// local reports whether each connection has a process of its own here, with a
 	// state that other connections do not see and an era that it chooses once.
@@ -43,15 +43,16 @@ type wire interface {
 	shut()
 }
 
-// link is what the connections of all transports share: the table of calls,
-// the dispatch of what arrives, and the end.
+// link is shared by the connections of all transports: it has the table of calls, the
+// dispatch of messages that arrive, and the end.
 type link struct {
 	srv  *Server
 	unit atomic.Pointer[string]
 	wire wire
 
 	info atomic.Pointer[Info] // set by handshake
-	// listens is what a modern connection listens for; nil in the other era.
+	// listens holds the subjects of a modern connection's subscriptions/listen; nil in the
+	// other era.
 	listens atomic.Pointer[listens]
 	pid     int
 	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
@@ -108,7 +109,7 @@ func (l *link) Info() Info            { return *l.info.Load() }
 func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 
-// process is what a log tells of the server's process, if it has one here.
+// process describes the server's process for the log, if it has one here.
 func (l *link) process() []any {
 	if l.pid == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"goblin/registry/tidy"
 )
 
-// listing is what differs between the kinds of lists.
+// listing holds the differences between the kinds of lists.
 type listing struct {
 	kind       registry.Kind
 	capability string // its path, with blanks between

@@ -73,7 +73,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 	}
 }
 
-// cleaned is what callers see of a result: see clean.
+// cleaned returns a reply without the members of the new revision: see clean.
 func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 	n := len(reply.Result)
 	reply.Result = hop.Clean(reply.Result, result)

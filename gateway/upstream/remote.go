@@ -42,8 +42,8 @@ const (
 // asked of it.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
 
-// remote is what both HTTP transports share: a client of our own, the
-// configured headers, and a queue of frames that have no answer.
+// remote is shared by both HTTP transports: it has a client of our own, the configured
+// headers, and a queue of frames that have no answer.
 type remote struct {
 	*link
 	client *http.Client

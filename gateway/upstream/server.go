@@ -47,7 +47,7 @@ type Observe struct {
 	Unlisted func(server, method string, err error) // a list could not be fetched
 }
 
-// Options is what a Server depends on.
+// Options configure a Server.
 type Options struct {
 	Handler  Handler
 	Registry Catalog

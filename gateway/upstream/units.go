@@ -36,7 +36,8 @@ func (s *Server) newUnitLocked(name string) *unit {
 	return u
 }
 
-// declares is what a connection of a unit declares that is opened in the legacy era.
+// declares returns the capabilities for a unit's connection that is opened in the legacy
+// era.
 func (s *Server) declares(unit string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,7 +4,7 @@ package usage
 
 import "time"
 
-// Usage is what a group of processes takes.
+// Usage holds the memory and processor time of a group of processes.
 type Usage struct {
 	Processes int
 	Processor time.Duration // since they began

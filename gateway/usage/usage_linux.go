@@ -12,7 +12,7 @@ import (
 // architecture that Go runs on.
 const tick = 10 * time.Millisecond
 
-// Of is what the process group of a child takes: of the child and all that it started.
+// Of measures the process group of a child: the child and all that it started.
 func Of(group int) Usage {
 	var u Usage
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is good

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Of is what the process group of a child takes, as ps says it; nothing where there is
-// no ps.
+// Of measures the process group of a child by ps; it returns nothing where there is no ps.
 func Of(group int) Usage {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -154,7 +154,7 @@ func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) 
 	return s.client.embed(ctx, texts)
 }
 
-// textOf is what stands for a tool.
+// textOf returns the text whose vector stands for a tool.
 func textOf(e *registry.Entry) string {
 	text := e.Server + " " + e.Given()
 	for _, more := range []string{e.Title, e.Description} {

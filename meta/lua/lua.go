@@ -41,7 +41,7 @@ import (
 // MaxScript is the longest script in bytes.
 const MaxScript = 64 << 10
 
-// Host is what a script reaches. Request and Search are called from several
+// Host carries out a script's requests. Request and Search are called from several
 // goroutines at once, the others from one at a time.
 type Host interface {
 	// Snapshot is the catalog.
@@ -92,8 +92,8 @@ func (l Limits) WithDefaults() Limits {
 // small is how much a script may hold without asking, in bytes.
 func (l Limits) small() int64 { return min(max(l.Memory/8, 2<<20), l.Memory) }
 
-// Result is what a run gave. After an error it holds what there was until then,
-// as far as the process could tell it.
+// Result is the outcome of a run. After an error it holds what there was until then, as
+// far as the process could tell it.
 type Result struct {
 	// JSON is the value that was returned or given to result(…); nil when
 	// there was none.

@@ -24,7 +24,7 @@ const (
 	free        = 1 << 17  // bytes of a request or answer that are not counted
 )
 
-// session is what is known of a script that runs.
+// session tracks a script that runs.
 type session struct {
 	runner   *Runner
 	host     Host

@@ -132,7 +132,7 @@ type ranking struct {
 	posted   int
 	terms    []planned
 	single   int // words that are not pairs
-	// ideal is what an entry scores at most that has all words.
+	// ideal is the highest score of an entry, one that has all words.
 	ideal float32
 }
 
@@ -161,8 +161,7 @@ func (r *ranking) plan(ctx context.Context) error {
 	return nil
 }
 
-// most is what the terms of a word are worth at most; one that nothing has counts like
-// the rarest.
+// most bounds the score of a word's terms; one that nothing has counts like the rarest.
 func (r *ranking) most(terms []planned) (worth float32) {
 	for i := range terms {
 		worth = max(worth, terms[i].worth)

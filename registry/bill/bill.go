@@ -24,7 +24,7 @@ type Report struct {
 	Clients []Client  `json:"clients"`
 }
 
-// Figures are what calls came to.
+// Figures sum calls up.
 type Figures struct {
 	Calls    uint64    `json:"calls"`
 	Errors   uint64    `json:"errors"`
@@ -36,7 +36,7 @@ type Figures struct {
 	Hour []Minute `json:"hour,omitempty"`
 }
 
-// Minute is what calls came to in one.
+// Minute sums the calls of one up.
 type Minute struct {
 	Calls  uint32  `json:"calls"`
 	Errors uint32  `json:"errors,omitempty"`
@@ -49,7 +49,7 @@ type Bin struct {
 	Calls uint64  `json:"calls"`
 }
 
-// Definitions are what definitions of tools take.
+// Definitions count tools and the bytes of their definitions.
 type Definitions struct {
 	Bytes  int `json:"definitionBytes"`
 	Tokens int `json:"definitionTokens"` // estimated, see [Tokens]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits are what a client takes; 0 is no limit that is known.
+// Limits bound what a client accepts; 0 is no limit that is known.
 type Limits struct {
 	Client       string `json:"client"`
 	Tools        int    `json:"tools,omitempty"`
@@ -56,7 +56,7 @@ func LimitsOf(client string) *Limits {
 	return nil
 }
 
-// Seen is what a client is shown, as far as limits are about it.
+// Seen holds the sizes of a client's lists that limits are about.
 type Seen struct {
 	Tools        int
 	Instructions int    // bytes

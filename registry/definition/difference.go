@@ -10,8 +10,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Difference is what changed from one definition to another, a line each that begins with
-// "-", "+" or " " (unified, with three lines of context). It is foreign text.
+// Difference compares two definitions, a line each that begins with "-", "+" or " "
+// (unified, with three lines of context). It is foreign text.
 func Difference(before, after []byte) string {
 	text := udiff.Unified("before", "after", Readable(before), Readable(after))
 	// The names of the two stand above it already, and line numbers say nothing.

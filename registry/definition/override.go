@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Override is what clients see of a thing instead of what its server says of it. What is
-// empty or nil stays as it is. It is immutable.
+// Override replaces parts of a thing's definition for clients. Those that are empty or nil
+// stay the server's. It is immutable.
 type Override struct {
 	Name        string // of a tool or prompt, instead of the server's own
 	Label       string // the "name" of a resource or template

@@ -4,7 +4,7 @@
 // of servers: who shows them makes them safe.
 package diagnosis
 
-// State is what a check came to.
+// State is the outcome of a check.
 type State string
 
 // The states, from the best to the worst.
@@ -25,7 +25,7 @@ type Check struct {
 	Fix   string `json:"fix,omitempty"` // the one thing to do
 }
 
-// Report is what the checks of one subject came to, in their order.
+// Report lists the checks of one subject with their outcomes, in their order.
 type Report struct {
 	Server    string  `json:"serverId,omitempty"` // none: Goblin itself
 	Transport string  `json:"transport,omitempty"`

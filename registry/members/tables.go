@@ -97,7 +97,7 @@ func result(more ...any) *Tree {
 		"inputRequests", &Tree{values: object("method", "params", question)})...)
 }
 
-// parts are what object makes the Tree of.
+// parts are written into the Tree by object.
 func (t *Tree) parts() (parts []any) {
 	for _, m := range t.members {
 		if parts = append(parts, m.name); m.tree != nil {

@@ -24,7 +24,7 @@ type Check struct {
 	err    error
 }
 
-// state is what may come next.
+// state names the bytes that may come next.
 type state uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	inName
 )
 
-// act is what a byte does.
+// act is the effect of a byte.
 type act uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	scalar
 )
 
-// table is what a byte does in a state outside of strings.
+// table gives the effect of each byte in each state outside of strings.
 var table = func() (t [over + 1][256]act) {
 	set := func(a act, bytes string, in ...state) {
 		for _, s := range in {

@@ -45,7 +45,7 @@ type place struct {
 	at  int32
 }
 
-// share is what one server has in a ring.
+// share counts the rows of one server in a ring.
 type share struct {
 	server         string
 	oldest, newest int32

@@ -53,7 +53,7 @@ func (x *Index) Match(uri string, budget *Budget) int {
 	return best
 }
 
-// FlatIndex is what [Index] is, for flat spellings.
+// FlatIndex is the [Index] of flat spellings.
 type FlatIndex struct {
 	flats    []*Flat // nil for templates without a flat form
 	prefixes prefixes

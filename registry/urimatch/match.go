@@ -57,7 +57,7 @@ func (a set) add(b set) {
 // timed, so that a look-up has the same outcome everywhere.
 type Budget int
 
-// perTemplate is what looking at a template costs, however soon it does not match.
+// perTemplate is the cost of looking at a template, however soon it does not match.
 const perTemplate = 64
 
 // take spends n steps and reports whether there were as many.

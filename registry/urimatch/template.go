@@ -73,7 +73,8 @@ func Parse(s string) (*Template, error) {
 	return t, nil
 }
 
-// plain is what a literal begins with in both its spellings, encoded or not.
+// plain returns the bytes that a literal begins with in both its spellings, encoded or
+// not.
 func plain(lit string) string {
 	for i := 0; i < len(lit); i++ {
 		if !stays(lit[i]) {

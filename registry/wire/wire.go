@@ -18,7 +18,7 @@ const (
 	mostLine = 1 << 10
 )
 
-// Part is what a line of the text is about.
+// Part names the role of a line of the text.
 type Part byte
 
 // The parts. That of HTTP begin with the line of the request, or of the status.
@@ -91,7 +91,7 @@ func line(text []byte, s string) []byte {
 	return text
 }
 
-// tells are what names of headers have in them whose values are secrets.
+// tells are parts of the names of headers whose values are secrets.
 var tells = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
 
 // Secret reports whether the value of a header is one by its name.

@@ -109,7 +109,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // notes are how many lines there are below the rows for what is said of one.
 const notes = 3
 
-// about is what there is room for of what stands below the title.
+// about returns as much of the text below the title as there is room for.
 func (m *model) about() []string { return m.About[:min(len(m.About), max(m.height-12, 0)/2)] }
 
 // rows is how many items are shown at once.

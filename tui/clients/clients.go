@@ -34,7 +34,7 @@ type clientRow struct {
 	waits            int // requests under way
 }
 
-// Desk is what the list needs of the screen.
+// Desk gives the list access to the screen.
 type Desk struct {
 	*dialog.Common
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
@@ -195,7 +195,7 @@ func (d *Clients) arrange() {
 	d.Table.Also = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
-// nameOf is what a session is called by the screen that has one of its own.
+// nameOf names a session on the screen that has one of its own.
 func nameOf(r clientRow, own string) string {
 	switch name := cmp.Or(r.Client, r.ID); {
 	case r.ID == own:

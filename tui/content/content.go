@@ -182,7 +182,7 @@ func (d *Doc) Levels() int { return d.deep }
 // Len is how many lines there are.
 func (d *Doc) Len() int { return len(d.lines) }
 
-// Width is what the lines were wrapped to, in cells.
+// Width returns the width to which the lines were wrapped, in cells.
 func (d *Doc) Width() int { return d.width }
 
 func (d *Doc) text(l line) []byte { return d.arena[l.off : l.off+l.n] }

@@ -30,7 +30,7 @@ type Request struct {
 	Quiet    bool            // nobody needs to be told that it went well
 }
 
-// params are what is sent.
+// params returns the request's params as they are sent.
 func (r Request) params() (json.RawMessage, error) {
 	p := struct {
 		Name      string          `json:"name,omitempty"`

@@ -145,7 +145,7 @@ type Backend interface {
 	Switch(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
-	// Usage is what servers, tools and clients cost. It may take a moment.
+	// Usage tells the costs of servers, tools and clients. It may take a moment.
 	Usage() bill.Report
 	// Definition is how a server is started or reached, and what its process takes.
 	Definition(server string) diagnosis.Definition
@@ -173,9 +173,9 @@ type Terminal interface {
 	// Backgrounds that it became known.
 	Dark() (dark, known bool)
 	Backgrounds() <-chan struct{}
-	// Graphics is what the terminal answered about images: whether it has kitty's protocol
-	// and sixel, and how many pixels a cell has, 0 if that is not known. After it changed
-	// Resized has a value, too.
+	// Graphics returns the terminal's answers about images: whether it has kitty's
+	// protocol and sixel, and the pixels of a cell, 0 if they are not known. After it
+	// changed Resized has a value, too.
 	Graphics() (kitty, sixel bool, cellWidth, cellHeight int)
 	// Open shows content in the user's "pager" or "editor", where the terminal
 	// is, and returns when that program ends.

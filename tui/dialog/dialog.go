@@ -18,7 +18,7 @@ type Dialog interface {
 	// Size is the room that it wants, with its border, of w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
-	// Keys are what keys do now, without the keys: those are [Common.Actions].
+	// Keys returns the actions of keys now, without the keys: those are [Common.Actions].
 	Keys() keys.Table
 	// Update handles other keys and the mouse (in coordinates of lines).
 	Update(msg tea.Msg) tea.Cmd
@@ -45,7 +45,7 @@ func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
 	return d.Update(msg)
 }
 
-// HintsOf are what the footer says of a dialog.
+// HintsOf returns the footer's words on a dialog.
 func (a *Common) HintsOf(d Dialog) []keys.Hint {
 	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
 		return d.Hints()

@@ -6,7 +6,7 @@ import (
 	"goblin/registry"
 )
 
-// hints are what a tool says of itself; absent ones are unknown.
+// hints are a tool's annotations; absent ones are unknown.
 type hints struct {
 	ReadOnly    *bool `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint"`

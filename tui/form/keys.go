@@ -171,7 +171,7 @@ func (f *Form) button() int {
 	return max(f.at()-f.stops(), -1)
 }
 
-// buttons are what the buttons say and do.
+// buttons returns the buttons' texts and actions.
 func (f *Form) buttons() ([]string, []Action) {
 	if f.spec.Decline {
 		return []string{f.spec.Submit, "decline", "cancel"}, []Action{Submitted, Declined, Cancelled}
@@ -478,7 +478,7 @@ func (f *Form) tells(do, does string) []keys.Hint {
 	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
 }
 
-// Hints are what can be pressed now, what matters most first.
+// Hints returns the keys that work now, the most important first.
 func (f *Form) Hints() []keys.Hint {
 	fd := f.current()
 	var out []keys.Hint
@@ -526,7 +526,7 @@ func (f *Form) formHints() []keys.Hint {
 	return out
 }
 
-// keyOf is what people press to do something, for texts.
+// keyOf names the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.tells(do, do) {
 		return keys.Show(h.Key)

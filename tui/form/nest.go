@@ -435,7 +435,7 @@ func (f *Form) find(p problem) (at *field, rest []string) {
 	return at, rest
 }
 
-// act is what Space does to a field that holds others: an object is sent or not, a
+// act is the effect of Space on a field that holds others: an object is sent or not, a
 // list gets an item.
 func (f *Form) act(fd *field) {
 	switch {

@@ -23,7 +23,7 @@ func (r *resolver) object(f *Field, n node, depth int) {
 	f.members = sync.OnceValue(func() []Field { return r.members(n, depth+1) })
 }
 
-// nested is what the items of an array are, nil if they have no fields.
+// nested makes the fields of an array's items, nil if they have none.
 func (r *resolver) nested(raw json.RawMessage, depth int) *Field {
 	if depth >= maxDepth {
 		return nil

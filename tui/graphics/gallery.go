@@ -205,7 +205,7 @@ func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 	return marks[0], marks[1], byte(marks[2]), at, true
 }
 
-// numbers are what kitty's marks stand for.
+// numbers decode kitty's marks.
 var numbers = sync.OnceValue(func() map[rune]int {
 	all := make(map[rune]int, mostCols)
 	for i := range mostCols {
@@ -214,9 +214,9 @@ var numbers = sync.OnceValue(func() map[rune]int {
 	return all
 })
 
-// Text is what is written of a line where old stands: cells of images are blanks for
-// terminals that do not draw them by themselves, and are left out where the image is
-// there already.
+// Text returns the bytes that turn a line into another: cells of images are blanks for
+// terminals that do not draw them by themselves, and are left out where the image is there
+// already.
 func (g *Gallery) Text(old, line string) string {
 	if !strings.Contains(line, placeholder) || g.Protocol() == Kitty {
 		return line

@@ -36,7 +36,7 @@ const Off = "off"
 // Modes are the names of the ways to draw images.
 func Modes() []string { return []string{"auto", "kitty", "iterm", "sixel", "blocks", Off} }
 
-// Facts are what a terminal answered.
+// Facts are a terminal's answers.
 type Facts struct {
 	Kitty, Sixel bool
 	CellWidth    int // in pixels; 0: not known

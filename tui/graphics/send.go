@@ -21,7 +21,7 @@ func (g *Gallery) Lost() {
 	}
 }
 
-// Before is what must be written before lines are: kitty gets each image once, and frees
+// Before returns the bytes to write before lines: kitty gets each image once, and frees
 // those that have made room.
 func (g *Gallery) Before(lines []string) []byte {
 	g.mu.Lock()
@@ -45,7 +45,7 @@ func (g *Gallery) Before(lines []string) []byte {
 	return b.Bytes()
 }
 
-// Free is what has the terminal free all images.
+// Free returns the bytes that make the terminal free all images.
 func (g *Gallery) Free() []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,8 +111,8 @@ type rect struct {
 	y, rows int
 }
 
-// Draw is what puts images over lines that changed, once their text is there. Lines one
-// below the other that show rows one below the other get them as one.
+// Draw returns the bytes that put images over lines that changed, once their text is
+// there. Lines one below the other that show rows one below the other get them as one.
 func (g *Gallery) Draw(old, lines []string) []byte {
 	if p := g.Protocol(); p == None || p == Kitty {
 		return nil

@@ -126,7 +126,7 @@ type Scroller interface {
 	Bottom()
 }
 
-// moves are what bindings with these ids do to a text or list.
+// moves scroll a text or list, by the ids of bindings.
 var moves = map[string]func(Scroller){
 	"down": func(s Scroller) { s.Scroll(1) }, "up": func(s Scroller) { s.Scroll(-1) },
 	"half-down": func(s Scroller) { s.Page(0.5) }, "half-up": func(s Scroller) { s.Page(-0.5) },

@@ -24,7 +24,7 @@ type Column[R any] struct {
 
 	Text func(R) string // foreign text; a filter's words are marked in it
 	Has  func(R) bool   // whether there is something in a row; nil: where there is text
-	// Show is what stands in so many cells of a row, and how it is drawn, where that is
+	// Show returns the text of a row's cell of this width, and its style, where that is
 	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
 	Show func(r R, w int) (string, look.Style)
 	// By is its order, nil for that of its texts; Down says that the first one way to
@@ -285,7 +285,7 @@ func (t *Table[R]) local(places []place, room int) {
 	t.share(places, room)
 }
 
-// wanted is what a column wants to have.
+// wanted returns the width that a column asks for.
 func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	c := &t.cols[i]
 	p = place{col: i, rank: c.Rank, most: c.Fixed}

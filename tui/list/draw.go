@@ -142,7 +142,7 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 	return line
 }
 
-// cell is what a column shows of a row.
+// cell draws a column of a row.
 func (t *Table[R]) cell(lk *look.Look, r R, p place, base look.Style) cell {
 	c, out := &t.cols[p.col], cell{}
 	if c.Show != nil {

@@ -48,7 +48,7 @@ func (s Style) Over(line string) string {
 	return string(s) + strings.ReplaceAll(line, reset, reset+string(s)) + reset
 }
 
-// Options are what is known of a terminal and wanted of a theme.
+// Options describe a terminal and the theme to make for it.
 type Options struct {
 	Theme string // one of [Themes]; "" is "auto"
 	// Getenv tells TERM, COLORTERM, NO_COLOR, LANG, LC_ALL and LC_CTYPE of the
@@ -58,7 +58,7 @@ type Options struct {
 	// Background is "dark" or "light", or "" while it is not known. The theme
 	// "auto" uses more than the terminal's own colours only where it is known.
 	Background string
-	// Images are what the terminal has for images; nil for nothing.
+	// Images draws images as the terminal can; nil for not at all.
 	Images *graphics.Gallery
 	// NoImages leaves images as the bytes that they are.
 	NoImages bool

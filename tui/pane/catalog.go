@@ -38,7 +38,8 @@ type catalog struct {
 	texts   map[*registry.Entry]string
 }
 
-// state is what a list is made of: the catalog, and of which clients it is shown.
+// state identifies the source of a list: the catalog, and the clients for whom it is
+// shown.
 type state struct {
 	version uint64
 	view    string
@@ -186,7 +187,7 @@ func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
 	return by == "config"
 }
 
-// turning is what x does in a list.
+// turning is the action of x in a list.
 func (c *catalog) turning() keys.Act {
 	return keys.Act{
 		Why: func() string {
@@ -360,7 +361,7 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 	return s
 }
 
-// facts are what every entry's detail begins with.
+// facts begin every entry's detail.
 func facts(e *registry.Entry) []content.Fact {
 	f := []content.Fact{}
 	add := func(label, value string) {

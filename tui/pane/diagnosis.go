@@ -12,7 +12,7 @@ import (
 	"goblin/tui/work"
 )
 
-// finding is what was found out about a server, or that it is being found out.
+// finding is the outcome of a check of a server, or says that it runs.
 type finding struct {
 	running bool
 	ready   bool // the server was, when it began

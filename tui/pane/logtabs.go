@@ -31,9 +31,9 @@ const (
 	mostDrawn = 1024
 )
 
-// records are what one tab of Logs shows: the last rows of a journal, of each
-// server no more than its share while there are others'. Its work for new rows
-// depends on how many it holds, never on the journal.
+// records are the rows of one tab of Logs: the last ones of a journal, of each server no
+// more than its share while there are others'. Its work for new rows depends on how many
+// it holds, never on the journal.
 type records[R any] struct {
 	Table  *list.Table[R]
 	most   int

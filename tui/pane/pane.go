@@ -40,7 +40,7 @@ type Pane interface {
 	Wheel(y, by int)
 	// Subject is shown by the detail panel.
 	Subject() Subject
-	// Acts are what bindings do here, or why they cannot, by their ids. The
+	// Acts returns the actions of bindings here, or why they cannot act, by their ids. The
 	// others do what they do everywhere.
 	Acts() map[string]keys.Act
 	// Empty is drawn in a list without rows.

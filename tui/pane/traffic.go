@@ -233,7 +233,7 @@ func (p *Logs) who(r *registry.TrafficRecord) string {
 	return r.Client
 }
 
-// ownName is what a record is about, without what its server's column says.
+// ownName names the subject of a record, without the part that its server's column has.
 func ownName(r *registry.TrafficRecord) string {
 	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
 		return own

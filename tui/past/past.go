@@ -76,7 +76,7 @@ func (d *Past) show() tea.Cmd {
 	}
 }
 
-// blocks are what was sent, and what came back.
+// blocks show a request and its answer.
 func blocks(inv *registry.Invocation) []content.Block {
 	var out []content.Block
 	if len(inv.Params) > 0 {

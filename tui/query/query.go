@@ -82,7 +82,7 @@ func plain(v any) any {
 	return v
 }
 
-// Find is what a path finds, as JSON: one value by itself, others as an array. size is
+// Find returns the values at a path as JSON: one by itself, others as an array. size is
 // that of the text that v was.
 func Find(v any, size int, path string) (found []byte, n int, err error) {
 	path = strings.TrimSpace(path)

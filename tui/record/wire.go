@@ -23,7 +23,7 @@ func ID(r *registry.TrafficRecord) content.Fact {
 	return f
 }
 
-// id is what a record's copy has as its id: that of its client, if it is known.
+// id returns the id for a record's copy: that of its client, if it is known.
 func id(r *registry.TrafficRecord) json.RawMessage {
 	if kept := wire.ID(r.Wire, wire.ClientID); json.Valid([]byte(kept)) {
 		return json.RawMessage(kept)

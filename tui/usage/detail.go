@@ -93,7 +93,7 @@ func (r *row) graphs(lk *look.Look) string {
 	}, "\n")
 }
 
-// limits are what the client takes, and what is to be done where that is too little.
+// limits show the client's limits, and the remedy for one that is broken.
 func (r *row) limits() []content.Block {
 	l := r.client.Limits
 	if l == nil {

@@ -253,7 +253,7 @@ func (p *Pane) Shown() dialog.Shown {
 	return dialog.Shown{Name: "usage.json", Data: text}
 }
 
-// Acts are what keys do here.
+// Acts returns the actions of keys here.
 func (p *Pane) Acts() map[string]keys.Act {
 	a := p.app
 	none := keys.Unless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })

@@ -34,7 +34,7 @@ type load struct {
 	out     report
 }
 
-// parts are what can be measured, in the order of the report.
+// parts lists the measurements, in the order of the report.
 var parts = []struct {
 	name string
 	run  func(*load) error

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/bench/internal/rig"
 )
 
-// target is what is asked: a backend, or Goblin by one of its ways in.
+// target receives the load: a backend, or Goblin by one of its ways in.
 type target struct {
 	name string
 	tool string

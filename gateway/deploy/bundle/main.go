@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// release is what is published under one version.
+// release names the files that are published under one version.
 type release struct{ folder, version, name, address string }
 
 // platforms are the systems as bundles call them.

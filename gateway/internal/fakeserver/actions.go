@@ -229,7 +229,7 @@ func (s *server) say(x *exchange, a *action) {
 	}
 }
 
-// text is what an action writes the n-th time.
+// text renders an action's n-th message.
 func (s *server) text(x *exchange, a *action, n int) []byte {
 	text := a.Text + string(a.Data)
 	if !strings.Contains(text, "$") {

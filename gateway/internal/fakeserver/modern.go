@@ -16,7 +16,7 @@ const modernRevision = "2026-07-28"
 
 const metaKey = "io.modelcontextprotocol/"
 
-// filter is what one subscriptions/listen is for.
+// filter holds the subjects of one subscriptions/listen.
 type filter struct {
 	Tools     bool     `json:"toolsListChanged,omitempty"`
 	Prompts   bool     `json:"promptsListChanged,omitempty"`
@@ -140,7 +140,7 @@ func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 	return marshal(o)
 }
 
-// state is what a requestState holds.
+// state is the content of a requestState.
 type state struct {
 	Answers []json.RawMessage
 	Rounds  int

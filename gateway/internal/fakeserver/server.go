@@ -126,7 +126,7 @@ func (s *server) receive(text []byte, from origin) {
 	}
 }
 
-// key is what a request is about: a name, a URI or a completion's reference.
+// key returns the subject of a request: a name, a URI or a completion's reference.
 func key(m message) string {
 	var p struct {
 		Name string

@@ -31,7 +31,7 @@ func Path(folder, config string) string {
 	return wholefile.For(filepath.Join(folder, "usage"), config)
 }
 
-// state is what a file has.
+// state is the content of the file.
 type state struct {
 	began int64
 	all   counts

@@ -71,7 +71,7 @@ type minute struct {
 	timed         uint32
 }
 
-// counts are what stands in the file, too.
+// counts are kept in the file, too.
 type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, 0 for never
@@ -105,7 +105,7 @@ func (r *row) add(c *Call, at int64) {
 	}
 }
 
-// Options are what a Meter is made from.
+// Options configure a Meter.
 type Options struct {
 	Path   string          // of the file; "" keeps nothing
 	Logger *slog.Logger    // is told when it cannot be kept
@@ -210,7 +210,7 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// whole is what was counted by all processes up to now.
+// whole adds up the counts of all processes until now.
 func (m *Meter) whole() (*state, map[key]*[60]minute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

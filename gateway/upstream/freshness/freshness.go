@@ -16,15 +16,14 @@ const (
 	most   = 24 * time.Hour
 )
 
-// Hints are what a server says of how long its list may be kept.
+// Hints are a server's words on how long its list may be kept.
 type Hints struct {
 	TTL    time.Duration
 	Public bool // it is the same for everybody
 	Said   bool // the server said so
 }
 
-// List is what is known of a list besides its entries. The zero value is one that nobody
-// has fetched.
+// List tracks the age of a list. The zero value is one that nobody has fetched.
 type List struct {
 	mu      sync.Mutex
 	hints   Hints

@@ -31,7 +31,7 @@ type Places struct {
 	spare  []*share       // kept for reuse
 }
 
-// share is what one client has of the places.
+// share counts the places that one client has.
 type share struct {
 	of      *Places
 	who     any

@@ -19,7 +19,7 @@ type Place struct {
 	ours       bool // ours goes there
 }
 
-// around is what stands around our token where there was none.
+// around holds the bytes to put around our token where there was none.
 type around struct{ before, after []byte }
 
 var (

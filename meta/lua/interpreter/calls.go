@@ -90,7 +90,7 @@ func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTabl
 	return e
 }
 
-// errorText is what tostring makes of an error, without running the script's code.
+// errorText converts an error as tostring does, without running the script's code.
 func (r *run) errorText(v glua.LValue) string {
 	t, ok := v.(*glua.LTable)
 	if !ok {
@@ -165,9 +165,8 @@ func reported(raw []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// converted is what a script gets of a result: its structured content; its only
-// text, parsed if that is a JSON object or array; or all of it. list is the
-// member with the contents.
+// converted gives a result to a script: its structured content; its only text, parsed if
+// that is a JSON object or array; or all of it. list is the member with the contents.
 func (r *run) converted(L *glua.LState, raw []byte, list string) glua.LValue {
 	if s := rawjson.Get(raw, "structuredContent"); s != nil && string(s) != "null" {
 		return r.mustDecode(L, s)

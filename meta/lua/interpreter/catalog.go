@@ -19,7 +19,7 @@ const (
 	maxCards     = 1000 // at most
 )
 
-// catalog is what a script sees of the servers.
+// catalog shows the servers to a script.
 type catalog struct {
 	run     *run
 	servers []*server

@@ -60,7 +60,7 @@ func (s *stopper) Done() <-chan struct{} {
 	return s.ended
 }
 
-// failure is what ended the script, nil if it goes on.
+// failure returns the error that ended the script, nil if it goes on.
 func (s *stopper) failure() *wire.Error {
 	var e *wire.Error
 	errors.As(context.Cause(s), &e)
@@ -73,7 +73,7 @@ func (s *stopper) over() bool { return s.Err() != nil }
 // raise raises what ended the script.
 func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.failure().Message) }
 
-// memory is what Go's heap and stacks hold, garbage included, in bytes.
+// memory returns the bytes of Go's heap and stacks, garbage included.
 func memory() (n int64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)

@@ -12,8 +12,8 @@ import (
 	"goblin/meta/lua/wire"
 )
 
-// slack is what the process may map beyond the script's memory and a quarter of it:
-// the heap grows by 64 MiB, and threads have stacks.
+// slack is the number of bytes that the process may map beyond the script's memory and a
+// quarter of it: the heap grows by 64 MiB, and threads have stacks.
 const slack = 96 << 20
 
 // limit asks the system to limit the process, as a second line: what it refuses is

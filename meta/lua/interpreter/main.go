@@ -92,7 +92,7 @@ func (r *run) finish(failed *wire.Error) error {
 	return r.link.write(wire.ToGoblin{End: &wire.End{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
-// answer is what Goblin gave for a question.
+// answer is Goblin's reply to a question.
 type answer struct {
 	wire.ToScript
 	body []byte

@@ -94,7 +94,7 @@ func pushAll(L *glua.LState, results []glua.LValue) int {
 	return len(results) + 1
 }
 
-// errorValue is what a script was given as an error.
+// errorValue gives an error to a script.
 func errorValue(err error) glua.LValue {
 	if api, ok := err.(*glua.ApiError); ok { //nolint:errorlint // PCall returns nothing else
 		return api.Object

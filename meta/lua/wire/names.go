@@ -18,9 +18,8 @@ var (
 		all json null prompts resources result search servers tools`)
 )
 
-// Identifier is what a script can write for a name: other characters than
-// letters, digits and _ become _, and _ goes in front of what begins with a
-// digit or is a keyword.
+// Identifier spells a name as scripts can write it: other characters than letters, digits
+// and _ become _, and _ goes in front of one that begins with a digit or is a keyword.
 func Identifier(name string) string {
 	id := []byte(name)
 	for i, c := range id {

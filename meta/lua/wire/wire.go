@@ -113,7 +113,7 @@ func Cut(text string, left int64) string {
 	return text[:most-len(rest)] + rest
 }
 
-// ChunkName is what errors call a script.
+// ChunkName names a script in errors.
 const ChunkName = "script"
 
 // Error is a script that failed. Of the limits, Message names the config key.

@@ -28,7 +28,8 @@ func CPU(pid int) time.Duration {
 // Resident is the memory of a process, in KiB; 0 where it is not known.
 func Resident(pid int) int { return status(pid, "VmRSS:") }
 
-// Own is what of that are no files, which others may use as well.
+// Own returns the memory of a process that no file backs: what is backed by files may be
+// shared with others.
 func Own(pid int) int { return status(pid, "RssAnon:") }
 
 // status is a figure of /proc.
