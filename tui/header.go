@@ -30,7 +30,11 @@ type header struct {
 }
 
 func (h *header) refresh(a *app) {
-	h.servers, h.up, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
+	h.servers = 0
+	h.up = 0
+	h.asleep = 0
+	h.starting = 0
+	h.down = 0
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {

@@ -86,7 +86,11 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 func (d *palette) match() tea.Cmd {
 	d.cancel()
 	d.gen++
-	d.cur, d.off, d.note, d.looking, d.entered = 0, 0, "", false, false
+	d.cur = 0
+	d.off = 0
+	d.note = ""
+	d.looking = false
+	d.entered = false
 	d.list = nil
 	text := strings.TrimLeft(d.input.Value(), " ")
 	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
@@ -153,7 +157,10 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	d.looking = true
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	gen, where, snap, now := d.gen, d.places, d.app.Reg.Load(), d.app.Now()
+	gen := d.gen
+	where := d.places
+	snap := d.app.Reg.Load()
+	now := d.app.Now()
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {

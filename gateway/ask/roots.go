@@ -165,7 +165,10 @@ func (a *Asker) tellRootsChanged() {
 	n := &a.rootNews
 	n.mu.Lock()
 	news := rootNews{stale: n.stale, changed: n.changed, config: n.config}
-	n.stale, n.changed, n.config, n.due = nil, nil, false, false
+	n.stale = nil
+	n.changed = nil
+	n.config = false
+	n.due = false
 	n.mu.Unlock()
 	for _, l := range a.o.Calls.Links() {
 		if l.Conn.Info().Era == upstream.Modern || !news.concern(l) {

@@ -56,7 +56,10 @@ type thinking struct {
 // limit.
 func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edits []rawjson.Edit) {
 	u.Exchange, u.Outer, u.release = x, outer, release
-	u.Call.Cause, u.Call.Method, u.Call.Params, u.Call.Edits = u, x.Method(), x.Params(), edits
+	u.Call.Cause = u
+	u.Call.Method = x.Method()
+	u.Call.Params = x.Params()
+	u.Call.Edits = edits
 }
 
 // Track gives the call a token of its own for its progress, which extends its time, and

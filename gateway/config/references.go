@@ -314,7 +314,11 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 	}
 	v := *s
 	v.late = nil
-	v.Command, v.Args, v.Env, v.URL, v.Headers = now.Command, now.Args, now.Env, now.URL, now.Headers
+	v.Command = now.Command
+	v.Args = now.Args
+	v.Env = now.Env
+	v.URL = now.URL
+	v.Headers = now.Headers
 	v.OAuth.ClientSecret, v.FromEnv, v.Variables = now.OAuth.ClientSecret, now.FromEnv, now.Variables
 	if s.IsReference(s.Cwd) {
 		v.Cwd = now.Cwd

@@ -205,7 +205,10 @@ func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml
 			s.Type = HTTP
 		}
 		r.misfits(at, seen, "command", "url", func() {
-			s.Args, s.Env, s.Cwd, s.InheritEnv = nil, nil, "", InheritEnv{}
+			s.Args = nil
+			s.Env = nil
+			s.Cwd = ""
+			s.InheritEnv = InheritEnv{}
 		})
 	case !r.server.typo: // else one of them was told already
 		r.fail(name, `%s needs "command" (a local program) or "url" (a remote server)`, at)

@@ -108,7 +108,10 @@ func longDescription(def []byte) string {
 // limits checks names and descriptions against what clients take.
 func (p *patient) limits(t *talk) {
 	const name = "limits"
-	tools, cut, long, example := 0, 0, "", ""
+	tools := 0
+	cut := 0
+	long := ""
+	example := ""
 	for e := range t.Load().All(registry.Tool) {
 		if e.Server != p.s.Name {
 			continue

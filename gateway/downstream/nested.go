@@ -22,7 +22,11 @@ func (x *Exchange) Nested(ctx context.Context, method string, params []byte) *Ne
 	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Exchange
 	in.began = time.Now()
-	in.session, in.id, in.method, in.params, in.out = x.session, nestedID, method, params, &n.out
+	in.session = x.session
+	in.id = nestedID
+	in.method = method
+	in.params = params
+	in.out = &n.out
 	in.outer = x.Outer()
 	if m := x.Modern(); m != nil {
 		own := *m

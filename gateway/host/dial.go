@@ -53,7 +53,7 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 	case !ours(fi):
 		return nil, welcome{}, fmt.Errorf("the host's socket %s belongs to another user", p.Socket)
 	}
-	c, err := reach(ctx, p.Socket)
+	c, err := reach(ctx, p)
 	if err != nil {
 		return nil, welcome{}, err
 	}
@@ -67,24 +67,29 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 
 // reach connects to the socket. A full queue of a living host is waited for;
 // nothing else makes connecting to a socket file wait.
-func reach(ctx context.Context, path string) (*net.UnixConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, helloLimit)
+func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
+	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
 		var d net.Dialer
-		c, err := d.DialContext(ctx, "unix", path)
+		c, err := d.DialContext(limit, "unix", p.Socket)
 		switch {
 		case err == nil:
 			return c.(*net.UnixConn), nil
 		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, wsaRefused), errors.Is(err, os.ErrNotExist):
 			return nil, ErrNoHost
-		case !errors.Is(err, syscall.EAGAIN):
-			return nil, fmt.Errorf("connect to the host: %w", err)
-		}
-		if !pause(ctx, 10*time.Millisecond) {
+		case limit.Err() == nil && errors.Is(err, syscall.EAGAIN) && pause(limit, 10*time.Millisecond):
+		case ctx.Err() == nil && (limit.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded)):
+			return nil, hangs(p)
+		default:
 			return nil, fmt.Errorf("connect to the host: %w", err)
 		}
 	}
+}
+
+// hangs is the error for a host that takes longer than helloLimit.
+func hangs(p Place) error {
+	return fmt.Errorf("the host for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
 
 func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welcome, error) {
@@ -107,7 +112,7 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welc
 		// It ended, or died, between taking the connection and answering.
 		return w, fmt.Errorf("%w: the last one hung up", ErrNoHost)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return w, fmt.Errorf("the host for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
+		return w, hangs(p)
 	default:
 		return w, fmt.Errorf("greet the host: %w", err)
 	}

@@ -50,7 +50,10 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 	}
 	defer log.Close()
 	cmd := exec.Command(exe, args...)
-	cmd.Env, cmd.Dir, cmd.Stderr, cmd.SysProcAttr = env, root, log.File(), detached()
+	cmd.Env = env
+	cmd.Dir = root
+	cmd.Stderr = log.File()
+	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("start the host: %w", err)
 	}

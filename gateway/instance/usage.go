@@ -58,7 +58,10 @@ func (i *Instance) usage() bill.Report {
 			r.Clients = append(r.Clients, bill.Client{Name: s.Name()})
 		}
 		if c := &r.Clients[at]; !c.Connected || c.Definitions.Bytes < is.bytes { // of several, the one that is shown most
-			c.Connected, c.Tools, c.Instructions, c.Definitions = true, is.Tools, is.Seen.Instructions, bill.Defined(is.bytes)
+			c.Connected = true
+			c.Tools = is.Tools
+			c.Instructions = is.Seen.Instructions
+			c.Definitions = bill.Defined(is.bytes)
 			c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
 		}
 	}

@@ -70,7 +70,10 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	if x.Cancelled() {
 		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
 	}
-	body, size, status, code := a.Body, len(a.Body), metrics.Status(ok), a.Code
+	body := a.Body
+	size := len(a.Body)
+	status := metrics.Status(ok)
+	code := a.Code
 	if x.Cancelled() { // nobody gets an answer any more, so there is none that failed
 		status, code = registry.StatusCancelled, 0
 	}

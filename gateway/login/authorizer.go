@@ -359,7 +359,11 @@ func Logout(ctx context.Context, folder string, o Options) error {
 		return ErrNone
 	}
 	fault := l.revoke(ctx, newHTTP(o.URL))
-	l.Access, l.Refresh, l.User, l.Expiry, l.Over = "", "", "", time.Time{}, "logged out"
+	l.Access = ""
+	l.Refresh = ""
+	l.User = ""
+	l.Expiry = time.Time{}
+	l.Over = "logged out"
 	if _, err := rec.save(l); err != nil {
 		return errors.Join(err, rec.remove())
 	}

@@ -93,7 +93,10 @@ func (m *modes) begin(c byte) {
 	m.state = ground
 	switch c {
 	case '[':
-		m.state, m.private, m.bad, m.params = sequence, false, false, m.params[:0]
+		m.state = sequence
+		m.private = false
+		m.bad = false
+		m.params = m.params[:0]
 	case ']', 'P', '_', '^', 'X':
 		m.state = text
 	case 'c': // full reset

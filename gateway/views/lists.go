@@ -65,7 +65,10 @@ func (c *choice) Within(listed [registry.Kinds]int) registry.Choice {
 
 // choose says which of Goblin's own tools there are, and what lists have.
 func (c *choice) choose(m config.MetaTools, above int) {
-	c.own, c.above, c.few, c.unskilled = m, above, nil, nil
+	c.own = m
+	c.above = above
+	c.few = nil
+	c.unskilled = nil
 	without := func(names []string) *choice {
 		less := *c
 		less.skip = names

@@ -77,7 +77,10 @@ func parse(text string) []wanted {
 		before = word.text
 		switch {
 		case how == joined:
-			word.stem, word.share, word.exact, word.pair = word.text, pairShare, true, true
+			word.stem = word.text
+			word.share = pairShare
+			word.exact = true
+			word.pair = true
 		case how == part && len(w) == 1 && letters(w):
 			return // of k8s
 		default:

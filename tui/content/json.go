@@ -20,7 +20,10 @@ func (b *builder) json(k *Block) {
 		b.empty()
 		return
 	}
-	at, lines, longest, nodes := b.at(), len(b.d.lines), b.d.longest, len(b.d.nodes)
+	at := b.at()
+	lines := len(b.d.lines)
+	longest := b.d.longest
+	nodes := len(b.d.nodes)
 	deep := levels(k.Data)
 	b.d.deep = max(b.d.deep, deep)
 	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), start: at, from: at}
@@ -34,7 +37,10 @@ func (b *builder) json(k *Block) {
 		p.end(0)
 		b.rest(int64(len(k.Data)), whole)
 	case err != nil:
-		b.d.arena, b.d.lines, b.d.longest, b.d.nodes = b.d.arena[:at], b.d.lines[:lines], longest, b.d.nodes[:nodes]
+		b.d.arena = b.d.arena[:at]
+		b.d.lines = b.d.lines[:lines]
+		b.d.longest = longest
+		b.d.nodes = b.d.nodes[:nodes]
 		b.line(inkWarn, "not JSON: "+where(k.Data, err), 0)
 		b.blank()
 		b.plain(string(k.Data), k.Size)

@@ -187,7 +187,10 @@ func (m *markdown) add(l line) {
 
 func (m *markdown) start(mark string, indent int, text string) {
 	m.flush()
-	m.open, m.mark, m.indent, m.rows = true, mark, indent, 0
+	m.open = true
+	m.mark = mark
+	m.indent = indent
+	m.rows = 0
 	m.more(text)
 }
 
@@ -208,7 +211,11 @@ func (m *markdown) more(text string) {
 
 func (m *markdown) drop() {
 	m.para = m.para[:0]
-	m.open, m.mark, m.indent, m.rows, m.head = false, "", 0, 0, 0
+	m.open = false
+	m.mark = ""
+	m.indent = 0
+	m.rows = 0
+	m.head = 0
 }
 
 func (m *markdown) flush() {

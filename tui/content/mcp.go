@@ -140,7 +140,10 @@ func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 		if v == nil || err != nil {
 			return true
 		}
-		name, mime, data, ok = fileName(str(c, "uri")), str(c, "mimeType"), raw, true
+		name = fileName(str(c, "uri"))
+		mime = str(c, "mimeType")
+		data = raw
+		ok = true
 		return false
 	})
 	return name, mime, data, ok

@@ -225,7 +225,10 @@ func (v *View) content(l line, indent, room int) {
 	p, text := &v.out, v.doc.text(l)
 	over := (v.doc.longest-v.left > room || v.w < v.doc.width) &&
 		indent+cells(text, 0, v.left+room-indent+1)-v.left > room
-	p.skip, p.limit, p.x, p.full = v.left, room, 0, false
+	p.skip = v.left
+	p.limit = room
+	p.x = 0
+	p.full = false
 	if over {
 		p.limit--
 	}

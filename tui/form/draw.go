@@ -182,7 +182,10 @@ func (f *Form) body(w, h int) []row {
 		intro = append(intro, row{stop: -1})
 	}
 	blocks = append(blocks, intro)
-	from, to, at, total := 0, 0, 0, len(intro)
+	from := 0
+	to := 0
+	at := 0
+	total := len(intro)
 	lay := f.layout(w)
 	for i, fd := range f.fields {
 		block, cursor := f.fieldBlock(i, fd, lay, h)

@@ -91,7 +91,13 @@ func (f *field) isChoice() bool {
 
 // clear makes a field empty and of its own kind.
 func (f *field) clear() {
-	f.kind, f.held, f.err, f.truth, f.hot, f.moved, f.stale = f.Kind, nil, "", nil, 0, false, true
+	f.kind = f.Kind
+	f.held = nil
+	f.err = ""
+	f.truth = nil
+	f.hot = 0
+	f.moved = false
+	f.stale = true
 	f.empties()
 	switch f.kind {
 	case Object, Array:

@@ -58,7 +58,12 @@ func (f *Form) toRaw() {
 	f.area = edit.NewArea(f.look)
 	f.area.Set(strings.NewReplacer(broken...).Replace(indented(objectOf(append(list, f.extra...)))))
 	f.asWritten = f.area.Value()
-	f.raw, f.rawFocus, f.off, f.wrong, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
+	f.raw = true
+	f.rawFocus = 0
+	f.off = 0
+	f.wrong = ""
+	f.areaErr = ""
+	f.metaErr = ""
 }
 
 // toFields reads the raw mode back. A field whose value is as it was written
@@ -85,7 +90,11 @@ func (f *Form) toFields() {
 			}
 		})
 	}
-	f.raw, f.off, f.wrong, f.area, f.written = false, 0, "", edit.Text{}, nil
+	f.raw = false
+	f.off = 0
+	f.wrong = ""
+	f.area = edit.Text{}
+	f.written = nil
 	f.refresh()
 }
 

@@ -64,7 +64,11 @@ func (g *Gallery) Set(p Protocol, f Facts, tmux bool, seed int) (changed bool) {
 	for _, e := range g.shown {
 		g.drop(e)
 	}
-	g.protocol, g.w, g.h, g.tmux, g.colour = p, w, h, tmux, byte(1+(seed&0x7fffffff)%255)
+	g.protocol = p
+	g.w = w
+	g.h = h
+	g.tmux = tmux
+	g.colour = byte(1 + (seed&0x7fffffff)%255)
 	return true
 }
 

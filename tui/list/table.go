@@ -123,7 +123,11 @@ func (t *Table[R]) sorting() sorting[R] { return sorting[R]{t.Orders[t.Order], t
 // expected, and runs then. The caller starts no second one before that.
 func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) tea.Cmd {
 	typed, by, reversed := t.Typed, t.Order, t.Reversed
-	sorting, fields, text, now, columns := t.sorting(), t.Fields, t.text, t.now, t.cols
+	sorting := t.sorting()
+	fields := t.Fields
+	text := t.text
+	now := t.now
+	columns := t.cols
 	find := func() state[R] {
 		s := state[R]{rows: get(), ranks: &ranks{}}
 		s.extent = measure(columns, s.rows)
@@ -230,7 +234,12 @@ func (t *Table[R]) take(s state[R]) {
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.holds(t.Cur, t.at) {
 		was = t.Found[t.Cur]
 	}
-	t.Rows, t.index, t.query, t.Found, t.Took, t.guilt = s.rows, s.index, s.query, s.found, s.took, s.guilt
+	t.Rows = s.rows
+	t.index = s.index
+	t.query = s.query
+	t.Found = s.found
+	t.Took = s.took
+	t.guilt = s.guilt
 	t.extent, t.ranks, t.needs = s.extent, s.ranks, s.needs
 	if t.Tail {
 		t.Move(len(t.Found))

@@ -174,8 +174,14 @@ func (l *Look) Area() textarea.Model {
 	plain := l.Renderer.NewStyle()
 	faint := l.Renderer.NewStyle().Faint(true)
 	for _, s := range []*textarea.Style{&a.FocusedStyle, &a.BlurredStyle} {
-		s.Base, s.CursorLine, s.Text, s.Prompt = plain, plain, plain, plain
-		s.CursorLineNumber, s.LineNumber, s.Placeholder, s.EndOfBuffer = faint, faint, faint, faint
+		s.Base = plain
+		s.CursorLine = plain
+		s.Text = plain
+		s.Prompt = plain
+		s.CursorLineNumber = faint
+		s.LineNumber = faint
+		s.Placeholder = faint
+		s.EndOfBuffer = faint
 	}
 	a.Cursor.Style, a.Cursor.TextStyle = plain, plain
 	a.Cursor.SetMode(cursor.CursorStatic)

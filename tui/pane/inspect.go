@@ -85,9 +85,15 @@ func (d *Exchange) widths() [2]int {
 // build makes the texts for the size that there is now.
 func (d *Exchange) build() tea.Cmd {
 	d.gen++
-	gen, widths, lk, seq := d.gen, d.widths(), d.app.Look, d.rec.Seq
+	gen := d.gen
+	widths := d.widths()
+	lk := d.app.Look
+	seq := d.rec.Seq
 	d.width = widths
-	reg, rec, ctx, wide := d.app.Reg, d.rec, d.ctx, d.app.Wide
+	reg := d.app.Reg
+	rec := d.rec
+	ctx := d.ctx
+	wide := d.app.Wide
 	return func() tea.Msg {
 		if full, ok := reg.Traffic().Record(seq); ok {
 			rec = full

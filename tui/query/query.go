@@ -174,7 +174,10 @@ func (d *Query) search() tea.Cmd {
 		return nil
 	}
 	d.busy, d.asked, d.width, *d.kept = true, path, w, path
-	v, size, lk, ctx := d.data, d.size, d.app.Look, d.ctx
+	v := d.data
+	size := d.size
+	lk := d.app.Look
+	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := Find(v, size, path)
 		doc, failed := content.Build(ctx, lk, []content.Block{{Kind: content.JSON, Data: found}}, content.Options{Width: w - 2, Depth: dialog.Unfolded})

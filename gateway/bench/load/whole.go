@@ -157,7 +157,10 @@ func (l *load) starts() error {
 			if err != nil {
 				return err
 			}
-			direct, answered, ready, memory = append(direct, near), append(answered, soon), append(ready, all), append(memory, kib)
+			direct = append(direct, near)
+			answered = append(answered, soon)
+			ready = append(ready, all)
+			memory = append(memory, kib)
 		}
 		floor := float64(median(direct))
 		line := func(name string, all []time.Duration, verdict ...string) {

@@ -5,6 +5,7 @@ package full
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,12 +41,25 @@ func many() int {
 	return 24
 }
 
-// outlasting is a time after which who was not refused was not meant to be.
-func outlasting() time.Duration {
-	if e2e.Racing() {
-		return 25 * time.Second
+// refusals counts those of a throng that were refused. enough ends with the last one that
+// has to be: those that fit into the bound need not be waited for.
+type refusals struct {
+	left   atomic.Int64
+	enough context.Context
+	end    func()
+}
+
+func refusalsOf(n int) *refusals {
+	r := &refusals{}
+	r.left.Store(int64(n))
+	r.enough, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+func (r *refusals) add() {
+	if r.left.Add(-1) == 0 {
+		r.end()
 	}
-	return 15 * time.Second
 }
 
 // cramped serves with little memory a good server, one with large answers and one
@@ -56,7 +71,7 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	w.Backend("wide", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("huge")}, "on": e2e.Obj{
 		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
 	}})
-	w.Bad("bad", "hang-call", false, e2e.Obj{"timeout": outlasting().String()})
+	w.Bad("bad", "hang-call", false, e2e.Obj{"timeout": "10m"})
 	return w, w.Served()
 }
 
@@ -255,23 +270,20 @@ func TestLargeRequestsInFlightAreBoundedTogether(t *testing.T) {
 	w, s := cramped(t)
 	all := strangers(w, many())
 	part := strings.Repeat("x", large)
-	var mu sync.Mutex
-	refused := 0
+	refused := refusalsOf(many() - bound/12)
 	meanwhile(s, func(i int) {
-		all[i].send(`{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"bad_fault","arguments":{"x":"` + part + "\"}}}\n")
-		if strings.Contains(all[i].answer(), "too many bytes are held") {
-			mu.Lock()
-			defer mu.Unlock()
-			refused++
-		}
-	})
-	require.GreaterOrEqual(t, refused, many()-bound/12)
-	for _, g := range all {
-		g.send(`{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		g := all[i]
+		g.send(`{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"bad_fault","arguments":{"x":"` + part + "\"}}}\n")
+		defer context.AfterFunc(refused.enough, func() {
+			g.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mine"}}` + "\n" + `{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		})()
 		for line := g.answer(); !strings.Contains(line, `"next"`); line = g.answer() {
 			require.Contains(t, line, `"mine"`)
+			if strings.Contains(line, "too many bytes are held") {
+				refused.add()
+			}
 		}
-	}
+	})
 }
 
 func TestLargeBodiesOfManyClientsAreBoundedTogether(t *testing.T) {
@@ -289,24 +301,27 @@ func TestLargeBodiesOfManyClientsAreBoundedTogether(t *testing.T) {
 					headers[i] = s.Session()
 				}
 			}
+			refused := refusalsOf(many() - bound/12)
 			meanwhile(s, func(i int) {
 				conn := s.Dial()
-				_ = conn.SetDeadline(time.Now().Add(outlasting())) // those that fit are waited for
+				_ = conn.SetDeadline(time.Now().Add(e2e.Patience))
+				defer context.AfterFunc(refused.enough, func() { _ = conn.Close() })()
 				_, _ = io.WriteString(conn, s.Head(2*large, headers[i]))
 				sent := make(chan struct{})
 				go func() { defer close(sent); _, _ = conn.Write(part) }()
 				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				mu.Lock()
 				if err == nil {
+					mu.Lock()
 					statuses[resp.StatusCode]++
-				} else {
-					statuses[0]++
+					mu.Unlock()
+					if resp.StatusCode == http.StatusServiceUnavailable {
+						refused.add()
+					}
 				}
-				mu.Unlock()
 				_ = conn.Close()
 				<-sent
 			})
-			require.GreaterOrEqual(t, statuses[http.StatusServiceUnavailable], many()-bound/12, statuses)
+			require.Error(t, refused.enough.Err(), "of %d were refused: %v", many(), statuses)
 		})
 	}
 }
@@ -319,24 +334,30 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 	servers := min(20, many())
 	for i := range servers {
 		mode := []string{"half-result", "http-half-result"}[i%2]
-		w.Bad(fmt.Sprintf("bad%d", i), mode, false, e2e.Obj{"timeout": outlasting().String()})
+		w.Bad(fmt.Sprintf("bad%d", i), mode, false, e2e.Obj{"timeout": "10m"})
 	}
 	s := w.Serve()
 	callers := s.Client(false)
-	var mu sync.Mutex
-	lost := 0
+	ids := make([]string, servers)
+	for i := range ids {
+		ids[i] = callers.Begin("tools/call", e2e.Obj{"name": fmt.Sprintf("bad%d_fault", i)})
+	}
 	meanwhile(s, func(i int) {
-		if i >= servers {
+		if i > 0 {
 			return
 		}
-		e := callers.Fails(e2e.Obj{"name": fmt.Sprintf("bad%d_fault", i)})
-		mu.Lock()
-		defer mu.Unlock()
-		if strings.Contains(e.Message, "too many bytes are held") {
-			lost++
-		} else {
-			require.Equal(t, "REQUEST_TIMEOUT", e.Kind(), e.Message)
-		}
+		callers.Wait("answers to be refused", func() bool {
+			refused := 0
+			for _, id := range ids {
+				for _, m := range callers.Replies[id] {
+					require.Contains(t, m.Raw, "too many bytes are held")
+					refused++
+				}
+			}
+			return refused >= servers-bound/24
+		})
 	})
-	require.GreaterOrEqual(t, lost, servers-bound/24)
+	for _, id := range ids {
+		callers.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	}
 }

@@ -162,7 +162,10 @@ func parse(text []byte) (*state, error) {
 }
 
 func (l *line) counts() (c counts, err error) {
-	c.calls, c.errors, c.bytes, c.last = l.Calls, l.Errors, l.Bytes, l.Last
+	c.calls = l.Calls
+	c.errors = l.Errors
+	c.bytes = l.Bytes
+	c.last = l.Last
 	sound := l.Calls <= most && l.Errors <= l.Calls && l.Bytes <= most && l.Last >= 0 && l.Last <= most
 	for bin, n := range l.Took {
 		if bin < 0 || bin >= bill.Bins || n > most {
@@ -207,7 +210,12 @@ func (s *state) text() ([]byte, error) {
 	for i, k := range keys {
 		t := s.rows[k]
 		l := t.line()
-		l.Server, l.Tool, l.Definition, l.Tools, l.Listed, l.Off = k.server, k.name, t.definition, t.tools, t.listed, t.off
+		l.Server = k.server
+		l.Tool = k.name
+		l.Definition = t.definition
+		l.Tools = t.tools
+		l.Listed = t.listed
+		l.Off = t.off
 		if k.client {
 			l.Tool, l.Client = "", &k.name
 		}

@@ -79,7 +79,10 @@ type counts struct {
 }
 
 func (c *counts) plus(o *counts) {
-	c.calls, c.errors, c.bytes, c.last = c.calls+o.calls, c.errors+o.errors, c.bytes+o.bytes, max(c.last, o.last)
+	c.calls = c.calls + o.calls
+	c.errors = c.errors + o.errors
+	c.bytes = c.bytes + o.bytes
+	c.last = max(c.last, o.last)
 	for i, n := range o.took {
 		c.took[i] += n
 	}
@@ -343,7 +346,10 @@ func (s *state) list(all []Listed) {
 	}
 	for k, c := range s.rows {
 		if !k.client && listing[k.server] {
-			c.definition, c.tools, c.listed, c.off = 0, 0, "", false
+			c.definition = 0
+			c.tools = 0
+			c.listed = ""
+			c.off = false
 		}
 	}
 	for _, l := range all {

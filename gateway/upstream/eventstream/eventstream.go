@@ -61,7 +61,10 @@ func (e *Reader) Next() (Event, error) {
 		if errors.Is(err, io.EOF) && data != nil {
 			// More lenient than the standard, which drops a last event without
 			// the blank line after it.
-			field, value, rest, err = nil, nil, false, nil
+			field = nil
+			value = nil
+			rest = false
+			err = nil
 		}
 		if err != nil {
 			return Event{}, err
