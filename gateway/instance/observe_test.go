@@ -339,7 +339,8 @@ func TestTrafficAndLogHoldNoSecrets(t *testing.T) {
 	i.Logger().Warn("told", "server", "s", "what", "the "+secret)
 
 	seen := map[string]bool{}
-	for _, r := range traffic(t, i, 5, func(registry.TrafficRecord) bool { return true }) {
+	news := func(r registry.TrafficRecord) bool { return strings.HasSuffix(r.Method, "/list_changed") }
+	for _, r := range traffic(t, i, 5, func(r registry.TrafficRecord) bool { return !news(r) }) {
 		seen[r.Method] = true
 		text := fmt.Sprintf("%s %s %s", r.Name, r.Request, r.Response)
 		require.NotContains(t, text, secret)
