@@ -210,10 +210,10 @@ func average(img image.Image, x, y, cols, rows int) color.RGBA {
 	for py := y0; py < min(y1, r.Dy()); py += max((y1-y0)/samples, 1) {
 		for px := x0; px < min(x1, r.Dx()); px += max((x1-x0)/samples, 1) {
 			pr, pg, pb, _ := img.At(r.Min.X+px, r.Min.Y+py).RGBA() // premultiplied: on black
-			red = red + pr>>8
-			green = green + pg>>8
-			blue = blue + pb>>8
-			n = n + 1
+			red += pr >> 8
+			green += pg >> 8
+			blue += pb >> 8
+			n++
 		}
 	}
 	n = max(n, 1)

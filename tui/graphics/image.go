@@ -95,10 +95,10 @@ func scaled(img image.Image, w, h int) *image.NRGBA {
 			for py := y0; py < y1; py += max((y1-y0)/samples, 1) {
 				for px := x0; px < x1; px += max((x1-x0)/samples, 1) {
 					p := from.Pix[py*from.Stride+4*px:]
-					sum[0] = sum[0] + uint32(p[0])
-					sum[1] = sum[1] + uint32(p[1])
-					sum[2] = sum[2] + uint32(p[2])
-					sum[3] = sum[3] + uint32(p[3])
+					sum[0] += uint32(p[0])
+					sum[1] += uint32(p[1])
+					sum[2] += uint32(p[2])
+					sum[3] += uint32(p[3])
 					n++
 				}
 			}

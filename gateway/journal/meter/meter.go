@@ -79,9 +79,9 @@ type counts struct {
 }
 
 func (c *counts) plus(o *counts) {
-	c.calls = c.calls + o.calls
-	c.errors = c.errors + o.errors
-	c.bytes = c.bytes + o.bytes
+	c.calls += o.calls
+	c.errors += o.errors
+	c.bytes += o.bytes
 	c.last = max(c.last, o.last)
 	for i, n := range o.took {
 		c.took[i] += n
