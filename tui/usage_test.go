@@ -77,6 +77,19 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Contains(t, r.screen(), "[Servers 2]")
 }
 
+func TestUsageTellsWhatOtherListsTake(t *testing.T) {
+	r := office(t, 200, 45, plainEnv).keys("6 ] ] F")
+	require.NotContains(t, r.screen(), "others", "nobody has any")
+	r = office(t, 200, 45, plainEnv)
+	r.backend.usage.Servers[0].Others = bill.Others{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
+	r.keys("6 ] ]")
+	require.Regexp(t, `others +2012, \d+\.\d kB in lists: prompts, resources`, r.screen())
+	r.keys("F")
+	require.Regexp(t, `> github .* \d+\.\d kB`, r.screen())
+	r.sorts("others")
+	require.Contains(t, r.screen(), "by others ↓")
+}
+
 func TestUsageTurnsAToolOff(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("6 x")
 	require.Contains(t, r.backend.acts, `switch "" false github_search`)

@@ -38,7 +38,8 @@ limits that are known of it and what breaks them. Calls are counted over restart
 Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
 which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
 UNUSED are tools that nobody called in 30 days. What is off for all clients costs
-nothing. Prompts and resources are not counted: clients show those to people.
+nothing. OTHERS are the lists of prompts, resources, templates and skills, in bytes:
+clients show those to people, so they are no part of what a model is given.
 
 The running host is asked, if there is one; otherwise this is what was counted
 until the last one ended.`,
@@ -126,12 +127,18 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		}
 		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), p50, p95, answers, last(f)}
 	}
-	right := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}
+	others := func(o bill.Others) string {
+		if o.Entries == 0 {
+			return ""
+		}
+		return display.Size(int64(o.Bytes))
+	}
+	right := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}
 	figures := []string{"TOKENS", "BYTES", "CALLS", "ERRORS", "P50", "P95", "ANSWERS", "LAST CALL"}
-	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED"}, figures...), right: right}
+	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		servers.add(append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle)}, cells(s.Definitions, &s.Figures)...)...)
+		servers.add(append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)...)
 	}
 	tools := table{header: append([]string{"TOOL"}, figures...), right: right}
 	for i := range r.Tools {
@@ -145,10 +152,10 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 			break
 		}
 	}
-	clients := table{header: append([]string{"CLIENT", "TOOLS"}, figures...), right: right}
+	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), display.Grouped(c.Tools)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), display.Grouped(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	parts := []*table{&servers, &tools, &clients}
 	if one {

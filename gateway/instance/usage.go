@@ -34,12 +34,44 @@ func (c *Client) Usage() bill.Report { return c.instance.usage() }
 // shown has the lists of a client.
 type shown struct {
 	bill.Seen
-	bytes int
+	bytes  int
+	others bill.Others
+}
+
+// others are the kinds of entries that are no tools.
+var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
+
+// addOthers says what the lists of servers take that are not of tools, but for what is off
+// for everybody.
+func (i *Instance) addOthers(r *bill.Report) {
+	all := make(map[string]*bill.Others)
+	for _, kind := range others {
+		for e := range i.gateway.Views.Whole().All(kind) {
+			if i.gateway.Views.Off(e) {
+				continue
+			}
+			if all[e.Server] == nil {
+				all[e.Server] = new(bill.Others)
+			}
+			all[e.Server].Add(len(e.JSON))
+		}
+	}
+	for n := range r.Servers {
+		if of := all[r.Servers[n].Name]; of != nil {
+			r.Servers[n].Others = *of
+			delete(all, r.Servers[n].Name)
+		}
+	}
+	delete(all, registry.Local) // hardly worth a row
+	for name, of := range all { // it has no tools
+		r.Servers = append(r.Servers, bill.Server{Name: name, Others: *of})
+	}
 }
 
 func (i *Instance) usage() bill.Report {
 	r := i.meter.Report()
 	r.Host = true
+	i.addOthers(&r)
 	views := make(map[*registry.Snapshot]shown) // most clients share one
 	for _, s := range i.gateway.Sessions() {
 		if s.IsScreen() {
@@ -62,6 +94,7 @@ func (i *Instance) usage() bill.Report {
 			c.Tools = is.Tools
 			c.Instructions = is.Seen.Instructions
 			c.Definitions = bill.Defined(is.bytes)
+			c.Others = is.others
 			c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
 		}
 	}
@@ -83,6 +116,11 @@ func look(view *registry.Snapshot) (is shown) {
 			if n := definition.Characters(e.Description); n > is.Description {
 				is.Description, is.Described = n, e.Listed
 			}
+		}
+	}
+	for _, kind := range others {
+		for e := range view.All(kind) {
+			is.others.Add(len(e.JSON))
 		}
 	}
 	return is

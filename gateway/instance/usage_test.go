@@ -80,6 +80,44 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.Nil(t, part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" }).Limits)
 }
 
+func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
+	t.Parallel()
+	i, _ := start(t, "meta_tools: false",
+		fake{name: "docs", script: `"prompts":[{"name":"ask","description":"asks"}],"resources":[{"uri":"x:1","name":"one"},{"uri":"x:2","name":"two"}],"templates":[{"uriTemplate":"x:///{a}","name":"any"}]`},
+		fake{name: "tools", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}}]`})
+	sizes := func() (bytes int) {
+		for k := range registry.Kind(registry.Kinds) {
+			for e := range i.registry.Load().Server("docs", k) {
+				bytes += len(e.JSON)
+			}
+		}
+		return bytes
+	}
+	editor := joinAs(t, i, "editor", "{}")
+	editor.ask("tools/list", "{}")
+	r := usageOf(t, i, 0)
+	docs := part(t, r.Servers, func(s bill.Server) bool { return s.Name == "docs" })
+	require.Equal(t, bill.Others{Entries: 4, Bytes: sizes(), Tokens: bill.Tokens(sizes())}, docs.Others)
+	require.Zero(t, docs.Definitions, "a model is not given them")
+	require.Zero(t, part(t, r.Servers, func(s bill.Server) bool { return s.Name == "tools" }).Others)
+	own := 0 // goblin://servers, which only clients see
+	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
+		own += len(e.JSON)
+	}
+	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" })
+	require.Equal(t, sizes()+own, client.Others.Bytes)
+	require.Equal(t, 5, client.Others.Entries)
+	require.Equal(t, 1, client.Tools)
+
+	// What is off costs nobody anything.
+	one := i.registry.Load().Named("docs", registry.Resource, "x:1")
+	require.NoError(t, i.Switch("", false, one))
+	r = usageOf(t, i, 0)
+	docs = part(t, r.Servers, func(s bill.Server) bool { return s.Name == "docs" })
+	require.Equal(t, 3, docs.Others.Entries)
+	require.Equal(t, sizes()-len(one.JSON), docs.Others.Bytes)
+}
+
 func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
 	t.Parallel()
 	text, path := "servers: {s: {command: s, disabled: true}}", filepath.Join(t.TempDir(), "usage.json")

@@ -63,11 +63,27 @@ func Defined(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
 // be as large as Goblin.
 func Tokens(bytes int) int { return (bytes + 3) / 4 }
 
+// Others are what lists of prompts, resources, templates and skills take. Clients show those
+// to people, and few give them to a model: they are no part of [Definitions].
+type Others struct {
+	Entries int `json:"entries"`
+	Bytes   int `json:"bytes"`
+	Tokens  int `json:"tokens"` // estimated, of a model that is given them
+}
+
+// Add counts an entry of so many bytes.
+func (o *Others) Add(bytes int) {
+	o.Entries++
+	o.Bytes += bytes
+	o.Tokens = Tokens(o.Bytes)
+}
+
 // Server is a server's part.
 type Server struct {
-	Name  string `json:"name"`
-	Tools int    `json:"tools"`
-	Idle  int    `json:"unusedTools"` // of those, not called in [Forgotten], or never
+	Name   string `json:"name"`
+	Tools  int    `json:"tools"`
+	Idle   int    `json:"unusedTools"`     // of those, not called in [Forgotten], or never
+	Others Others `json:"others,omitzero"` // known while a host runs
 	Definitions
 	Figures
 }
@@ -88,6 +104,7 @@ type Client struct {
 	Name         string `json:"name"`
 	Connected    bool   `json:"connected"`
 	Tools        int    `json:"tools"`                       // that it is shown
+	Others       Others `json:"others,omitzero"`             // likewise
 	Instructions int    `json:"instructionsBytes,omitempty"` // what it is told of the servers
 	Definitions
 	Figures

@@ -67,6 +67,10 @@ func (r *row) facts(now time.Time) []content.Fact {
 	if r.Definitions.Bytes > 0 {
 		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", dialog.Size(int64(r.Definitions.Bytes)), dialog.Grouped(r.Tokens)))
 	}
+	if o := r.others; o.Entries > 0 {
+		add("others", fmt.Sprintf("%s, %s in lists: prompts, resources, templates and skills, for people; some %s tokens if a model gets them",
+			dialog.Grouped(o.Entries), dialog.Size(int64(o.Bytes)), dialog.Grouped(o.Tokens)))
+	}
 	if r.client != nil && r.client.Instructions > 0 {
 		add("instructions", dialog.Size(int64(r.client.Instructions)))
 	}

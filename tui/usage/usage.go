@@ -45,6 +45,7 @@ type row struct {
 	key, name, server, original string
 	tools, idle                 int
 	off                         bool
+	others                      bill.Others
 	bill.Definitions
 	bill.Figures
 	client *bill.Client
@@ -153,7 +154,7 @@ func (p *Pane) take(r bill.Report) tea.Cmd {
 	var rows [tables][]row
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		rows[servers] = append(rows[servers], row{key: s.Name, name: s.Name, server: s.Name, tools: s.Tools, idle: s.Idle, Definitions: s.Definitions, Figures: s.Figures, whole: s})
+		rows[servers] = append(rows[servers], row{key: s.Name, name: s.Name, server: s.Name, tools: s.Tools, idle: s.Idle, others: s.Others, Definitions: s.Definitions, Figures: s.Figures, whole: s})
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -165,7 +166,7 @@ func (p *Pane) take(r bill.Report) tea.Cmd {
 	}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(not introduced)"), tools: c.Tools, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
+		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(not introduced)"), tools: c.Tools, others: c.Others, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
 	}
 	var cmds []tea.Cmd
 	for i, t := range p.Tables {
@@ -449,6 +450,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		return all
 	}
 	own := []list.Column[row]{count("tools", 3, 6, func(r row) int { return r.tools })}
+	all = append(all, figure("others", 9, 9, func(r row) float64 { return float64(r.others.Bytes) }, func(r row) string { return dialog.Size(int64(r.others.Bytes)) }))
 	if table == servers {
 		own = append(own, count("unused", 5, 6, func(r row) int { return r.idle }))
 	}

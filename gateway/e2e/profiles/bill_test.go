@@ -127,7 +127,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	for i := range 80 {
 		tools = append(tools, e2e.Tool(fmt.Sprint("t", i), e2e.Obj{"description": strings.Repeat("long ", 100)}))
 	}
-	w.Backend("big", e2e.Obj{"tools": tools})
+	w.Backend("big", e2e.Obj{"tools": tools, "prompts": []e2e.Obj{e2e.Prompt("p")}})
 	w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
 	p := w.Pane(150, 40)
 	p.Goblin("")
@@ -155,6 +155,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 		billed[c.Name] = [2]int{c.Tools, c.DefinitionBytes}
 	}
 	require.Equal(t, sent, billed)
+	require.Regexp(t, `(?m)^SERVER +TOOLS +UNUSED +OTHERS +TOKENS[^\n]*\nbig +81 +81 +16 B `, w.Succeeds("usage"))
 
 	p.Types("6")
 	p.Types("]")
@@ -166,7 +167,8 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Until("what the client is sent", row.MatchString)
 	// Tools that it finds are marked where one looks at what it sees, and are not off.
 	p.Types("2V")
-	p.Shows("See what clients of a profile see")
+	counts := regexp.MustCompile(fmt.Sprintf(`\(no profile\) +%d +1 +1[^0-9](?s:.*)lean +%d +1 +1[^0-9]`, sent["all-of-it"][0], sent["searcher"][0]))
+	p.Until("how much clients of each profile list", counts.MatchString)
 	p.Types("j")
 	p.Keys("Enter")
 	p.Shows("as lean sees them", "by search")
@@ -174,6 +176,15 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Types("weigh")
 	p.Keys("Enter")
 	p.Shows("Tools 1/", "by search", "no: found by search_tools")
+
+	// What is turned off is sent to nobody, nor billed.
+	w.Succeeds("tools", "off", "big_t1")
+	for _, c := range billOf(w).Clients {
+		if c.Name == "all-of-it" {
+			require.Equal(t, sent[c.Name][0]-1, c.Tools)
+			require.Less(t, c.DefinitionBytes, sent[c.Name][1]-500)
+		}
+	}
 	for _, c := range stay {
 		c.Quiet()
 	}
