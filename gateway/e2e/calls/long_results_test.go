@@ -3,6 +3,7 @@
 package calls
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -76,6 +77,41 @@ func TestLongResultsAreReadByPages(t *testing.T) {
 		}
 		script := `return #tostring(a.long{})`
 		require.Equal(t, c.CallText("execute_lua", e2e.Obj{"script": `return #tostring(b.long{})`}), c.CallText("execute_lua", e2e.Obj{"script": script}), "scripts get the whole")
+	})
+}
+
+func TestResultsOfGoblinsOwnToolsAreBoundedByTheProfile(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Gateway["meta_tools"] = true
+		script := long()
+		for i := range 60 {
+			script["tools"] = append(script["tools"].([]e2e.Obj), e2e.Tool(fmt.Sprint("t", i), e2e.Obj{"description": strings.Repeat("word ", 30)}))
+		}
+		w.Backend("b", script)
+		w.Profiles = e2e.Obj{"default": e2e.Obj{"max_result": "4KiB", "expose": "search"}}
+		c := connect()
+		for name, args := range map[string]e2e.Obj{
+			"call_tool":     {"name": "b_long", "arguments": e2e.Obj{}},
+			"execute_lua":   {"script": `return b.long{}`}, // a script itself gets the whole
+			"catalog_tools": {},
+		} {
+			result := c.Ok("tools/call", e2e.Obj{"name": name, "arguments": args})
+			for _, block := range e2e.Each(result, "content") {
+				require.LessOrEqual(t, len(e2e.Str(block, "text")), 4<<10, name)
+			}
+			text, reads := whole(c, result)
+			require.Greater(t, reads, 1, name)
+			switch name {
+			case "call_tool":
+				require.Equal(t, longText, text)
+			case "execute_lua":
+				require.True(t, text == longText, "a text is returned as it is, and would be long to print")
+			default:
+				require.JSONEq(t, string(e2e.At(result, "structuredContent")), text, "structured content stays whole")
+			}
+		}
+		short := c.Ok("tools/call", e2e.Obj{"name": "describe_tool", "arguments": e2e.Obj{"name": "b_short"}})
+		require.Len(t, e2e.Each(short, "content"), 1)
 	})
 }
 
