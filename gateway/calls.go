@@ -396,7 +396,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	if state.Ours || isForeign(state) || !g.ask.ScreenMay(reply.Error) {
 		return reply, false, nil
 	}
-	// Once more, as one whose questions are put to who can answer them.
+	// Once more, as one whose questions are put to a client that can answer them.
 	if conn, release, err = g.slot(r); err != nil {
 		return reply, false, err
 	}
@@ -420,7 +420,7 @@ func (r *request) newCall() *call.Under {
 	return new(call.Under)
 }
 
-// slot finds a request's connection and a place in its server's limit, which release gives back.
+// slot finds a request's connection and a place in its server's limit; release gives it back.
 func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {

@@ -26,7 +26,7 @@ func (g *Gateway) discover(r *request) {
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
-// met notes who sends stateless requests on a session, for those who look.
+// met notes the client that sends stateless requests on a session, for screens.
 func (g *Gateway) met(r *request) {
 	if r.Session().Meet(r.Modern()) {
 		g.showSession(r.Session())

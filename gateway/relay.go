@@ -85,8 +85,8 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	}
 }
 
-// Request implements [upstream.Handler]: a question of a task goes to whom the task
-// belongs, all others where their cause is.
+// Request implements [upstream.Handler]: a question of a task goes to the task's client,
+// all others where their cause is.
 func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)

@@ -26,7 +26,7 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	return g.results.Cut(r.Method(), result, edits, bound)
 }
 
-// holder is to whom what is left out of a result belongs.
+// holder names the owner of what is left out of a result.
 func holder(r *request) string {
 	if r.Session().Stateless() {
 		return ""

@@ -36,7 +36,8 @@ type Options struct {
 	ScriptCommand []string
 }
 
-// Embeddings say who makes vectors of texts, see [embeddings.Options]: nobody without a URL.
+// Embeddings name the service that makes vectors of texts, see [embeddings.Options]: none
+// without a URL.
 type Embeddings struct {
 	URL, Model, Token string
 	Failed            func(error) // may be nil

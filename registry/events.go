@@ -257,7 +257,7 @@ func (r *Registry) evicted(n int) {
 }
 
 // bulk writes one record about n invocations that left the cache, if any did,
-// and wakes who watches it.
+// and wakes its watchers.
 func (r *Registry) bulk(server, verb string, n int, why string) {
 	if n == 0 {
 		return

@@ -19,7 +19,7 @@ import (
 var ErrBadCursor = errors.New("bad cursor")
 
 // Snapshot is the catalog at one moment. It is immutable and stays valid as
-// long as somebody holds it.
+// long as it is held.
 type Snapshot struct {
 	dir      *directory
 	tables   []*table // Goblin's own, then the servers in the config's order

@@ -224,18 +224,18 @@ func (p *places) search(ctx context.Context, text string, now time.Time) []*regi
 	}
 	low := strings.ToLower(strings.Join(strings.Fields(text), ""))
 	score := make(map[*registry.Entry]int, len(found))
-	for _, m := range fuzzy.FindFromNoSort(low, listed(found)) {
+	for _, m := range fuzzy.FindFromNoSort(low, entries(found)) {
 		score[found[m.Index]] = m.Score
 	}
 	slices.SortStableFunc(found, func(x, y *registry.Entry) int { return cmp.Compare(score[y], score[x]) })
 	return found
 }
 
-// listed are entries by what is looked for in them.
-type listed []*registry.Entry
+// entries are entries by what is looked for in them.
+type entries []*registry.Entry
 
-func (l listed) String(i int) string { return strings.ToLower(l[i].Listed) }
-func (l listed) Len() int            { return len(l) }
+func (l entries) String(i int) string { return strings.ToLower(l[i].Listed) }
+func (l entries) Len() int            { return len(l) }
 
 // serverCommands are about one server: the one that is named, else that of the
 // selected row.

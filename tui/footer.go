@@ -63,7 +63,7 @@ func (a *app) pointless(id string) bool {
 	return false
 }
 
-// answers reports whether who has the item can be asked.
+// answers reports whether the owner of the item can be asked.
 func (a *app) answers(it dialog.Item) bool {
 	if it.Blank() || it.Server == registry.Local {
 		return !it.Blank()

@@ -1,4 +1,4 @@
-// Package ask puts the questions of servers (elicitation, sampling, roots) to whom they
+// Package ask puts the questions of servers (elicitation, sampling, roots) to those whom they
 // are for: the client whose call made the server ask, else the users of open screens,
 // else the configuration, which has roots.
 //
@@ -165,7 +165,7 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	return session, result, fault
 }
 
-// client is whom a question is to be put to, and what they can answer; nil for nobody.
+// client chooses the clients for a question, and tells what they can answer; nil for none.
 func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
@@ -424,7 +424,7 @@ func (a *Asker) askOthers(ctx context.Context, q *Question, asker registry.Asker
 	return nil, nil, nil, false
 }
 
-// introduce tells a screen who asks, in place of what the server says of it.
+// introduce names the asking server to a screen, in place of the server's own words.
 func introduce(params []byte, asker registry.Asker) []byte {
 	who, err := json.Marshal(asker)
 	if err != nil { // strings only

@@ -227,22 +227,22 @@ func wrongValue(err *pflag.InvalidValueError) string {
 	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
 }
 
-// named is a flag whose value names something, and so is not empty.
-type named string
+// nameValue is a flag whose value names something, and so is not empty.
+type nameValue string
 
 // Name adds a flag that takes a name of something, which usage quotes.
 func Name(flags *pflag.FlagSet, value *string, flag, usage string) {
-	flags.Var((*named)(value), flag, usage)
+	flags.Var((*nameValue)(value), flag, usage)
 }
 
-func (n *named) String() string { return string(*n) }
-func (n *named) Type() string   { return "string" }
+func (n *nameValue) String() string { return string(*n) }
+func (n *nameValue) Type() string   { return "string" }
 
-func (n *named) Set(value string) error {
+func (n *nameValue) Set(value string) error {
 	if value == "" {
 		return errors.New("is empty")
 	}
-	*n = named(value)
+	*n = nameValue(value)
 	return nil
 }
 

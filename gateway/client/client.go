@@ -2,13 +2,13 @@
 // commands make requests with.
 //
 // It owns one connection, the handshake on it, and the requests and questions
-// under way. It must not know who uses it, nor how the gateway is reached: it is
+// under way. It must not know what uses it, nor how the gateway is reached: it is
 // given a connection that carries a message a line.
 //
 // All methods may be called from any goroutine. The gateway never waits for a
 // client: one goroutine reads what it sends and hands progress over, questions
 // have a goroutine each, at most 256. Notifications other than progress are
-// dropped: who wants to know what changed has other ways.
+// dropped: users of it have other ways to hear of changes.
 package client
 
 import (
@@ -48,7 +48,7 @@ var (
 // ErrorCode() int is answered with that code, any other with -32603.
 type AskFunc = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-// Options say who a client is.
+// Options describe the client.
 type Options struct {
 	Name, Title, Version string
 	Revision             string       // of the protocol
@@ -181,7 +181,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 }
 
 // result takes the result out of an answer. What tells models that a server did not answer
-// is an error to those who know what to do with one.
+// is an error here.
 func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) {
 	if err == nil && r.Error != nil {
 		err = jsonrpc.ParseErrorObject(r.Error)
@@ -347,7 +347,7 @@ func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	return jsonrpc.OneLine(jsonrpc.Result(m.ID, result))
 }
 
-// caught keeps a panic of a screen from ending everybody's gateway.
+// caught keeps a panic of a screen from ending the gateway of all.
 func (c *Client) caught(in string, then func()) {
 	if r := recover(); r != nil {
 		c.o.Logger.Error("Screen panicked", "in", in, "panic", r)

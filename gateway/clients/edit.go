@@ -141,7 +141,7 @@ func quoted(v any) string {
 }
 
 // withoutTable is a text of TOML without a table and those in it. What cannot be taken out
-// in that way is found by who compares.
+// in that way is found by comparing.
 func withoutTable(text []byte, section, name string) []byte {
 	header := regexp.MustCompile(`^\s*\[\s*["']?` + regexp.QuoteMeta(section) + `["']?\s*\.\s*["']?` + regexp.QuoteMeta(name) + `["']?\s*[\].]`)
 	var out, pending []byte // pending are comments and empty lines, which may be about the next table

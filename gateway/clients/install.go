@@ -57,10 +57,10 @@ type record struct {
 	New     []byte `json:"new"`
 	Backup  string `json:"backup"`
 	// Taken are the servers that were taken out, as the client has them.
-	Taken []taken `json:"taken,omitempty"`
+	Taken []takenEntry `json:"taken,omitempty"`
 }
 
-type taken struct {
+type takenEntry struct {
 	Name  string         `json:"name"`
 	Entry map[string]any `json:"entry"`
 }
@@ -94,7 +94,7 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 		ch.Took = append(ch.Took, name)
 		for _, it := range list {
 			if entry, ok := it.value.(map[string]any); ok && it.name == name {
-				out = append(slices.DeleteFunc(out, func(t taken) bool { return t.Name == name }), taken{name, entry})
+				out = append(slices.DeleteFunc(out, func(t takenEntry) bool { return t.Name == name }), takenEntry{name, entry})
 			}
 		}
 	}
@@ -607,8 +607,8 @@ func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
 	return names
 }
 
-// Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's own
-// it shows keys and no values: they may be secret.
+// Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's
+// own it shows keys and no values: they may be secret.
 func (ch *Change) Diff() string {
 	before, after := string(ch.Before), string(ch.After)
 	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)

@@ -63,7 +63,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 		if server != "" {
 			err = knownServer(server, r.status.Servers)
 		}
-		return hosted{r.Remote}, err
+		return hostGateway{r.Remote}, err
 	}
 	if !errors.Is(err, host.ErrNoHost) {
 		return nil, r.explain(err)

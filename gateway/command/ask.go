@@ -135,7 +135,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 		}
 	}
 	shown := false
-	// Progress is always asked for, whether or not anybody is shown it.
+	// Progress is always asked for, whether or not it is shown.
 	tell := func(params json.RawMessage) {
 		var p progress
 		if a.ErrTTY && json.Unmarshal(params, &p) == nil {

@@ -25,7 +25,7 @@ import (
 const stopLimit = 30 * time.Second
 
 // running is the host that a command is about. The file is not needed to be
-// free of mistakes: who edits it can still ask and stop the host.
+// free of mistakes: a user who edits it can still ask and stop the host.
 type running struct {
 	control.Remote
 	name   string // of the config, as a user knows it

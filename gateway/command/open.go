@@ -37,7 +37,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	place, err := a.Place(cfg.Path)
 	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
-		h := hosted{control.Remote{Place: place}}
+		h := hostGateway{control.Remote{Place: place}}
 		_, err := h.Status(ctx)
 		switch {
 		case err == nil:
@@ -49,12 +49,12 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	return openLocal(a, cfg, only, place.Dir)
 }
 
-type hosted struct{ control.Remote }
+type hostGateway struct{ control.Remote }
 
-func (h hosted) Hosted() bool { return true }
-func (h hosted) Close() error { return nil }
+func (h hostGateway) Hosted() bool { return true }
+func (h hostGateway) Close() error { return nil }
 
-func (h hosted) Connect(ctx context.Context, profile string) (net.Conn, error) {
+func (h hostGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
 	h.Place.Profile = seenBy(profile)
 	return host.Dial(ctx, h.Place, host.KindMCP)
 }

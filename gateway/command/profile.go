@@ -35,8 +35,8 @@ func (a *App) Load() (*config.Config, error) {
 	return &part, nil
 }
 
-// narrowed is a gateway as the clients of a profile see it.
-type narrowed struct {
+// profileGateway is a gateway as the clients of a profile see it.
+type profileGateway struct {
 	Gateway
 	profile string
 }
@@ -50,11 +50,11 @@ func (a *App) narrow(ctx context.Context, part *config.Config, only []string) (G
 	if err != nil {
 		return nil, err
 	}
-	return &narrowed{g, a.profile}, nil
+	return &profileGateway{g, a.profile}, nil
 }
 
 // Status implements [control.Gateway].
-func (n *narrowed) Status(ctx context.Context) (control.Status, error) {
+func (n *profileGateway) Status(ctx context.Context) (control.Status, error) {
 	s, err := n.Gateway.Status(ctx)
 	if err == nil {
 		s.Servers, err = n.Gateway.Servers(ctx, n.profile)
@@ -63,25 +63,25 @@ func (n *narrowed) Status(ctx context.Context) (control.Status, error) {
 }
 
 // List implements [control.Gateway].
-func (n *narrowed) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
+func (n *profileGateway) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
 	q.Profile = n.profile
 	return n.Gateway.List(ctx, q)
 }
 
 // Search implements [control.Gateway].
-func (n *narrowed) Search(ctx context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
+func (n *profileGateway) Search(ctx context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
 	q.Profile = n.profile
 	return n.Gateway.Search(ctx, q)
 }
 
 // Script implements [control.Gateway].
-func (n *narrowed) Script(ctx context.Context, q control.ScriptQuery) (control.ScriptAnswer, error) {
+func (n *profileGateway) Script(ctx context.Context, q control.ScriptQuery) (control.ScriptAnswer, error) {
 	q.Profile = n.profile
 	return n.Gateway.Script(ctx, q)
 }
 
 // Connect implements [Gateway].
-func (n *narrowed) Connect(ctx context.Context, _ string) (net.Conn, error) {
+func (n *profileGateway) Connect(ctx context.Context, _ string) (net.Conn, error) {
 	return n.Gateway.Connect(ctx, n.profile)
 }
 

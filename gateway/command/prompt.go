@@ -92,7 +92,7 @@ func (p *prompter) wait(read func() (string, error)) (string, error) {
 // maxLine bounds an answer, in bytes.
 const maxLine = 64 << 10
 
-// readLine reads a line and no byte more: what follows is for whoever reads next.
+// readLine reads a line and no byte more: what follows is for the next reader.
 func readLine(in io.Reader) (string, error) {
 	var line []byte
 	one := make([]byte, 1)

@@ -6,7 +6,7 @@
 // system once and return, and Parse looks for the programs of servers, to leave
 // out Goblin itself; nothing starts a goroutine, watches a file or writes
 // one. A Config is not changed after Parse has returned it, so any number of
-// goroutines may read it; who wants to change a server copies it first.
+// goroutines may read it; a caller that changes a server copies it first.
 //
 // One table of keys (keys.go) drives the parser, the defaults and the schema,
 // so that they cannot drift apart. Every mistake of a file is reported in one
@@ -69,7 +69,7 @@ const (
 type Start string
 
 // EagerStart is with Goblin. AutoStart and LazyStart are at the first use of a server whose
-// lists are remembered; with LazyStart, it also stops once it has listed if nobody uses it.
+// lists are remembered; with LazyStart, it also stops once it has listed if it is not used.
 const (
 	AutoStart  Start = "auto"
 	EagerStart Start = "eager"

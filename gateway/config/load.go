@@ -37,7 +37,7 @@ func Find(flag string, getenv func(string) string) (string, error) {
 	return path, nil
 }
 
-// DefaultPath is where a config is looked for that nobody names; "" without a home.
+// DefaultPath is the config of users who name none; "" without a home.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then

@@ -60,7 +60,7 @@ func (c *Config) MetaToolsOf(p *Profile) MetaTools {
 	return MetaTools{All: m.All || m.Auto, Names: slices.Concat(m.Names, searchTools)}
 }
 
-// metaTools is everything, nothing, some names, or everything for those who need it.
+// metaTools is everything, nothing, some names, or everything for clients that need it.
 func metaTools() kind[MetaTools] {
 	const auto = "auto"
 	some := selected(word(toolNames))

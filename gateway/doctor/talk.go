@@ -101,7 +101,7 @@ func (t *talk) offer() string {
 // Notification implements [upstream.Handler].
 func (t *talk) Notification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {}
 
-// Request implements [upstream.Handler]: there is nobody whom the server could ask.
+// Request implements [upstream.Handler]: there is no client that the server could ask.
 func (t *talk) Request(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: nobody can be asked", method)
 }

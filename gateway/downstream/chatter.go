@@ -16,7 +16,7 @@ const (
 	chatterStops  = 4
 	chatterOfOne  = 16
 	chatterGoesOn = 4
-	// chatterReport is how often somebody is told at most, for each server.
+	// chatterReport is how often it is logged at most, for each server.
 	chatterReport = time.Second
 )
 

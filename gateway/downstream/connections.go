@@ -12,7 +12,7 @@ import (
 // connections bounds how many connections accepted from a listener are open.
 // When all places are taken, the one that has been quiet for longest makes room:
 // it waits for its next request, or has not sent the first. Those with a request
-// under way stay, and who comes then waits.
+// under way stay, and new connections wait.
 type connections struct {
 	net.Listener
 	room   chan struct{}

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrDrain is the cause of a context by which [HTTP.Serve] ends for another process
-// to take over: nobody may notice. No connection that was taken is lost, requests on
+// to take over, unnoticed by clients. No connection that was taken is lost, requests on
 // it are served, and those under way have a while to be answered.
 var ErrDrain = errors.New("asked to end when what is under way is done")
 
@@ -110,7 +110,7 @@ func (h *HTTP) drain(ctx context.Context, srv *http.Server, open *connections) {
 	h.calm.wait(drainLimit, false)
 }
 
-// leave closes the listener when everybody has been accepted who waits for it: the
+// leave closes the listener when all waiting connections have been accepted: the
 // system would end their connections, with requests that nobody may repeat.
 func (l *connections) leave() {
 	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok && d.SetDeadline(time.Now().Add(acceptPause)) == nil {

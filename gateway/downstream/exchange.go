@@ -247,8 +247,8 @@ type Waiter interface {
 	Withdrawn(cause error)
 }
 
-// Await has w told when nobody waits for the answer any more: at once if that is
-// so already. It is for those who do not look at Context, and called once.
+// Await has w told when the client does not wait for the answer any more: at once if that is
+// so already. It is for handlers that do not look at Context, and called once.
 func (x *Exchange) Await(w Waiter) {
 	x.mu.Lock()
 	x.waiter = w

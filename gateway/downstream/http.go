@@ -75,7 +75,7 @@ type HTTP struct {
 	keepers  sync.WaitGroup // one goroutine per session
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
 	lone     sync.Mutex
-	alone    map[asked]*hub // of all stateless requests, by what their URL asks for
+	alone    map[choices]*hub // of all stateless requests, by what their URL asks for
 	calm     *calm
 }
 
@@ -150,18 +150,18 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	}
 }
 
-// asked is what a client asks for by its URL.
-type asked struct{ project, profile string }
+// choices is what a client asks for by its URL.
+type choices struct{ project, profile string }
 
 // ofProfiles is where the names of profiles stand behind.
 const ofProfiles = "/mcp/p/"
 
-func (h *HTTP) askedBy(r *http.Request) asked {
+func (h *HTTP) askedBy(r *http.Request) choices {
 	profile, named := strings.CutPrefix(r.URL.Path, ofProfiles)
 	if !named {
 		profile = h.o.Profile
 	}
-	return asked{r.URL.Query().Get("project"), profile}
+	return choices{r.URL.Query().Get("project"), profile}
 }
 
 // serves reports whether a request is for MCP.
@@ -236,7 +236,7 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 // open begins a session; nil when there is no room or the server stops.
-func (h *HTTP) open(stateless bool, a asked) *hub {
+func (h *HTTP) open(stateless bool, a choices) *hub {
 	h.closing.Lock()
 	defer h.closing.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
@@ -339,8 +339,9 @@ const (
 	shutdownGrace = 2 * time.Second
 )
 
-// Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and
-// returns nil. With [ErrDrain] as the cause it ends gently. It closes l. An address beyond loopback needs a token.
+// Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and returns nil.
+// With [ErrDrain] as the cause it ends gently. It closes l. An address beyond loopback
+// needs a token.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	listen := h.o.Listen
 	if listen == "" && l.Addr().Network() != "unix" {

@@ -77,8 +77,9 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 const maxAlone = 256
 
 // shared is the session of all stateless requests whose URL names that project and
-// profile, or none, for which release must be called; nil when there is no room or the server stops.
-func (h *HTTP) shared(a asked) *hub {
+// profile, or none, for which release must be called; nil when there is no room or the
+// server stops.
+func (h *HTTP) shared(a choices) *hub {
 	h.lone.Lock()
 	defer h.lone.Unlock()
 	if b := h.alone[a]; b != nil && h.sessions.acquire(b.key) != nil {
@@ -86,7 +87,7 @@ func (h *HTTP) shared(a asked) *hub {
 	}
 	delete(h.alone, a)
 	if len(h.alone) >= maxAlone {
-		maps.DeleteFunc(h.alone, func(_ asked, b *hub) bool { return b.s.ctx.Err() != nil })
+		maps.DeleteFunc(h.alone, func(_ choices, b *hub) bool { return b.s.ctx.Err() != nil })
 	}
 	if len(h.alone) >= maxAlone {
 		return nil
@@ -96,7 +97,7 @@ func (h *HTTP) shared(a asked) *hub {
 		return nil
 	}
 	if h.alone == nil {
-		h.alone = make(map[asked]*hub)
+		h.alone = make(map[choices]*hub)
 	}
 	h.alone[a] = b
 	return b

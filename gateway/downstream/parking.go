@@ -36,7 +36,8 @@ var (
 	errParked      = errors.New("answered by a demand for input")
 	errParkOusted  = errors.New("the client did not come back before there was no room for its call any more")
 	errParkExpired = errors.New("the client did not come back with what was asked for")
-	// ErrNoRoom means that too many calls of the session wait for their client, or too large ones.
+	// ErrNoRoom means that too many calls of the session wait for their client, or too
+	// large ones.
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 
@@ -284,7 +285,7 @@ func inputParams(params []byte) []byte {
 	})
 }
 
-// leave ends a call that nobody has come back for.
+// leave ends a call that no client has come back for.
 func (p *parked) leave(why error) {
 	p.mu.Lock()
 	late := !p.present

@@ -114,7 +114,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	return s
 }
 
-// withdraw tells those who wait for requests under way that the session has
+// withdraw tells the handlers of requests under way that the session has
 // ended. [Exchange.Await] sees to those that come later.
 func (s *Session) withdraw() {
 	s.mu.Lock()
@@ -220,7 +220,7 @@ func declared(capabilities []byte, path []string) bool {
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
 
-// Meet notes a stateless request of the session for those who want to know
+// Meet notes a stateless request of the session, for screens that show
 // who is there. It reports whether it was the first.
 func (s *Session) Meet(m *Modern) (first bool) {
 	s.mu.Lock()
@@ -489,7 +489,7 @@ func (s *Session) cancelExchange(params []byte) {
 	x.abandon(reason)
 }
 
-// responded hands an answer of the client to who waits for it; others are
+// responded hands an answer of the client to the waiting request; others are
 // ignored.
 func (s *Session) responded(m *jsonrpc.Message) {
 	s.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)

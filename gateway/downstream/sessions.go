@@ -6,7 +6,7 @@ import (
 )
 
 // sessions is the table of HTTP sessions. It knows which are in use, so that
-// neither idleness nor eviction ends one that somebody waits for.
+// neither idleness nor eviction ends one with requests under way.
 type sessions struct {
 	limit int
 
@@ -88,7 +88,7 @@ func (t *sessions) release(b *hub) {
 }
 
 // retire notes that a session has ended. What its client still reads counts
-// until nobody uses the session any more.
+// until the session is not used any more.
 func (t *sessions) retire(b *hub) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ func own(name string) bool {
 }
 
 // Bounded is a server's capabilities without the extensions that are beyond the bounds;
-// complaint says which, "" for none. Tasks stays for those who follow tasks.
+// complaint says which, "" for none. Tasks stays for clients that follow tasks.
 func Bounded(capabilities []byte) (kept []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
@@ -141,7 +141,7 @@ func merge(into map[string]*setting, name, server string, settings []byte) (comp
 		case s == nil:
 			into[key] = &setting{server, k, value, same}
 		case name == Skills && key == "directoryRead":
-			// Who cannot is asked by nobody: each URI is one server's.
+			// Clients without it are not asked: each URI is one server's.
 			if same == "true" {
 				s.value = value
 			}
@@ -160,7 +160,7 @@ func Has(capabilities []byte, name string) bool {
 }
 
 // Of returns the part of a client's capabilities that servers get, a raw object; nil for
-// nothing. Tasks is left out: who follows them adds it.
+// nothing. Tasks is left out: package tasks adds it.
 func Of(capabilities []byte) []byte {
 	declared := rawjson.Get(capabilities, "extensions")
 	if !rawjson.IsObject(declared) {

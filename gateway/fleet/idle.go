@@ -90,7 +90,7 @@ func (f *Fleet) rest(b *Server, now time.Time) {
 	}
 }
 
-// Hold shows that a server is kept running by who watches its resources.
+// Hold shows that a server is kept running by subscribers to its resources.
 func (s *Server) Hold(held bool, watched int) {
 	why := ""
 	if held {

@@ -15,8 +15,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// said is remembered of a server besides its lists.
-type said struct {
+// introduction is remembered of a server besides its lists.
+type introduction struct {
 	Transport, Era, Protocol string
 	Name, Title, Version     string
 	Instructions             string
@@ -45,9 +45,9 @@ func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if head == nil {
 		return nil
 	}
-	var about said
+	var about introduction
 	if json.Unmarshal(head.About, &about) != nil {
-		about = said{} // the lists are good without
+		about = introduction{} // the lists are good without
 	}
 	return &registry.ServerState{
 		State: registry.StateStopped, Transport: cmp.Or(about.Transport, string(s.Type)), Era: about.Era, ProtocolVersion: about.Protocol,
@@ -144,7 +144,7 @@ func (o *outlet) keepLocked(server string) {
 		return
 	}
 	st := &o.state
-	about, err := json.Marshal(said{
+	about, err := json.Marshal(introduction{
 		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
 		Instructions: st.Instructions, Capabilities: st.Capabilities,
 	})

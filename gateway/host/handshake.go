@@ -82,7 +82,7 @@ func parseHello(line []byte, h *hello) error {
 }
 
 // greet sends the first line and reads its answer, no byte beyond it: what
-// follows belongs to whoever uses the connection.
+// follows belongs to the user of the connection.
 func greet(c net.Conn, kind string, p Place, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err

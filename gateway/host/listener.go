@@ -70,9 +70,10 @@ type Listener struct {
 // takes no connections any more: it is stopping its servers.
 const lockLimit = 15 * time.Second
 
-// Listen makes this process the host of a place: it takes the lock, removes
-// the socket that a killed host left, and listens. Another living host, also one
-// of the same config with the same variables and more, is a [*RunningError]. Connections wait until Serve runs.
+// Listen makes this process the host of a place: it takes the lock, removes the socket
+// that a killed host left, and listens. Another living host, also one of the same config
+// with the same variables and more, is a [*RunningError]. Connections wait until Serve
+// runs.
 func Listen(p Place) (*Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
 	defer cancel()
@@ -117,7 +118,7 @@ func take(ctx context.Context, p Place) (*flock.Flock, error) {
 	}
 }
 
-// living asks the socket of a place who is its host; nil, and why, when nobody
+// living asks the socket of a place for its host; nil, and why, when nothing
 // answers.
 func living(ctx context.Context, p Place) (*RunningError, error) {
 	c, w, err := dial(ctx, p, KindControl)
@@ -163,7 +164,7 @@ func (l *Listener) Close() error {
 }
 
 // firstLinger is how long a lingering host waits at least for its first
-// connection: whoever started it must find it.
+// connection: the process that started it must find it.
 const firstLinger = time.Second
 
 // SetLinger makes the host end by itself: d after its last mcp or screen
@@ -178,7 +179,7 @@ func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 // Done is closed when the host takes no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
-// Freshen makes the files of the host look used: who clears folders of what is
+// Freshen makes the files of the host look used: programs that clear folders of what is
 // old would else remove them while it runs, and another host start beside it.
 // Call it every few hours.
 func (l *Listener) Freshen() {

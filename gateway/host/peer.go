@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// peer is who is at the other end of a connection, as the kernel says.
+// peer is the process at the other end of a connection, as the kernel says.
 type peer struct {
 	uid, pid int
 	known    bool // false where the system cannot tell

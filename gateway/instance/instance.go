@@ -98,7 +98,7 @@ type Options struct {
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
 	Linger time.Duration
 	// Extend adds what the gateway itself does not know, such as tools of
-	// Goblin's own; New calls it once, before anybody is served. May be nil.
+	// Goblin's own; New calls it once, before the first client is served. May be nil.
 	Extend ExtendFunc
 }
 
@@ -427,7 +427,7 @@ func (i *Instance) Connect(ctx context.Context, profile string) net.Conn {
 	return near
 }
 
-// Stopping ends when Run is about to return, whoever caused it.
+// Stopping ends when Run is about to return, whatever caused it.
 func (i *Instance) Stopping() context.Context { return i.stopped }
 
 // Registry is the catalog, with the journals and tables of what goes on.

@@ -33,7 +33,7 @@ func (i *Instance) freshen(ctx context.Context) {
 	}
 }
 
-// logStart tells whoever reads the log what begins here, and what users of the
+// logStart logs what begins here, and what users of the
 // config are warned of.
 func (i *Instance) logStart() {
 	if i.listener != nil {

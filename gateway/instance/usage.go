@@ -11,7 +11,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// listed are the tools of all servers. Those that are off for everybody cost nothing.
+// listed are the tools of all servers. Those that are off for all clients cost nothing.
 func (i *Instance) listed() []meter.Listed {
 	seen := i.gateway.Views.Whole()
 	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
@@ -31,8 +31,8 @@ func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
 // Usage is what servers, tools and clients cost up to now.
 func (c *Client) Usage() bill.Report { return c.instance.usage() }
 
-// shown has the lists of a client.
-type shown struct {
+// offer has the lists of a client.
+type offer struct {
 	bill.Seen
 	bytes  int
 	others bill.Others
@@ -72,7 +72,7 @@ func (i *Instance) usage() bill.Report {
 	r := i.meter.Report()
 	r.Host = true
 	i.addOthers(&r)
-	views := make(map[*registry.Snapshot]shown) // most clients share one
+	views := make(map[*registry.Snapshot]offer) // most clients share one
 	for _, s := range i.gateway.Sessions() {
 		if s.IsScreen() {
 			continue
@@ -105,7 +105,7 @@ func (i *Instance) usage() bill.Report {
 	return r
 }
 
-func look(view *registry.Snapshot) (is shown) {
+func look(view *registry.Snapshot) (is offer) {
 	for e := range view.All(registry.Tool) {
 		is.Tools++
 		is.bytes += len(e.JSON)

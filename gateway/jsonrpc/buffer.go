@@ -7,7 +7,7 @@ import (
 
 // Buffer is the memory of a large frame that a [Reader] has read, which saves
 // the next one the work of making and collecting as much. It is used again when
-// all who hold it have let go of it, and not at all if one never does: whoever
+// all holders have let go of it, and not at all if one never does: a holder that
 // keeps a part of the frame, or does not know, leaves it to the collector.
 type Buffer struct {
 	mem     []byte
@@ -33,7 +33,7 @@ func (b *Buffer) hold() {
 	}
 }
 
-// Release says that the caller, who holds b, does not look at the frame any
+// Release says that the caller, a holder of b, does not look at the frame any
 // more. b may be nil.
 func (b *Buffer) Release() {
 	if b != nil && b.holders.Add(-1) == 0 {

@@ -395,7 +395,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrorCode is Code, for those who know an error by its methods.
+// ErrorCode is Code, for callers that know an error by its methods.
 func (e *Error) ErrorCode() int { return e.Code }
 
 // ErrorData is Data, likewise.

@@ -66,7 +66,7 @@ func (o *Outbox) Send(frame []byte) { o.send(true, nil, frame) }
 // them, so that one write takes them all.
 func (o *Outbox) Gather(frame []byte) { o.send(false, nil, frame) }
 
-// SendParts is Send for a frame in parts, which nobody may write to any more.
+// SendParts is Send for a frame in parts, which must not be written to any more.
 // The Outbox holds the buffer of parts, which may be nil, until it has written
 // them.
 func (o *Outbox) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
@@ -140,7 +140,7 @@ func (o *Outbox) tryParts(parts [][]byte) (int, error) {
 	return o.try.TryWrite(c[:n])
 }
 
-// hold queues a frame that flush will send, if nobody does before.
+// hold queues a frame that flush will send, if it is not sent before.
 func (o *Outbox) hold(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -75,7 +75,7 @@ func NewReader(r io.Reader, limit int64) *Reader {
 }
 
 // Checking makes r check frames that are larger than what is read at once while
-// they arrive, for those who call [Reader.Parse], which then refuses what nests
+// they arrive, for callers of [Reader.Parse], which then refuses what nests
 // beyond depth. It returns r.
 func (r *Reader) Checking(depth int) *Reader {
 	r.checks, r.depth = true, depth

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// attempt is a login under way at one server: one page, for all who want it.
+// attempt is a login under way at one server: one page, for all callers.
 type attempt struct {
 	cancel context.CancelCauseFunc
 	pasted chan string
@@ -110,7 +110,7 @@ func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// leave cancels a login that nobody waits for any more, and waits for its end then.
+// leave cancels a login without callers, and waits for its end then.
 func (a *Authorizer) leave(t *attempt, pages chan string) {
 	a.mu.Lock()
 	delete(t.waiting, pages)
@@ -123,7 +123,7 @@ func (a *Authorizer) leave(t *attempt, pages chan string) {
 	}
 }
 
-// show gives a page to all who wait; of several, the last.
+// show gives a page to all waiting callers; of several, the last.
 func (a *Authorizer) show(t *attempt, page string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -47,7 +47,7 @@ func (l *Login) accept(t *oauth2.Token) error {
 	return nil
 }
 
-// userOf is whom a token is for, as far as it is a JWT that says so. It is shown, and
+// userOf names the user of a token, as far as it is a JWT that says so. It is shown, and
 // nothing is decided by it, so its signature is not looked at.
 func userOf(token string) string {
 	parts := strings.Split(token, ".")

@@ -41,7 +41,7 @@ func OpenCache(getenv func(string) string) *Cache {
 	return &Cache{folder: filepath.Join(dir, "goblin", "registry"), now: time.Now}
 }
 
-type kept struct {
+type page struct {
 	body []byte
 	at   time.Time
 }
@@ -54,7 +54,7 @@ func (c *Cache) path(to string) string {
 }
 
 // load is the answer that is kept of an address, and whether it is old; nil for none.
-func (c *Cache) load(to string) (k *kept, old bool) {
+func (c *Cache) load(to string) (k *page, old bool) {
 	if c == nil {
 		return nil, true
 	}
@@ -72,7 +72,7 @@ func (c *Cache) load(to string) (k *kept, old bool) {
 		return nil, true
 	}
 	age := c.now().Sub(info.ModTime())
-	return &kept{body, info.ModTime()}, age < 0 || age > young
+	return &page{body, info.ModTime()}, age < 0 || age > young
 }
 
 // store keeps an answer, and forgets the oldest where there are too many.

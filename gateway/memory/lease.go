@@ -29,14 +29,14 @@ func (l *Lease) End() {
 
 // Reader is r, whose bytes take room as they are read: answers of one process come one
 // after another, those over HTTP side by side, each up to limits.frame.
-func (l *Lease) Reader(r io.Reader) io.Reader { return leased{r, l} }
+func (l *Lease) Reader(r io.Reader) io.Reader { return leasedReader{r, l} }
 
-type leased struct {
+type leasedReader struct {
 	io.Reader
 	lease *Lease
 }
 
-func (r leased) Read(p []byte) (int, error) {
+func (r leasedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if full := r.lease.Take(n); full != nil {
 		return 0, full

@@ -4,9 +4,9 @@
 //
 // It owns the rule: an [Account] has a bound, and each [Party], a client or server,
 // may hold a third of what it leaves. So one alone gets a quarter of the bound, n
-// that take all they can get 1/(n+3) each, and there is room for whoever comes next.
-// What there is no room for is refused, and its owner tells whom that concerns;
-// nothing is taken away from those who hold something already. A [Claim] is what one
+// that take all they can get 1/(n+3) each, and there is room for the next party.
+// What there is no room for is refused, and its owner tells the client;
+// nothing is taken away from parties that hold something already. A [Claim] is what one
 // thing takes: an unfinished message, a queue, a body.
 //
 // Things of up to [Free] bytes are not counted. Counted are messages, not what Go

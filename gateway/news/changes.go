@@ -92,8 +92,8 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earl
 	}
 }
 
-// announce tells who has to hear of the lists that there are now, and reports whether
-// somebody has.
+// announce notifies the clients that have not heard of the lists as they are now, and
+// reports whether there were any.
 func (n *News) announce() (told bool) {
 	open := n.listens.open()
 	for i, l := range listNotices {

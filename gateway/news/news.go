@@ -2,9 +2,9 @@
 // updates of the resources that they watch, and log lines. A session is told on its
 // own stream, a stateless client on that of its subscriptions/listen.
 //
-// It counts who watches what, so that a server is asked once and told off once, and
-// restores that on new connections. It must not know how requests are routed: names
-// are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
+// It counts the subscribers of each resource, so that a server is asked once and told off
+// once, and restores that on new connections. It must not know how requests are routed:
+// names are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
 // Updated, Message and Announced are called on read loops and only queue.
 package news
 
@@ -38,7 +38,7 @@ type Options struct {
 	Views    *views.Views
 }
 
-// News has who watches, listens, and wants log lines.
+// News has the subscribers, the listens, and the levels of log lines.
 type News struct {
 	o         Options
 	rows      subscriptions

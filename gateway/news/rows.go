@@ -25,14 +25,14 @@ func (k subscriptionKey) on(conn upstream.Conn) bool {
 	return conn.Unit() == k.unit && conn.Info().Second == k.second
 }
 
-// subscriber is who watches resources: a session, or one subscriptions/listen of
+// subscriber watches resources: a session, or one subscriptions/listen of
 // a stateless client.
 type subscriber struct {
 	session *downstream.Session
 	listen  *listen // nil for the session itself
 }
 
-// subscription counts who watches a resource. Asking the backend and telling
+// subscription counts the watchers of a resource. Asking the backend and telling
 // it off is serialized per key by busy; the fields below it are guarded by
 // subscriptions.mu, which is never held while a backend is asked.
 type subscription struct {
@@ -46,7 +46,7 @@ type subscription struct {
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
-	places  map[watched][]subscriptionKey               // the rows of a resource
+	places  map[resource][]subscriptionKey              // the rows of a resource
 	servers map[string]int                              // subscribers at each server
 	of      map[subscriber]map[string][]subscriptionKey // what each watches, by the spelling that it used
 	bytes   int                                         // of all that is held; see weigh
@@ -55,10 +55,10 @@ type subscriptions struct {
 	show sync.Mutex // held while a row is looked at and shown
 }
 
-// watched is a resource, whatever the connection that watches it.
-type watched struct{ server, uri string }
+// resource is a resource, whatever the connection that watches it.
+type resource struct{ server, uri string }
 
-func (k subscriptionKey) watched() watched { return watched{k.server, k.uri} }
+func (k subscriptionKey) watched() resource { return resource{k.server, k.uri} }
 
 // maxShown bounds how many of its subscribers are shown of a row.
 const maxShown = 20
@@ -98,7 +98,7 @@ var (
 
 func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
-	t.places = make(map[watched][]subscriptionKey)
+	t.places = make(map[resource][]subscriptionKey)
 	t.servers = make(map[string]int)
 	t.of = make(map[subscriber]map[string][]subscriptionKey)
 	t.clients = make(map[any]int)
@@ -242,7 +242,7 @@ func (t *subscriptions) fullLocked(key subscriptionKey, s subscriber, spelling s
 	return nil
 }
 
-// subscribers counts who watches over one connection.
+// subscribers counts the watchers over one connection.
 func (t *subscriptions) subscribers(key subscriptionKey) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,7 +252,7 @@ func (t *subscriptions) subscribers(key subscriptionKey) (n int) {
 	return n
 }
 
-// holders are who watches over one connection.
+// holders are the watchers over one connection.
 func (t *subscriptions) holders(key subscriptionKey) []subscriber {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,7 +304,7 @@ func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
 	t.sweep(key, row)
 }
 
-// sweep drops a row that nobody holds or waits for.
+// sweep drops a row without holders and waiting requests.
 func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
 		delete(t.rows, key)

@@ -8,7 +8,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// servers is the row of those who watch the state of the servers.
+// servers is the row of the subscribers to the state of the servers.
 var servers = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
 // serverNews has, of each who watches the servers, their states as they were told of last:

@@ -160,7 +160,7 @@ func (n *News) release(ctx context.Context, key subscriptionKey, h subscriber, s
 	}
 }
 
-// giveBack makes the backend stop watching what nobody holds any more.
+// giveBack makes the backend stop watching what has no holder any more.
 func (n *News) giveBack(ctx context.Context, key subscriptionKey) {
 	row, err := n.rows.enter(ctx, key)
 	if err != nil {
@@ -324,7 +324,7 @@ func (n *News) askAgain(ctx context.Context, key subscriptionKey, row *subscript
 	n.tellSubscribers(key, rawjson.Object("uri", key.uri))
 }
 
-// Updated delivers a backend's notice to those who subscribed to the URI or
+// Updated delivers a backend's notice to the subscribers to the URI or
 // to one above it (spec: an update may name a sub-resource).
 func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()

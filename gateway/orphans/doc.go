@@ -1,10 +1,10 @@
 // Package orphans ends the children that a killed Goblin left behind.
 //
-// A process that is killed ends nobody. On Linux the kernel kills its children
+// A process that is killed ends no other. On Linux the kernel kills its children
 // with it, but not what these started; on macOS not even the children. So each
 // process of Goblin keeps a [Record] of its children in a file, which it locks
-// for its life, and whoever starts next ends the groups in the files that
-// nobody has locked any more ([Record.Sweep]).
+// for its life, and the next process ends the groups in the files that
+// are not locked any more ([Record.Sweep]).
 //
 // A process is known by its number and its start time, and by the boot and the
 // process namespace that both belong to; a number that was given to another

@@ -157,7 +157,7 @@ func (r *Record) fail(err error) {
 	}
 }
 
-// Freshen makes the file look used, for those who clear folders of what is old.
+// Freshen makes the file look used, for programs that clear folders of what is old.
 func (r *Record) Freshen() {
 	if r == nil {
 		return

@@ -101,7 +101,7 @@ func wait(ctx context.Context, left []child, limit time.Duration) []child {
 	return nil
 }
 
-// living are the children whose group still has somebody in it.
+// living are the children whose group still has a process.
 func living(all []child) []child {
 	now := era()
 	all = slices.DeleteFunc(all, func(c child) bool { return c.Era != now })

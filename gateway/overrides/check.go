@@ -41,14 +41,14 @@ func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
 // keys are those of kinds in overrides.
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
-// listed holds a server's things, by the key of their kind and by name.
-type listed map[string]map[string]Thing
+// byName holds a server's things, by the key of their kind and by name.
+type byName map[string]map[string]Thing
 
 // Check says which overrides of a config are for nothing, or do not fit what they are for,
-// as far as things tell. Servers without any are not known; nor, if only one kind of things is
-// known, are overrides of others.
+// as far as things tell. Servers without any are not known; nor, if only one kind of
+// things is known, are overrides of others.
 func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (problems []config.Problem) {
-	servers := make(map[string]listed)
+	servers := make(map[string]byName)
 	for name := range cfg.Overrides() {
 		servers[name] = nil
 	}
@@ -65,11 +65,11 @@ func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (
 			continue
 		}
 		if servers[t.Server] == nil {
-			servers[t.Server] = listed{"tools": {}, "prompts": {}, "resources": {}}
+			servers[t.Server] = byName{"tools": {}, "prompts": {}, "resources": {}}
 		}
 		servers[t.Server][keys[t.Kind]][t.Name] = t
 	}
-	c := checked{cfg: cfg, kinds: make(map[string]bool)}
+	c := checker{cfg: cfg, kinds: make(map[string]bool)}
 	for _, k := range kinds {
 		c.kinds[keys[k]] = true
 	}
@@ -88,13 +88,13 @@ func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (
 	return c.problems
 }
 
-type checked struct {
+type checker struct {
 	cfg      *config.Config
 	kinds    map[string]bool // empty: all
 	problems []config.Problem
 }
 
-func (c *checked) tell(at config.Overridden, format string, args ...any) {
+func (c *checker) tell(at config.Overridden, format string, args ...any) {
 	where := fmt.Sprintf("overrides of server %q", at.Server)
 	if at.Profile != "" {
 		where += fmt.Sprintf(" in profile %q", at.Profile)
@@ -103,7 +103,7 @@ func (c *checked) tell(at config.Overridden, format string, args ...any) {
 }
 
 // check looks at overrides, which are all together with those below.
-func (c *checked) check(at config.Overridden, set, all *definition.Set, has listed) {
+func (c *checker) check(at config.Overridden, set, all *definition.Set, has byName) {
 	if set == nil || has == nil {
 		return
 	}

@@ -36,7 +36,7 @@ const (
 // Host is a gateway with the socket of its config.
 type Host struct {
 	*instance.Instance
-	// Theme is that of the config, for who asks for none.
+	// Theme is that of the config, for screens that ask for none.
 	Theme string
 	// Images is how the config has images drawn.
 	Images string

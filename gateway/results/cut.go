@@ -167,7 +167,7 @@ func (b *block) with(text string) []byte {
 
 // note stands in the place of so many bytes that are left out of a text. A nil k means
 // that there was no room to keep them.
-func (k *kept) note(size, out int) string {
+func (k *rest) note(size, out int) string {
 	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
 	if k == nil {
 		return text + "There was no room to keep them: ask the tool for less.]"
@@ -187,7 +187,7 @@ func (k *kept) note(size, out int) string {
 }
 
 // link is a resource link to what is kept.
-func (k *kept) link(tool string) []byte {
+func (k *rest) link(tool string) []byte {
 	name := "The rest of the result"
 	if tool != "" {
 		name += " of " + tool

@@ -2,11 +2,11 @@
 // to the client, and what is between them is kept for a while as a resource that is read
 // page by page.
 //
-// It owns what is left out, what is said of that, and the URIs by which it is read. What is
-// kept is bounded in number, bytes and time, and belongs to a session, with which it ends;
-// clients without sessions have it who know the URI, which nobody guesses. It must not know
-// who bounds results, nor how much. Nothing here blocks; all methods may be called from any
-// goroutine.
+// It owns what is left out, what is said of that, and the URIs by which it is read. What
+// is kept is bounded in number, bytes and time, and belongs to a session, with which it
+// ends; clients without sessions have it if they know the URI, which cannot be guessed. It
+// must not know what bounds results, nor how much. Nothing here blocks; all methods may be
+// called from any goroutine.
 package results
 
 import (
@@ -44,12 +44,12 @@ type Store struct {
 	party *memory.Party
 
 	mu    sync.Mutex
-	all   []*kept // the oldest first
+	all   []*rest // the oldest first
 	bytes int
 }
 
-// kept holds the part that was left out of one result.
-type kept struct {
+// rest holds the part that was left out of one result.
+type rest struct {
 	id    string
 	owner string // "": who knows the id
 	text  string
@@ -63,32 +63,32 @@ func New(a *memory.Account) *Store { return &Store{party: a.Party()} }
 
 // keep keeps a text for a session, whole or as much as there is room for. It returns nil
 // if there is none.
-func (s *Store) keep(owner, text string, page int) *kept {
+func (s *Store) keep(owner, text string, page int) *rest {
 	if len(text) > maxOne {
 		text = text[:boundary(text, maxOne)]
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	k := &kept{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
+	k := &rest{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
 	k.claim.Of(s.party)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own, bytes := s.heldLocked(owner)
 	for own >= maxCount || bytes+len(text) > maxOwner {
-		bytes -= s.forget(func(k *kept) bool { return k.owner == owner })
+		bytes -= s.forget(func(k *rest) bool { return k.owner == owner })
 		own--
 	}
 	for len(s.all) >= maxCounts || s.bytes+len(text) > maxBytes {
-		s.forget(func(*kept) bool { return true })
+		s.forget(func(*rest) bool { return true })
 	}
 	for !k.claim.Resize(int64(len(text))) {
-		if s.forget(func(k *kept) bool { return k.claim.Counts() }) == 0 {
+		if s.forget(func(k *rest) bool { return k.claim.Counts() }) == 0 {
 			return nil
 		}
 	}
 	s.all = append(s.all, k)
 	s.bytes += len(text)
-	k.timer = time.AfterFunc(Life, func() { s.drop(func(o *kept) bool { return o == k }) })
+	k.timer = time.AfterFunc(Life, func() { s.drop(func(o *rest) bool { return o == k }) })
 	return k
 }
 
@@ -105,7 +105,7 @@ func (s *Store) heldLocked(owner string) (count, bytes int) {
 
 // forget takes the oldest out that fits, and returns its bytes; 0 if none fits. The lock
 // is held.
-func (s *Store) forget(fits func(*kept) bool) int {
+func (s *Store) forget(fits func(*rest) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
 		return 0
@@ -118,7 +118,7 @@ func (s *Store) forget(fits func(*kept) bool) int {
 	return len(k.text)
 }
 
-func (s *Store) drop(fits func(*kept) bool) {
+func (s *Store) drop(fits func(*rest) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for slices.ContainsFunc(s.all, fits) {
@@ -127,10 +127,10 @@ func (s *Store) drop(fits func(*kept) bool) {
 }
 
 // Drop forgets what a session has.
-func (s *Store) Drop(owner string) { s.drop(func(k *kept) bool { return k.owner == owner }) }
+func (s *Store) Drop(owner string) { s.drop(func(k *rest) bool { return k.owner == owner }) }
 
 // find returns what a URI stands for to a session, and which page of it.
-func (s *Store) find(owner, uri string) (*kept, int, error) {
+func (s *Store) find(owner, uri string) (*rest, int, error) {
 	id, number, paged := strings.Cut(strings.TrimPrefix(uri, prefix), "/")
 	page := 1
 	if paged {
@@ -156,18 +156,18 @@ func missing(uri, reason string) error {
 }
 
 // step is how far the pages begin apart, so that none is longer than one may be.
-func (k *kept) step() int { return k.page - utf8.UTFMax }
+func (k *rest) step() int { return k.page - utf8.UTFMax }
 
-func (k *kept) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
+func (k *rest) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
 
-func (k *kept) uri(page int) string {
+func (k *rest) uri(page int) string {
 	if page == 1 {
 		return prefix + k.id
 	}
 	return prefix + k.id + "/" + strconv.Itoa(page)
 }
 
-func (k *kept) slice(page int) string {
+func (k *rest) slice(page int) string {
 	return k.text[boundary(k.text, (page-1)*k.step()):boundary(k.text, page*k.step())]
 }
 

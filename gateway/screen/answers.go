@@ -70,8 +70,8 @@ const (
 	bodyHeld = 500 * time.Millisecond
 )
 
-// found is an answer, without its head and end.
-type found struct {
+// terminalAnswer is an answer, without its head and end.
+type terminalAnswer struct {
 	kind answerKind
 	body string
 }
@@ -99,7 +99,7 @@ func (c *cutter) idle() bool { return c.asked == [answerKinds]bool{} }
 
 // cut appends the keys in p to keys, in order, and the answers to found. What might be an
 // answer is held; see hold.
-func (c *cutter) cut(keys, p []byte) (out []byte, all []found) {
+func (c *cutter) cut(keys, p []byte) (out []byte, all []terminalAnswer) {
 	for i, b := range p {
 		if c.idle() {
 			return append(keys, p[i:]...), all
@@ -108,7 +108,7 @@ func (c *cutter) cut(keys, p []byte) (out []byte, all []found) {
 		var done bool
 		if keys, kind, done = c.step(keys, b); done {
 			body := string(c.held[len(shapes[kind].head) : len(c.held)-1])
-			all = append(all, found{kind, strings.TrimRight(body, "\x1b")})
+			all = append(all, terminalAnswer{kind, strings.TrimRight(body, "\x1b")})
 			c.held, c.leaked = c.held[:0], false
 			c.asked[kind] = false
 			if kind == aboutWhat { // it was asked last
@@ -199,7 +199,7 @@ func (c *cutter) hold() time.Duration {
 func (c *cutter) flush(keys []byte) []byte { return c.give(keys, len(c.held)) }
 
 // learn notes what a terminal answered about images.
-func (s *size) learn(a found) {
+func (s *size) learn(a terminalAnswer) {
 	switch a.kind {
 	case aboutKitty:
 		_, verdict, _ := strings.Cut(a.body, ";")

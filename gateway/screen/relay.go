@@ -40,7 +40,7 @@ type Terminal struct {
 }
 
 // Rescue notes how a terminal is set. restore sets it so again, never waits,
-// and is for who must end while a Relay hangs in the terminal. It leaves alone
+// and is for a process that must end while a Relay hangs in the terminal. It leaves alone
 // what another job has in front.
 func (t Terminal) Rescue() (restore func()) {
 	fd := int(t.In.Fd())
@@ -87,15 +87,14 @@ type ended struct{ reason string }
 
 func (ended) Error() string { return "ended by the host" }
 
-// Relay shows the screen at the other end of c on t until the host ends it
-// (the result is its reason, "" for a plain quit), ctx ends (its error), the
-// connection breaks ([ErrConnectionLost]) or the terminal is gone
-// ([ErrTerminalLost]). On every way out it closes c, ends a pager or editor
-// that it started, and gives the terminal back as it was found; a terminal
-// that takes no output is waited for 3 s at most, and where its writes cannot
-// be interrupted (only Linux has a way) a goroutine or two stay with it. Programs are run with
-// $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a time
-// may be on one terminal.
+// Relay shows the screen at the other end of c on t until the host ends it (the result is
+// its reason, "" for a plain quit), ctx ends (its error), the connection breaks
+// ([ErrConnectionLost]) or the terminal is gone ([ErrTerminalLost]). On every way out it
+// closes c, ends a pager or editor that it started, and gives the terminal back as it was
+// found; a terminal that takes no output is waited for 3 s at most, and where its writes
+// cannot be interrupted (only Linux has a way) a goroutine or two stay with it. Programs
+// are run with $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a
+// time may be on one terminal.
 func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err error) {
 	defer c.Close()
 	if t.Getenv == nil {
@@ -222,7 +221,7 @@ func (r *relay) typed(p []byte) {
 }
 
 // learn takes an answer of the terminal. r.cutting is held.
-func (r *relay) learn(a found) {
+func (r *relay) learn(a terminalAnswer) {
 	if a.kind == aboutBackground {
 		if dark, ok := isDark(a.body); ok {
 			r.send.background(dark)

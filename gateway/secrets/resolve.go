@@ -102,7 +102,7 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, cmdRest
-	out, said := &bounded{left: MaxValue, full: cancel}, &bounded{left: maxSaid}
+	out, said := &boundedBuffer{left: MaxValue, full: cancel}, &boundedBuffer{left: maxSaid}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	switch {
@@ -124,16 +124,16 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	return Line(out.kept.Bytes()), nil
 }
 
-// bounded keeps the beginning of what is written to it, and calls full when that is not
+// boundedBuffer keeps the beginning of what is written to it, and calls full when that is not
 // all.
-type bounded struct {
+type boundedBuffer struct {
 	kept bytes.Buffer // not embedded: its ReadFrom knows no bounds
 	left int
 	over bool
 	full func()
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.kept.Write(p[:n])
 	b.left -= n

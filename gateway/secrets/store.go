@@ -47,8 +47,8 @@ func Open(stateDir string) *Store {
 	return s
 }
 
-// kept is where a secret is: in the keyring, or here.
-type kept struct {
+// record is where a secret is: in the keyring, or here.
+type record struct {
 	Keyring bool   `json:"keyring,omitempty"`
 	Value   string `json:"value,omitempty"`
 }
@@ -71,15 +71,15 @@ func (s *Store) Set(name, value string) (place string, err error) {
 	if why != "" {
 		place = fmt.Sprintf("%s, which only you can read (%s)", s.path, why)
 	}
-	err = s.edit(func(all map[string]kept) error {
+	err = s.edit(func(all map[string]record) error {
 		if why == "" {
-			all[name] = kept{Keyring: true}
+			all[name] = record{Keyring: true}
 			return nil
 		}
 		if all[name].Keyring {
 			_ = service.Delete(name) // an older value; it may not be reached
 		}
-		all[name] = kept{Value: value}
+		all[name] = record{Value: value}
 		return nil
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func check(name, value string) error {
 	return nil
 }
 
-// Get is a secret; [ErrNone] says that there is none of that name. One that somebody put
+// Get is a secret; [ErrNone] says that there is none of that name. One that was put
 // into the keyring by other means, under the service "goblin secrets", is found, too.
 func (s *Store) Get(name string) (string, error) {
 	if !ValidName(name) {
@@ -148,7 +148,7 @@ func (s *Store) Place(name string) string {
 
 // Remove forgets a secret; [ErrNone] says that there was none.
 func (s *Store) Remove(name string) error {
-	return s.edit(func(all map[string]kept) error {
+	return s.edit(func(all map[string]record) error {
 		here, known := all[name]
 		if service.There() {
 			err := service.Delete(name)
@@ -169,8 +169,8 @@ func (s *Store) Remove(name string) error {
 	})
 }
 
-func (s *Store) load() (map[string]kept, error) {
-	all := make(map[string]kept)
+func (s *Store) load() (map[string]record, error) {
+	all := make(map[string]record)
 	if s.path == "" {
 		return all, nil
 	}
@@ -188,7 +188,7 @@ func (s *Store) load() (map[string]kept, error) {
 }
 
 // edit changes the file, with the lock that all processes have for that.
-func (s *Store) edit(change func(all map[string]kept) error) error {
+func (s *Store) edit(change func(all map[string]record) error) error {
 	if s.path == "" {
 		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
 	}

@@ -306,7 +306,7 @@ func pollInterval(state []byte) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// cancel tells a server that nobody waits for a task any more. It does not
+// cancel tells a server that no client waits for a task any more. It does not
 // wait for the answer.
 func (t *Tasks) cancel(own *Task) {
 	t.work.Go(func() {

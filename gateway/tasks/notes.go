@@ -53,7 +53,7 @@ func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, pa
 	return c, params, true
 }
 
-// deliver hands a notification to whom the task concerns. own.out is held
+// deliver hands a notification to the owner of the task. own.out is held
 // unless the task is hidden.
 func (t *Tasks) deliver(own *Task, n taskNotice) {
 	if n.method == "notifications/tasks/status" {
@@ -104,7 +104,7 @@ func (t *Tasks) tell(own *Task, method string, params []byte) {
 	t.o.Journal.Notification(registry.ToClient, own.owner, own.Server, method, own.id, params)
 }
 
-// Open reports whether somebody waits for a task of a server.
+// Open reports whether a client waits for a task of a server.
 func (t *Tasks) Open(s *upstream.Server) bool {
 	return slices.ContainsFunc(t.o.Calls.Links(), func(l *call.Link) bool { return l.Server == s && t.busy(l.Conn) })
 }

@@ -323,7 +323,7 @@ func (t *Tasks) settle(own *Task) {
 	own.settled, own.fetched = true, true
 }
 
-// busy reports whether somebody waits for a task of a connection.
+// busy reports whether a client waits for a task of a connection.
 func (t *Tasks) busy(conn upstream.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -342,11 +342,11 @@ func (t *Tasks) left(own *Task) time.Duration {
 	return time.Until(own.expires)
 }
 
-// errNotFound is the answer to who asks for a task that is not known to it.
+// errNotFound answers a client that asks for a task it does not know.
 var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
 
-// in reports whether a task is there for who sees a part of the catalog: what its tool is
-// not part of has no task of it either.
+// in reports whether a task is there for a client that sees a part of the catalog: what
+// its tool is not part of has no task of it either.
 func (own *Task) in(seen *registry.Snapshot) bool {
 	return seen.Knows(own.Server) && seen.Sees(own.Server, registry.Tool, own.Tool)
 }

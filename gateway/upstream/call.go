@@ -39,7 +39,7 @@ type Call struct {
 	// notification or request of this call's stream belongs to.
 	Cause any
 	// Capabilities are declared with a modern request: a raw object of what
-	// whoever called can be asked. nil stands for Options.Capabilities.
+	// the caller can be asked. nil stands for Options.Capabilities.
 	Capabilities []byte
 	// LogLevel asks a modern backend for log lines of this request from that
 	// level on; "" for none. Legacy ones are told by logging/setLevel.
@@ -134,7 +134,7 @@ func (c *Call) setAbort(f context.CancelFunc) {
 }
 
 // read returns the reply without what other readers may take for a member that
-// decides. Results of the older era decide nothing here: whoever passes them on
+// decides. Results of the older era decide nothing here: the caller that passes them on
 // reads them.
 func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
@@ -149,7 +149,7 @@ func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 	return reply
 }
 
-// place looks for the place of a call's token, unless somebody has.
+// place looks for the place of a call's token, once.
 func (c *Call) place() {
 	switch {
 	case c.Token.Known():

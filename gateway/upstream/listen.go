@@ -149,7 +149,7 @@ func (ls *listens) run() {
 	}
 }
 
-// dismiss tells those who wait that the connection has ended.
+// dismiss tells waiting callers that the connection has ended.
 func (ls *listens) dismiss() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -158,7 +158,7 @@ func (ls *listens) dismiss() {
 	}
 }
 
-// settleLocked tells those who wait for a resource how it went.
+// settleLocked tells the callers that wait for a resource how it went.
 func (ls *listens) settleLocked(uri string, err error) {
 	w := ls.want[uri]
 	if w == nil {

@@ -129,8 +129,8 @@ func (s *Server) lead(ctx context.Context) (*link, error) {
 	}
 }
 
-// projectsChanged shows which projects have a process, and lets who waits for one look
-// again.
+// projectsChanged shows which projects have a process, and lets callers that wait for one
+// look again.
 func (s *Server) projectsChanged() {
 	if !s.perProject() {
 		return

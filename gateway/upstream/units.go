@@ -217,13 +217,13 @@ func (u *unit) openLocked() {
 	}
 }
 
-// loseLocked lets those who need the connection, which has ended, wait for the next.
+// loseLocked lets callers that need the connection, which has ended, wait for the next.
 func (u *unit) loseLocked(why error) {
 	u.openLocked()
 	u.lost = why
 }
 
-// abandon lets go those who wait for a unit that gets no connection any more.
+// abandon lets go the callers that wait for a unit that gets no connection any more.
 func (s *Server) abandon(u *unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

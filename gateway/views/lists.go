@@ -52,7 +52,8 @@ func sum(listed [registry.Kinds]int) (n int) {
 	return n
 }
 
-// Within implements [registry.Choice]: who sees little needs none of Goblin's own tools.
+// Within implements [registry.Choice]: clients that see little need none of Goblin's own
+// tools.
 func (c *choice) Within(listed [registry.Kinds]int) registry.Choice {
 	switch {
 	case c.few != nil && sum(listed) <= c.above:

@@ -8,8 +8,8 @@
 // that is made costs a load of a pointer. It knows who asks by sessions and exchanges; it
 // must not know what is asked, nor send anything.
 //
-// A profile is no lock: who may use Goblin may ask for another one. What nobody is to
-// have is left out by the filters of servers.
+// A profile is no lock: a client that may use Goblin may ask for another one. What nobody
+// is to have is left out by the filters of servers.
 package views
 
 import (
@@ -26,7 +26,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// Whole is asked for instead of a profile by those who are to see everything, whatever
+// Whole is asked for instead of a profile by clients that are to see everything, whatever
 // the config gives to others: commands of the shell. No profile can have this name.
 const Whole = "*"
 

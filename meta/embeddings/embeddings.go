@@ -26,8 +26,8 @@ const (
 	pause     = 100 * time.Millisecond // how long changes may gather
 )
 
-// Options say what to search and whom to ask. Failed is told of each request without an
-// answer; it may be nil.
+// Options say what to search and which service to ask. Failed is told of each request
+// without an answer; it may be nil.
 type Options struct {
 	URL, Model, Token string // of the API; "" for no URL: nobody is asked
 	Registry          *registry.Registry

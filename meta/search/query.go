@@ -52,8 +52,8 @@ type Found struct {
 	Weak bool
 }
 
-// wanted is a word to look for.
-type wanted struct {
+// queryWord is a word to look for.
+type queryWord struct {
 	text  string // as typed
 	stem  string
 	share float32 // what a hit counts, 1 for a word as typed
@@ -62,15 +62,15 @@ type wanted struct {
 }
 
 // parse splits a query's text into the words to look for.
-func parse(text string) []wanted {
+func parse(text string) []queryWord {
 	if len(text) > MaxText {
 		text = strings.ToValidUTF8(text[:MaxText], "")
 	}
-	var all, telling []wanted
+	var all, telling []queryWord
 	var l lexer
 	before := ""
 	add := func(w []byte, how spelling) {
-		word := wanted{text: string(w), share: 1}
+		word := queryWord{text: string(w), share: 1}
 		if how == plain && word.text == "many" && before == "how" {
 			word.text = "count" // which is what tools call it
 		}
@@ -90,7 +90,7 @@ func parse(text string) []wanted {
 				word.share = commonShare
 			}
 		}
-		same := func(o wanted) bool { return o.stem == word.stem }
+		same := func(o queryWord) bool { return o.stem == word.stem }
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, word)
 		}

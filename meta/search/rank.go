@@ -83,13 +83,13 @@ func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bo
 }
 
 // wants reports whether a list is looked at. Goblin's own tools are only when they are
-// asked for: who searches has them already, and they speak of everything.
-func (q *Query) wants(p registry.Part, words []wanted) bool {
+// asked for: the client that searches has them already, and they speak of everything.
+func (q *Query) wants(p registry.Part, words []queryWord) bool {
 	if q.Server != "" {
 		return q.Server == p.Server()
 	}
 	return p.Server() != registry.Local || p.Kind() != registry.Tool ||
-		slices.ContainsFunc(words, func(w wanted) bool { return w.text == registry.Local })
+		slices.ContainsFunc(words, func(w queryWord) bool { return w.text == registry.Local })
 }
 
 func (q *Query) covers(k registry.Kind) bool {
@@ -125,19 +125,19 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 
 // ranking is one query on its way.
 type ranking struct {
-	words    []wanted
+	words    []queryWord
 	lists    []*source
 	docs     int
 	compared int
 	posted   int
-	terms    []planned
+	terms    []reading
 	single   int // words that are not pairs
 	// ideal is the highest score of an entry, one that has all words.
 	ideal float32
 }
 
-// planned is a term to read: of which list, for which word, at what worth.
-type planned struct {
+// reading is a term to read: of which list, for which word, at what worth.
+type reading struct {
 	list, word int32
 	term       int32
 	worth      float32
@@ -162,7 +162,7 @@ func (r *ranking) plan(ctx context.Context) error {
 }
 
 // most bounds the score of a word's terms; one that nothing has counts like the rarest.
-func (r *ranking) most(terms []planned) (worth float32) {
+func (r *ranking) most(terms []reading) (worth float32) {
 	for i := range terms {
 		worth = max(worth, terms[i].worth)
 	}
@@ -182,7 +182,7 @@ func (r *ranking) byList() {
 	for i := range r.lists {
 		at[i+1] += at[i]
 	}
-	sorted := make([]planned, len(r.terms))
+	sorted := make([]reading, len(r.terms))
 	for _, t := range r.terms {
 		sorted[at[t.list]] = t
 		at[t.list]++
@@ -217,7 +217,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	for i := range r.lists {
 		if t, ok := r.lists[i].find(term); ok {
 			docs += r.lists[i].count(t)
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), share, !r.words[word].pair})
+			r.terms = append(r.terms, reading{int32(i), word, int32(t), share, !r.words[word].pair})
 		}
 	}
 	r.value(from, docs)
@@ -234,7 +234,7 @@ func (r *ranking) value(from, docs int) {
 
 // prefix plans longer words that begin as typed, and reports whether there
 // are any.
-func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
+func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 	if len(w.text) < 3 && int(word) != len(r.words)-1 {
 		return false
 	}
@@ -253,7 +253,7 @@ func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
 			r.posted += n
 			docs += n
 			share := prefixShare * float32(len(w.text)) / float32(len(term))
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * share, true})
+			r.terms = append(r.terms, reading{int32(i), word, int32(t), w.share * share, true})
 		}
 	}
 	r.value(from, docs)
@@ -261,7 +261,7 @@ func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
 }
 
 // typos plans the words that are the fewest edits away.
-func (r *ranking) typos(word int32, w *wanted) {
+func (r *ranking) typos(word int32, w *queryWord) {
 	typed := runes(w.stem)
 	limit := edits(utf8.RuneCountInString(w.text))
 	if limit == 0 || !letters([]byte(w.text)) {
@@ -300,7 +300,7 @@ func (r *ranking) typos(word int32, w *wanted) {
 			n := l.count(t)
 			r.posted += n
 			docs += n
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * typoShare[off], true})
+			r.terms = append(r.terms, reading{int32(i), word, int32(t), w.share * typoShare[off], true})
 		}
 	}
 	r.value(from, docs)
@@ -342,7 +342,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Found) 
 				continue
 			}
 			answer.Total++
-			top.offer(found{score, n, int32(i)})
+			top.offer(hit{score, n, int32(i)})
 		}
 		s.found = s.found[:0]
 	}
@@ -368,7 +368,7 @@ func (s *sums) inOrder(docs int) []int32 {
 
 // read sums up what the terms of one list are worth to its documents. Of the
 // terms that stand for a word, a document's best counts.
-func (s *sums) read(l *source, terms []planned) {
+func (s *sums) read(l *source, terms []reading) {
 	if len(s.total) < l.docs {
 		*s = sums{
 			total: make([]float32, l.docs), word: make([]float32, l.docs), matched: make([]uint8, l.docs),
@@ -410,8 +410,8 @@ func (s *sums) read(l *source, terms []planned) {
 	}
 }
 
-// found is a document with a score.
-type found struct {
+// hit is a document with a score.
+type hit struct {
 	score       float32
 	list, entry int32
 }
@@ -419,15 +419,15 @@ type found struct {
 // top keeps the best of what is offered, and now and then drops the others.
 type top struct {
 	lists []*source
-	hits  []found
+	hits  []hit
 	most  int
 	full  bool
-	worst found // of the best so far, once there are as many as are wanted
-	last  found // the last one that was turned away
+	worst hit // of the best so far, once there are as many as are wanted
+	last  hit // the last one that was turned away
 }
 
 // compare orders as in an answer.
-func (t *top) compare(a, b found) int {
+func (t *top) compare(a, b hit) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
 	}
@@ -439,7 +439,7 @@ func (t *top) compare(a, b found) int {
 }
 
 // offer takes what is found in a list in the order of entries.
-func (t *top) offer(f found) {
+func (t *top) offer(f hit) {
 	switch {
 	case !t.full:
 	case f.list == t.last.list && f.score <= t.last.score: // comes after what was not good enough

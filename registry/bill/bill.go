@@ -1,7 +1,7 @@
 // Package bill is what servers, tools and clients cost: what their definitions take of a
 // model's context, and what calls came to, as people may see it: in a terminal, on screens
 // and as JSON. It must not know how anything is counted. Names are words of servers and
-// clients: who shows them makes them safe.
+// clients: the caller that shows them makes them safe.
 package bill
 
 import (

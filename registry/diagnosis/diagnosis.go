@@ -1,7 +1,7 @@
 // Package diagnosis is what was found out about a server, or about Goblin on this
 // machine, check by check, as people may see it: in a terminal, on screens and as JSON.
 // It holds no secrets, and must not know how anything is found out. Texts may hold words
-// of servers: who shows them makes them safe.
+// of servers: the caller that shows them makes them safe.
 package diagnosis
 
 // State is the outcome of a check.

@@ -70,10 +70,10 @@ func Distance[T byte | rune](a, b []T, limit int) int {
 type Finder struct {
 	wrong []byte
 	limit int
-	found []found
+	found []match
 }
 
-type found struct {
+type match struct {
 	name string
 	off  int
 }
@@ -95,13 +95,13 @@ func (f *Finder) Try(name string, spellings ...string) {
 		}
 	}
 	if off <= f.limit {
-		f.found = append(f.found, found{name, off})
+		f.found = append(f.found, match{name, off})
 	}
 }
 
 // Best are the nearest names, best first, at most three.
 func (f *Finder) Best() (names []string) {
-	slices.SortStableFunc(f.found, func(a, b found) int { return cmp.Compare(a.off, b.off) })
+	slices.SortStableFunc(f.found, func(a, b match) int { return cmp.Compare(a.off, b.off) })
 	for _, c := range f.found {
 		if len(names) < most && !slices.Contains(names, c.name) {
 			names = append(names, c.name)

@@ -290,8 +290,8 @@ func named(name string) string {
 	return strconv.Quote(dialog.CutText(name, 100))
 }
 
-// elicited is an answer to elicitation/create.
-type elicited struct {
+// elicitationAnswer is an answer to elicitation/create.
+type elicitationAnswer struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
 }
@@ -311,13 +311,13 @@ func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) d
 	return &dialog.FormDialog{
 		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
-			return finish(elicited{"accept", args}, nil, "Answered")
+			return finish(elicitationAnswer{"accept", args}, nil, "Answered")
 		},
 		Refuse: func(declined bool) tea.Cmd {
 			if declined {
-				return finish(elicited{Action: "decline"}, nil, "Declined to answer")
+				return finish(elicitationAnswer{Action: "decline"}, nil, "Declined to answer")
 			}
-			return finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+			return finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled: the question was not answered")
 		},
 	}
 }

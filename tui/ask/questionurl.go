@@ -145,10 +145,10 @@ func (d *URL) Keys() keys.Table {
 		{ID: "address.copy", Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
 		{ID: "address.accept", Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
 		{ID: "address.decline", Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
-			return d.finish(elicited{Action: "decline"}, nil, "Declined")
+			return d.finish(elicitationAnswer{Action: "decline"}, nil, "Declined")
 		}},
 		{ID: "address.cancel", Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
-			return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+			return d.finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled: the question was not answered")
 		}},
 	}
 }
@@ -168,5 +168,5 @@ func (d *URL) accept() tea.Cmd {
 	case !d.copied:
 		return d.app.Complain("copy the address with %s first; %s accepts after that", d.app.KeyOf("address.copy"), d.app.KeyOf("address.accept"))
 	}
-	return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
+	return d.finish(elicitationAnswer{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
 }

@@ -4,7 +4,7 @@
 // [Build] turns blocks into a [Doc]: text made safe for a terminal, wrapped to
 // a width, with its lines indexed. It may take tens of milliseconds for
 // megabytes, so it belongs in a command; it ends early when its context does.
-// A Doc belongs to whoever built it until it is shown; after [Doc.Mark] it is
+// A Doc belongs to its builder until it is shown; after [Doc.Mark] it is
 // never changed and may be read from any goroutine. A [View] is a window on a
 // Doc, belongs to the goroutine of its screen, and styles only the lines in the
 // window.

@@ -58,7 +58,7 @@ func (f *Form) Offer(gen int, values []string, total int, more bool) {
 func (f *Form) offering() bool { return len(f.offered) > 0 }
 
 // take fills in the chosen completion, or the first. It does nothing if that
-// is what the field says already, nor for a field that nobody has typed into, if none is
+// is what the field says already, nor for a field without typed text, if none is
 // chosen: Tab leads past it.
 func (f *Form) take() bool {
 	fd := f.current()

@@ -275,7 +275,7 @@ func (f *field) gather() (json.RawMessage, []problem) {
 	return nil, nil
 }
 
-// nestedValue is gather for who wants one error.
+// nestedValue is gather with one error.
 func (f *field) nestedValue() (json.RawMessage, error) {
 	raw, wrong := f.gather()
 	if len(wrong) > 0 {

@@ -178,7 +178,7 @@ func (g *Gallery) inline(b *bytes.Buffer, e *entry, r rect) {
 		len(data), r.n, r.rows, base64.StdEncoding.EncodeToString(data)))
 }
 
-// whole are the pixels of an image, kept as long as it is shown. Only who writes to the
+// whole are the pixels of an image, kept as long as it is shown. Only the writer to the
 // terminal asks for them.
 func (e *entry) whole() *image.NRGBA {
 	if e.raw == nil {

@@ -3,7 +3,7 @@
 //
 // It owns the rows' form and how keys are found and shown; which actions there are,
 // and on which keys and where, is goblin/registry/keymap's. It knows no pane,
-// no dialog and no catalog: what a row does is a function of whoever made the table.
+// no dialog and no catalog: what a row does is a function of the table's maker.
 // Everything belongs to the goroutine of one screen's Update and View.
 package keys
 

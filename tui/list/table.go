@@ -3,7 +3,7 @@
 //
 // It owns searching, sorting, where the cursor and the window are, and which columns
 // there is room for and how wide each is; what rows are, and what stands in a column,
-// is up to whoever has the list. Searching, sorting and measuring many rows happens in
+// is up to the owner of the list. Searching, sorting and measuring many rows happens in
 // commands, of which only the last one counts; all else belongs to the goroutine of one
 // screen's Update and View, and its work grows with the rows in sight only. It knows no
 // pane and no catalog.

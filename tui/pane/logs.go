@@ -52,7 +52,7 @@ type Logs struct {
 	shown   int             // of the traffic: showRequests and so on
 	screens map[string]bool // the sessions that are screens; replaced, never changed
 	spots   Tabs            // where the tabs stand on their line
-	found   resolved
+	found   resolution
 	near    nearby
 }
 

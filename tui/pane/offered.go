@@ -21,9 +21,9 @@ import (
 	"goblin/tui/view"
 )
 
-// offered is the common part of the panes of tools and prompts: one list of
+// offers is the common part of the panes of tools and prompts: one list of
 // things that are called.
-type offered struct {
+type offers struct {
 	app     *Desk
 	All     *catalog
 	place   keys.Place
@@ -38,27 +38,27 @@ type offered struct {
 	body  func(result json.RawMessage) []content.Block
 }
 
-func (p *offered) In() keys.Place                   { return p.place }
-func (p *offered) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
-func (p *offered) Follows() registry.Changes        { return p.follow | registry.Servers }
-func (p *offered) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
-func (p *offered) Heading() (title, right string)   { return p.All.heading(p.name) }
-func (p *offered) Rows() list.Rows                  { return p.All.Table }
-func (p *offered) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
-func (p *offered) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
-func (p *offered) Item() dialog.Item                { return p.All.item() }
-func (p *offered) Ticked() []dialog.Item            { return p.All.ticked() }
-func (p *offered) Empty() []string {
+func (p *offers) In() keys.Place                   { return p.place }
+func (p *offers) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
+func (p *offers) Follows() registry.Changes        { return p.follow | registry.Servers }
+func (p *offers) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
+func (p *offers) Heading() (title, right string)   { return p.All.heading(p.name) }
+func (p *offers) Rows() list.Rows                  { return p.All.Table }
+func (p *offers) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
+func (p *offers) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
+func (p *offers) Item() dialog.Item                { return p.All.item() }
+func (p *offers) Ticked() []dialog.Item            { return p.All.ticked() }
+func (p *offers) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
-func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *offers) Lines(lk *look.Look, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
 // arrange gives the list its columns: what is called, what is its own of the kind, and
 // what describes it.
-func (p *offered) arrange(own list.Column[*registry.Entry]) {
+func (p *offers) arrange(own list.Column[*registry.Entry]) {
 	p.All.Table.Arrange(
 		list.Column[*registry.Entry]{
 			Name: "name", Least: 16, Wants: 44, Text: func(e *registry.Entry) string { return e.Listed },
@@ -75,7 +75,7 @@ func (p *offered) arrange(own list.Column[*registry.Entry]) {
 }
 
 // mark is the sign of a row.
-func (p *offered) mark(e *registry.Entry) string {
+func (p *offers) mark(e *registry.Entry) string {
 	switch {
 	case p.app.Calls.Of(dialog.EntryItem(e)) != nil:
 		return p.app.Spin.View()
@@ -86,7 +86,7 @@ func (p *offered) mark(e *registry.Entry) string {
 }
 
 // pinned is why a tool awaits approval, nil if it does not.
-func (p *offered) pinned(e *registry.Entry) *registry.PinnedTool {
+func (p *offers) pinned(e *registry.Entry) *registry.PinnedTool {
 	if e.Kind != registry.Tool {
 		return nil
 	}
@@ -106,7 +106,7 @@ func firstLine(texts ...string) string {
 	return ""
 }
 
-func (p *offered) Subject() Subject {
+func (p *offers) Subject() Subject {
 	e := p.current()
 	if e == nil {
 		return Subject{}
@@ -164,7 +164,7 @@ func calledWith(inv *registry.Invocation) []content.Block {
 	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
 }
 
-func (p *offered) acts() map[string]keys.Act {
+func (p *offers) acts() map[string]keys.Act {
 	return map[string]keys.Act{
 		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
 		"switch":    p.All.turning(),
@@ -174,19 +174,19 @@ func (p *offered) acts() map[string]keys.Act {
 }
 
 // current is the entry under the cursor, nil for none.
-func (p *offered) current() *registry.Entry {
+func (p *offers) current() *registry.Entry {
 	e, _ := p.All.Table.Selected()
 	return e
 }
 
-func (p *offered) none() string {
+func (p *offers) none() string {
 	if p.current() == nil {
 		return "there is no " + p.noun + " here"
 	}
 	return ""
 }
 
-func (p *offered) whyNotAgain() string {
+func (p *offers) whyNotAgain() string {
 	if it := p.Item(); !it.Blank() && dialog.Kept(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
@@ -206,12 +206,12 @@ func (a *Desk) emptyList(what, hint string) []string {
 
 // Tools is the pane of tools.
 type Tools struct {
-	offered
+	offers
 	awaiting int // approval
 }
 
 func newTools(a *Desk) *Tools {
-	p := &Tools{offered: offered{
+	p := &Tools{offers: offers{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
 		follow: registry.Tools | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: content.FromTool,
@@ -224,7 +224,7 @@ func newTools(a *Desk) *Tools {
 }
 
 func (p *Tools) Tab() (name, count string) {
-	name, count = p.offered.Tab()
+	name, count = p.offers.Tab()
 	if p.awaiting > 0 {
 		count += " " + p.app.Look.Failed + dialog.Grouped(p.awaiting)
 	}
@@ -233,7 +233,7 @@ func (p *Tools) Tab() (name, count string) {
 
 func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
 	p.awaiting = len(p.app.Reg.Pinned(""))
-	return p.offered.Refresh(what)
+	return p.offers.Refresh(what)
 }
 
 func (p *Tools) Heading() (title, right string) {
@@ -280,7 +280,7 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 }
 
 func (p *Tools) Acts() map[string]keys.Act {
-	acts := p.offered.acts()
+	acts := p.offers.acts()
 	acts["open"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}
 	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
@@ -307,10 +307,10 @@ func (p *Tools) whyNotApprove() string {
 }
 
 // Prompts is the pane of prompts.
-type Prompts struct{ offered }
+type Prompts struct{ offers }
 
 func newPrompts(a *Desk) *Prompts {
-	p := &Prompts{offered{
+	p := &Prompts{offers{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: content.FromPrompt,
@@ -343,7 +343,7 @@ func aboutPrompt(e *registry.Entry) (arguments, more []content.Fact) {
 }
 
 func (p *Prompts) Acts() map[string]keys.Act {
-	acts := p.offered.acts()
+	acts := p.offers.acts()
 	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
 		return p.app.GetPrompt(p.current())

@@ -219,7 +219,7 @@ func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
 	return a.CallWith(it, args)
 }
 
-// who is the client of a request, or the clients.
+// who names the client of a request, or the clients.
 func (p *Logs) who(r *registry.TrafficRecord) string {
 	switch {
 	case r.Receivers > 0:
@@ -478,8 +478,8 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, look.Style) {
 	return text, ""
 }
 
-// resolved is the item of the record that was asked for last.
-type resolved struct {
+// resolution is the item of the record that was asked for last.
+type resolution struct {
 	seq  uint64
 	snap *registry.Snapshot
 	item dialog.Item
@@ -493,7 +493,7 @@ func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 		return record.ItemOf(p.app.Reg, r)
 	}
 	if p.found.seq != r.Seq || p.found.snap != snap {
-		p.found = resolved{r.Seq, snap, record.ItemOf(p.app.Reg, r)}
+		p.found = resolution{r.Seq, snap, record.ItemOf(p.app.Reg, r)}
 	}
 	return p.found.item
 }

@@ -184,7 +184,7 @@ func (l *load) callReport(targets []*target, backend string, size, window int) {
 		"", "p50", "p99", "calls/s", "p50 ratio", "throughput", "budget")
 	direct := targets[0]
 	for _, t := range targets {
-		m := measured{size: size, window: window, p50: median(t.latency), direct: median(direct.latency), alone: median(targets[1].latency)}
+		m := measurement{size: size, window: window, p50: median(t.latency), direct: median(direct.latency), alone: median(targets[1].latency)}
 		if len(t.latency) > 0 {
 			m.cpu = t.cpu / time.Duration(len(t.latency))
 		}
@@ -203,19 +203,19 @@ func (l *load) callReport(targets []*target, backend string, size, window int) {
 	}
 }
 
-// measured is a target's figures beside those of others.
-type measured struct {
+// measurement is a target's figures beside those of others.
+type measurement struct {
 	size, window       int
 	p50, direct, alone time.Duration // of itself, of the backend, of the first way into Goblin
 	share              float64       // of the backend's throughput, in percent
 	cpu                time.Duration // processor time of a call
 }
 
-func (m measured) ratio() float64 { return float64(m.p50) / float64(m.direct) }
+func (m measurement) ratio() float64 { return float64(m.p50) / float64(m.direct) }
 
 // The judges tell whether a target keeps what is demanded of it; "" for no demand.
 
-func judgeAlone(r *report, m measured) string {
+func judgeAlone(r *report, m measurement) string {
 	switch {
 	case m.size == 100 && m.window == 1:
 		return most(r, "over direct", m.p50-m.direct, 80*time.Microsecond)
@@ -225,21 +225,21 @@ func judgeAlone(r *report, m measured) string {
 	return ""
 }
 
-func judgeBridge(r *report, m measured) string {
+func judgeBridge(r *report, m measurement) string {
 	if m.size == 100 && m.window == 1 {
 		return most(r, "over direct", m.p50-m.direct, 160*time.Microsecond)
 	}
 	return ""
 }
 
-func judgeFront(r *report, m measured) string {
+func judgeFront(r *report, m measurement) string {
 	if m.size == 100 && m.window == 1 {
 		return most(r, "over stdio", m.p50-m.alone, 150*time.Microsecond)
 	}
 	return ""
 }
 
-func judgeRatio(r *report, m measured) string {
+func judgeRatio(r *report, m measurement) string {
 	switch {
 	case m.size == 100 && m.window == 64:
 		return least(r, "throughput", m.share, 40)

@@ -21,7 +21,7 @@ type target struct {
 	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
 	pid  int // 0 where its processor time is not asked for
 	// judge holds a measurement against the budgets; nil where there are none.
-	judge func(*report, measured) string
+	judge func(*report, measurement) string
 
 	// What was measured.
 	latency []time.Duration

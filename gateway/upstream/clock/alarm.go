@@ -13,7 +13,7 @@ type Alarm struct {
 	// Expect for what is left. It is set before the first Expect.
 	Ring func()
 
-	// soon is next for those who need not wait for mu; 0 when it is not set.
+	// soon is next for readers without mu; 0 when it is not set.
 	soon  atomic.Int64
 	mu    sync.Mutex
 	timer *time.Timer

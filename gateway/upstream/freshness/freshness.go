@@ -23,7 +23,7 @@ type Hints struct {
 	Said   bool // the server said so
 }
 
-// List tracks the age of a list. The zero value is one that nobody has fetched.
+// List tracks the age of a list. The zero value was never fetched.
 type List struct {
 	mu      sync.Mutex
 	hints   Hints
@@ -55,7 +55,7 @@ func (l *List) Fetched() {
 }
 
 // Stale gives what to wait for if the list has to be fetched again, else nil. fetch is
-// called for the first who asks.
+// called by the first caller.
 func (l *List) Stale(fetch func()) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

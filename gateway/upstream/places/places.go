@@ -14,12 +14,12 @@ import (
 // three quarters of all, the next one three quarters of the rest.
 const ahead = 3
 
-// few places are not shared out: whoever allows a server so few requests at a
+// few places are not shared out: a config that allows a server so few requests at a
 // time means just that many.
 const few = 31
 
 // Places are as many as there may be requests in flight. The more a client holds, the
-// more must be free for it to get another. Those who wait get a place in turn, client
+// more must be free for it to get another. Waiting calls get a place in turn, client
 // by client.
 type Places struct {
 	limit int

@@ -11,7 +11,7 @@ import (
 )
 
 // Place is where the token of a request stands in its params, or goes if there is none.
-// The zero value is that nobody has looked.
+// The zero value was not looked for yet.
 type Place struct {
 	start, end int
 	around     *around // nil: in the place of the client's
@@ -65,7 +65,7 @@ func (p *Place) inside(params, obj []byte, full, empty *around) {
 	p.end = p.start
 }
 
-// Known reports whether somebody has looked for the place.
+// Known reports whether the place was looked for.
 func (p *Place) Known() bool { return p.known }
 
 // Missing reports whether ours goes where there was none.
