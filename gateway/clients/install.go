@@ -2,15 +2,11 @@ package clients
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -22,7 +18,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/gateway/wholefile"
 )
 
 // Change plans the new content of a client's file.
@@ -46,24 +41,6 @@ func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.D
 
 // ErrNone says that a client has no entry of Goblin.
 var ErrNone = errors.New("has no entry of Goblin")
-
-// record undoes a change: it has the bytes before, and those that took their place.
-type record struct {
-	Path    string `json:"path"`
-	Existed bool   `json:"existed"`
-	Sum     string `json:"sum"` // of the file after the change
-	At      int    `json:"at"`
-	Old     []byte `json:"old"`
-	New     []byte `json:"new"`
-	Backup  string `json:"backup"`
-	// Taken are the servers that were taken out, as the client has them.
-	Taken []takenEntry `json:"taken,omitempty"`
-}
-
-type takenEntry struct {
-	Name  string         `json:"name"`
-	Entry map[string]any `json:"entry"`
-}
 
 // Install puts Goblin's entry, this command line, into the file of a client, and takes out
 // the servers named in took. state is Goblin's folder for what it remembers.
@@ -238,21 +215,6 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 	return false, note, err
 }
 
-// fits reports whether a text without what was put in is the one before but for that.
-func (r *record) fits(d *dialect, before, after []byte) bool {
-	was, errWas := decoded(d, before)
-	is, errIs := decoded(d, after)
-	if errWas != nil || errIs != nil {
-		return false
-	}
-	if len(r.Taken) > 0 {
-		_, there := d.goblin(is)
-		return !there
-	}
-	d.delete(was, EntryName)
-	return reflect.DeepEqual(d.tidy(was), d.tidy(is))
-}
-
 // Apply writes a change, with a copy of the old bytes beside the file.
 func (ch *Change) Apply(now time.Time) error {
 	if ch.Same() {
@@ -299,44 +261,6 @@ func (ch *Change) delete() error {
 	return os.Remove(ch.file.Real())
 }
 
-// remember keeps what undoes a change that is about to be made; undo makes what was
-// remembered before count again.
-func (ch *Change) remember() (undo func() error, err error) {
-	undo = func() error { return nil }
-	path := recordPath(ch.state, ch.file.Real())
-	if path == "" || ch.undo == nil {
-		return undo, nil
-	}
-	ch.undo.Backup = ch.Backup
-	text, err := json.Marshal(ch.undo)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	old, missing := os.ReadFile(path)
-	if err == nil {
-		err = wholefile.Write(path, text)
-	}
-	if err != nil {
-		return undo, fmt.Errorf("remember how to undo it: %w", err)
-	}
-	if missing != nil {
-		return ch.forget, nil
-	}
-	return func() error { return wholefile.Write(path, old) }, nil
-}
-
-// forget leaves nothing of a change that is undone.
-func (ch *Change) forget() error {
-	path := recordPath(ch.state, ch.file.Real())
-	if path == "" {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // Backup writes a copy of a file beside it, named by the time.
 func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, error) {
 	for i := 1; ; i++ {
@@ -354,57 +278,6 @@ func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, 
 		_, err = f.Write(text)
 		return name, errors.Join(err, f.Close())
 	}
-}
-
-func recordPath(state, real string) string {
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, "clients", sum([]byte(real))[:32]+".json")
-}
-
-// remembered reads the record that undoes the last change of a file; nil if there is none
-// that can be read.
-func remembered(state, real string) *record {
-	path := recordPath(state, real)
-	if path == "" {
-		return nil
-	}
-	text, err := os.ReadFile(path)
-	var r record
-	if err != nil || json.Unmarshal(text, &r) != nil || r.Path != real {
-		return nil
-	}
-	return &r
-}
-
-func sum(text []byte) string {
-	s := sha256.Sum256(text)
-	return hex.EncodeToString(s[:])
-}
-
-// difference makes the record that undoes a change, in one piece.
-func difference(before, after []byte) *record {
-	at := 0
-	for at < len(before) && at < len(after) && before[at] == after[at] {
-		at++
-	}
-	end := 0
-	for end < len(before)-at && end < len(after)-at && before[len(before)-1-end] == after[len(after)-1-end] {
-		end++
-	}
-	return &record{
-		Sum: sum(after), At: at,
-		Old: slices.Clone(before[at : len(before)-end]), New: slices.Clone(after[at : len(after)-end]),
-	}
-}
-
-// undo is the text of before, if the sum is right.
-func (r *record) undo(text []byte) []byte {
-	if r.At < 0 || r.At+len(r.New) > len(text) {
-		return text
-	}
-	return slices.Concat(text[:r.At], r.Old, text[r.At+len(r.New):])
 }
 
 // target is the file that has Goblin's entry, else the first one that is there, else the
