@@ -222,7 +222,8 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 	})
 	r.tune.probe = patience // a busy machine may be slow to start a process
 	r.tune.stop = 300 * time.Millisecond
-	r.tune.drain = patience // in which a busy machine has ended a process
+	r.tune.drain = patience   // in which a busy machine has ended a process
+	r.tune.restart = patience // in which one has started another
 	if change != nil {
 		change(r)
 	}
