@@ -136,17 +136,30 @@ func optional[V any](k kind[V]) kind[*V] {
 // onlyTexts is what overrides give nothing but texts.
 const onlyTexts = "resources"
 
+// unready is an override that cannot be as it says, and why.
+type unready struct {
+	Overridden
+	why string
+}
+
+func (r *reader) isUnready(of Overridden) bool {
+	return slices.ContainsFunc(r.unready, func(u unready) bool { return u.Overridden == of })
+}
+
 // withoutUnready leaves out of a profile what its overrides want otherwise than can be now: a
 // call without an argument that they decide would do something else.
 func (r *reader) withoutUnready(p *Profile) {
-	for _, of := range r.unready {
-		glob := literally.Replace(of.Server + "/" + of.Name)
-		switch of.Kind {
-		case "tools":
-			p.Tools.Deny = append(p.Tools.Deny, glob)
-		case "prompts":
-			p.Prompts.Deny = append(p.Prompts.Deny, glob)
+	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
+	for _, u := range r.unready {
+		f := filters[u.Kind]
+		if f == nil || !f.MatchOf(u.Server, u.Name) {
+			continue
 		}
+		f.Deny = append(f.Deny, literally.Replace(u.Server+"/"+u.Name))
+		if p.Unready == nil {
+			p.Unready = make(map[Overridden]string)
+		}
+		p.Unready[u.Overridden] = u.why
 	}
 	r.unready = nil
 }
@@ -170,7 +183,7 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 				}
 				readTable(r, at.key(p.key.Value), table(), p.val, o)
 				r.override = nil
-				if of == onlyTexts && slices.Contains(r.unready, place) {
+				if of == onlyTexts && r.isUnready(place) {
 					continue // there is nothing in it that would be missed
 				}
 				if *dst == nil {

@@ -24,6 +24,7 @@ type Profile struct {
 	Expose    Expose
 	MaxResult int64                      // wins over those of servers; 0: theirs, less: off
 	Overrides map[string]*definition.Set // by server, over what those have for all
+	Unready   map[Overridden]string      // what it lacks until its overrides can be as they say, and why they cannot
 }
 
 // ClientRule gives clients whose name fits a glob a profile.

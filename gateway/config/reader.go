@@ -33,7 +33,7 @@ type reader struct {
 
 	overriding   Overridden                // whose overrides are read
 	override     *Overridden               // while one of a profile is read
-	unready      []Overridden              // of those, what cannot be as they say: variables are not set
+	unready      []unready                 // of those, what cannot be as they say: variables are not set
 	overrides    map[Overridden]*yaml.Node // their names in the file
 	overriddenBy []overriddenBy            // servers, by profiles
 
@@ -99,9 +99,10 @@ func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
 	if of.Kind == onlyTexts {
 		until = fmt.Sprintf("clients of profile %s see %s %s of server %s as it is", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
 	}
-	r.warn(n, format+" (until then %s)", append(args, until)...)
-	if !slices.Contains(r.unready, of) {
-		r.unready = append(r.unready, of)
+	why := fmt.Sprintf(format, args...)
+	r.warn(n, "%s (until then %s)", why, until)
+	if !r.isUnready(of) {
+		r.unready = append(r.unready, unready{of, why})
 	}
 }
 

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -44,7 +45,7 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	i.gateway.Switch(i.switches.Off())
 	for _, e := range entries {
 		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != views.BySearch {
-			return fmt.Errorf("%s stays off: %s", e.Listed, off.Why)
+			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
 		}
 	}
 	return nil
@@ -71,7 +72,7 @@ func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
 // Lacks says by whom and why clients of a profile do not see an entry; by is "" when they do.
 func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
 	if off := c.instance.gateway.Views.Why(profile, e); off != nil {
-		return string(off.By), off.Why
+		return string(off.By), c.instance.whyLacking(profile, off)
 	}
 	return "", ""
 }
@@ -93,15 +94,41 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	}
 	i.switched() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)
+	named := i.registry.Load() // as the clients of the profile would see it
+	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
+		named = named.Narrow(every{seen.Is.Choice()}, nil)
+	}
 	all := []control.Off{}
 	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
-		row := control.Off{Server: o.Server, Original: o.Name, By: string(o.By), Why: o.Why, Since: o.Since}
+		row := control.Off{Server: o.Server, Original: o.Name, By: string(o.By), Why: i.whyLacking(q.Profile, &o), Since: o.Since}
 		if o.Entry != nil {
 			row.Name = o.Entry.Listed
+			if own := named.Named(o.Server, kind, o.Name); own != nil && i.has(q.Profile, o.Server) {
+				row.Name = own.Listed
+			}
 		}
 		all = append(all, row)
 	}
 	return all, nil
+}
+
+// whyLacking is why clients of a profile do not see something: views know filters, the config
+// what added to them.
+func (i *Instance) whyLacking(profile string, off *views.Off) string {
+	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
+	if off.By != views.ByProfile || !ok || !i.has(p.Name, off.Server) {
+		return off.Why
+	}
+	at := config.Overridden{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}
+	return cmp.Or(p.Unready[at], off.Why)
+}
+
+// has reports whether a profile has a server.
+func (i *Instance) has(profile, server string) bool {
+	cfg := i.config()
+	p, ok := cfg.Profile(profile)
+	s, known := cfg.Server(server)
+	return ok && known && p.Has(s)
 }
 
 // config returns the config in force.

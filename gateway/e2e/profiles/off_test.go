@@ -99,6 +99,34 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	require.NotContains(t, some.Names("tools"), "seen_keep")
 }
 
+func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T) {
+	t.Parallel()
+	for _, hosted := range []bool{true, false} {
+		w := e2e.NewWorld(t)
+		w.Backend("clock", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("time_in"), e2e.Tool("zones"), e2e.Tool("moon"), e2e.Tool("sun")}})
+		w.Profiles = e2e.Obj{"lean": e2e.Obj{
+			"tools": e2e.Obj{"deny": []string{"sun"}},
+			"overrides": e2e.Obj{"clock": e2e.Obj{"tools": e2e.Obj{
+				"time_in": e2e.Obj{"name": "now"},
+				"moon":    e2e.Obj{"description": "${NO_SUCH_MOON}"},
+				"sun":     e2e.Obj{"description": "${NO_SUCH_SUN}"},
+			}}},
+		}}
+		w.Hosted = hosted
+		if hosted {
+			ways()["flag"](w, "").WaitListed("tools", "clock_time_in", true)
+		}
+		w.Succeeds("tools", "off", "clock_now", "--profile", "lean")
+
+		list := w.Succeeds("tools", "list", "--profile", "lean")
+		require.Regexp(t, `(?m)^clock_now +clock +you .*turned off in profile "lean"$`, list)
+		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
+		require.Regexp(t, `(?m)^clock_moon +clock +profile +\$\{NO_SUCH_MOON\} is not set, but "description" in moon of tools of clock of overrides of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
+		require.Regexp(t, `(?m)^clock_sun +clock +profile +left out by "tools" of profile "lean"$`, list, "also if the variable were set")
+		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
+	}
+}
+
 func TestWhatIsTurnedOffIsNamedAsClientsOfTheProfileSeeIt(t *testing.T) {
 	t.Parallel()
 	for _, hosted := range []bool{true, false} {
