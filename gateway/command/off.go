@@ -236,6 +236,11 @@ process and ended afterwards.`,
 			if _, ok := cfg.Profile(q.Profile); !ok && q.Profile != "" {
 				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
 			}
+			if path := a.Off(cfg); path != "" {
+				if _, err := switches.Open(path); err != nil { // what it turned off may not be among them
+					a.Warn("%s", err)
+				}
+			}
 			var rows []control.Off
 			err = a.with(ctx, cfg, nil, func(g Gateway) (err error) {
 				rows, err = g.Off(ctx, q)
