@@ -247,7 +247,7 @@ func (a *app) idleLine() string {
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)
 	case o.Demo:
-		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "down", "subscribe"))+" watches a clock, "+
+		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
 	return look.Blank(a.W)

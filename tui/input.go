@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -83,8 +84,16 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	if run == nil {
 		return nil
 	}
-	return run()
+	open := a.Open
+	cmd := run()
+	if a.Open == open && !slices.Contains(paneIDs, b.ID) {
+		a.Used[open] = true
+	}
+	return cmd
 }
+
+// paneIDs are the bindings that show a pane, and use none.
+var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
 
 // why says why a binding cannot be run now.
 func (a *app) why(b *keys.Binding) string {
@@ -123,6 +132,7 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	if g.Small {
 		return nil
 	}
+	a.Used[a.Open] = true
 	switch {
 	case msg.Button == tea.MouseButtonWheelUp:
 		a.wheel(g, msg, -3)

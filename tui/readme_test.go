@@ -23,6 +23,7 @@ func demoScreen(t *testing.T, w, h int) *rig {
 	require.NoError(t, reg.AddResource(registry.ServersResource(reg)))
 	r := rigOver(t, reg, clock, w, h, plainEnv)
 	r.app.o.Host = Host{Demo: true, Owner: true, Command: []string{"goblin", "stdio"}}
+	clear(r.app.Used) // as when it has just been started
 	r.ready("notes").ready("clock").ready("library")
 	r.list("clock", registry.Resource,
 		`{"uri":"clock://moon","name":"moon","mimeType":"text/plain"}`,
@@ -70,7 +71,7 @@ func demoScreen(t *testing.T, w, h int) *rig {
 // The picture in the README is the screen after the first keys that it names.
 func TestGoldenPictureOfTheReadme(t *testing.T) {
 	t.Parallel()
-	r := demoScreen(t, 112, 21).keys("4 j j s enter")
+	r := demoScreen(t, 112, 21).keys("4 j s enter")
 	for range 3 {
 		r.clock.advance(time.Second)
 		r.reg.Touched("clock", "clock://now")

@@ -314,6 +314,9 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	}
 	r.run(r.app.Follow())
 	r.app.Touched = true // it is used, see TestAScreenOpensOnTheFirstServerThatFailed
+	for i := range r.app.Panes {
+		r.app.Used[i] = true // … and TestTheCursorOfANewScreenIsOnWhatCanBeUsed
+	}
 	return r
 }
 

@@ -79,7 +79,7 @@ func (a *app) gettingStarted() []content.Block {
 	if a.o.Host.Demo {
 		title = "Getting started"
 		b.WriteString("This is the built-in demo: its servers come with Goblin and change by themselves. Try:\n\n" +
-			"- **4**, then **j** **j** **s**: watches the clock tick\n" +
+			"- **4**, then **j** **s**: watches the clock tick\n" +
 			"- **2**, then **/** `count` **Enter** **c**: opens the form of a tool; **C-s** calls it\n" +
 			"- **5**: what happened; **/** filters here, too: words, `server:`, `-word`, `~fuzzy`\n\n" +
 			"Your own servers: **:setup** shows an example of a config. It goes to " + defaultConfig + ".\n")

@@ -35,6 +35,7 @@ type catalog struct {
 	fresh   map[string]time.Time // listed names of rows that came a moment ago
 	news    int                  // entries that changed since the pane was open
 	Once    bool                 // it was read before, so that what comes is news
+	began   string               // what the cursor was put on, the listed name
 	texts   map[*registry.Entry]string
 }
 
@@ -171,9 +172,7 @@ func (c *catalog) Refresh() tea.Cmd {
 			}
 		}
 		clear(c.texts)
-		if !c.app.Touched {
-			c.toUsable()
-		}
+		c.toUsable()
 		return c.Refresh()
 	})
 }
@@ -199,8 +198,12 @@ func (c *catalog) turning() keys.Act {
 }
 
 // toUsable puts the cursor on the first row of a server that can be used, else on one of
-// Goblin's own, if one of the first rows is such.
+// Goblin's own, if one of the first rows is such; until the user or a jump has moved it.
 func (c *catalog) toUsable() {
+	e, _ := c.Table.Selected()
+	if c.app.Used[paneOf(c.kind)] || c.began != "" && (e == nil || e.Listed != c.began) {
+		return
+	}
 	at := -1
 	for i, row := range c.Table.Found[:min(len(c.Table.Found), 1000)] {
 		e := c.Table.Rows[row]
@@ -217,6 +220,7 @@ func (c *catalog) toUsable() {
 	}
 	if at >= 0 {
 		c.Table.To(at)
+		c.began = c.Table.Rows[c.Table.Found[at]].Listed
 	}
 }
 

@@ -22,10 +22,11 @@ type Desk struct {
 	Panes   []Pane
 	Acts    []map[string]keys.Act // of the panes
 	Details []*detail
-	Open    int  // index of the pane that is shown
-	Inside  bool // the detail panel has the focus
-	Opened  bool // the detail panel is open where it does not stand beside
-	Touched bool // the user has pressed something
+	Open    int          // index of the pane that is shown
+	Inside  bool         // the detail panel has the focus
+	Opened  bool         // the detail panel is open where it does not stand beside
+	Touched bool         // the user has pressed something
+	Used    map[int]bool // panes that the user has done something in
 	since   time.Time
 	Layout  layout
 	Pulse   *pulse.Pulse
@@ -47,7 +48,7 @@ func (a *Desk) Set(others ...Pane) {
 		a.Acts = append(a.Acts, p.Acts())
 		a.Details = append(a.Details, newDetail(a))
 	}
-	a.Open, a.since = PaneResources, a.Now()
+	a.Open, a.since, a.Used = PaneResources, a.Now(), map[int]bool{}
 	if len(a.Reg.States()) == 0 {
 		a.Open = PaneServers
 	}
@@ -292,18 +293,23 @@ func (a *Desk) Visit(pane int) tea.Cmd {
 
 // GoToListed goes to an entry of the catalog, by its listed name, in its pane.
 func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
-	to := PaneResources
-	switch kind {
-	case registry.Tool:
-		to = PaneTools
-	case registry.Prompt:
-		to = PanePrompts
-	}
+	to := paneOf(kind)
 	return a.goTo(to, listed, func() {
 		if p, ok := a.Panes[to].(*Resources); ok {
 			p.Second = kind == registry.Template || kind == registry.Skill
 		}
 	})
+}
+
+// paneOf is the pane that lists a kind.
+func paneOf(kind registry.Kind) int {
+	switch kind {
+	case registry.Tool:
+		return PaneTools
+	case registry.Prompt:
+		return PanePrompts
+	}
+	return PaneResources
 }
 
 // GoTo opens a pane with the cursor on a row. A filter that hides the row is

@@ -29,21 +29,21 @@ func TestKeysOfTheReadmeWorkAsTyped(t *testing.T) {
 				p.Types(key)
 			}
 		}
-		p.Shows(effects[typed])
+		p.Shows(effects[typed]...)
 		if typed == "?" || strings.HasPrefix(typed, ":") {
 			p.Keys("Escape")
-			p.Hides(effects[typed])
+			p.Hides(effects[typed][0])
 		}
 	}
 }
 
 // effects are what the screen shows after the keys that the README tells to try.
-var effects = map[string]string{
-	"4 j j s Enter":            "on, held by you",
-	"2 / count Enter c Ctrl-S": "X cancels",
-	"5 ]":                      "tools/call",
-	"?":                        "type what you want to do",
-	": setup Enter":            "Your clients",
+var effects = map[string][]string{
+	"4 j s Enter":              {"on, held by you", "Date and time in UTC"},
+	"2 / count Enter c Ctrl-S": {"X cancels"},
+	"5 ]":                      {"tools/call"},
+	"?":                        {"type what you want to do"},
+	": setup Enter":            {"Your clients"},
 }
 
 // section is a part of the README.
