@@ -530,3 +530,30 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 	r.keys("y")
 	require.Contains(t, r.copied(), `"id":"a-1"`)
 }
+
+// What comes by the second would push the requests out of the third column.
+func TestRequestsBesideAnItemAreWithoutNotificationsButWhereTrafficShowsThem(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 250, 40).keys("5 v 4 g /readme enter")
+	require.Contains(t, r.screen(), "Requests")
+	require.Contains(t, r.line("claude "), "!-32002")
+	require.NotContains(t, r.screen(), "notifications/resources/updated")
+	r.keys("5 v v 4")
+	require.Contains(t, r.line("notifications/resources/updated"), "12:00:02 ←")
+	require.NotContains(t, r.screen(), "notifi…")
+}
+
+func TestTrafficBesideADetailHasTheClient(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 140, 40)
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now().Add(time.Minute), Session: "s-1", Client: "claude", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation",
+		Duration: 12 * time.Second, Size: 90, Status: "success",
+	})
+	for _, keys := range []string{"v", "v v"} { // with notifications and without
+		line := r.changed(registry.Traffic).keys(keys).keys("G").line("│> ")
+		for _, want := range []string{"claude", "every", "tools/call", "operation", "ok", "12 s"} {
+			require.Contains(t, line, want)
+		}
+	}
+}

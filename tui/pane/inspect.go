@@ -248,10 +248,11 @@ func (a *Desk) FrontExchange() *Exchange {
 }
 
 // nearby are the latest requests about one item, the newest first, as far as
-// they were looked for.
+// they were looked for; notifications only where Traffic shows them.
 type nearby struct {
 	about dialog.Item
 	rooms int
+	all   bool   // notifications, too
 	upTo  uint64 // the last number that was looked at
 	recs  []registry.TrafficRecord
 }
@@ -260,7 +261,7 @@ type nearby struct {
 func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
 	lk, p := a.Look, a.Logs()
 	w, h := r.W-2*border, r.H-2*border
-	recs := p.near.look(a.Reg.Traffic(), it, h)
+	recs := p.near.look(a.Reg.Traffic(), it, h, p.shown == showAll)
 	lines := make([]string, 0, max(h, 0))
 	for i := range min(len(recs), max(h, 0)) {
 		lines = append(lines, p.nearLine(lk, &recs[i], w, it))
@@ -275,16 +276,16 @@ func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
 }
 
 // look brings the list to the journal's end.
-func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int) []registry.TrafficRecord {
+func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all bool) []registry.TrafficRecord {
 	room = max(room, 1)
 	last := j.Stats().Next - 1
-	if n.about == it && n.rooms == room && n.upTo == last {
+	if n.about == it && n.rooms == room && n.all == all && n.upTo == last {
 		return n.recs
 	}
-	*n = nearby{about: it, rooms: room, upTo: last}
+	*n = nearby{about: it, rooms: room, all: all, upTo: last}
 	recs, fits := j.Window(last-min(last, MostTraffic)+1, -1), record.Concerns(it)
 	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
-		if fits(&recs[i]) {
+		if (all || !record.Notified(&recs[i])) && fits(&recs[i]) {
 			n.recs = append(n.recs, recs[i])
 		}
 	}
@@ -307,6 +308,9 @@ func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dial
 		text = r.Method
 	}
 	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
+	if record.Notified(r) {
+		ended = "" // its method says it
+	}
 	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

@@ -285,7 +285,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, look.Style) { return arrow(p.app.Look, r.Direction), "" }},
 		{Name: "server", Rank: 4, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
-		{Name: "name", Least: 12, Wants: 22, Middle: true, Text: func(r *trafficRow) string { return r.name }},
+		{Name: "name", Least: 12, Wants: 20, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
 			Name: "status", Least: 7, Wants: 7, Text: func(r *trafficRow) string { return statusOf(&r.TrafficRecord) },
 			Show: p.statusCell,
