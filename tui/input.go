@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -84,16 +83,8 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	if run == nil {
 		return nil
 	}
-	open := a.Open
-	cmd := run()
-	if a.Open == open && !slices.Contains(paneIDs, b.ID) {
-		a.Used[open] = true
-	}
-	return cmd
+	return a.Use(b.ID, run)
 }
-
-// paneIDs are the bindings that show a pane, and use none.
-var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
 
 // why says why a binding cannot be run now.
 func (a *app) why(b *keys.Binding) string {

@@ -343,3 +343,32 @@ func TestClientsAreListedAndDisconnected(t *testing.T) {
 	r.take(tea.MouseMsg{X: len([]rune(r.line("goblin  work.yaml")[:x])) + 2, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Contains(t, r.screen(), "Clients 3", "the number leads there")
 }
+
+// Where there are few lines, none is for what was not found, and a jump leaves no filter
+// behind.
+func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "files").ready("files")
+	r.list("files", registry.Resource, `{"uri":"a:1","name":"one"}`, `{"uri":"a:2","name":"two"}`, `{"uri":"a:3","name":"two"}`)
+	r.list("files", registry.Template, `{"uriTemplate":"a:{n}","name":"any"}`, `{"uriTemplate":"b:{n}","name":"any"}`)
+	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		return json.RawMessage(`{"contents":[{"uri":"a:2","text":"text"}]}`), nil
+	}
+	below := func() (lines int) { // the rule of templates, up to the box's end
+		_, rest, found := strings.Cut(r.screen(), "├─ Templates")
+		require.True(t, found, r.screen())
+		rest, _, _ = strings.Cut(rest, "╰")
+		return strings.Count(rest, "\n") - 1
+	}
+	r.keys("4 j enter")
+	require.Contains(t, r.screen(), "1 text", "the detail is open")
+	require.Equal(t, 2, below(), r.screen())
+	r.keys("/ two enter")
+	require.Contains(t, r.line("Templates"), "Templates 0/2")
+	require.Zero(t, below(), r.screen())
+	r.keys("i")
+	require.Contains(t, r.screen(), "[5 Logs")
+	require.Contains(t, r.screen(), "name:=")
+	r.keys("esc 5")
+	require.NotContains(t, r.screen(), "name:=", "the filter of a jump goes with it")
+}

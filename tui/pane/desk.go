@@ -54,6 +54,19 @@ func (a *Desk) Set(others ...Pane) {
 	}
 }
 
+// paneIDs are the bindings that show a pane, and use none.
+var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
+
+// Use does what a binding does, and notes where.
+func (a *Desk) Use(id string, run func() tea.Cmd) tea.Cmd {
+	open := a.Open
+	cmd := run()
+	if a.Open == open && !slices.Contains(paneIDs, id) {
+		a.Used[open] = true
+	}
+	return cmd
+}
+
 // begins is how long servers that start may fail for the screen to show that first.
 const begins = 30 * time.Second
 
