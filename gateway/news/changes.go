@@ -37,7 +37,7 @@ var listNotices = []struct {
 func (n *News) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
 	if n.o.Servers.AwaitRemembered(ctx) {
-		n.remember()
+		n.remember(n.versions())
 	}
 	var last time.Time // when somebody was told
 	for {
@@ -96,6 +96,7 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earl
 // reports whether there were any.
 func (n *News) announce() (told bool) {
 	open := n.listens.open()
+	defer n.remember(n.versions()) // what is told of now is no news to sessions that come later
 	for i, l := range listNotices {
 		var to []journal.Receiver
 		for _, s := range n.o.Clients.All() {

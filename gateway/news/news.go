@@ -51,8 +51,8 @@ type News struct {
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, zero for none.
 	seen map[*downstream.Session]*[registry.Kinds]views.Version
-	// base are the versions of what was remembered at the start, in each view by its name,
-	// which is no news to sessions that have not listed yet; zero for none.
+	// base are the versions of what was remembered at the start, or told of last, in each view
+	// by its name, which is no news to sessions that have not listed yet; zero for none.
 	base map[string][registry.Kinds]views.Version
 
 	servers  serverNews
@@ -99,14 +99,20 @@ func (n *News) Listed(s *downstream.Session, k registry.Kind, version views.Vers
 	}
 }
 
-// remember notes the lists as those that are there from the start.
-func (n *News) remember() {
+// versions are those of the lists in each view, by its name.
+func (n *News) versions() map[string][registry.Kinds]views.Version {
+	all := make(map[string][registry.Kinds]views.Version)
+	for seen := range n.o.Views.All() {
+		all[views.Name(seen)] = versionsOf(seen)
+	}
+	return all
+}
+
+// remember notes versions of lists as those that sessions find when they come.
+func (n *News) remember(base map[string][registry.Kinds]views.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.base = make(map[string][registry.Kinds]views.Version)
-	for seen := range n.o.Views.All() {
-		n.base[views.Name(seen)] = versionsOf(seen)
-	}
+	n.base = base
 }
 
 func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]views.Version) {

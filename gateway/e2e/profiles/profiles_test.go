@@ -485,3 +485,22 @@ func TestAProfileThatThereIsNotIsToldOf(t *testing.T) {
 	answer := w.Served().Do("POST", "/mcp/p/prat", map[string]string{"Content-Type": "application/json"}, e2e.InitBody)
 	require.Equal(t, 404, answer.Status)
 }
+
+func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
+	t.Parallel()
+	w, _, back, other := worlds(t)
+	first := ways()["flag"](w, "")
+	first.WaitListed("tools", "unseen_look", true)
+	first.Settle()
+	c := ways()["flag"](w, "part")
+	c.Settle()
+	c.Forget()
+	other.Add("tools", e2e.Tool("more"))
+	other.ListChanged("tools")
+	first.WaitListed("tools", "unseen_more", true)
+	c.Quiet()
+	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
+	back.Add("tools", e2e.Tool("keep2"))
+	back.ListChanged("tools")
+	c.Noted("notifications/tools/list_changed", nil)
+}
