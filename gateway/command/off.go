@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/meant"
+	"goblin/gateway/lookup"
 	"goblin/gateway/switches"
 )
 
@@ -91,7 +91,7 @@ enough if no other has it.`, list, word, end, list),
 				return err
 			}
 			a.hostTakes(cmd.Context(), cfg, control.OffQuery{Kind: list, Profile: profile})
-			return a.answer(asJSON, map[string]any{word: meant.Names(things)}, told(things, known, before, on, profile))
+			return a.answer(asJSON, map[string]any{word: lookup.Names(things)}, told(things, known, before, on, profile))
 		},
 	}
 	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")
@@ -140,9 +140,9 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 
 // meant finds what names mean to clients of a profile, "" for all: in what servers list, and
 // in what is off.
-func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]meant.Thing, error) {
+func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
-	book := meant.New(kind)
+	book := lookup.New(kind)
 	err := a.with(ctx, cfg, nil, func(g Gateway) error {
 		all, err := g.List(ctx, control.ListQuery{Kind: list})
 		if err != nil {
@@ -175,7 +175,7 @@ func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Sto
 }
 
 // told says what is off or on now, and what was before.
-func told(things []meant.Thing, known, before []switches.Switch, on bool, profile string) string {
+func told(things []lookup.Thing, known, before []switches.Switch, on bool, profile string) string {
 	var did, was, still []string
 	for i := range things {
 		off := slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&known[i]) })

@@ -1,8 +1,8 @@
-// Package meant finds what users of the shell mean by names of tools, prompts, resources and
+// Package lookup finds what users of the shell mean by names of tools, prompts, resources and
 // templates: as clients see them, as their servers call them, and globs on either. It must
 // not know where the names are from, nor what becomes of the things. A [Book] belongs to one
 // goroutine.
-package meant
+package lookup
 
 import (
 	"cmp"
