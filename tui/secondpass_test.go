@@ -296,6 +296,8 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	require.Contains(t, r.line("notifications of"), "+ notifications of files 1")
 	require.Contains(t, r.line("mine"), "you")
 	require.NotContains(t, r.line("roots/list"), "!", "no error")
+	require.Contains(t, r.keys("/ roots enter g").screen(), "none: the client has no roots")
+	r.keys("esc")
 	require.NotContains(t, r.keys("/ err:yes enter").screen(), "roots/list")
 	r.keys("esc v")
 	require.NotContains(t, r.screen(), " mine ")

@@ -97,12 +97,12 @@ func responseFacts(r *registry.TrafficRecord) []content.Fact {
 	if record.Notified(r) {
 		return []content.Fact{{Label: "status", Value: r.Status}}
 	}
-	status := content.Fact{Label: "status", Value: "ok"}
+	status := content.Fact{Label: "status", Value: record.Status(r)}
 	switch {
 	case record.Failed(r):
 		status.Value = "! " + record.Failure(r)
-	case r.Status != "success" && r.Status != "ok":
-		status.Value = r.Status
+	case record.NotOffered(r):
+		status.Value += ": the client has no roots"
 	}
 	return []content.Fact{
 		status,
