@@ -15,6 +15,10 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 	const schema = `{"type":"object","required":["n"],"additionalProperties":false,"$defs":{"size":{"enum":["s","l"]},"loop":{"anyOf":[{"$ref":"#/$defs/loop"},{"$ref":"#/$defs/loop"}]}},"properties":{
 		"n":{"type":"integer"},"sizes":{"type":"array","items":{"$ref":"#/$defs/size"}},"any":{"anyOf":[{"type":"null"},{"type":"object","required":["x"]}]},
 		"a/b":{"const":1},"open":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"},"far":{"$ref":"https://example.com/schema"},"no":{"type":"string","nullable":true}}}`
+	reg := registry.New(registry.Options{Servers: []string{"a"}})
+	require.Empty(t, reg.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"b","inputSchema":` + schema + `}`)}))
+	tool, err := reg.ResolveTool("a_b")
+	require.NoError(t, err)
 	for args, want := range map[string]string{
 		`{"n":1}`:                         "",
 		`{"n":1.0,"open":null,"no":null}`: "",
@@ -31,7 +35,6 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, sizes",
 		`{"n":true,"sizes":"s"}`:          `/n must be integer, not true; /sizes must be array, not "s"`,
 	} {
-		tool := registry.Target{Listed: "a_b", Entry: &registry.Entry{Listed: "a_b", JSON: []byte(`{"name":"a_b","inputSchema":` + schema + `}`)}}
 		err := arguments.Fit(tool, []byte(args))
 		if want == "" {
 			require.NoError(t, err, args)

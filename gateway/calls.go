@@ -31,8 +31,8 @@ func (g *Gateway) callTool(r *request) {
 	if passed {
 		t, edits, err = r.passed()
 	}
-	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON, arguments.HeaderMark) {
-		err = arguments.CheckHeaders(r.Exchange, t.Entry.JSON, !passed)
+	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON(), arguments.HeaderMark) {
+		err = arguments.CheckHeaders(r.Exchange, t.Entry.JSON(), !passed)
 	}
 	if err != nil {
 		r.fail(err)

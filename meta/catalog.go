@@ -71,7 +71,7 @@ func describe(resolve func(*registry.Snapshot, string) (registry.Target, error))
 		if err != nil {
 			return nil, err
 		}
-		out := found.Entry.JSON
+		out := found.Entry.JSON()
 		if schema := t.outputs[found.Name]; schema != "" && found.Server == registry.Local {
 			out = rawjson.SetMember(out, "outputSchema", []byte(schema))
 		}
@@ -99,9 +99,9 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 	out := []byte("{}")
 	switch {
 	case found.Entry != nil:
-		out = found.Entry.JSON
+		out = found.Entry.JSON()
 	case found.Template != nil:
-		out = rawjson.SetMember(found.Template.JSON, "uri", rawjson.Quote(found.Listed))
+		out = rawjson.SetMember(found.Template.JSON(), "uri", rawjson.Quote(found.Listed))
 	default: // a link that the server gave
 		out = rawjson.SetMember(out, "uri", rawjson.Quote(found.Listed))
 	}

@@ -46,7 +46,7 @@ func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 			OutputSchema json.RawMessage
 			Annotations  map[string]bool
 		}
-		require.NoError(t, json.Unmarshal(e.JSON, &d))
+		require.NoError(t, json.Unmarshal(e.JSON(), &d))
 		names := strings.Fields(want[d.Name][0] + " " + want[d.Name][1])
 		var properties []string
 		for name, p := range d.InputSchema.Properties {
@@ -93,7 +93,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 		found, err := c.r.ResolveTool(call[0])
 		require.NoError(t, err)
 		var d struct{ OutputSchema, InputSchema any }
-		require.NotContains(t, string(found.Entry.JSON), "outputSchema")
+		require.NotContains(t, string(found.Entry.JSON()), "outputSchema")
 		require.NoError(t, json.Unmarshal(c.call("describe_tool", `{"name":"`+call[0]+`"}`).Structured, &d))
 		a := c.call(call[0], call[1])
 		require.False(t, a.IsError, "%v: %v", call, a.Content)

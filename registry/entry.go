@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"bytes"
 	"log/slog"
 
 	"goblin/registry/definition"
+	"goblin/registry/rawjson"
 )
 
 // Kind reports which of the MCP lists something belongs to.
@@ -60,9 +62,6 @@ type Entry struct {
 	Description string
 	MIME        string // "mimeType"
 	Size        int64  // "size" in bytes, -1 when absent
-	// JSON is the definition as clients get it: the server's own bytes with
-	// the rename spliced in (of tools also _meta.ui.resourceUri), in one line.
-	JSON []byte
 	// Original is the definition as the server sent it. Set for tools and skills, whose
 	// definitions get compared over time, and for what is overridden.
 	Original []byte
@@ -73,7 +72,33 @@ type Entry struct {
 	// "required" (2025-11-25, tasks).
 	TaskOnly bool
 
-	tail uint8 // bytes of the tail that Flat ends with
+	json      []byte
+	respelled bool  // json has another name than Listed
+	tail      uint8 // bytes of the tail that Flat ends with
+}
+
+// JSON returns the definition as clients get it: the server's own bytes with the rename spliced
+// in (of tools also _meta.ui.resourceUri), in one line.
+func (e *Entry) JSON() []byte {
+	if !e.respelled {
+		return e.json
+	}
+	return rawjson.SetMember(e.json, keyOf(e.Kind), rawjson.Quote(e.Listed))
+}
+
+// Length returns how many bytes JSON has.
+func (e *Entry) Length() int {
+	if !e.respelled {
+		return len(e.json)
+	}
+	var room [256]byte
+	return len(e.json) - len(rawjson.Get(e.json, keyOf(e.Kind))) + len(rawjson.AppendString(room[:0], e.Listed))
+}
+
+// looksLike reports whether clients see no difference between two entries of a kind.
+func (e *Entry) looksLike(o *Entry) bool {
+	return e.Listed == o.Listed && e.respelled == o.respelled && bytes.Equal(e.json, o.json) ||
+		(e.respelled || o.respelled) && bytes.Equal(e.JSON(), o.JSON())
 }
 
 // Given is the name of a tool or prompt as clients know it, without its server's.

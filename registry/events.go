@@ -135,7 +135,7 @@ func (r *Registry) diff(was, is *run) (d listDiff) {
 			}
 			a = a[1:]
 		default:
-			if !bytes.Equal(a[0].JSON, b[0].JSON) {
+			if !bytes.Equal(a[0].json, b[0].json) {
 				d.changed++
 			}
 			a, b = a[1:], b[1:]

@@ -37,6 +37,25 @@ func (x *index) put(h uint64, i int) {
 	x.slots[at] = h&^(1<<32-1) | uint64(i+1)
 }
 
+// gone marks the slot of an entry that is left out.
+const gone = 1 << 32
+
+// rearranged returns the index of entries in other places, by their old ones; entries with a
+// place below 0 are left out. No key is hashed for it.
+func (x *index) rearranged(places []int32) index {
+	to := index{make([]uint64, len(x.slots))}
+	for i, slot := range x.slots {
+		switch {
+		case slot == 0:
+		case slot == gone || places[uint32(slot)-1] < 0:
+			to.slots[i] = gone
+		default:
+			to.slots[i] = slot&^(1<<32-1) | uint64(places[uint32(slot)-1]+1)
+		}
+	}
+	return to
+}
+
 // find returns the first entry of es whose key, as of gives it, is key, and
 // the second if there are two; else nil.
 func (x *index) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
@@ -46,7 +65,7 @@ func (x *index) find(es []Entry, h uint64, key string, of func(*Entry) string) (
 	mask := uint64(len(x.slots) - 1)
 	for at := h & mask; x.slots[at] != 0; at = (at + 1) & mask {
 		slot := x.slots[at]
-		if slot>>32 != h>>32 {
+		if slot>>32 != h>>32 || slot == gone {
 			continue
 		}
 		e := &es[uint32(slot)-1]

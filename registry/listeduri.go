@@ -10,7 +10,11 @@ import (
 
 // ListedURI returns the form in which clients see a server's URI. O(1).
 func (r *Registry) ListedURI(server, original string) string {
-	s := r.Load()
+	return r.Load().ListedURI(server, original)
+}
+
+// ListedURI returns the form of a server's URI in this catalog, as [Registry.ListedURI].
+func (s *Snapshot) ListedURI(server, original string) string {
 	if t := s.table(server); t != nil {
 		return s.listedURI(t, original)
 	}
@@ -23,6 +27,9 @@ func (r *Registry) ListedURI(server, original string) string {
 func (s *Snapshot) listedURI(t *table, original string) string {
 	if t.rule == nil {
 		return original
+	}
+	for t.from != nil { // names do not depend on what is chosen
+		t = t.from
 	}
 	run := t.runs[Resource]
 	if e := run.name(hashKey(original), original); e != nil {

@@ -270,7 +270,7 @@ func TestToolLinksFollowFlatIDs(t *testing.T) {
 	r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t","_meta":{"ui":{"resourceUri":"app://a/b"}}}`)})
 	link := func() string {
 		for e := range r.Load().All(Tool) {
-			return string(e.JSON)
+			return string(e.JSON())
 		}
 		return ""
 	}

@@ -165,9 +165,29 @@ func (r *run) narrow(k Kind, c Choice, over map[string]*definition.Override) *ru
 			drafts[to] = r.draft(k, int(i), places)
 		}
 	}
+	if k == Resource && 4*len(kept) > len(r.entries) {
+		n.indexPart()
+	} else {
+		n.index(k, drafts)
+	}
 	n.redefine(over)
-	n.index(k, drafts)
 	return n
+}
+
+// indexPart is index for much of a long list of resources: it takes over the tables of the
+// whole list.
+func (r *run) indexPart() {
+	places := slices.Repeat([]int32{-1}, len(r.whole.entries))
+	for to, from := range r.part {
+		places[from] = int32(to)
+	}
+	r.byName, r.byFlat = r.whole.byName.rearranged(places), r.whole.byFlat.rearranged(places)
+	if len(r.whole.byPlain.slots) > 0 {
+		r.indexPlain()
+	}
+	if len(r.whole.byNorm.slots) > 0 {
+		r.indexNorm()
+	}
 }
 
 // names reports whether an entry is among those of overrides.
@@ -194,7 +214,7 @@ func (r *run) redefine(over map[string]*definition.Override) {
 		}
 		item := e.original()
 		json, applied := o.Resource(item)
-		e.JSON = rawjson.OneLine(rawjson.SetMember(json, keyOf(e.Kind), rawjson.Quote(e.Listed)))
+		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, keyOf(e.Kind), rawjson.Quote(e.Listed))), false
 		e.Original, e.Override = item, applied
 		e.Label, e.Title, e.Description = "", "", ""
 		e.describe(types)
@@ -212,12 +232,12 @@ func (r *run) gather(from, to int) []byte {
 		if at > from {
 			out = append(out, ',')
 		}
-		if first < 0 { // it has another definition than the whole
-			out = append(out, r.entries[at].JSON...)
+		if first < 0 || r.entries[at].respelled { // it has another definition than the whole
+			out = append(out, r.entries[at].JSON()...)
 			at = next
 			continue
 		}
-		for next < to && r.part[next] == first+int32(next-at) {
+		for next < to && r.part[next] == first+int32(next-at) && !r.entries[next].respelled {
 			next++
 		}
 		out = append(out, r.whole.json(int(first), int(first)+next-at)...)

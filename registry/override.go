@@ -108,8 +108,8 @@ func (s *Snapshot) Called(server string, k Kind, given string) *Entry {
 	return nil
 }
 
-// Shown is a list of the whole catalog as this one has it. other says that overrides make
-// it another.
+// Shown is a list of the whole catalog as this one has it, where overrides make it another:
+// where the words differ, and not only how things are named or which there are.
 func (s *Snapshot) Shown(p Part) (shown Part, other bool) {
 	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.other[p.kind] {
 		return Part{p.kind, t.runs[p.kind]}, true
@@ -117,10 +117,10 @@ func (s *Snapshot) Shown(p Part) (shown Part, other bool) {
 	return p, false
 }
 
-// ShownEntry is Shown for one entry.
+// ShownEntry is an entry of the whole catalog as this one has it, nil where it has not.
 func (s *Snapshot) ShownEntry(e *Entry) *Entry {
-	if t := s.table(e.Server); t != nil && t.other[e.Kind] {
+	if t := s.table(e.Server); t != nil {
 		return t.runs[e.Kind].name(hashKey(e.Name), e.Name)
 	}
-	return e
+	return nil
 }

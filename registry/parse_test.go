@@ -22,7 +22,7 @@ func TestEntriesWithTwoNamesAreDropped(t *testing.T) {
 			require.Len(t, problems, 1, item)
 			entries := 0
 			for e := range r.Load().All(kind) {
-				require.NotContains(t, string(e.JSON), "mine")
+				require.NotContains(t, string(e.JSON()), "mine")
 				entries++
 			}
 			require.Equal(t, 1, entries, item)

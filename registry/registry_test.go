@@ -117,13 +117,13 @@ func TestDefinitionsKeepTheirBytes(t *testing.T) {
 	var e *Entry
 	for e = range s.All(Resource) {
 	}
-	require.Equal(t, `{  "size": 12, "x":1.0e2,"name":"n\u00e9",`+"\t"+`"uri" : "mcp://s/file:///a\"b", "title":"T",  "mimeType":"text/plain"}`, string(e.JSON))
+	require.Equal(t, `{  "size": 12, "x":1.0e2,"name":"n\u00e9",`+"\t"+`"uri" : "mcp://s/file:///a\"b", "title":"T",  "mimeType":"text/plain"}`, string(e.JSON()))
 	require.Equal(t, `file:///a"b`, e.Name)
 	require.Equal(t, "né T text/plain 12", fmt.Sprint(e.Label, " ", e.Title, " ", e.MIME, " ", e.Size))
 	require.Equal(t, "s_file_a_b", e.Flat)
 	for e = range s.All(Tool) {
 	}
-	require.Equal(t, `{"name":"s_t","annotations":{"title":"hint"},"_meta":{"ui":{"resourceUri":"ui://s/x"},"ui/resourceUri":"ui://s/y","k":12345678901234567890}}`, string(e.JSON))
+	require.Equal(t, `{"name":"s_t","annotations":{"title":"hint"},"_meta":{"ui":{"resourceUri":"ui://s/x"},"ui/resourceUri":"ui://s/y","k":12345678901234567890}}`, string(e.JSON()))
 	require.Contains(t, string(e.Original), `"ui://x"`)
 	require.Equal(t, "t hint t -1", fmt.Sprint(e.Name, " ", e.Title, " ", e.Label, " ", e.Size))
 	for _, uri := range []string{"ui://x", "ui://y"} { // shown by a tool, listed nowhere

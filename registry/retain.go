@@ -58,5 +58,5 @@ func (e *Entry) original() []byte {
 	if e.Original != nil {
 		return e.Original
 	}
-	return rawjson.SetMember(e.JSON, keyOf(e.Kind), rawjson.Quote(e.Name))
+	return rawjson.SetMember(e.json, keyOf(e.Kind), rawjson.Quote(e.Name))
 }

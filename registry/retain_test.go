@@ -38,7 +38,7 @@ func TestRetainDropsWhatIsNotKept(t *testing.T) {
 					left = append(left, e.Name)
 					was := before.table("a").runs[k].name(hashKey(e.Name), e.Name)
 					require.Equal(t, was.Listed, e.Listed)
-					require.Equal(t, string(was.JSON), string(e.JSON))
+					require.Equal(t, string(was.JSON()), string(e.JSON()))
 				}
 				require.NotEmpty(t, left)
 				require.NotContains(t, strings.Join(left, " "), "drop")

@@ -285,7 +285,7 @@ func (r *run) render(c recipe, drafts []draft) {
 		r.arena = rawjson.Append(r.arena, d.item, edits...)
 		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, Override: d.over, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, tail: d.tail}
 		e.describe(types)
 		if c.kind == Tool || c.kind == Skill || d.over != nil {
 			from := len(originals)
@@ -301,7 +301,7 @@ func (r *run) render(c recipe, drafts []draft) {
 func (e *Entry) describe(types map[string]string) {
 	key := keyOf(e.Kind)
 	var hint string
-	for k, v := range rawjson.Members(e.JSON) {
+	for k, v := range rawjson.Members(e.json) {
 		switch {
 		case k.Is(key):
 			e.share(text(v))
@@ -405,9 +405,16 @@ func (r *run) index(kind Kind, drafts []draft) {
 func (r *run) indexFlat() {
 	es := r.entries
 	r.byFlat = newIndex(len(es))
-	tailed := 0
 	for i := range es {
 		r.byFlat.add(es, i, byFlat(&es[i]), byFlat)
+	}
+	r.indexPlain()
+}
+
+func (r *run) indexPlain() {
+	es := r.entries
+	tailed := 0
+	for i := range es {
 		if es[i].tail > 0 {
 			tailed++
 		}
@@ -499,10 +506,18 @@ func (r *run) looksLike(o *run) bool {
 	if r == nil || o == nil {
 		return r == o
 	}
-	if r.whole != nil || o.whole != nil {
-		return slices.EqualFunc(r.entries, o.entries, func(a, b Entry) bool { return bytes.Equal(a.JSON, b.JSON) })
+	if len(r.entries) != len(o.entries) || r == o {
+		return r == o
 	}
-	return len(r.entries) == len(o.entries) && bytes.Equal(r.arena, o.arena)
+	if r.whole == nil && o.whole == nil {
+		return bytes.Equal(r.arena, o.arena)
+	}
+	for i := range r.entries {
+		if !r.entries[i].looksLike(&o.entries[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // same reports whether two runs are the same in every respect.

@@ -52,6 +52,7 @@ type table struct {
 	other   [Kinds]bool    // runs that overrides of a choice made
 	learned *learned.Links // guards itself; nil for Goblin's own
 	from    *table         // that this one is a part of; nil for a whole one
+	of      *table         // the same in the registry's own namespace; nil for that itself
 }
 
 // directory finds tables by names. It changes only with the set of servers.

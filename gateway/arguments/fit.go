@@ -33,7 +33,7 @@ func Fit(t registry.Target, arguments []byte) error {
 	}
 	c := checker{left: mostSteps}
 	var value any
-	if read(rawjson.Get(tool.JSON, "inputSchema"), &c.root) != nil || read(arguments, &value) != nil {
+	if read(rawjson.Get(tool.JSON(), "inputSchema"), &c.root) != nil || read(arguments, &value) != nil {
 		return nil
 	}
 	c.check("", c.root, value)

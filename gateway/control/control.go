@@ -168,7 +168,7 @@ type Entry struct {
 func NewEntry(e *registry.Entry) Entry {
 	out := Entry{
 		Name: e.Label, Server: e.Server, FlatID: e.Flat, Title: e.Title,
-		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON,
+		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON(),
 	}
 	switch e.Kind {
 	case registry.Resource:

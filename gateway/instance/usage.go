@@ -16,7 +16,7 @@ func (i *Instance) listed() []meter.Listed {
 	seen := i.gateway.Views.Whole()
 	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
 	for e := range seen.All(registry.Tool) {
-		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: len(e.JSON), Off: i.gateway.Views.Off(e)})
+		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e)})
 	}
 	return all
 }
@@ -53,7 +53,7 @@ func (i *Instance) addOthers(r *bill.Report) {
 			if all[e.Server] == nil {
 				all[e.Server] = new(bill.Others)
 			}
-			all[e.Server].Add(len(e.JSON))
+			all[e.Server].Add(e.Length())
 		}
 	}
 	for n := range r.Servers {
@@ -108,7 +108,7 @@ func (i *Instance) usage() bill.Report {
 func look(view *registry.Snapshot) (is offer) {
 	for e := range view.All(registry.Tool) {
 		is.Tools++
-		is.bytes += len(e.JSON)
+		is.bytes += e.Length()
 		if len(e.Listed) > len(is.LongName) {
 			is.LongName = e.Listed
 		}
@@ -120,7 +120,7 @@ func look(view *registry.Snapshot) (is offer) {
 	}
 	for _, kind := range others {
 		for e := range view.All(kind) {
-			is.others.Add(len(e.JSON))
+			is.others.Add(e.Length())
 		}
 	}
 	return is

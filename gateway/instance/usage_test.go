@@ -64,7 +64,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.EqualValues(t, 2, read.Calls)
 	require.Equal(t, "files_read", read.Listed)
 	entry := i.registry.Load().Named("files", registry.Tool, "read")
-	require.Equal(t, bill.Defined(len(entry.JSON)), read.Definitions)
+	require.Equal(t, bill.Defined(len(entry.JSON())), read.Definitions)
 	require.EqualValues(t, 1, part(t, r.Tools, func(x bill.Tool) bool { return x.Name == "break" }).Errors)
 
 	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "claude-code" })
@@ -88,7 +88,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	sizes := func() (bytes int) {
 		for k := range registry.Kind(registry.Kinds) {
 			for e := range i.registry.Load().Server("docs", k) {
-				bytes += len(e.JSON)
+				bytes += e.Length()
 			}
 		}
 		return bytes
@@ -102,7 +102,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Zero(t, part(t, r.Servers, func(s bill.Server) bool { return s.Name == "tools" }).Others)
 	own := 0 // goblin://servers, which only clients see
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
-		own += len(e.JSON)
+		own += e.Length()
 	}
 	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" })
 	require.Equal(t, sizes()+own, client.Others.Bytes)
@@ -115,7 +115,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	r = usageOf(t, i, 0)
 	docs = part(t, r.Servers, func(s bill.Server) bool { return s.Name == "docs" })
 	require.Equal(t, 3, docs.Others.Entries)
-	require.Equal(t, sizes()-len(one.JSON), docs.Others.Bytes)
+	require.Equal(t, sizes()-one.Length(), docs.Others.Bytes)
 }
 
 func TestUsageIsKeptWhenAHostEnds(t *testing.T) {

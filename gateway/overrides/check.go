@@ -26,7 +26,7 @@ func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
 	return func(yield func(Thing) bool) {
 		for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
 			for e := range s.All(k) {
-				t := Thing{e.Server, k, e.Name, e.JSON}
+				t := Thing{e.Server, k, e.Name, e.JSON()}
 				if e.Override != nil {
 					t.Definition = e.Original
 				}

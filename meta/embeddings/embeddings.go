@@ -1,6 +1,7 @@
 package embeddings
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"slices"
@@ -227,7 +228,7 @@ func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
 		}
 		cosine := float32(0)
 		if q.In != nil {
-			e = q.In.ShownEntry(e)
+			e = cmp.Or(q.In.ShownEntry(e), e) // as hits have it
 		}
 		for i := range v {
 			cosine += v[i] * query[i]

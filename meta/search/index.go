@@ -99,7 +99,7 @@ func (s *state) read(old *state) (size int) {
 	for _, n := range s.sources {
 		if !known[n.segment] {
 			for i := range n.part.Len() {
-				size += len(n.part.At(i).JSON)
+				size += n.part.At(i).Length()
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (s *source) follow(p registry.Part) *source {
 // equal reports whether two entries of one server and kind are found by the
 // same words.
 func equal(a, b *registry.Entry) bool {
-	return a.Listed == b.Listed && a.Name == b.Name && bytes.Equal(a.JSON, b.JSON)
+	return a.Listed == b.Listed && a.Name == b.Name && bytes.Equal(a.JSON(), b.JSON())
 }
 
 // entry returns the number of a document's entry in the part, -1 when it is

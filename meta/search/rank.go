@@ -69,7 +69,13 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 	if err := r.plan(ctx); err != nil {
 		return found, err
 	}
-	return r.best(q, fits), nil
+	found = r.best(q, fits)
+	if q.In != nil {
+		for i := range found.Hits { // clients may know it by another name
+			found.Hits[i].Entry = cmp.Or(q.In.ShownEntry(found.Hits[i].Entry), found.Hits[i].Entry)
+		}
+	}
+	return found, nil
 }
 
 // within is fits for what is in the part of the catalog that is meant.

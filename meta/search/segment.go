@@ -159,13 +159,13 @@ func (b *builder) arguments(e *registry.Entry) {
 		return len(names) < maxArguments
 	}
 	if e.Kind == registry.Tool {
-		for k, v := range rawjson.Members(rawjson.Path(e.JSON, "inputSchema", "properties")) {
+		for k, v := range rawjson.Members(rawjson.Path(e.JSON(), "inputSchema", "properties")) {
 			if !take(k, v) {
 				break
 			}
 		}
 	} else {
-		for v := range rawjson.Elements(rawjson.Get(e.JSON, "arguments")) {
+		for v := range rawjson.Elements(rawjson.Get(e.JSON(), "arguments")) {
 			if !take(rawjson.Get(v, "name"), v) {
 				break
 			}

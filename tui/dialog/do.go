@@ -34,7 +34,7 @@ func (a *Common) callTool(e *registry.Entry, args json.RawMessage) tea.Cmd {
 	var def struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
-	_ = json.Unmarshal(e.JSON, &def) // without a schema the form is raw JSON
+	_ = json.Unmarshal(e.JSON(), &def) // without a schema the form is raw JSON
 	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Values: args, Meta: true, Submit: "call"}
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
@@ -109,7 +109,7 @@ func (a *Common) GetPrompt(e *registry.Entry) tea.Cmd { return a.getPrompt(e, ni
 
 func (a *Common) getPrompt(e *registry.Entry, args json.RawMessage) tea.Cmd {
 	it := EntryItem(e)
-	fields := form.FromPrompt(e.JSON)
+	fields := form.FromPrompt(e.JSON())
 	if len(fields) == 0 {
 		return a.Calls.Start(Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
 	}

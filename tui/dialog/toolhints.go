@@ -19,7 +19,7 @@ func ToolHints(e *registry.Entry) hints {
 	var d struct {
 		Annotations hints `json:"annotations"`
 	}
-	_ = json.Unmarshal(e.JSON, &d) // an odd annotation costs the letters only
+	_ = json.Unmarshal(e.JSON(), &d) // an odd annotation costs the letters only
 	return d.Annotations
 }
 

@@ -260,7 +260,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 			}
 			j++
 		default:
-			if old[i] != now[j] && !bytes.Equal(old[i].JSON, now[j].JSON) {
+			if old[i] != now[j] && !bytes.Equal(old[i].JSON(), now[j].JSON()) {
 				came = append(came, now[j].Listed)
 			}
 			i++
@@ -434,7 +434,7 @@ func rawBlocks(e *registry.Entry) []content.Block {
 	}
 	blocks := []content.Block{
 		{Title: "Definition", Kind: content.Facts, Facts: names},
-		{Kind: content.JSON, Data: e.JSON},
+		{Kind: content.JSON, Data: e.JSON()},
 	}
 	if e.Override == nil {
 		return blocks
@@ -454,6 +454,6 @@ func overrideBlocks(e *registry.Entry) []content.Block {
 	}
 	return []content.Block{
 		{Title: "Overrides: - the server, + clients", Kind: content.Facts, Facts: facts},
-		{Kind: content.Text, Text: definition.Difference(e.Original, e.JSON)},
+		{Kind: content.Text, Text: definition.Difference(e.Original, e.JSON())},
 	}
 }

@@ -272,7 +272,7 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 	if len(words) > 0 {
 		more = []content.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
-	fields, _ := form.FromSchema(rawjson.Get(e.JSON, "inputSchema")) // of what is none of an object there is nothing to tell
+	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // of what is none of an object there is nothing to tell
 	for _, line := range form.Outline(fields) {
 		arguments = append(arguments, content.Fact{Label: line.Name, Value: line.Text})
 	}
@@ -322,7 +322,7 @@ func newPrompts(a *Desk) *Prompts {
 // signature lists a prompt's arguments, required ones with a star.
 func signature(e *registry.Entry) string {
 	var names []string
-	for _, a := range form.FromPrompt(e.JSON) {
+	for _, a := range form.FromPrompt(e.JSON()) {
 		if a.Required {
 			a.Name += "*"
 		}
@@ -332,7 +332,7 @@ func signature(e *registry.Entry) string {
 }
 
 func aboutPrompt(e *registry.Entry) (arguments, more []content.Fact) {
-	for _, arg := range form.FromPrompt(e.JSON) {
+	for _, arg := range form.FromPrompt(e.JSON()) {
 		text := firstLine(arg.Description, arg.Title)
 		if arg.Required {
 			text = strings.TrimSpace("required  " + text)

@@ -1,0 +1,161 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"goblin/registry/naming"
+)
+
+// In returns the catalog with resources, templates and the links to them listed in a
+// namespace, flat or not; s itself if that is its own.
+//
+// before is an earlier result for the same namespace or nil: lists that did not change
+// since are shared with it. Definitions are not copied, but for those of tools that link
+// to resources.
+func (s *Snapshot) In(flat bool, before *Snapshot) *Snapshot {
+	if s.flat == flat {
+		return s
+	}
+	next := *s
+	next.flat = flat
+	next.tables = make([]*table, len(s.tables))
+	for i, t := range s.tables {
+		var was *table
+		if before != nil {
+			was = before.table(t.name)
+		}
+		next.tables[i] = next.translate(t, was)
+	}
+	for k := range Kind(Kinds) {
+		next.lists[k] = next.narrowed(k, s, before)
+	}
+	return &next
+}
+
+// Flat reports whether resources are listed by flat ids.
+func (s *Snapshot) Flat() bool { return s.flat }
+
+// translate returns a table of a catalog in another namespace in that of s; was is the one
+// before, or nil.
+func (s *Snapshot) translate(t, was *table) *table {
+	switch {
+	case t.rule == nil: // Goblin's own are listed as they are
+		return t
+	case was != nil && was.of == t:
+		return was
+	case was == nil:
+		was = &table{of: &table{}}
+	}
+	u := *t
+	u.of = t
+	for _, k := range []Kind{Resource, Template} {
+		if u.runs[k] = was.runs[k]; was.of.runs[k] == t.runs[k] {
+			continue
+		}
+		if run, ok := t.runs[k].translate(s.flat); ok {
+			u.runs[k] = run
+		} else {
+			u.runs[k], _ = build(s.recipe(&u, k), t.runs[k].originals())
+		}
+	}
+	switch tools := t.runs[Tool]; {
+	case !tools.linksAway():
+	case was.of.runs[Tool] == tools && was.runs[Resource] == u.runs[Resource]:
+		u.runs[Tool] = was.runs[Tool]
+	default:
+		if u.runs[Tool], _ = build(s.recipe(&u, Tool), tools.originals()); u.runs[Tool].same(was.runs[Tool]) {
+			u.runs[Tool] = was.runs[Tool]
+		}
+	}
+	return &u
+}
+
+// linksAway reports whether definitions link to resources that have another name in the
+// other namespace.
+func (r *run) linksAway() bool {
+	if r == nil {
+		return false
+	}
+	for uri := range r.links {
+		if naming.Keeps(uri) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// translate returns a run of resources or templates in another namespace: the same entries
+// with other names, and perhaps in another order. It is not ok if two would have one name.
+func (r *run) translate(flat bool) (_ *run, ok bool) {
+	if r == nil {
+		return nil, true
+	}
+	listed := r.namesIn(flat)
+	order := make([]int32, len(listed)) // old places
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(listed[a], listed[b]) })
+	next := *r
+	next.whole, next.part, next.arena, next.offs = r, order, nil, nil
+	next.entries = make([]Entry, len(order))
+	places := make([]int32, len(order)) // new ones, by old
+	for to, from := range order {
+		if to > 0 && listed[from] == listed[order[to-1]] {
+			return nil, false
+		}
+		e := &next.entries[to]
+		*e = r.entries[from]
+		e.Listed, e.respelled = listed[from], listed[from] != e.Listed
+		places[from] = int32(to)
+	}
+	if !slices.IsSorted(order) {
+		next.rearrange(places)
+	}
+	return &next, true
+}
+
+// namesIn returns the listed names of a run's entries in a namespace.
+func (r *run) namesIn(flat bool) []string {
+	listed := make([]string, len(r.entries))
+	size := 0
+	for i := range r.entries {
+		e := &r.entries[i]
+		switch {
+		case naming.Keeps(e.Name) != "":
+			listed[i] = e.Listed
+		case flat && e.Kind == Resource:
+			listed[i] = e.Flat
+		case flat:
+			listed[i] = e.Name
+		default:
+			size += len(naming.Scheme) + len(r.server) + 1 + len(e.Name)
+		}
+	}
+	var all strings.Builder // one allocation for all
+	all.Grow(size)
+	for i := range r.entries {
+		if listed[i] == "" {
+			from := all.Len()
+			all.WriteString(naming.Scheme)
+			all.WriteString(r.server)
+			all.WriteByte('/')
+			all.WriteString(r.entries[i].Name)
+			listed[i] = all.String()[from:]
+		}
+	}
+	return listed
+}
+
+// rearrange makes the tables those of entries in other places, by their old ones.
+func (r *run) rearrange(places []int32) {
+	for _, x := range []*index{&r.byName, &r.byFlat, &r.byPlain, &r.byNorm} {
+		*x = x.rearranged(places)
+	}
+	r.order = slices.Clone(r.order)
+	for i, was := range r.order {
+		r.order[i] = places[was]
+	}
+}
