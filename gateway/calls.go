@@ -20,7 +20,6 @@ import (
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/members"
-	"goblin/registry/naming"
 	"goblin/registry/rawjson"
 )
 
@@ -291,9 +290,9 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 // for a demand for input.
 func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
-	w.Registry, w.Server, w.Shape = g.reg, server, reply.Shape
-	if r.Method() == "resources/read" && naming.IsApp(name) {
-		w.App, w.Asked = name, r.name
+	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
+	if r.Method() == "resources/read" {
+		w.Name, w.Asked = name, r.name
 	}
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)

@@ -56,6 +56,9 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 // view returns the catalog of the request's client.
 func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Exchange) }
 
+// ListedURI implements [call.Namer].
+func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
+
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
 	r.edits = r.Reply(result, edits...)

@@ -152,7 +152,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 		Servers:    names,
 		Overrides:  cfg.Overrides(),
 		Own:        config.OwnTools(),
-		Flat:       cfg.Gateway.Flat,
+		Flat:       cfg.Gateway.Namespace == config.NamespaceFlat,
 		MaxName:    cfg.Gateway.MaxName,
 		PageSize:   cfg.Gateway.PageSize,
 		MaxEntries: cfg.Gateway.Limits.Entries,

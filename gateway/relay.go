@@ -59,14 +59,10 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// every client.
 	default:
 		// A vendor's own: it goes where its cause is certain.
-		if raw := rawjson.Get(params, "uri"); raw != nil {
-			w := call.Rewriter{Registry: g.reg, Server: s.Name()}
-			params = w.Read(members.Noticed, params)
-			params = rawjson.Splice(params, w.Edits...)
-		}
 		if causes, certain := g.calls.Causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
 				at := x.Exchange
+				params := call.Notice(g.reg, g.Views.Of(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
 					call.Behind(causes, mark)
 					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
@@ -76,8 +72,10 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 			return
 		}
 		session := g.clients.Owner(conn)
+		seen := g.Views.OfSession(session)
+		params = call.Notice(g.reg, seen, s.Name(), params)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
-		if session != nil && g.Views.OfSession(session).Knows(s.Name()) {
+		if session != nil && seen.Knows(s.Name()) {
 			session.Relay(s.Name(), method, params)
 			return
 		}

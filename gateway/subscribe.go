@@ -31,7 +31,7 @@ func (g *Gateway) subscribe(r *request) {
 	var refused *news.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		w := call.Rewriter{Registry: g.reg, Server: t.Server}
+		w := call.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}
 		r.refuse(w.Read(members.Fault, refused.Object), w.Edits...)
 	case err != nil:
 		r.fail(err)

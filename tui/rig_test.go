@@ -153,6 +153,14 @@ func (b *fakeBackend) Lacks(profile string, e *registry.Entry) (by, why string) 
 	return "", ""
 }
 
+// ListedAs has flat ids for clients of coding.
+func (b *fakeBackend) ListedAs(profile string, e *registry.Entry) string {
+	if profile == "coding" && e.Flat != "" {
+		return e.Flat
+	}
+	return e.Listed
+}
+
 func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry) error {
 	what := fmt.Sprintf("switch %q %v", profile, on)
 	b.mu.Lock()

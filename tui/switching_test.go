@@ -66,3 +66,13 @@ func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it is there, and can be turned off")
 	require.Contains(t, r.line("│>"), " off")
 }
+
+func TestADetailTellsUnderWhichNameClientsOfAProfileKnowAnEntry(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("4 / day-0 enter")
+	require.NotContains(t, r.screen(), "listed as")
+	r.keys("V j enter")
+	require.Regexp(t, `listed as +\w+_\w*day-0`, r.screen())
+	r.keys("V k enter")
+	require.NotContains(t, r.screen(), "listed as")
+}

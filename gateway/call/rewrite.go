@@ -12,18 +12,36 @@ import (
 // readers understand differently: text, blobs and structured content are never
 // looked into.
 type Rewriter struct {
-	Registry *registry.Registry
+	Registry *registry.Registry // learns them
+	Namer    Namer              // of the client
 	Server   string
 	Shape    *rawjson.Shape // of the text that is read next; may be nil
 	Edits    []rawjson.Edit
-	// App is the URI of the app that is read, "" for none, and Asked how the client
-	// spelled it: hosts look for the contents of the very URI that they asked for.
-	App, Asked string
+	// Name is the URI that is read, "" for none, and Asked how the client spelled it. Of
+	// apps, hosts look for the contents of the very URI that they asked for.
+	Name, Asked string
 	// Skills says that URIs are those of skills and folders, which have one form
 	// whatever the namespace.
 	Skills bool
 
 	whole []byte // the text that the edits are made in
+}
+
+// Namer gives a server's URI the form that a client sees: a [registry.Snapshot], or a request
+// that has one.
+type Namer interface {
+	ListedURI(server, original string) string
+}
+
+// Notice returns the params of a vendor's notification with the URI in them as a client sees
+// it.
+func Notice(r *registry.Registry, names Namer, server string, params []byte) []byte {
+	if rawjson.Get(params, "uri") == nil {
+		return params
+	}
+	w := Rewriter{Registry: r, Namer: names, Server: server}
+	params = w.Read(members.Noticed, params)
+	return rawjson.Splice(params, w.Edits...)
 }
 
 // Read collects the edits of a result or an error and returns the text that they
@@ -47,8 +65,8 @@ func (w *Rewriter) URI(raw []byte) {
 	switch {
 	case w.Skills:
 		listed = naming.Namespaced(w.Server, uri)
-	case w.App == "" || uri != w.App:
-		listed = w.Registry.ListedURI(w.Server, uri)
+	case uri != w.Name || !naming.IsApp(uri):
+		listed = w.Namer.ListedURI(w.Server, uri)
 	}
 	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))
 }

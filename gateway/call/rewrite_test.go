@@ -13,7 +13,8 @@ import (
 )
 
 func newRewriter() *Rewriter {
-	return &Rewriter{Registry: registry.New(registry.Options{Servers: []string{"s"}}), Server: "s"}
+	r := registry.New(registry.Options{Servers: []string{"s"}})
+	return &Rewriter{Registry: r, Namer: r, Server: "s"}
 }
 
 var rewrites = []struct {

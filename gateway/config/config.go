@@ -217,8 +217,8 @@ type Gateway struct {
 	NoToken        Problem
 	lateToken      *lateText // of AuthToken, if it holds references
 	AllowedOrigins []string
-	AllowedHosts   []string      // without ports and final dots
-	Flat           bool          // list flat ids instead of mcp:// URIs
+	AllowedHosts   []string // without ports and final dots
+	Namespace      Namespace
 	MaxName        int           // bytes of a tool's listed name
 	PageSize       int           // entries
 	StartupWait    time.Duration // 0: never wait

@@ -94,7 +94,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Gateway: config.Gateway{
 			Listen: "0.0.0.0:7331", AuthToken: "s3cr3t",
 			AllowedOrigins: []string{"https://app.example.com", "vscode-file://vscode-app"},
-			Flat:           true, MaxName: 51, PageSize: 50, StartupWait: 0,
+			Namespace:      config.NamespaceFlat, MaxName: 51, PageSize: 50, StartupWait: 0,
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}}, MetaToolsAbove: 7,
 			Roots: []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
@@ -120,7 +120,7 @@ func TestDefaults(t *testing.T) {
 			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
 		},
 		Gateway: config.Gateway{
-			MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
+			Namespace: config.NamespaceURI, MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
 			MetaTools:   config.MetaTools{Auto: true}, MetaToolsAbove: 60, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},

@@ -13,6 +13,7 @@ import (
 func defaults() Config {
 	return Config{
 		Gateway: Gateway{
+			Namespace:   NamespaceURI,
 			MaxName:     51,
 			PageSize:    1000,
 			StartupWait: 10 * time.Second,
@@ -234,10 +235,7 @@ func gatewayKeys() []field[Gateway] {
 		key("allowed_hosts", "Names in the Host header that may be called, besides loopback ones: those of a proxy in front. If there are any, others are refused on every address.",
 			list(hostName()), func(g *Gateway) *[]string { return &g.AllowedHosts }),
 		key("namespace", "How resources are listed. uri: mcp://server/<original>. flat: ids without special characters.",
-			choice(
-				option[bool]{"uri", false, nil},
-				option[bool]{"flat", true, nil},
-			), func(g *Gateway) *bool { return &g.Flat }),
+			words(NamespaceURI, NamespaceFlat), func(g *Gateway) *Namespace { return &g.Namespace }),
 		key("max_name", "Characters of a tool's listed name. Clients put mcp__goblin__ or the like in front, and models' interfaces end at 64.",
 			count(24, 128), func(g *Gateway) *int { return &g.MaxName }),
 		key("page_size", "Entries on a page of a list.",

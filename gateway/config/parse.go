@@ -94,10 +94,12 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 	if len(g.AllowedHosts) > 0 && g.AuthToken == "" && g.NoToken.Text == "" && !r.badToken {
 		r.warn(seen["allowed_hosts"], "allowed_hosts without auth_token: whoever reaches the proxy may call every server")
 	}
-	if g.Flat {
-		r.warn(seen["namespace"], "namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list")
+	if g.Namespace == NamespaceFlat {
+		r.warn(seen["namespace"], "namespace: %s", flatIsNoURI)
 	}
 }
+
+const flatIsNoURI = "flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list"
 
 // readToken reads auth_token and remembers whether there was one to use, so
 // that a mistake in it is not also reported as a missing token. A variable that is

@@ -22,10 +22,20 @@ type Profile struct {
 	Resources Filter    // on original URIs and templates
 	MetaTools MetaTools // not said: those of the gateway
 	Expose    Expose
+	Namespace Namespace                  // not said: that of the gateway
 	MaxResult int64                      // wins over those of servers; 0: theirs, less: off
 	Overrides map[string]*definition.Set // by server, over what those have for all
 	Unready   map[Overridden]string      // what it lacks until its overrides can be as they say, and why they cannot
 }
+
+// Namespace is how resources are listed.
+type Namespace string
+
+// The namespaces.
+const (
+	NamespaceURI  Namespace = "uri"  // mcp://server/<original>
+	NamespaceFlat Namespace = "flat" // ids without special characters
+)
 
 // ClientRule gives clients whose name fits a glob a profile.
 type ClientRule struct{ Glob, Profile string }
@@ -111,6 +121,8 @@ func profileKeys() []field[Profile] {
 			metaTools(), func(p *Profile) *MetaTools { return &p.MetaTools }),
 		key("expose", "Which tools are listed. all: those of the profile. search: Goblin's own, by which the others are found and called; these can be called by their names, too.",
 			words(ExposeAll, ExposeSearch), func(p *Profile) *Expose { return &p.Expose }),
+		key("namespace", "How resources are listed, as in `gateway.namespace`, over which it wins.",
+			words(NamespaceURI, NamespaceFlat), func(p *Profile) *Namespace { return &p.Namespace }),
 		key("max_result", "How much text of a tool's result clients get at a time, as in `max_result` of servers, over which it wins; off: all of it.",
 			sizeOrOff(1<<10), func(p *Profile) *int64 { return &p.MaxResult }),
 		key("overrides", "What its clients see of tools, prompts and resources, by server, as in `overrides` of servers, over which it comes.",
@@ -215,6 +227,9 @@ func (r *reader) checkProfiles(cfg *Config) {
 			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return chooses(glob, &s) }) {
 				r.warn(seen["servers"], "%s: %s fits no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
 			}
+		}
+		if p.Namespace == NamespaceFlat {
+			r.warn(seen["namespace"], "%s: %s", at.key("namespace"), flatIsNoURI)
 		}
 		if len(seen) == 1 {
 			r.warn(seen[""], "profile %s names nothing, so its clients see everything", quote(p.Name))

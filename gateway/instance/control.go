@@ -113,7 +113,7 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	lists := i.registry.Seen(ctx)
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
 		if lists = seen.Lists; q.Every {
-			lists = i.registry.Load().Narrow(every{seen.Is.Choice()}, nil)
+			lists = i.allAs(seen.Is)
 		}
 	}
 	for e := range lists.All(kind) {
@@ -126,6 +126,11 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 		entries = append(entries, entry)
 	}
 	return entries, nil
+}
+
+// allAs returns everything, named as in a view.
+func (i *Instance) allAs(seen *registry.Snapshot) *registry.Snapshot {
+	return i.registry.Load().In(seen.Flat(), nil).Narrow(every{seen.Choice()}, nil)
 }
 
 // every is a choice with everything that it leaves out.

@@ -77,6 +77,17 @@ func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
 	return "", ""
 }
 
+// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do not
+// have it.
+func (c *Client) ListedAs(profile string, e *registry.Entry) string {
+	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+		if own := seen.Lists.ShownEntry(e); own != nil {
+			return own.Listed
+		}
+	}
+	return ""
+}
+
 // Switch turns entries on or off, see [Instance.Switch].
 func (c *Client) Switch(profile string, on bool, entries ...*registry.Entry) error {
 	return c.instance.Switch(profile, on, entries...)
@@ -96,7 +107,7 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	i.gateway.Servers.AwaitLists(ctx)
 	named := i.registry.Load() // as the clients of the profile would see it
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
-		named = named.Narrow(every{seen.Is.Choice()}, nil)
+		named = i.allAs(seen.Is)
 	}
 	all := []control.Off{}
 	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {

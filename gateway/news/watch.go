@@ -360,11 +360,6 @@ func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
 // resource that it watches instead of each below that.
 const maxUpdates = 1 << 20
 
-// sees reports whether a subscriber sees a resource by now.
-func (n *News) sees(h subscriber, server, uri string) bool {
-	return n.catalogOf(h).Sees(server, registry.Resource, uri)
-}
-
 // catalogOf returns the catalog of a subscriber's client.
 func (n *News) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
@@ -400,14 +395,20 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 			}
 			notified[s] = true
 			for _, spelling := range spellings {
-				notices = append(notices, notice{s, spelling, n.spell(server, spelling, watched, uri)})
+				notices = append(notices, notice{subscriber: s, watched: spelling})
 			}
 		}
 	}
 	n.rows.mu.Unlock()
-	notices = slices.DeleteFunc(notices, func(to notice) bool { return !n.sees(to.subscriber, server, uri) })
-	receivers := make([]journal.Receiver, len(notices))
-	for i, to := range notices {
+	told := notices[:0]
+	for _, to := range notices {
+		if seen := n.catalogOf(to.subscriber); seen.Sees(server, registry.Resource, uri) {
+			to.uri = n.spell(seen, server, to.watched, watched, uri)
+			told = append(told, to)
+		}
+	}
+	receivers := make([]journal.Receiver, len(told))
+	for i, to := range told {
 		params := params
 		if to.unsent() > maxUpdates {
 			// There is no end of what may be below it, or of what the server adds.
@@ -427,8 +428,8 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 	}
 }
 
-// spell is uri in the spelling that a subscriber used for watched.
-func (n *News) spell(server, spelling, watched, uri string) string {
+// spell is uri, as a subscriber sees it, in the spelling that he used for watched.
+func (n *News) spell(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
 	}
@@ -436,7 +437,7 @@ func (n *News) spell(server, spelling, watched, uri string) string {
 	if strings.HasSuffix(spelling, watched) {
 		return spelling + uri[len(watched):]
 	}
-	return n.o.Registry.ListedURI(server, uri)
+	return seen.ListedURI(server, uri)
 }
 
 // showSubscription writes a row's state where screens and metrics see it.

@@ -15,6 +15,7 @@ package views
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +37,8 @@ type Views struct {
 	servers  *fleet.Fleet
 	set      atomic.Pointer[set]
 
+	in map[config.Namespace]*namespace // those that profiles can name
+
 	writing sync.Mutex // guards the next two
 	config  *config.Config
 	off     []switches.Switch
@@ -54,8 +57,10 @@ type set struct {
 
 // New makes the views of a config. Servers may be nil until the first Find.
 func New(r *registry.Registry, servers *fleet.Fleet, cfg *config.Config) *Views {
-	v := &Views{registry: r, servers: servers}
-	v.set.Store(&set{gone: newView(none{}, r), whole: newView(whole(cfg), r)})
+	v := &Views{registry: r, servers: servers, in: map[config.Namespace]*namespace{
+		config.NamespaceURI: {}, config.NamespaceFlat: {flat: true},
+	}}
+	v.set.Store(&set{gone: v.newView(none{}), whole: v.newView(whole(cfg))})
 	v.Apply(cfg)
 	return v
 }
@@ -85,15 +90,20 @@ func (v *Views) makeLocked() {
 		if p.Name == config.DefaultProfile {
 			before = was.others
 		}
-		next.named[p.Name] = cmp.Or(before, was.gone).follow(v.registry, newChoice(v.config, p, v.off))
+		next.named[p.Name] = v.follow(cmp.Or(before, was.gone), newChoice(v.config, p, v.off))
 	}
-	next.whole = was.whole.follow(v.registry, whole(v.config))
+	next.whole = v.follow(was.whole, whole(v.config))
 	everybody := newChoice(v.config, config.Everything(), v.off)
 	if next.others = next.named[config.DefaultProfile]; next.others == nil {
-		next.others = cmp.Or(was.others, was.whole).follow(v.registry, everybody)
+		next.others = v.follow(cmp.Or(was.others, was.whole), everybody)
 	}
 	next.all = everybody.off
 	v.set.Store(next)
+	for name, n := range v.in {
+		if !slices.ContainsFunc(v.config.Profiles, func(p config.Profile) bool { return p.Namespace == name }) {
+			n.forget()
+		}
+	}
 	v.registry.Switched()
 }
 
@@ -125,8 +135,11 @@ func (v *Views) view(x *downstream.Exchange) *view {
 }
 
 // OfSession is what the client of a session sees that has one, or the clients that have it
-// in common.
+// in common; everything for nil.
 func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
+	if s == nil {
+		return v.registry.Load()
+	}
 	return v.set.Load().of(s, s.Name()).load(v.registry).is
 }
 
@@ -226,6 +239,7 @@ func (v *Views) Profile(s *downstream.Session) string {
 type view struct {
 	choice registry.Choice
 	shown  registry.Choice // what of it lists have; nil: all
+	from   *namespace      // that the profile names; nil: the gateway's
 
 	making sync.Mutex
 	last   atomic.Pointer[made]
@@ -234,23 +248,26 @@ type view struct {
 // made is what was made of a snapshot, which is nil if another choice made it.
 type made struct{ of, is, lists *registry.Snapshot }
 
-// newView is a view whose versions of lists go on from those of a registry, or of what
+// newView is a view whose versions of lists go on from those of the registry, or of what
 // another one made.
-func newView(c registry.Choice, r *registry.Registry) *view {
-	v := &view{choice: c}
-	if c, ok := c.(*choice); ok && c.lists != nil {
-		v.shown = c.lists
+func (v *Views) newView(c registry.Choice) *view {
+	one, now := &view{choice: c}, v.registry.Load()
+	if c, ok := c.(*choice); ok {
+		if c.lists != nil {
+			one.shown = c.lists
+		}
+		one.from = v.in[c.profile.Namespace]
 	}
-	v.last.Store(&made{is: r.Load(), lists: r.Load()})
-	return v
+	one.last.Store(&made{is: now, lists: now})
+	return one
 }
 
-// follow is the view for a choice, after v.
-func (v *view) follow(r *registry.Registry, c *choice) *view {
-	if was, ok := v.choice.(*choice); ok && was.equal(c) {
-		return v
+// follow is the view for a choice, after was.
+func (v *Views) follow(was *view, c *choice) *view {
+	if before, ok := was.choice.(*choice); ok && before.equal(c) {
+		return was
 	}
-	next, before := newView(c, r), v.load(r)
+	next, before := v.newView(c), was.load(v.registry)
 	next.last.Store(&made{is: before.is, lists: before.lists})
 	return next
 }
@@ -268,12 +285,39 @@ func (v *view) load(r *registry.Registry) *made {
 	if before.of == now {
 		return before
 	}
-	m := &made{of: now, is: now.Narrow(v.choice, before.is)}
+	whole := now
+	if v.from != nil {
+		whole = v.from.load(now)
+	}
+	m := &made{of: now, is: whole.Narrow(v.choice, before.is)}
 	if m.lists = m.is; v.shown != nil {
 		m.lists = m.is.Narrow(v.shown, before.lists)
 	}
 	v.last.Store(m)
 	return m
+}
+
+// namespace holds the catalog in one namespace, which all profiles that name it share.
+type namespace struct {
+	flat bool
+
+	mu     sync.Mutex
+	of, is *registry.Snapshot // the last catalog, and the same in this namespace
+}
+
+func (n *namespace) load(now *registry.Snapshot) *registry.Snapshot {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of != now {
+		n.of, n.is = now, now.In(n.flat, n.is)
+	}
+	return n.is
+}
+
+func (n *namespace) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.of, n.is = nil, nil
 }
 
 // none is the choice of nothing at all.

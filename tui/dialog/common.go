@@ -141,6 +141,9 @@ type Backend interface {
 	// when they do, "you" when Switch did it, "profile" when that leaves it out, "search" when
 	// it is found and called all the same, and "config" when no view need have it.
 	Lacks(profile string, e *registry.Entry) (by, why string)
+	// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do
+	// not have it.
+	ListedAs(profile string, e *registry.Entry) string
 	// Switch turns entries on or off for clients of a profile, for all if that is "".
 	Switch(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.

@@ -114,17 +114,17 @@ func (p *offers) Subject() Subject {
 	it := p.Item()
 	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
-	off := view.Lacking(p.app.Common, e)
+	seen := view.Seen(p.app.Common, e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}
 	}
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
-		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), off),
+		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
 		Blocks: func(context.Context) []content.Block {
 			arguments, more := p.about(e)
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), off...), more...)}}
+			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), seen...), more...)}}
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if len(arguments) > 0 {
 				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})

@@ -262,13 +262,13 @@ func (p *Resources) Subject() Subject {
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := holders(sub, p.app.Backend.Session())
-	off := view.Lacking(p.app.Common, e)
+	seen := view.Seen(p.app.Common, e)
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
-		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, off),
+		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
 		Blocks: func(context.Context) []content.Block {
 			key := p.app.KeyOf
-			f, hint := append(facts(e), off...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
+			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
 			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {

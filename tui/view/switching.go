@@ -53,11 +53,14 @@ func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 	return ""
 }
 
-// Lacking tells in a detail why clients do not see an entry.
-func Lacking(a *dialog.Common, e *registry.Entry) []content.Fact {
+// Seen tells in a detail under which other name clients see an entry, or why they do not.
+func Seen(a *dialog.Common, e *registry.Entry) []content.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
 	switch by {
 	case "":
+		if name := a.Backend.ListedAs(a.View, e); name != "" && name != e.Listed {
+			return []content.Fact{{Label: "listed as", Value: name}}
+		}
 		return nil
 	case bySearch:
 		return []content.Fact{{Label: "listed", Value: "no: " + why}}

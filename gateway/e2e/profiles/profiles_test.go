@@ -205,12 +205,12 @@ func addressed(uris []string) func(yield func(uri string) bool) {
 	return func(yield func(uri string) bool) {
 		for _, server := range subjects {
 			for _, uri := range uris {
-				forms := []string{e2e.In(server, uri), "MCP://" + server + "/" + uri, e2e.In(server, strings.ReplaceAll(uri, ":", "%3A")), server + "_" + e2e.FlatTailOf(uri)}
+				forms := []string{e2e.In(server, uri), "MCP://" + server + "/" + uri, e2e.In(server, strings.ReplaceAll(uri, ":", "%3A")), flatID(server, uri)}
 				if scheme, rest, ok := strings.Cut(uri, "://"); ok && scheme != "file" {
 					forms = append(forms, scheme+"://"+server+"/"+rest)
 				}
 				if server == "" {
-					forms = []string{uri, e2e.FlatTailOf(uri)}
+					forms = []string{uri, strings.TrimPrefix(flatID("", uri), "_")}
 				}
 				for _, form := range forms {
 					if !yield(form) {
@@ -361,44 +361,57 @@ func said(m e2e.Message) string {
 func TestWhatAProfileLeavesOutDoesNotExist(t *testing.T) {
 	t.Parallel()
 	for name, connect := range ways() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			whole, bare, back, other := worlds(t)
-			c, b := connect(whole, "part"), connect(bare, "")
-			for _, who := range []*e2e.Client{c, b} { // what servers declare is known once they have listed
-				require.NotEmpty(t, who.Names("tools"))
-				who.Ok("skills/list", e2e.Obj{})
-				e2e.Eventually(t, "the tools for skills", func() bool { return slices.Contains(who.Names("tools"), "search_skills") })
-			}
-			for _, method := range slices.Sorted(maps.Keys(methods)) {
-				asks := methods[method]
-				if asks == nil {
-					continue
-				}
-				asks(func(params e2e.Obj) {
-					want, got := b.Request(method, params), c.Request(method, params)
-					require.Equal(t, said(want), said(got), "%s %s", method, e2e.Marshal(params))
+		for _, namespace := range []string{"", "flat"} {
+			if namespace == "" || strings.HasPrefix(name, "flag") { // the others are ways to the same views
+				t.Run(name+" "+namespace, func(t *testing.T) {
+					t.Parallel()
+					leavesOut(t, name, connect, namespace)
 				})
 			}
-			text := c.ReadText("goblin://servers")
-			require.Contains(t, text, `"seen"`)
-			require.NotContains(t, text, "unseen")
-			if other.Starts() > 0 {
-				for _, method := range []string{"tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete"} {
-					require.Zero(t, other.Count(method), method)
-				}
-				for _, m := range slices.Concat(back.Received("tools/call"), back.Received("prompts/get"), back.Received("resources/read")) {
-					require.NotRegexp(t, "gone|ecret", string(m.Msg))
-				}
-			}
-			if strings.Contains(name, "alone") {
-				return
-			}
-			// Meanwhile it is there for others.
-			require.Contains(t, whole.Succeeds("call", "unseen_look"), "unseen:look")
-			require.Contains(t, whole.Succeeds("call", "seen_gone"), "seen:gone")
+		}
+	}
+}
+
+// leavesOut asks for everything in a profile with a namespace, and in a world that has nothing
+// else.
+func leavesOut(t *testing.T, name string, connect func(w *e2e.World, profile string) *e2e.Client, namespace string) {
+	whole, bare, back, other := worlds(t)
+	if namespace != "" {
+		whole.Profiles["part"], bare.Gateway["namespace"] = e2e.Merge(e2e.Obj{}, []e2e.Obj{part, {"namespace": namespace}}), namespace
+	}
+	c, b := connect(whole, "part"), connect(bare, "")
+	for _, who := range []*e2e.Client{c, b} { // what servers declare is known once they have listed
+		require.NotEmpty(t, who.Names("tools"))
+		who.Ok("skills/list", e2e.Obj{})
+		e2e.Eventually(t, "the tools for skills", func() bool { return slices.Contains(who.Names("tools"), "search_skills") })
+	}
+	for _, method := range slices.Sorted(maps.Keys(methods)) {
+		asks := methods[method]
+		if asks == nil {
+			continue
+		}
+		asks(func(params e2e.Obj) {
+			want, got := b.Request(method, params), c.Request(method, params)
+			require.Equal(t, said(want), said(got), "%s %s", method, e2e.Marshal(params))
 		})
 	}
+	text := c.ReadText("goblin://servers")
+	require.Contains(t, text, `"seen"`)
+	require.NotContains(t, text, "unseen")
+	if other.Starts() > 0 {
+		for _, method := range []string{"tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete"} {
+			require.Zero(t, other.Count(method), method)
+		}
+		for _, m := range slices.Concat(back.Received("tools/call"), back.Received("prompts/get"), back.Received("resources/read")) {
+			require.NotRegexp(t, "gone|ecret", string(m.Msg))
+		}
+	}
+	if strings.Contains(name, "alone") {
+		return
+	}
+	// Meanwhile it is there for others.
+	require.Contains(t, whole.Succeeds("call", "unseen_look"), "unseen:look")
+	require.Contains(t, whole.Succeeds("call", "seen_gone"), "seen:gone")
 }
 
 func TestClientsHearOfTheirProfileAlone(t *testing.T) {

@@ -1,0 +1,289 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"goblin/gateway/config"
+	"goblin/gateway/filter"
+	"goblin/gateway/switches"
+	"goblin/gateway/views"
+	"goblin/registry"
+	"goblin/registry/naming"
+)
+
+// What servers are called and tagged, and what they have, so that globs choose some of it.
+var (
+	drawnServers = []string{"git", "github", "mail", "files"}
+	drawnTags    = []string{"work", "home"}
+	drawnKinds   = []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template}
+	drawnThings  = map[registry.Kind][]string{
+		registry.Tool:     {"read", "read_all", "delete", "move"},
+		registry.Prompt:   {"review", "read"},
+		registry.Resource: {"file:///pub/a", "file:///pub/b", "file:///secret/a", "mail:1", "ui://app"},
+		registry.Template: {"file:///pub/{name}", "mail:{id}"},
+	}
+	choosers  = []string{"git*", "*", "mail", "?iles", "tag:work", "tag:h*", "tag:*"}
+	nameGlobs = []string{"*", "read*", "re?d", "git/*", "*/read", "delete", "mail/mo*", "review"}
+	uriGlobs  = []string{"*", "file:*", "*secret*", "mail:*", "file:///pub/*", "ui:*"}
+)
+
+// fits is an independent reading of globs of stars and question marks.
+func fits(glob, text string) bool {
+	pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(glob))
+	return regexp.MustCompile("^" + pattern + "$").MatchString(text)
+}
+
+func fitsAny(globs []string, texts ...string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return fits(g, text) })
+	})
+}
+
+// drawnView is a profile, as a test understands it.
+type drawnView struct {
+	servers map[string]bool
+	profile config.Profile
+	flat    bool
+}
+
+// has says, apart from the code that is tested, whether a view has a thing where so much is
+// off.
+func (v *drawnView) has(e *registry.Entry, off []switches.Switch) bool {
+	if e.Server == registry.Local {
+		return true
+	}
+	filters := map[registry.Kind]config.Filter{registry.Tool: v.profile.Tools, registry.Prompt: v.profile.Prompts}
+	var through bool
+	if f, named := filters[e.Kind]; named {
+		full := e.Server + "/" + e.Name
+		through = (len(f.Allow) == 0 || fitsAny(f.Allow, e.Name, full)) && !fitsAny(f.Deny, e.Name, full)
+	} else if uris := filter.New(v.profile.Resources); e.Kind == registry.Template {
+		through = uris.MatchTemplate(e.Name)
+	} else {
+		through = uris.Match(e.Name)
+	}
+	return v.servers[e.Server] && through && !slices.ContainsFunc(off, func(s switches.Switch) bool {
+		return s.Server == e.Server && s.Kind == e.Kind.String() && s.Name == e.Name && (s.Profile == "" || s.Profile == v.profile.Name)
+	})
+}
+
+// listed is the definition of a thing in the view: as its server gave it, under the name that
+// the namespace has for it.
+func (v *drawnView) listed(e *registry.Entry) string {
+	var name, member string
+	switch {
+	case e.Kind == registry.Tool || e.Kind == registry.Prompt || e.Server == registry.Local:
+		return string(e.JSON())
+	case e.Kind == registry.Template:
+		member = "uriTemplate"
+		if name = naming.Namespaced(e.Server, e.Name); v.flat {
+			name = e.Name
+		}
+	default:
+		member = "uri"
+		if name = naming.Namespaced(e.Server, e.Name); v.flat && !naming.IsApp(e.Name) {
+			name = naming.FlatID(e.Server, e.Name)
+		}
+	}
+	var definition map[string]any
+	_ = json.Unmarshal(e.JSON(), &definition)
+	definition[member] = name
+	text, _ := json.Marshal(definition)
+	return string(text)
+}
+
+// drawViews draws a config, and what that means by profile.
+func drawViews(t *rapid.T, flat bool) (*config.Config, map[string]*drawnView) {
+	some := func(of []string, label string) []string {
+		return rapid.SliceOfNDistinct(rapid.SampledFrom(of), 0, 2, rapid.ID[string]).Draw(t, label)
+	}
+	servers, tags := map[string]any{}, map[string][]string{}
+	for _, name := range drawnServers {
+		tags[name] = some(drawnTags, "tags of "+name)
+		servers[name] = map[string]any{"command": "c", "tags": tags[name]}
+	}
+	profiles, all := map[string]any{}, map[string]*drawnView{}
+	for _, name := range []string{"one", "two", "default"} {
+		p := config.Profile{
+			Name: name, Servers: some(choosers, "servers"),
+			Tools:     config.Filter{Allow: some(nameGlobs, "allow"), Deny: some(nameGlobs, "deny")},
+			Prompts:   config.Filter{Allow: some(nameGlobs, "allow"), Deny: some(nameGlobs, "deny")},
+			Resources: config.Filter{Allow: some(uriGlobs, "allow"), Deny: some(uriGlobs, "deny")},
+			Namespace: rapid.SampledFrom([]config.Namespace{"", config.NamespaceURI, config.NamespaceFlat}).Draw(t, "namespace"),
+		}
+		part := map[string]any{"servers": p.Servers}
+		for key, f := range map[string]config.Filter{"tools": p.Tools, "prompts": p.Prompts, "resources": p.Resources} {
+			part[key] = map[string]any{"allow": f.Allow, "deny": f.Deny}
+		}
+		v := &drawnView{servers: map[string]bool{}, profile: p, flat: flat}
+		if p.Namespace != "" {
+			part["namespace"], v.flat = p.Namespace, p.Namespace == config.NamespaceFlat
+		}
+		profiles[name], all[name] = part, v
+		for _, server := range drawnServers {
+			v.servers[server] = len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool {
+				tag, tagged := strings.CutPrefix(glob, "tag:")
+				return !tagged && fits(glob, server) || tagged && fitsAny([]string{tag}, tags[server]...)
+			})
+		}
+	}
+	text, err := json.Marshal(map[string]any{"servers": servers, "profiles": profiles, "gateway": map[string]any{"meta_tools": false}})
+	require.NoError(t, err)
+	cfg, err := config.Parse("goblin.yaml", text, func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	return cfg, all
+}
+
+// drawOff draws what the user turned off.
+func drawOff(t *rapid.T) (list []switches.Switch) {
+	for range rapid.IntRange(0, 4).Draw(t, "off") {
+		k := rapid.SampledFrom(drawnKinds).Draw(t, "kind")
+		s := switches.Switch{
+			Profile: rapid.SampledFrom([]string{"", "one", "default"}).Draw(t, "for"), Server: rapid.SampledFrom(drawnServers).Draw(t, "of"),
+			Kind: k.String(), Name: rapid.SampledFrom(drawnThings[k]).Draw(t, "what"),
+		}
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// relist draws what a server has.
+func relist(t *rapid.T, r *registry.Registry, server string) {
+	for _, k := range drawnKinds {
+		member := map[registry.Kind]string{registry.Resource: "uri", registry.Template: "uriTemplate"}[k]
+		if member == "" {
+			member = "name"
+		}
+		var items [][]byte
+		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(drawnThings[k]), rapid.ID[string]).Draw(t, server+" "+k.String()) {
+			items = append(items, fmt.Appendf(nil, `{"description":"of %s",%q:%q}`, server, member, name))
+		}
+		r.SetList(server, k, items)
+	}
+}
+
+// lookup finds a thing of a kind by a name.
+func lookup(s *registry.Snapshot, k registry.Kind, name string) (registry.Target, error) {
+	return map[registry.Kind]func(string) (registry.Target, error){
+		registry.Tool: s.ResolveTool, registry.Prompt: s.ResolvePrompt, registry.Resource: s.ResolveResource, registry.Template: s.ResolveTemplate,
+	}[k](name)
+}
+
+// What clients of a profile see is the whole catalog, filtered by what the config and the user
+// say and named as the namespace has it, whatever was before; versions tell of changes.
+func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		flat := rapid.Bool().Draw(rt, "flat")
+		r := registry.New(registry.Options{Servers: drawnServers, Flat: flat, PageSize: rapid.SampledFrom([]int{1, 3, 1000}).Draw(rt, "page")})
+		require.NoError(rt, r.AddResource(registry.ServersResource(r)))
+		for _, server := range drawnServers {
+			relist(rt, r, server)
+		}
+		cfg, drawn := drawViews(rt, flat)
+		v, off := views.New(r, nil, cfg), drawOff(rt)
+		v.Switch(off)
+		type list struct {
+			text    string
+			version views.Version
+		}
+		before := map[string]list{}
+		for range 3 {
+			whole := r.Load()
+			for name, want := range drawn {
+				profile := name
+				if name == config.DefaultProfile {
+					profile = ""
+				}
+				seen, ok := v.Look(profile)
+				require.True(rt, ok)
+				for _, k := range drawnKinds {
+					var texts []string
+					for e := range whole.All(k) {
+						if !want.has(e, off) {
+							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, naming.Namespaced(e.Server, e.Name)} {
+								if target, err := lookup(seen.Is, k, name); err == nil && target.Entry != nil {
+									require.True(rt, want.has(target.Entry, off), "%s %q leads %s to %s %q", k, name, profile, target.Server, target.Name)
+								}
+							}
+							continue
+						}
+						texts = append(texts, want.listed(e))
+						for _, name := range []string{e.Listed, naming.Namespaced(e.Server, e.Name), e.Flat} {
+							if name == "" || k == registry.Template && !strings.Contains(name, "://"+e.Server) || (k == registry.Tool || k == registry.Prompt) && name != e.Listed {
+								continue
+							}
+							target, err := lookup(seen.Is, k, name)
+							require.NoError(rt, err, "%s %q", k, name)
+							require.Equal(rt, e.Server+" "+e.Name, target.Server+" "+target.Name)
+							require.JSONEq(rt, want.listed(e), string(target.Entry.JSON()))
+							if k == registry.Resource {
+								require.Equal(rt, target.Entry.Listed, seen.Is.ListedURI(e.Server, e.Name))
+							}
+						}
+					}
+					got := pagesOf(rt, seen.Lists, k)
+					require.Len(rt, got, len(texts), "%ss of %q: %s", k, profile, got)
+					for _, text := range texts {
+						require.True(rt, slices.ContainsFunc(got, func(g string) bool { return sameJSON(g, text) }), "%s is not among the %ss of %q: %s", text, k, profile, got)
+					}
+					now := list{strings.Join(got, "\n"), views.VersionOf(seen.Lists, k)}
+					key := name + " " + k.String()
+					if was, known := before[key]; known {
+						require.Equal(rt, was.text == now.text, was.version == now.version, "the %ss of %q", k, profile)
+					}
+					before[key] = now
+				}
+			}
+			switch rapid.IntRange(0, 3).Draw(rt, "what changes") {
+			case 0:
+				relist(rt, r, rapid.SampledFrom(drawnServers).Draw(rt, "who"))
+			case 1:
+				cfg, drawn = drawViews(rt, flat)
+				v.Apply(cfg)
+			case 2:
+				off = drawOff(rt)
+				v.Switch(off)
+			case 3:
+				r.SetVisible(rapid.SampledFrom(drawnServers).Draw(rt, "who"), rapid.Bool().Draw(rt, "visible"))
+			}
+		}
+	})
+}
+
+func sameJSON(a, b string) bool {
+	var x, y map[string]any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return false
+	}
+	first, _ := json.Marshal(x)
+	second, _ := json.Marshal(y)
+	return bytes.Equal(first, second)
+}
+
+// pagesOf are the definitions of a list, as a client gets them, by its pages.
+func pagesOf(t *rapid.T, s *registry.Snapshot, k registry.Kind) (all []string) {
+	for cursor := ""; ; {
+		page, err := s.Page(k, cursor)
+		require.NoError(t, err)
+		var entries []json.RawMessage
+		require.NoError(t, json.Unmarshal(slices.Concat([]byte{'['}, bytes.Join(page.Chunks, nil), []byte{']'}), &entries))
+		for _, e := range entries {
+			all = append(all, string(e))
+		}
+		if cursor = page.Next; cursor == "" {
+			return all
+		}
+	}
+}
