@@ -433,7 +433,7 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 
 func TestTheTerminalKeepsABoundedNumberOfImages(t *testing.T) {
 	t.Parallel()
-	terminal, g := newTerminal(t, 80, 24), &graphics.Gallery{Pixels: 1 << 20}
+	terminal, g := newTerminal(t, 80, 24), &graphics.Gallery{}
 	g.Set(graphics.Kitty, protocols["kitty"].facts, false, 7)
 	show := func(shade uint8, cols, rows int) {
 		img := image.NewGray(image.Rect(0, 0, 1, 1))
@@ -450,13 +450,13 @@ func TestTheTerminalKeepsABoundedNumberOfImages(t *testing.T) {
 	require.Equal(t, 200, terminal.loads)
 	require.LessOrEqual(t, terminal.most, 64)
 	for i := range 9 {
-		show(uint8(i), 50, 18)
+		show(uint8(i), 200, 70)
 	}
 	pixels := 0
 	for _, d := range terminal.kept {
 		pixels += d.img.Bounds().Dx() * d.img.Bounds().Dy()
 	}
-	require.LessOrEqual(t, pixels, 1<<20)
+	require.LessOrEqual(t, pixels, 16<<20)
 	_, _ = terminal.Write(g.Free())
 	require.Empty(t, terminal.kept)
 	g.Lost()

@@ -78,7 +78,7 @@ enough if no other has it.`, list, word, end, list),
 			if err != nil {
 				return err
 			}
-			things, err := a.meant(cmd.Context(), cfg, store, list, profile, args)
+			things, err := a.thingsCalled(cmd.Context(), cfg, store, list, profile, args)
 			if err != nil {
 				return interrupted(cmd.Context(), err)
 			}
@@ -138,9 +138,9 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 	}
 }
 
-// meant finds what names mean to clients of a profile, "" for all: in what servers list, and
+// thingsCalled finds what names mean to clients of a profile, "" for all: in what servers list, and
 // in what is off.
-func (a *App) meant(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
+func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
 	book := lookup.New(kind)
 	err := a.with(ctx, cfg, nil, func(g Gateway) error {

@@ -133,7 +133,7 @@ func optional[V any](k kind[V]) kind[*V] {
 	}
 }
 
-// onlyTexts is what overrides give nothing but texts.
+// onlyTexts is the kind of things whose overrides give nothing but texts.
 const onlyTexts = "resources"
 
 // unready is an override that cannot be as it says, and why.
@@ -155,7 +155,7 @@ func (r *reader) withoutUnready(p *Profile) {
 		if f == nil || !f.MatchOf(u.Server, u.Name) {
 			continue
 		}
-		f.Deny = append(f.Deny, literally.Replace(u.Server+"/"+u.Name))
+		f.Deny = append(f.Deny, literalGlob.Replace(u.Server+"/"+u.Name))
 		if p.Unready == nil {
 			p.Unready = make(map[Overridden]string)
 		}
@@ -164,8 +164,8 @@ func (r *reader) withoutUnready(p *Profile) {
 	r.unready = nil
 }
 
-// literally makes a glob of a name that fits it alone.
-var literally = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
+// literalGlob makes a glob of a name that fits it alone.
+var literalGlob = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
 
 // byOwnName is a mapping of a server's own names to overrides.
 func byOwnName(of string, table func() []field[definition.Override]) kind[map[string]*definition.Override] {

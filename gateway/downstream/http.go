@@ -150,7 +150,7 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	}
 }
 
-// choices is what a client asks for by its URL.
+// choices are made by a client in its URL.
 type choices struct{ project, profile string }
 
 // ofProfiles is where the names of profiles stand behind.

@@ -15,7 +15,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// introduction is remembered of a server besides its lists.
+// introduction is how a server introduced itself, remembered besides its lists.
 type introduction struct {
 	Transport, Era, Protocol string
 	Name, Title, Version     string

@@ -78,7 +78,8 @@ func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
 			return c.(*net.UnixConn), nil
 		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, wsaRefused), errors.Is(err, os.ErrNotExist):
 			return nil, ErrNoHost
-		case limit.Err() == nil && errors.Is(err, syscall.EAGAIN) && pause(limit, 10*time.Millisecond):
+		case errors.Is(err, syscall.EAGAIN) && limit.Err() == nil:
+			pause(limit, 10*time.Millisecond)
 		case ctx.Err() == nil && (limit.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded)):
 			return nil, hangs(p)
 		default:

@@ -31,7 +31,7 @@ func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
 // Usage is what servers, tools and clients cost up to now.
 func (c *Client) Usage() bill.Report { return c.instance.usage() }
 
-// offer has the lists of a client.
+// offer counts what the lists of a client take.
 type offer struct {
 	bill.Seen
 	bytes  int

@@ -428,7 +428,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 	}
 }
 
-// spell is uri, as a subscriber sees it, in the spelling that he used for watched.
+// spell is uri, as a subscriber sees it, in the spelling that it used for watched.
 func (n *News) spell(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling

@@ -25,9 +25,6 @@ const usualWidth, usualHeight = 10, 20
 
 // Gallery is the images of one terminal. The zero value draws none.
 type Gallery struct {
-	// Pixels bounds what the terminal keeps; 0 stands for 16 Mi. Set it before use.
-	Pixels int
-
 	mu       sync.Mutex
 	protocol Protocol
 	w, h     int  // of a cell, in pixels
@@ -122,7 +119,7 @@ func (g *Gallery) enter(m *Image) *entry {
 		e.used = g.clock
 		return e
 	}
-	for len(g.shown) >= mostImages || len(g.shown) > 0 && g.pixels+m.area() > cmp.Or(g.Pixels, mostPixels) {
+	for len(g.shown) >= mostImages || len(g.shown) > 0 && g.pixels+m.area() > mostPixels {
 		var oldest *entry
 		for _, e := range g.shown {
 			if oldest == nil || e.used < oldest.used {

@@ -26,23 +26,6 @@ import (
 // it, scanning takes less time than handing the work over.
 const AtOnce = 3000
 
-// Order is one way to sort a table.
-type Order[R any] struct {
-	Name string
-	less func(a, b R) int
-	down bool // less is turned around at first
-	col  int  // the column that it is of, from 1 on; rows with nothing there come last
-}
-
-// By is an order; without a function, rows stand as they come.
-func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{Name: name, less: less} }
-
-// Down is the order with the greatest first.
-func (o Order[R]) Down() Order[R] {
-	o.down = true
-	return o
-}
-
 // Table is a filtered, sorted list of rows with a cursor that follows its row.
 // Filtering many rows happens in commands; results that come too late are
 // dropped by their generation.
@@ -291,59 +274,6 @@ func (t *Table[R]) place(key string) int {
 	return -1
 }
 
-// Sorted turns the order around, or goes on to the next one: that of the next column in
-// sight.
-func (t *Table[R]) Sorted() tea.Cmd {
-	if o := &t.Orders[t.Order]; !t.Reversed && (o.col > 0 || o.less != nil) {
-		t.Reversed = true
-		return t.Again()
-	}
-	return t.NextOrder()
-}
-
-// NextOrder goes on to the next order at once.
-func (t *Table[R]) NextOrder() tea.Cmd {
-	t.Reversed = false
-	for range t.Orders {
-		t.Order = (t.Order + 1) % len(t.Orders)
-		if t.inSight(&t.Orders[t.Order]) {
-			break
-		}
-	}
-	return t.Again()
-}
-
-// inSight is false for the order of a column that is not.
-func (t *Table[R]) inSight(o *Order[R]) bool {
-	return o.col == 0 || len(t.places) == 0 || slices.ContainsFunc(t.places, func(p place) bool { return p.col == o.col-1 })
-}
-
-// Sort sorts in the order of a name, or turns it around.
-func (t *Table[R]) Sort(name string) tea.Cmd {
-	i := slices.IndexFunc(t.Orders, func(o Order[R]) bool { return o.Name == name })
-	if i < 0 {
-		return nil
-	}
-	t.Reversed = i == t.Order && !t.Reversed
-	t.Order = i
-	return t.Again()
-}
-
-// Orderings are the names of all orders.
-func (t *Table[R]) Orderings() []string {
-	var names []string
-	for i := range t.Orders {
-		names = append(names, t.Orders[i].Name)
-	}
-	return names
-}
-
-// ByMatch reports whether the best match of what the filter looks for comes first, whatever
-// the order.
-func (t *Table[R]) ByMatch() bool {
-	return t.query.Ranked() || t.Typed != "" && t.Order == 0 && !t.Reversed && t.query.Worded() && t.index.Parted()
-}
-
 // Len is the number of rows that match.
 func (t *Table[R]) Len() int { return len(t.Found) }
 
@@ -524,30 +454,6 @@ func (t *Table[R]) Position() int {
 
 // Filtered is the filter as typed and as understood.
 func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
-
-// Sorting names the order, and which way round; "" is the first one.
-func (t *Table[R]) Sorting(lk *look.Look) string {
-	o := &t.Orders[t.Order]
-	switch {
-	case t.ByMatch() && len(t.Found) < 2:
-		return ""
-	case t.ByMatch():
-		return "best match first"
-	case o.less == nil && o.col == 0:
-		return ""
-	case t.Order == 0 && !t.Reversed:
-		return ""
-	}
-	return "by " + o.Name + " " + t.arrow(lk)
-}
-
-// arrow points the way that the order goes.
-func (t *Table[R]) arrow(lk *look.Look) string {
-	if t.Orders[t.Order].down != t.Reversed {
-		return lk.Falling
-	}
-	return lk.Rising
-}
 
 // Terms are the fields that a filter can name.
 func (t *Table[R]) Terms() []filter.Field { return t.Fields(t.Rows) }

@@ -1,0 +1,34 @@
+package host_test
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+// Linux makes who connects to a full queue wait, which other systems refuse.
+func TestHostThatTakesNoConnectionIsNamed(t *testing.T) {
+	host.AnswerLimit(t, 50*time.Millisecond)
+	p := place(t)
+	queue, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = syscall.Close(queue) }()
+	require.NoError(t, syscall.Bind(queue, &syscall.SockaddrUnix{Name: p.Socket}))
+	require.NoError(t, syscall.Listen(queue, 0))
+	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
+	for err == nil { // as many as it holds
+		var c net.Conn
+		if c, err = net.Dial("unix", p.Socket); err == nil {
+			defer c.Close()
+		}
+	}
+	_, err = host.Dial(context30s(t), p, host.KindMCP)
+	require.ErrorContains(t, err, "pid 4711")
+	require.NotErrorIs(t, err, host.ErrNoHost, "starting another would not help")
+}
