@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/overrides"
 	"goblin/gateway/pins"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/rawjson"
@@ -18,20 +19,26 @@ import (
 // hostPatience bounds what a check of the config waits for the running host.
 const hostPatience = 2 * time.Second
 
-// foretold are warnings of tools whose descriptions clients will cut, and of overrides that
-// are for nothing or do not fit, as far as they can be known without a start of the servers:
-// from the running host, else from what is remembered of tools.
+// foretold are warnings of tools whose descriptions clients will cut, of overrides that are
+// for nothing or do not fit, and of globs of profiles that fit nothing, as far as they can be
+// known without a start of the servers: from the running host, else from what is remembered
+// of tools.
 func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []overrides.Thing
+	listed := make(views.Listed)
 	add := func(t overrides.Thing, description string) {
 		s, ok := cfg.Server(t.Server)
 		things = append(things, t)
+		listed.Add(t.Server, t.Kind, t.Name)
 		if why := definition.LongDescription(description); ok && !s.Disabled && why != "" && t.Kind == registry.Tool {
 			warnings = append(warnings, config.Problem{File: cfg.Path, Text: fmt.Sprintf("tool %q of server %q: %s", t.Name, t.Server, why)})
 		}
 	}
+	check := func(kinds ...registry.Kind) []config.Problem {
+		return slices.Concat(warnings, overrides.Check(cfg, slices.Values(things), kinds...), views.Vain(cfg, listed, kinds...))
+	}
 	if a.listedNow(ctx, cfg, add) {
-		return append(warnings, overrides.Check(cfg, slices.Values(things))...)
+		return check()
 	}
 	path, err := a.Pins(cfg)
 	if err != nil || path == "" {
@@ -45,7 +52,7 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 		description, _ := rawjson.String(rawjson.Get(definition, "description"))
 		add(overrides.Thing{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
 	})
-	return append(warnings, overrides.Check(cfg, slices.Values(things), registry.Tool)...)
+	return check(registry.Tool)
 }
 
 // listedNow gives what servers of the running host list; false when there is none.

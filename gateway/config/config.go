@@ -118,6 +118,7 @@ type Config struct {
 	Warnings []Problem // by line; nothing that keeps Goblin from starting
 
 	overrideLines map[Overridden]int
+	profileLines  map[profileKey]int
 }
 
 // Server is one backend.

@@ -55,6 +55,14 @@ func (c *Config) Profile(name string) (*Profile, bool) {
 	return &c.Profiles[i], true
 }
 
+// profileKey is the place of a key of a profile.
+type profileKey struct{ profile, key string }
+
+// ProfileLine is the line of a profile's key in the file, 0 if it is not there.
+func (c *Config) ProfileLine(profile, key string) int {
+	return c.profileLines[profileKey{profile, key}]
+}
+
 // SameProfiles reports whether clients see the same parts of servers by both configs.
 func (c *Config) SameProfiles(o *Config) bool {
 	tags := func(c *Config) (all [][]string) {
@@ -222,6 +230,12 @@ func (r *reader) checkProfiles(cfg *Config) {
 	}
 	for i := range cfg.Profiles {
 		p, seen := &cfg.Profiles[i], r.profiles[i]
+		if cfg.profileLines == nil {
+			cfg.profileLines = make(map[profileKey]int)
+		}
+		for key, n := range seen {
+			cfg.profileLines[profileKey{p.Name, key}] = n.Line
+		}
 		at := place{self: "profile " + quote(p.Name)}
 		for _, glob := range p.Servers {
 			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return chooses(glob, &s) }) {

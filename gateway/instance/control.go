@@ -16,6 +16,7 @@ import (
 	"goblin/gateway/fleet"
 	"goblin/gateway/overrides"
 	"goblin/gateway/usage"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
@@ -29,7 +30,8 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []control.Session{},
 	}
-	for _, w := range overrides.Check(i.gateway.Views.Config(), overrides.InCatalog(i.registry.Load())) {
+	cfg, now := i.gateway.Views.Config(), i.registry.Load()
+	for _, w := range slices.Concat(overrides.Check(cfg, overrides.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
 	if i.o.Linger > 0 {

@@ -28,7 +28,7 @@ func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
 	return i.usage(), nil
 }
 
-// Usage is what servers, tools and clients cost up to now.
+// Usage returns the costs of servers, tools and clients up to now.
 func (c *Client) Usage() bill.Report { return c.instance.usage() }
 
 // offer counts what the lists of a client take.

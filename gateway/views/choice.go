@@ -110,7 +110,7 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 	return c.uris.Match(name)
 }
 
-// off is what the user turned off of a profile, or for all.
+// off are the things that the user turned off, in one profile or for all clients.
 type off struct {
 	things map[thing]bool // true: for this profile alone
 	of     map[place]*filter.URIs

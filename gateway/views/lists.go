@@ -8,8 +8,8 @@ import (
 	"goblin/registry/definition"
 )
 
-// part is what lists have of tools: Goblin's own, those of servers, or both. It implements
-// [registry.Choice].
+// part chooses the tools that lists contain: Goblin's own, those of servers, or both. It
+// implements [registry.Choice].
 type part struct {
 	name         string // see [Name]
 	own, servers bool

@@ -107,7 +107,7 @@ func (v *Views) makeLocked() {
 	v.registry.Switched()
 }
 
-// Config is what the views are of.
+// Config returns the config from which the views were made.
 func (v *Views) Config() *config.Config {
 	v.writing.Lock()
 	defer v.writing.Unlock()
@@ -117,10 +117,11 @@ func (v *Views) Config() *config.Config {
 // Has reports whether there is such a profile.
 func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
 
-// Of is what the client of a request sees.
+// Of returns the part of the catalog that the client of a request sees.
 func (v *Views) Of(x *downstream.Exchange) *registry.Snapshot { return v.view(x).load(v.registry).is }
 
-// Lists is what of that lists have.
+// Lists returns the part of that which lists contain: tools that are to be found by searches
+// are left out.
 func (v *Views) Lists(x *downstream.Exchange) *registry.Snapshot {
 	return v.view(x).load(v.registry).lists
 }
@@ -134,8 +135,8 @@ func (v *Views) view(x *downstream.Exchange) *view {
 	return set.of(x.Session(), x.Client().Name)
 }
 
-// OfSession is what the client of a session sees that has one, or the clients that have it
-// in common; everything for nil.
+// OfSession is [Views.Of] for the client of a session, or for the clients that share it;
+// everything for nil.
 func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
@@ -143,12 +144,12 @@ func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
 	return v.set.Load().of(s, s.Name()).load(v.registry).is
 }
 
-// ListsOf is what of that lists have.
+// ListsOf is [Views.Lists] for them.
 func (v *Views) ListsOf(s *downstream.Session) *registry.Snapshot {
 	return v.set.Load().of(s, s.Name()).load(v.registry).lists
 }
 
-// Whole is everything that is listed for clients which lack nothing.
+// Whole returns the lists of clients which lack nothing.
 func (v *Views) Whole() *registry.Snapshot { return v.set.Load().whole.load(v.registry).lists }
 
 // Version is that of a list in what clients see. Those of two profiles have nothing to do
@@ -245,7 +246,7 @@ type view struct {
 	last   atomic.Pointer[made]
 }
 
-// made is what was made of a snapshot, which is nil if another choice made it.
+// made is a view of one snapshot, which is nil if another choice made it.
 type made struct{ of, is, lists *registry.Snapshot }
 
 // newView is a view whose versions of lists go on from those of the registry, or of what

@@ -32,11 +32,11 @@ const (
 	BySearch  By = "search" // it is not listed, but found and called
 )
 
-// Seen is what clients see, and what of that lists have.
+// Seen are the part of the catalog that clients see, and the part of that which lists contain.
 type Seen struct{ Is, Lists *registry.Snapshot }
 
-// Look is what a profile's clients see, "" for those who have none, or the default one.
-// ok is false when there is no such profile.
+// Look returns what clients of a profile see; "" is for clients without one, or with the
+// default one. ok is false when there is no such profile.
 func (v *Views) Look(profile string) (seen Seen, ok bool) {
 	one := v.set.Load().look(profile)
 	if one == nil {

@@ -517,3 +517,63 @@ func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
 	back.ListChanged("tools")
 	c.Noted("notifications/tools/list_changed", nil)
 }
+
+// What a server announces may be of the part that a profile hides: a listen hears of its own.
+func TestAListenHearsNothingOfTheHiddenPartOfAServer(t *testing.T) {
+	t.Parallel()
+	w, _, back, _ := worlds(t)
+	c := ways()["flag, stateless"](w, "part")
+	_ = c.Names("tools")
+	whole := ways()["flag, stateless"](w, "")
+	whole.WaitListed("tools", "seen_keep", true)
+	for _, one := range []*e2e.Client{c, whole} {
+		one.Hears(e2e.Obj{"toolsListChanged": true})
+		one.Settle()
+		one.Forget()
+	}
+	back.Add("tools", e2e.Tool("hidden"))
+	back.ListChanged("tools")
+	whole.Noted("notifications/tools/list_changed", nil)
+	c.Quiet()
+	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
+	back.Remove("tools", "keep")
+	back.ListChanged("tools")
+	c.Noted("notifications/tools/list_changed", nil)
+}
+
+func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Backend("hub", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("push"), e2e.Tool("pull")}, "prompts": []e2e.Obj{{"name": "greet"}}})
+	w.Backend("off", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("run")}}, e2e.Obj{"disabled": true})
+	w.Profiles = e2e.Obj{
+		"typo": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"psh", "hub/pull*"}}, "prompts": e2e.Obj{"allow": []string{"hub/gret"}}},
+		"deny": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"deny": []string{"pul", "*delete*"}}},
+		"open": e2e.Obj{"tools": e2e.Obj{"allow": []string{"run", "pull"}}},
+		"fine": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"p*"}}, "resources": e2e.Obj{"allow": []string{"file:///not/listed/*"}}},
+	}
+	vain := func() (told []string) {
+		out := w.Run("validate")
+		require.Zero(t, out.Code, out.Stderr)
+		for line := range strings.Lines(out.Stderr) {
+			if strings.Contains(line, "fits no") {
+				require.Regexp(t, `goblin\.yaml:\d+: warning: `, line)
+				told = append(told, strings.TrimSpace(line[strings.Index(line, ": warning: ")+len(": warning: "):]))
+			}
+		}
+		return told
+	}
+	require.Empty(t, vain(), "what servers list is not known")
+	w.Join().WaitListed("tools", "hub_push", true)
+	want := []string{
+		`"tools" in profile "deny": "pul" fits no tool of its servers; did you mean "pull"?`,
+		`"prompts" in profile "typo": "hub/gret" fits no prompt of its servers; did you mean "hub/greet"?`,
+		`"tools" in profile "typo": "psh" fits no tool of its servers; did you mean "push"?`,
+	}
+	require.ElementsMatch(t, want, vain())
+	for _, line := range want {
+		require.Contains(t, w.Succeeds("status"), line)
+	}
+	w.Succeeds("stop")
+	require.ElementsMatch(t, []string{want[0], want[2]}, vain(), "tools are remembered")
+}

@@ -1,0 +1,99 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+	"goblin/registry/near"
+)
+
+// Listed are the names of what servers list, as they give them, by server.
+type Listed map[string]map[registry.Kind][]string
+
+// Add notes a name.
+func (l Listed) Add(server string, k registry.Kind, name string) {
+	if l[server] == nil {
+		l[server] = make(map[registry.Kind][]string)
+	}
+	l[server][k] = append(l[server][k], name)
+}
+
+// ListedIn are the names in a catalog.
+func ListedIn(s *registry.Snapshot) Listed {
+	l := make(Listed)
+	for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
+		for e := range s.All(k) {
+			l.Add(e.Server, k, e.Name)
+		}
+	}
+	return l
+}
+
+// Vain says which globs of profiles fit no tool or prompt of the profile's servers; only of
+// some kinds, if those are given. A profile is left out while one of its servers lists
+// nothing, since that may have anything. So are globs of resources, as there are more of
+// these than servers list, and what is denied by more than a name, since that is also
+// written for what may come.
+func Vain(cfg *config.Config, listed Listed, kinds ...registry.Kind) (problems []config.Problem) {
+	for i := range cfg.Profiles {
+		p := &cfg.Profiles[i]
+		for _, of := range []struct {
+			kind  registry.Kind
+			globs config.Filter
+		}{{registry.Tool, p.Tools}, {registry.Prompt, p.Prompts}} {
+			if of.globs.Empty() || len(kinds) > 0 && !slices.Contains(kinds, of.kind) {
+				continue
+			}
+			names, known := listed.in(cfg, p, of.kind)
+			if !known {
+				continue
+			}
+			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, `*?[\`) })
+			for _, glob := range append(denied, of.globs.Allow...) {
+				one := config.Filter{Allow: []string{glob}}
+				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOf(n.server, n.name) }) {
+					problems = append(problems, config.Problem{
+						File: cfg.Path, Line: cfg.ProfileLine(p.Name, keyOf(of.kind)),
+						Text: fmt.Sprintf("%q in profile %q: %q fits no %s of its servers%s", keyOf(of.kind), p.Name, glob, of.kind, meant(glob, names)),
+					})
+				}
+			}
+		}
+	}
+	return problems
+}
+
+type listedName struct{ server, name string }
+
+// in are the names in a profile; known is false if one of its servers lists nothing.
+func (l Listed) in(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		if !p.Has(s) {
+			continue
+		}
+		if l[s.Name] == nil {
+			return nil, false
+		}
+		for _, name := range l[s.Name][k] {
+			names = append(names, listedName{s.Name, name})
+		}
+	}
+	return names, true
+}
+
+// meant tells which of the names a glob may mean.
+func meant(glob string, names []listedName) string {
+	f := near.New(glob)
+	for _, n := range names {
+		full := n.name
+		if strings.Contains(glob, "/") {
+			full = n.server + "/" + n.name
+		}
+		f.Try(full, full)
+	}
+	return near.Meant(f.Best()...)
+}
