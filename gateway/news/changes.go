@@ -150,13 +150,17 @@ func (s *announced) look() {
 	}
 }
 
-// counts are those of the servers in lists, for what these have of them.
+// counts are those of the servers in lists, for what these have the whole of: what a server
+// announced may be of the part that is not in them, and whatever else changes them has
+// another version.
 func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	choice := seen.Choice()
 	for server, counts := range s.of {
 		for k, n := range counts {
-			if seen.ServerCount(server, registry.Kind(k)) > 0 {
+			kind := registry.Kind(k)
+			if seen.ServerCount(server, kind) > 0 && (choice == nil || choice.All(server, kind)) {
 				all[k] += n
 			}
 		}
