@@ -246,6 +246,7 @@ func (c *console) read() error {
 	if err != nil {
 		return fmt.Errorf("read the terminal: %w", err)
 	}
+	c.keys.drop(false) // before the first key: it may have been typed already
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 4096)
@@ -266,7 +267,6 @@ func (c *console) read() error {
 			}
 		}
 	})
-	c.keys.drop(false)
 	c.stop = func() {
 		c.keys.drop(true)
 		// A reader that cannot be cancelled (a console of Windows that is

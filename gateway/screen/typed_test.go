@@ -1,0 +1,63 @@
+//go:build unix
+
+package screen
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/term"
+)
+
+// lateSink begins to take keys a moment after it is asked to, and loses those that come
+// before.
+type lateSink struct {
+	takes atomic.Bool
+	keys  chan string
+	early chan string
+}
+
+func (s *lateSink) lost(error) {}
+
+func (s *lateSink) drop(on bool) {
+	if on {
+		s.takes.Store(false)
+		return
+	}
+	select {
+	case key := <-s.early:
+		s.keys <- "lost: " + key
+	case <-time.After(50 * time.Millisecond): // none can come any more
+	}
+	s.takes.Store(true)
+}
+
+func (s *lateSink) typed(p []byte) {
+	if s.takes.Load() {
+		s.keys <- string(p)
+	} else {
+		s.early <- string(p)
+	}
+}
+
+func TestAKeyTypedBeforeTheTerminalIsTakenIsNotLost(t *testing.T) {
+	t.Parallel()
+	typist, tty, err := pty.Open()
+	require.NoError(t, err)
+	defer typist.Close()
+	defer tty.Close()
+	_, err = term.MakeRaw(int(tty.Fd()))
+	require.NoError(t, err)
+	_, err = typist.WriteString("W")
+	require.NoError(t, err)
+	sink := &lateSink{keys: make(chan string, 1), early: make(chan string, 1)}
+	c, err := openConsole(tty, tty, false, sink)
+	require.NoError(t, err)
+	defer c.close()
+	require.NoError(t, c.read())
+	defer c.stop()
+	require.Equal(t, "W", <-sink.keys)
+}
