@@ -90,11 +90,7 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 		return nil, err
 	}
 	if found.Entry == nil && (!t.o.Permits(found) || t.ofHiddenSkill(seen, found)) {
-		unknown := &registry.NotFoundError{Kind: registry.Resource, Name: asked, Reason: registry.ReasonNotFound}
-		if strings.Contains(asked, "://"+found.Server+"/") {
-			unknown.Owner = found.Server // as of one that the server does not have
-		}
-		return nil, unknown
+		return nil, seen.UnknownResource(asked)
 	}
 	out := []byte("{}")
 	switch {

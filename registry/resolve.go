@@ -254,7 +254,7 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	if e := s.tables[0].runs[Resource].name(hash, uri); e != nil {
 		return s.target(e), nil
 	}
-	t, server, rest, ours, bare := s.located(uri)
+	t, server, rest, _, bare := s.located(uri)
 	if t != nil {
 		if rest == "" {
 			return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: server, Reason: ReasonMalformed}
@@ -284,11 +284,21 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 			return t, err
 		}
 	}
+	return Target{}, s.UnknownResource(uri)
+}
+
+// UnknownResource returns the error of [Snapshot.ResolveResource] for a URI of nothing: for
+// callers that find something which the client is not to know.
+func (s *Snapshot) UnknownResource(uri string) error {
+	t, server, rest, ours, _ := s.located(uri)
+	if t != nil {
+		return &NotFoundError{Kind: Resource, Name: uri, Owner: t.name, Reason: ReasonNotFound}
+	}
 	err := unknownResource(uri, server, rest, ours)
-	if owner != nil {
+	if owner := s.flatOwner(uri); owner != nil {
 		err.Owner = owner.name
 	}
-	return Target{}, err
+	return err
 }
 
 // rawURI finds a URI that is not namespaced, at owner only if it begins like the
