@@ -43,6 +43,7 @@ func (r *run) ask(L *glua.LState, q wire.ToGoblin, body []byte) []byte {
 func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()
+	r.grow() // the answer may take long to come, and watch may not have looked yet
 	select {
 	case r.slots <- struct{}{}:
 		a, _ = r.link.ask(q, body, r.ended)

@@ -23,7 +23,7 @@
 //   - Time, calls and output are counted by Goblin, which tells when it is enough.
 //     The processor's time is limited by the system, in case that Goblin is gone.
 //   - Memory is what Go's heap and stacks hold after a collection, looked at every
-//     few milliseconds: garbage is free. Beyond a small part the script waits
-//     until Goblin allows more. The system limits what one look could miss.
+//     few milliseconds and before each call: garbage is free. Beyond a small part the
+//     script waits until Goblin allows more. The system limits what one look could miss.
 //   - 256 calls within each other; JSON is at most 500 deep.
 package interpreter

@@ -83,25 +83,49 @@ func memory() (n int64) {
 	return n
 }
 
+// growth is how far a script may grow.
+type growth struct {
+	base    int64      // what was held before it began
+	asking  sync.Mutex // held while Goblin is asked
+	allowed atomic.Bool
+}
+
+// held returns the bytes that the script holds, garbage included.
+func (g *growth) held() int64 { return memory() - g.base }
+
+// grow waits until Goblin allows more than the small part, if the script holds more. It
+// returns as well when the script is over.
+func (r *run) grow() {
+	if r.allowed.Load() || r.held() <= 2*r.start.Small {
+		return
+	}
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	if !r.allowed.Load() {
+		_, ok := r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended)
+		r.allowed.Store(ok)
+	}
+}
+
 // watch looks at the memory until the script ends.
 func (r *run) watch() {
-	limit, small := r.start.Memory, r.start.Small
-	base, next, allowed := memory(), limit, false
+	limit := r.start.Memory
+	next := limit
 	for ticker := time.NewTicker(look); !r.over(); <-ticker.C {
-		switch held := memory() - base; {
+		switch held := r.held(); {
 		case held > next:
 			r.paused(func() {
 				// What is made while the collector works counts as held; the
 				// first collection is the time that a pause takes to begin.
 				runtime.GC()
 				runtime.GC()
-				if held = memory() - base; held > limit {
+				if held = r.held(); held > limit {
 					r.stop(wire.Large(limit))
 				}
 				next = max(limit, held+limit/4)
 			})
-		case held > 2*small && !allowed:
-			r.paused(func() { _, allowed = r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended) })
+		case held > 2*r.start.Small && !r.allowed.Load():
+			r.paused(r.grow)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type run struct {
 	start wire.Start
 	link  *link
 	*stopper
+	growth
 
 	lock  sync.Mutex
 	main  *glua.LState
@@ -38,7 +39,10 @@ type run struct {
 }
 
 func newRun(start wire.Start, l *link) *run {
-	return &run{start: start, link: l, stopper: newStopper(), prog: &program{}, slots: make(chan struct{}, maxParallel)}
+	return &run{
+		start: start, link: l, stopper: newStopper(), growth: growth{base: memory()},
+		prog: &program{}, slots: make(chan struct{}, maxParallel),
+	}
 }
 
 // script runs a script to its end.
