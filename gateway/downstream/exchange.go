@@ -143,6 +143,9 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 	if s.hello.Load() != nil && modern == nil && m.Method != "initialize" {
 		s.markReadyLocked()
 	}
+	if s.stateless && m.Method == "tools/list" {
+		s.greetLocked(x.Client().Name, x.began)
+	}
 	s.seq++
 	x.turn = s.queueLocked(m)
 	s.inFlight[key] = x

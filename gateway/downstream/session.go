@@ -67,7 +67,8 @@ type Session struct {
 	turns    map[string]chan struct{} // of the last request of each order
 	running  int                      // Handle calls, also of exchanges already cancelled
 	seq      uint64
-	met      *hello // what the first stateless request said
+	met      *hello               // what the first stateless request said
+	guests   map[string]time.Time // see Guests
 }
 
 // ScreenTransport is the transport of the sessions by which screens act, and

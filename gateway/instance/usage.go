@@ -77,25 +77,19 @@ func (i *Instance) usage() bill.Report {
 		if s.IsScreen() {
 			continue
 		}
-		view := i.gateway.Views.ListsOf(s)
-		is, ok := views[view]
-		if !ok {
-			is = look(view)
-			is.Instructions = len(gateway.Instructions(i.gateway, view))
-			views[view] = is
+		names := []string{s.Name()}
+		if s.Stateless() {
+			names = s.Guests()
 		}
-		at := slices.IndexFunc(r.Clients, func(c bill.Client) bool { return c.Name == s.Name() })
-		if at < 0 {
-			at = len(r.Clients)
-			r.Clients = append(r.Clients, bill.Client{Name: s.Name()})
-		}
-		if c := &r.Clients[at]; !c.Connected || c.Definitions.Bytes < is.bytes { // of several, the one that is shown most
-			c.Connected = true
-			c.Tools = is.Tools
-			c.Instructions = is.Seen.Instructions
-			c.Definitions = bill.Defined(is.bytes)
-			c.Others = is.others
-			c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
+		for _, name := range names {
+			view := i.gateway.Views.ListsOfClient(s, name)
+			is, ok := views[view]
+			if !ok {
+				is = look(view)
+				is.Instructions = len(gateway.Instructions(i.gateway, view))
+				views[view] = is
+			}
+			is.addTo(&r, name)
 		}
 	}
 	for n := range r.Clients {
@@ -103,6 +97,25 @@ func (i *Instance) usage() bill.Report {
 	}
 	r.Sort()
 	return r
+}
+
+// addTo says that a client is shown it.
+func (is *offer) addTo(r *bill.Report, client string) {
+	at := slices.IndexFunc(r.Clients, func(c bill.Client) bool { return c.Name == client })
+	if at < 0 {
+		at = len(r.Clients)
+		r.Clients = append(r.Clients, bill.Client{Name: client})
+	}
+	c := &r.Clients[at]
+	if c.Connected && c.Definitions.Bytes >= is.bytes {
+		return // of several, the one that is shown most
+	}
+	c.Connected = true
+	c.Tools = is.Tools
+	c.Instructions = is.Seen.Instructions
+	c.Definitions = bill.Defined(is.bytes)
+	c.Others = is.others
+	c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
 }
 
 func look(view *registry.Snapshot) (is offer) {

@@ -97,7 +97,8 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	if a.Tool != "" {
 		j.Meter.Add(meter.Call{
 			Server: server, Tool: a.Tool, Client: x.Client().Name, At: start, Took: took, Bytes: size,
-			Failed: !ok || status == registry.StatusToolError, Asked: a.Asked,
+			Failed:  !x.Cancelled() && (!ok || status == registry.StatusToolError),
+			Untimed: x.Cancelled() || a.Asked,
 		})
 	}
 	room := wires.Get().(*[]byte)

@@ -146,7 +146,12 @@ func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
 
 // ListsOf is [Views.Lists] for them.
 func (v *Views) ListsOf(s *downstream.Session) *registry.Snapshot {
-	return v.set.Load().of(s, s.Name()).load(v.registry).lists
+	return v.ListsOfClient(s, s.Name())
+}
+
+// ListsOfClient is [Views.Lists] for one of the clients that share a session, by its name.
+func (v *Views) ListsOfClient(s *downstream.Session, name string) *registry.Snapshot {
+	return v.set.Load().of(s, name).load(v.registry).lists
 }
 
 // Whole returns the lists of clients which lack nothing.

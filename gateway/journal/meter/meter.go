@@ -42,7 +42,7 @@ type Call struct {
 	Took                 time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	Asked                bool // people were asked meanwhile: the time is theirs
+	Untimed              bool // its time says nothing: people were asked meanwhile, or it was cancelled
 }
 
 // Listed is a tool as clients are shown it.
@@ -101,7 +101,7 @@ func (r *row) add(c *Call, at int64) {
 	}
 	r.bytes += uint64(max(c.Bytes, 0))
 	r.last = max(r.last, at)
-	if !c.Asked {
+	if !c.Untimed {
 		r.took[bill.BinOf(c.Took)]++
 		m.took += c.Took
 		m.timed++

@@ -49,7 +49,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 		m.Add(called("files", "read", "editor", noon, time.Duration(i+1)*time.Millisecond))
 	}
 	failed := called("files", "read", "shell", noon.Add(-10*time.Minute), time.Second)
-	failed.Failed, failed.Asked = true, true
+	failed.Failed, failed.Untimed = true, true
 	m.Add(failed)
 
 	r := m.Report()
