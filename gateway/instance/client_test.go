@@ -191,6 +191,9 @@ func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
 		}
 		return false
 	}, patience, 5*time.Millisecond)
+	cost := looks.Usage().All
+	require.Equal(t, []uint64{1, 0}, []uint64{cost.Calls, cost.Errors}, "it did not fail")
+	require.Zero(t, cost.P50, "it was not answered")
 
 	require.True(t, looks.Disconnect(asks.Session()))
 	require.False(t, looks.Disconnect("nobody"))

@@ -23,8 +23,11 @@ type billedTool struct {
 
 // usage is what `goblin usage --json` prints.
 type usage struct {
-	Host    bool
-	All     struct{ Calls, Errors int }
+	Host bool
+	All  struct {
+		Calls, Errors int
+		P50Ms         float64
+	}
 	Servers []struct {
 		Name                    string
 		Tools, DefinitionTokens int
@@ -204,4 +207,51 @@ func TestCommandsThatFollowSeeWhatIsOff(t *testing.T) {
 		require.Equal(t, "Clients see all tools.\n", w.Succeeds("tools", "list"))
 		require.Contains(t, c.Names("tools"), "seen_keep")
 	}
+}
+
+// Clients without sessions are billed by the names in their requests, and by what their
+// profiles show them.
+func TestTheBillNamesStatelessClientsOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	var tools []e2e.Obj
+	for i := range 120 {
+		tools = append(tools, e2e.Tool(fmt.Sprintf("t%d", i)))
+	}
+	w.Backend("big", e2e.Obj{"tools": tools})
+	w.Profiles = e2e.Obj{"part": e2e.Obj{"tools": e2e.Obj{"allow": []string{"t1"}}, "meta_tools": false}}
+	w.Clients = `{"small*": part}`
+	for _, name := range []string{"windsurf", "small"} {
+		c := w.Served().RawClient().Stateless(e2e.Obj{e2e.ProtocolPrefix + "clientInfo": e2e.Obj{"name": name, "version": "1"}})
+		c.Web.Stateless = true
+		c.WaitListed("tools", "big_t1", true)
+		c.Ok("tools/call", e2e.Obj{"name": "big_t1"})
+	}
+	seen := map[string]int{}
+	for _, c := range billOf(w).Clients {
+		require.True(t, c.Connected, c.Name)
+		seen[c.Name] = c.Tools
+		if c.Name == "windsurf" {
+			require.NotEmpty(t, c.Breaks)
+			require.Contains(t, c.Breaks[0].Text, "100")
+		}
+	}
+	require.Equal(t, 1, seen["small"])
+	require.Greater(t, seen["windsurf"], 119)
+	require.Len(t, seen, 2, "%v", seen)
+}
+
+func TestACallThatWasCancelledIsNoErrorOfTheBill(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	back := w.Backend("slow", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("wait")}, "on": e2e.Obj{"tools/call wait": e2e.Actions(e2e.Do("hang"))}})
+	c := w.Join()
+	c.WaitListed("tools", "slow_wait", true)
+	id := c.Begin("tools/call", e2e.Obj{"name": "slow_wait"})
+	back.WaitReceived("tools/call", 1)
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	back.WaitReceived("notifications/cancelled", 1)
+	e2e.Eventually(t, "the call to be counted", func() bool { return billOf(w).All.Calls == 1 })
+	require.Zero(t, billOf(w).All.Errors)
+	require.Zero(t, billOf(w).All.P50Ms, "it has no time")
 }
