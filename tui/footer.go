@@ -116,10 +116,9 @@ func (a *app) does(b *keys.Binding) string {
 		if a.Layout.Place == pane.PlaceHidden {
 			return "detail panel"
 		}
-	case "templates":
-		if a.Panes[pane.PaneResources].(*pane.Resources).Second {
-			return "resources"
-		}
+	}
+	if does := a.Acts[a.Open][b.ID].Does; does != nil {
+		return does()
 	}
 	return b.Hint
 }

@@ -145,7 +145,7 @@ func (a *app) logKeys() keys.Table {
 		{ID: "tab-right", Hint: "tabs", Long: "Next tab of Logs or Usage", Why: tabs},
 		{ID: "follow", Hint: "follow", Long: "Follow the end, or stay where the cursor is", Names: []string{"follow"}, Also: "tail"},
 		{ID: "level", Long: "Next least level that is shown", Names: []string{"level"}, Also: "severity debug errors warnings"},
-		{ID: "shown", Hint: "show more", Long: "Show notifications, or hide what screens ask as well", Names: []string{"notifications"}, Also: "hide noise notifications"},
+		{ID: "shown", Hint: "show all", Long: "Show notifications too, or only what clients ask", Names: []string{"notifications"}, Also: "hide noise notifications"},
 		{ID: "pause", Hint: "pause", Long: "Pause the view or go on; mark a request to cancel it", Names: []string{"pause"}, Also: "freeze stop"},
 	}
 }

@@ -287,7 +287,7 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 
 func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("v") // as it is at first
+	r := trafficRig(t, 160, 40).keys("v v") // as it is at first
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})
@@ -299,16 +299,33 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	require.Contains(t, r.keys("/ roots enter g").screen(), "none: the client has no roots")
 	r.keys("esc")
 	require.NotContains(t, r.keys("/ err:yes enter").screen(), "roots/list")
-	r.keys("esc v")
-	require.NotContains(t, r.screen(), " mine ")
-	require.Contains(t, r.line("notifications of"), "files 1; 1 request of screens")
+	require.Contains(t, r.keys("esc").line("notifications of"), "v show all ")
+	require.Contains(t, r.line("q quit"), "v show all ")
 	r.keys("v")
 	require.Contains(t, r.screen(), " mine ")
 	require.Contains(t, r.screen(), "dated")
 	require.NotContains(t, r.screen(), "notifications of")
+	require.Contains(t, r.line("q quit"), "v clients only ")
+	r.keys("v")
+	require.NotContains(t, r.screen(), " mine ")
+	require.Contains(t, r.line("notifications of"), "files 1; 1 request of screens")
+	require.Contains(t, r.line("notifications of"), "v show requests ")
 	r.keys("v")
 	require.Contains(t, r.screen(), "notifications of files 1")
 	require.Contains(t, r.keys("[ v").screen(), "only traffic has notifications")
+}
+
+func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 40, "files")
+	require.Contains(t, r.keys("5 ]").screen(), "No requests yet.")
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "tools/list", Status: "success"})
+	r.changed(registry.Traffic)
+	require.Contains(t, r.line("│>"), "tools/list")
+	require.Contains(t, r.keys("v v").screen(), "Not shown: 1 request of screens.")
+	require.NotContains(t, r.screen(), "No requests yet.")
+	require.Contains(t, r.keys("v").line("│>"), "tools/list")
 }
 
 func TestClientsAreListedAndDisconnected(t *testing.T) {

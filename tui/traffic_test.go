@@ -55,7 +55,7 @@ func trafficRig(t testing.TB, w, h int) *rig {
 		Duration: 5 * time.Second, Size: 18, Status: "success", Request: []byte(`{"message":"sure?"}`), Response: []byte(`{"action":"accept"}`),
 	})
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
-	return r.changed(registry.Traffic).keys("5 ] v v") // notifications, too
+	return r.changed(registry.Traffic).keys("5 ] v") // notifications, too
 }
 
 // copied is what the terminal's clipboard got last.
@@ -550,7 +550,7 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 		Time: r.clock.now().Add(time.Minute), Session: "s-1", Client: "claude", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation",
 		Duration: 12 * time.Second, Size: 90, Status: "success",
 	})
-	for _, keys := range []string{"v", "v v"} { // with notifications and without
+	for _, keys := range []string{"v", "v v"} { // without notifications and with
 		line := r.changed(registry.Traffic).keys(keys).keys("G").line("│> ")
 		for _, want := range []string{"claude", "every", "tools/call", "operation", "ok", "12 s"} {
 			require.Contains(t, line, want)

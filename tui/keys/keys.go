@@ -37,8 +37,9 @@ type Binding struct {
 // Act is done by a pane, or says why not, where the table leaves a binding to the
 // panes.
 type Act struct {
-	Why func() string
-	Run func() tea.Cmd
+	Why  func() string
+	Run  func() tea.Cmd
+	Does func() string // in the footer, where that is not always the same
 }
 
 // Unless is the reason of what can only be done when ok.

@@ -239,7 +239,7 @@ func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
 	}
 	if text := p.foldedLine(); p.Open == TabTraffic && text != "" && h > 4 {
 		lines := append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-2, focused)...)
-		return append(lines, lk.Fit(lk.Sides(" "+lk.Dim.On("+ "+text), lk.Key.On("v")+lk.Dim.On(" shows "), w), w))
+		return append(lines, lk.Fit(lk.Sides(" "+lk.Dim.On("+ "+text), lk.Key.On(p.app.KeyOf("shown"))+lk.Dim.On(" "+p.hintShown()+" "), w), w))
 	}
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
@@ -258,6 +258,9 @@ func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 func (p *Logs) Empty() []string {
 	if p.Open != TabTraffic && p.least > slog.LevelDebug && p.list().Count() > 0 {
 		return []string{"Nothing is at level " + levelName(p.least) + " or worse.", "", "L changes the level."}
+	}
+	if hidden := p.foldedLine(); p.Open == TabTraffic && hidden != "" {
+		return []string{"Not shown: " + hidden + ".", "", p.app.KeyOf("shown") + " changes what is shown."}
 	}
 	switch p.Open {
 	case TabTraffic:
@@ -284,7 +287,7 @@ func (p *Logs) Acts() map[string]keys.Act {
 		"subscribe":    {Why: keys.Never("a record is no item; " + key("inspect") + " goes to the item of a request")},
 		"call":         {Why: p.whyNotRecall, Run: p.recall},
 		"reload":       {Why: keys.Never("records come by themselves")},
-		"shown":        {Why: keys.Unless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown},
+		"shown":        {Why: keys.Unless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown, Does: p.hintShown},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},

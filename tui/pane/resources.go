@@ -306,6 +306,8 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"templates": {Why: keys.Unless("no server offers templates", func() bool { return p.Templates.Table.Total() > 0 }), Run: func() tea.Cmd {
 			p.Second = !p.Second
 			return nil
+		}, Does: func() string {
+			return map[bool]string{false: "templates", true: "resources"}[p.Second]
 		}},
 		"subscribed": {Run: func() tea.Cmd {
 			typed, _ := p.Rows().Filtered()

@@ -373,12 +373,18 @@ func (p *Logs) ended(at same) bool {
 // themselves is not what one looks for.
 const (
 	showRequests = iota // and notifications as a count
-	showClients         // only the requests of clients
 	showAll
+	showClients // only the requests of clients
 	shows
 )
 
-var showNames = [shows]string{"requests; notifications are counted", "requests of clients only", "everything"}
+var (
+	showNames = [shows]string{"requests; notifications are counted", "everything", "requests of clients only"}
+	showHints = [shows]string{"show requests", "show all", "clients only"} // what leads there
+)
+
+// hintShown says what shows more of the traffic, or less, when it is asked for next.
+func (p *Logs) hintShown() string { return showHints[(p.shown+1)%shows] }
 
 // nextShown shows more of the traffic, or less.
 func (p *Logs) nextShown() tea.Cmd {
