@@ -3,6 +3,7 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,73 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.pulse()
 	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
 	require.NotContains(t, r.line("goblin  work.yaml"), "under way")
+}
+
+// ends lets a request that hangs end in the journal.
+func (r *rig) ends(u registry.UnderWay) *rig {
+	u.Status, u.Duration = "success", 4500*time.Millisecond
+	r.reg.Traffic().Append(u.TrafficRecord)
+	r.backend.underWay = nil
+	return r.changed(registry.Traffic)
+}
+
+func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
+	t.Parallel()
+	began := regexp.MustCompile("│[> ] 11:59:56")
+	for what, there := range map[string][2]string{"another pane": {"4", "5"}, "another tab": {"[", "]"}, "paused": {"G p", "p"}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := trafficRig(t, 160, 40)
+			u := hanging(r)
+			r.pulse().keys("g")
+			require.Contains(t, r.line("4 s"), "> 11:59:56")
+			r.keys(there[0]).pulse().ends(u).pulse().pulse().keys(there[1])
+			require.NotContains(t, r.screen(), "waits")
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
+			if what != "paused" { // where the cursor had to leave it
+				require.Contains(t, r.line("4500 ms"), "> 11:59:56", "under the cursor")
+			}
+			r.pulse()
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "and stays so")
+		})
+	}
+}
+
+func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40)
+	hanging(r)
+	r.pulse().keys("4")
+	r.backend.underWay = nil
+	r.pulse().pulse().pulse().pulse().keys("5")
+	require.NotContains(t, r.screen(), "waits")
+	require.NotContains(t, r.screen(), " 11:59:56")
+	hanging(r)
+	r.pulse()
+	require.Contains(t, r.screen(), "waits")
+	r.backend.underWay = nil
+	r.pulse().pulse().pulse().pulse()
+	require.NotContains(t, r.screen(), "waits", "in sight, too")
+}
+
+func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40)
+	u := hanging(r)
+	other := u
+	other.ID, other.Session, other.Client, other.Time = "8", "s-2", "vscode", u.Time.Add(time.Second)
+	r.backend.underWay = append(r.backend.underWay, other)
+	r.pulse().keys("g")
+	require.Contains(t, r.line("> "), "claude")
+	r.backend.underWay = r.backend.underWay[1:] // the gateway knows before the journal does
+	r.keys("X y").pulse()
+	require.Contains(t, r.line("> "), "claude")
+	u.Status, u.Duration = registry.StatusCancelled, 4*time.Second
+	r.reg.Traffic().Append(u.TrafficRecord)
+	r.changed(registry.Traffic)
+	require.Regexp(t, "> 11:59:56 .*cancel", r.line("> "))
+	require.Regexp(t, "session +s-1", r.line("session "), "its detail stays, too")
+	require.Contains(t, r.line("11:59:57"), "waits")
 }
 
 func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {

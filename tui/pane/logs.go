@@ -73,7 +73,7 @@ func (p *Logs) reader() *reader {
 }
 
 func newLogs(a *Desk) *Logs {
-	p := &Logs{app: a, least: slog.LevelDebug}
+	p := &Logs{app: a, least: slog.LevelDebug, open: waiting{ended: map[same]uint64{}}}
 	for _, tab := range []int{TabEvents, TabStderr, TabGoblin} {
 		p.Logs[tab] = newLogRecords(a, tab)
 	}
@@ -143,6 +143,9 @@ func (p *Logs) read(on bool) tea.Cmd {
 	if p.Open == TabTraffic {
 		p.keepTraffic()
 		p.readTraffic(p.traffic.end)
+		if on {
+			p.showWaiting()
+		}
 		p.traffic.seen = p.traffic.end
 	}
 	p.flood = p.list().Count()+p.list().Fewer()-before >= floods

@@ -31,6 +31,7 @@ type trafficRow struct {
 	client string // who asked, as it is called here
 	name   string // what it is about, without its server's part of a URI
 	open   string // its id while it is under way, else ""
+	asked  uint64 // number of the last asking at which it was
 }
 
 // same tells a request that was under way when it ends.
@@ -46,9 +47,14 @@ func sameOf(r *registry.TrafficRecord) same {
 // waiting are the requests that were under way when the gateway was asked last.
 type waiting struct {
 	rows   []*trafficRow
-	ended  map[same]bool // since it was asked
+	ended  map[same]uint64 // what has ended lately, and how often it was asked until then
 	asking bool
+	asked  uint64 // how often it was
 }
+
+// patience is for how many askings a request that is not under way any more stays in
+// Traffic as if it were: its record, which takes its place, may come a little later.
+const patience = 2
 
 // AskUnderWay reads which requests are under way: how many is told everywhere, which
 // ones in Traffic.
@@ -56,7 +62,8 @@ func (p *Logs) AskUnderWay() tea.Cmd {
 	if p.open.asking {
 		return nil
 	}
-	p.open.asking, p.open.ended = true, map[same]bool{}
+	p.open.asking = true
+	maps.DeleteFunc(p.open.ended, func(_ same, asked uint64) bool { return asked+patience < p.open.asked })
 	backend := p.app.Backend
 	return func() tea.Msg {
 		found := backend.UnderWay()
@@ -69,24 +76,42 @@ func (p *Logs) AskUnderWay() tea.Cmd {
 
 // underWay takes what was found; what has ended since is in the journal.
 func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
-	before := len(p.open.rows)
+	p.open.asked++
 	p.open.rows = nil
 	for i := range found {
 		u := &found[i]
 		at := sameOf(&u.TrafficRecord)
-		if p.open.ended[at] {
+		if _, ended := p.open.ended[at]; ended {
 			continue
 		}
 		p.open.rows = append(p.open.rows, &trafficRow{
-			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name, open: u.ID,
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name, open: u.ID, asked: p.open.asked,
 			client: p.who(&u.TrafficRecord), name: ownName(&u.TrafficRecord),
 		})
 	}
-	if before+len(p.open.rows) == 0 || p.app.Open != PaneLogs || p.Paused {
-		return nil
+	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
+		return nil // until it is read
 	}
-	p.Traffic.also, p.Traffic.fresh = p.open.rows, true
+	p.showWaiting()
 	return p.Traffic.Publish()
+}
+
+// showWaiting brings what is under way into Traffic, once the journal was read: what was
+// shown before and has ended may be there.
+func (p *Logs) showWaiting() {
+	before, now := p.Traffic.also, slices.Clone(p.open.rows)
+	for _, r := range before {
+		if r.asked+patience >= p.open.asked && index(now, sameOf(&r.TrafficRecord)) < 0 {
+			now = append(now, r)
+		}
+	}
+	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key })
+	p.Traffic.also, p.Traffic.fresh = now, p.Traffic.fresh || !alike
+}
+
+// index is where a request stands, -1 if it does not.
+func index(rows []*trafficRow, at same) int {
+	return slices.IndexFunc(rows, func(r *trafficRow) bool { return sameOf(&r.TrafficRecord) == at })
 }
 
 // UnderWay is how many requests are under way.
@@ -350,21 +375,13 @@ func (p *Logs) readTraffic(upTo uint64) {
 	p.Traffic.add(all...)
 }
 
-// ended takes a request off those that are under way, if it was one.
-func (p *Logs) ended(at same) bool {
-	if p.open.ended != nil {
-		p.open.ended[at] = true
-	}
-	key := at.key()
-	rest := make([]*trafficRow, 0, len(p.open.rows)) // commands read the other
-	for _, r := range p.open.rows {
-		if r.key != key {
-			rest = append(rest, r)
+// ended takes a request off those that are under way and that are shown so, if it was one.
+func (p *Logs) ended(at same) (was bool) {
+	p.open.ended[at] = p.open.asked
+	for _, rows := range []*[]*trafficRow{&p.open.rows, &p.Traffic.also} {
+		if i := index(*rows, at); i >= 0 {
+			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the other
 		}
-	}
-	was := len(rest) < len(p.open.rows)
-	if was {
-		p.open.rows, p.Traffic.also = rest, rest
 	}
 	return was
 }
