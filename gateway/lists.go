@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -42,7 +41,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" && !r.modern() { // stateless clients are told by their listens
-			g.News.Listed(r.Session(), kind, views.VersionOf(snapshot, kind))
+			g.News.Listed(r.Session(), snapshot)
 		}
 		// What is around the entries; they themselves are not copied.
 		around := append(open[:len(open):len(open)], ']')

@@ -150,6 +150,9 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 		"too large": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1e300]}]}`)
 		},
+		"of another length": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1,2,3]}]}`)
+		},
 		"the end": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		m, r := newModel(t), fixture(t)

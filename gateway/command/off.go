@@ -143,15 +143,21 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
 	book := lookup.New(kind)
+	p, ok := cfg.Profile(profile)
+	foreign := func(server string) bool {
+		s, known := cfg.Server(server)
+		return ok && known && !p.Has(s)
+	}
 	err := a.with(ctx, cfg, nil, func(g Gateway) error {
 		all, err := g.List(ctx, control.ListQuery{Kind: list})
 		if err != nil {
 			return err
 		}
 		for i := range all {
-			book.Add(all[i].Server, all[i].Original(), all[i].Listed())
+			if !foreign(all[i].Server) {
+				book.Add(all[i].Server, all[i].Original(), all[i].Listed())
+			}
 		}
-		p, ok := cfg.Profile(profile)
 		if !ok {
 			return nil
 		}
@@ -164,7 +170,7 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switc
 		return err
 	})
 	for _, off := range store.Off() {
-		if off.Kind == kind {
+		if off.Kind == kind && (!foreign(off.Server) || off.Profile == profile) {
 			book.Add(off.Server, off.Name, "")
 		}
 	}

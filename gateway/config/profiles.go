@@ -89,6 +89,25 @@ func (c *Config) ProfileMeant(name string) string {
 	return didYouMean(name, "known are", names)
 }
 
+// same reports whether both say the same, however they are written.
+func (p *Profile) same(o *Profile) bool {
+	empty := func(p Profile) Profile {
+		if len(p.Servers) == 0 {
+			p.Servers = nil
+		}
+		for _, f := range []*Filter{&p.Tools, &p.Prompts, &p.Resources} {
+			if f.Empty() {
+				*f = Filter{}
+			}
+		}
+		if len(p.Overrides) == 0 {
+			p.Overrides = nil
+		}
+		return p
+	}
+	return reflect.DeepEqual(empty(*p), empty(*o))
+}
+
 // Has reports whether a profile has a server.
 func (p *Profile) Has(s *Server) bool {
 	return len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool { return chooses(glob, s) })
@@ -245,8 +264,13 @@ func (r *reader) checkProfiles(cfg *Config) {
 		if p.Namespace == NamespaceFlat {
 			r.warn(seen["namespace"], "%s: %s", at.key("namespace"), flatIsNoURI)
 		}
-		if len(seen) == 1 {
+		nothing := defaultProfile()
+		nothing.Name = p.Name
+		switch servers := seen["servers"]; {
+		case p.same(&nothing):
 			r.warn(seen[""], "profile %s names nothing, so its clients see everything", quote(p.Name))
+		case servers != nil && len(p.Servers) == 0:
+			r.warn(servers, "%s is empty, so the profile has all servers", at.key("servers"))
 		}
 		if len(cfg.Servers) > 0 && !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return p.Has(&s) }) {
 			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s has no server, so its clients see nothing", quote(p.Name))

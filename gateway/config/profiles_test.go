@@ -18,7 +18,7 @@ servers:
   github: {command: c}
   mail: {command: c, tags: [home]}
 profiles:
-  all: {tools: {}}
+  all: {servers: ["*"]}
   tagged: {servers: ["tag:wor*"]}
   both: {servers: ["git*", "tag:home"]}
   one: {servers: [mail], tools: {allow: [mail/read], deny: ["*x"]}, meta_tools: [search_tools]}
@@ -94,14 +94,16 @@ func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 		{name: "rule without profiles", src: "clients: {a: coding}", mistake: `3: clients: "a" has the profile "coding", which there is not; the config has no "profiles"`},
 		{name: "server that there is not", src: "profiles:\n  p: {servers: [gti, \"*\"]}", warning: `4: "servers" in profile "p": "gti" fits no server; did you mean "git"?`},
 		{name: "tag that there is not", src: "profiles:\n  p: {servers: [\"tag:wrok\", git]}", warning: `4: "servers" in profile "p": "tag:wrok" fits no server; did you mean "work"?`},
-		{name: "rule behind a wider one", src: "profiles: {p: {tools: {}}, q: {tools: {}}}\nclients:\n  \"c*\": p\n  codex: q", warning: `6: clients: "codex" never counts, since "c*" on line 5 comes first and fits the same names`},
-		{name: "a profile that names nothing", src: "profiles:\n  p: {tools: {}}\n  q:", warning: `5: profile "q" names nothing, so its clients see everything`},
-		{name: "a rule that is no glob", src: "profiles: {p: {tools: {}}}\nclients:\n  \"[a\": p", mistake: `5: "[a" in clients is not a pattern`},
-		{name: "a rule without a name", src: "profiles: {p: {tools: {}}}\nclients:\n  \"\": p", mistake: `5: "" in clients is an empty pattern`},
-		{name: "rules that meet", src: "profiles: {p: {tools: {}}, q: {tools: {}}}\nclients:\n  \"c*\": p\n  \"*x\": q", warning: `6: clients: names that fit both "*x" and "c*" on line 5 get the profile "p", since that comes first`},
-		{name: "a rule for the others", src: "profiles: {p: {tools: {}}, q: {tools: {}}}\nclients:\n  \"c*\": p\n  \"*\": q"},
-		{name: "rules apart", src: "profiles: {p: {tools: {}}, q: {tools: {}}}\nclients:\n  \"c*x\": p\n  \"*y\": q"},
-		{name: "rules for one profile", src: "profiles: {p: {tools: {}}}\nclients:\n  \"c*\": p\n  \"*x\": p"},
+		{name: "rule behind a wider one", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  codex: q", warning: `6: clients: "codex" never counts, since "c*" on line 5 comes first and fits the same names`},
+		{name: "a profile of empty lists", src: "profiles:\n  p:\n    servers: []\n    tools: {allow: []}", warning: `4: profile "p" names nothing, so its clients see everything`},
+		{name: "no servers", src: "profiles:\n  p:\n    tools: {allow: [x]}\n    servers: []", warning: `6: "servers" in profile "p" is empty, so the profile has all servers`},
+		{name: "a profile that names nothing", src: "profiles:\n  p: {servers: [git]}\n  q:", warning: `5: profile "q" names nothing, so its clients see everything`},
+		{name: "a rule that is no glob", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"[a\": p", mistake: `5: "[a" in clients is not a pattern`},
+		{name: "a rule without a name", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"\": p", mistake: `5: "" in clients is an empty pattern`},
+		{name: "rules that meet", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*x\": q", warning: `6: clients: names that fit both "*x" and "c*" on line 5 get the profile "p", since that comes first`},
+		{name: "a rule for the others", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*\": q"},
+		{name: "rules apart", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*x\": p\n  \"*y\": q"},
+		{name: "rules for one profile", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*x\": p"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +204,7 @@ func TestRulesMeetWhereSomeNameFitsBoth(t *testing.T) {
 			for _, text := range texts {
 				meet = meet || config.Glob(x, text) && config.Glob(y, text)
 			}
-			src := fmt.Sprintf("servers: {git: {command: c}}\nprofiles: {p: {tools: {}}, q: {tools: {}}}\nclients:\n  %q: p\n  %q: q\n", x, y)
+			src := fmt.Sprintf("servers: {git: {command: c}}\nprofiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  %q: p\n  %q: q\n", x, y)
 			if x == y {
 				continue
 			}

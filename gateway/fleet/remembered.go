@@ -81,20 +81,17 @@ func (f *Fleet) list(b *Server) {
 	}
 }
 
-// AwaitRemembered waits until what is remembered of servers is listed, or ctx ends. It
-// reports whether anything was.
-func (f *Fleet) AwaitRemembered(ctx context.Context) (some bool) {
+// AwaitRemembered waits until what is remembered of servers is listed, or ctx ends.
+func (f *Fleet) AwaitRemembered(ctx context.Context) {
 	for _, b := range f.All() {
 		if b.out.loaded == nil {
 			continue
 		}
-		some = true
 		select {
 		case <-b.out.loaded:
 		case <-ctx.Done():
 		}
 	}
-	return some
 }
 
 func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {

@@ -51,8 +51,8 @@ type News struct {
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, zero for none.
 	seen map[*downstream.Session]*[registry.Kinds]views.Version
-	// base are the versions of what was remembered at the start, or told of last, in each view
-	// by its name, which is no news to sessions that have not listed yet; zero for none.
+	// base are the versions at the start, with what was remembered, or told of last, in each
+	// view by its name, which is no news to sessions that have not listed yet; zero for none.
 	base map[string][registry.Kinds]views.Version
 
 	servers  serverNews
@@ -88,14 +88,20 @@ func (n *News) Closed(s *downstream.Session) {
 	n.releaseAll(subscriber{session: s})
 }
 
-// Listed records the version of a list that a session got. Only the first
-// counts: it is not told of what it has from the start, but of every change
-// after that, even if it happened to look before it was told.
-func (n *News) Listed(s *downstream.Session, k registry.Kind, version views.Version) {
+// Listed records the versions of the lists that a session found when it got the first one:
+// it is told of every change after that, even if it happened to look before it was told, and
+// not of what was there already, whatever it has fetched of that.
+func (n *News) Listed(s *downstream.Session, now *registry.Snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if seen := n.seen[s]; seen != nil && seen[k] == (views.Version{}) {
-		seen[k] = version
+	seen := n.seen[s]
+	if seen == nil {
+		return
+	}
+	for k, version := range versionsOf(now) {
+		if seen[k] == (views.Version{}) {
+			seen[k] = version
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func (c *choice) choose(m config.MetaTools, above int) {
 // missing says by whom and why there is no tool of Goblin's own, of those that have a name.
 func (c *choice) missing(name string) (By, string) {
 	whose, by := "gateway", ByConfig
-	if !c.profile.MetaTools.Unsaid && name != config.CallTool {
+	if !c.profile.MetaTools.Unsaid {
 		whose, by = fmt.Sprintf("profile %q", c.profile.Name), ByProfile
 	}
 	switch {
@@ -96,6 +96,8 @@ func (c *choice) missing(name string) (By, string) {
 		return by, fmt.Sprintf(`listed for clients that see more than %d entries: "meta_tools" of %s is auto`, c.above, whose)
 	case c.own.Has(name):
 		return by, "listed when there are skills"
+	case name == config.CallTool && (c.own.All || c.own.Auto):
+		return by, `listed where "expose" of a profile is search, or "meta_tools" names it`
 	}
 	return by, fmt.Sprintf(`left out by "meta_tools" of %s`, whose)
 }

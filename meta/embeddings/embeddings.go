@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -48,6 +49,7 @@ type Searcher struct {
 type vectors struct {
 	of     map[*registry.Entry][]float32
 	byText map[[sha256.Size]byte][]float32
+	length int // of each; 0 while there are none
 }
 
 // New makes a Searcher.
@@ -122,6 +124,7 @@ func (s *Searcher) follow(ctx context.Context) error {
 		key := sha256.Sum256([]byte(text))
 		if v := old.byText[key]; v != nil {
 			next.byText[key], next.of[e] = v, v
+			next.length = len(v)
 			continue
 		}
 		if asking[key] == nil {
@@ -141,6 +144,7 @@ func (s *Searcher) follow(ctx context.Context) error {
 				return nil
 			}
 			next.byText[keys[from+i]] = v
+			next.length = len(v)
 			for _, e := range asking[keys[from+i]] {
 				next.of[e] = v
 			}
@@ -204,6 +208,9 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 		return nil
 	}
 	found, err := s.ask(ctx, queryTime, []string{strings.ToValidUTF8(q.Text[:min(len(q.Text), search.MaxText)], "")})
+	if length := s.vectors.Load().length; err == nil && len(found[0]) != length {
+		err = fmt.Errorf("the vector of a query has %d numbers, those of tools have %d", len(found[0]), length)
+	}
 	if err != nil {
 		if ctx.Err() == nil { // else it is who searches that has gone
 			s.resting.Store(time.Now().Add(rest).UnixNano())

@@ -88,6 +88,11 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	plain.Quiet()
 	require.Empty(t, plain.NotesOf("notifications/tools/list_changed"), "nothing changed for it")
 
+	out := w.Run("tools", "off", "--profile", "part", "unseen_look")
+	require.Equal(t, e2e.ExitNotFound, out.Code, "the profile does not have its server")
+	require.NotContains(t, w.Succeeds("tools", "off", "--profile", "part", "*"), "unseen")
+	w.Succeeds("tools", "on", "--profile", "part", "seen_gone")
+
 	list := w.Succeeds("tools", "list", "--profile", "part")
 	require.Regexp(t, `(?m)^seen_keep +seen +you .*turned off in profile "part"$`, list)
 	require.Regexp(t, `(?m)^seen_gone +seen +profile +left out by "tools" of profile "part"$`, list)

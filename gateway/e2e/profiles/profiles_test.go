@@ -541,6 +541,28 @@ func TestAListenHearsNothingOfTheHiddenPartOfAServer(t *testing.T) {
 	c.Noted("notifications/tools/list_changed", nil)
 }
 
+// A server that comes late is news to those who see it, whatever others have fetched.
+func TestAHiddenServerThatComesLateIsNoNews(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Backend("seen", seen(), e2e.Obj{"tags": []string{"open"}})
+	script := unseen()
+	script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}
+	late := w.Backend("unseen", script)
+	w.Profiles = e2e.Obj{"part": part}
+	some, whole := ways()["flag"](w, "part"), ways()["flag"](w, "")
+	late.WaitEvent("wait", "go")
+	some.WaitListed("tools", "seen_keep", true) // and nothing else
+	some.Settle()
+	some.Forget()
+	late.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	whole.WaitListed("tools", "unseen_look", true)
+	some.Quiet()
+	for _, method := range []string{"tools", "prompts", "resources"} {
+		require.Empty(t, some.NotesOf("notifications/"+method+"/list_changed"))
+	}
+}
+
 func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
