@@ -276,6 +276,11 @@ func (r *reader) checkProfiles(cfg *Config) {
 			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s has no server, so its clients see nothing", quote(p.Name))
 		}
 	}
+	r.checkRules(cfg)
+}
+
+// checkRules finds rules for clients that name no profile, never count, or meet.
+func (r *reader) checkRules(cfg *Config) {
 	for i, rule := range cfg.Clients {
 		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {
 			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.ProfileMeant(rule.Profile))
