@@ -319,6 +319,13 @@ func TestRawMode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"y!","n":3,"new":true}`, string(args))
 	})
+	t.Run("what was not chosen is not sent", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: props(`"required":["fruit"],"properties":{"fruit":{"enum":["apple","pear"]}}`)})
+		require.Equal(t, form.None, press(f, "c-e", "c-s"))
+		screen := plain(f.Lines(80, 24))
+		require.Contains(t, screen, `"fruit": ""`)
+		require.Contains(t, screen, "! fruit: required")
+	})
 	t.Run("a removed member is empty", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		press(f, "'x'", "tab", "'5'", "c-e")

@@ -39,7 +39,10 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	case Bool:
 		return json.RawMessage("false")
 	case Enum:
-		if len(f.Options) > 0 {
+		switch {
+		case !all: // nobody has chosen, and what is not chosen must not be sent
+			return json.RawMessage(`""`)
+		case len(f.Options) > 0:
 			return f.Options[0].Value
 		}
 	case Several, List:
