@@ -44,6 +44,7 @@ type Invocation struct {
 	Success     bool
 	Error       string    // cut at 16 KiB
 	ErrorCode   int       // of a JSON-RPC error
+	Cancelled   bool      // before there was an answer; Put gets none that was
 	Time        time.Time // when it was asked; when zero Put fills in its own time
 	Duration    time.Duration
 	Stale       bool      // what the server has may be something else by now

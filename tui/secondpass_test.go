@@ -126,6 +126,28 @@ func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
 	require.NotContains(t, r.screen(), "after 4000 ms, with")
 }
 
+func TestACallThatWasCancelledStandsAmongTheLast(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c")
+	r.text("Oslo")
+	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		r.clock.advance(4 * time.Second)
+		r.app.Calls.List[0].Cancel()
+		return nil, fmt.Errorf("context canceled")
+	}
+	r.keys("ctrl+s H")
+	require.Contains(t, r.screen(), "Last calls of weather_forecast")
+	require.Regexp(t, `12:0\S+ +4 s +cancelled +4000 ms .*"city":"Oslo"`, r.line("4000 ms"))
+	require.Contains(t, r.screen(), "cancelled after 4000 ms")
+	require.NotContains(t, r.screen(), "failed")
+	r.keys("c")
+	require.Contains(t, r.screen(), "Oslo", "it is called anew with the same")
+	r.answer("tools/call", `{"content":[]}`)
+	r.keys("ctrl+s H")
+	require.Contains(t, r.line("> "), " ok ")
+	require.Contains(t, r.line("4000 ms"), "cancelled")
+}
+
 // hanging is a client's call that has been under way for four seconds.
 func hanging(r *rig) registry.UnderWay {
 	u := registry.UnderWay{ID: "7", TrafficRecord: registry.TrafficRecord{

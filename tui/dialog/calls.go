@@ -243,6 +243,9 @@ func (c *calls) ended(run *Running, result json.RawMessage, err error, took time
 	case errors.Is(err, errCancelled):
 		if !run.Quiet {
 			c.leave(run, took)
+			inv := run.invocation(nil, err, run.Began, took)
+			inv.Cancelled = true
+			c.record(run.Item, inv)
 		}
 		return a.Say("%s: cancelled after %s", name, Millis(took))
 	case err != nil:

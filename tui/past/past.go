@@ -86,7 +86,10 @@ func blocks(inv *registry.Invocation) []content.Block {
 		out = append(out, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
 	}
 	out = append(out, content.Block{Title: "Result", Kind: content.Note, Text: status(inv)})
-	if inv.Error != "" {
+	switch {
+	case inv.Cancelled:
+		return out
+	case inv.Error != "":
 		return append(out, content.Block{Kind: content.Error, Text: inv.Error})
 	}
 	from := map[registry.Kind]func(json.RawMessage) []content.Block{registry.Tool: content.FromTool, registry.Prompt: content.FromPrompt}[inv.Kind]
@@ -99,6 +102,8 @@ func blocks(inv *registry.Invocation) []content.Block {
 // status is how a call ended, in a word or two.
 func status(inv *registry.Invocation) string {
 	switch {
+	case inv.Cancelled:
+		return "cancelled after " + dialog.Millis(inv.Duration)
 	case inv.Error != "":
 		return "failed after " + dialog.Millis(inv.Duration)
 	case !inv.Success:
@@ -130,7 +135,10 @@ func (d *Past) Lines(w, h int) []string {
 func (d *Past) arrange() {
 	type column = list.Column[*registry.Invocation]
 	ended := func(inv *registry.Invocation) string {
-		if !inv.Success {
+		switch {
+		case inv.Cancelled:
+			return "cancelled"
+		case !inv.Success:
 			return "! error"
 		}
 		return "ok"
@@ -143,7 +151,10 @@ func (d *Past) arrange() {
 			return display.Age(d.app.Now().Sub(inv.Time)), ""
 		}},
 		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
-			if inv.Success {
+			switch {
+			case inv.Cancelled:
+				return "cancelled", d.look.Dim
+			case inv.Success:
 				return "ok", d.look.Good
 			}
 			return d.look.Failed + " error", d.look.Bad
