@@ -95,7 +95,7 @@ func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 		{"2", "name", []string{"name RDIW title server description", "name RDIW title description", "name RDIW description", "name RDIW"}},
 		{"5 ]", "", []string{
 			"time↑ client server method name status took size", "time↑ client server method name status took",
-			"time↑ server method name status took", "time↑ method name status took", "time↑ method name status", "method name status",
+			"time↑ client server method name status", "client server method name status", "server method name status", "method name status",
 		}},
 		{"4", "", []string{
 			"server URI name title MIME type size", "server URI name MIME type size", "server URI MIME type size", "server URI MIME type", "server URI",
@@ -383,4 +383,52 @@ func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 	require.Contains(t, r.screen(), "name-00")
 	require.NotContains(t, r.keys("G").head("server"), "name")
 	require.Contains(t, r.keys("g").head("server"), "name")
+}
+
+// Whose row it is stands beside the detail, too, and where there is none.
+func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{80, 100, 120, 160} {
+		r := newRig(t, w, 40, "everything", "notes").ready("everything").ready("notes")
+		for i, server := range []string{"everything", "notes"} {
+			r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: registry.SourceStderr, Text: fmt.Sprintf("line %d of a log that is long enough to be cut somewhere", i)})
+			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: server, Method: "tools/call", Name: server + "_trigger-long-running-operation", Status: "success", Duration: time.Second, Size: 10})
+		}
+		r.changed(registry.AllChanges)
+		for _, keys := range []string{"5", "5 ] ]"} {
+			line := r.keys(keys).line("> ")
+			require.Regexp(t, `> \d\d:\d\d:\d\d`, line)
+			require.Contains(t, line, "notes", "%d cells", w)
+			require.Contains(t, r.line("info"), "everyth", "%d cells", w)
+		}
+		line := r.keys("[").line("> ")
+		require.Regexp(t, `> \d\d:\d\d:\d\d claude.* notes +tools/call .*ration +ok`, line, "%d cells", w)
+	}
+}
+
+func TestAMessageIsNotCutForTheSakeOfMilliseconds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "notes").ready("notes")
+	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: "notes", Source: registry.SourceEvent, Text: "a message of forty-nine letters, some of which fit"})
+	line := r.changed(registry.Logs).keys("5").line("a message")
+	require.Contains(t, line, "some of which fit")
+	require.NotContains(t, line, ".000")
+	require.Contains(t, newRig(t, 160, 24, "notes").ready("notes").keys("5 F").line("ready"), ".000")
+}
+
+func TestAStatusIsNotCutForTheSakeOfSizesAndClients(t *testing.T) {
+	t.Parallel()
+	for w := 60; w < 220; w++ {
+		r := newRig(t, w, 40, "everything").ready("everything")
+		for _, status := range []string{"cancelled", "tool error", "failure"} {
+			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation", Status: status, Duration: time.Second, Size: 10})
+		}
+		r.changed(registry.Traffic).keys("5 ]")
+		for _, whole := range []string{"cancelled", "!tool error", "!failed"} {
+			require.Contains(t, r.screen(), whole, "%d cells", w)
+		}
+		if strings.Contains(r.line("status"), "size") {
+			require.Contains(t, r.screen(), "everything_trigger-long-running-operation", "%d cells", w)
+		}
+	}
 }

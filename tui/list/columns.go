@@ -17,6 +17,7 @@ type Column[R any] struct {
 	Least  int    // cells without which it is of no use; 0: all that it needs
 	Wants  int    // cells that it has before those of a greater rank come; 0: all that it needs
 	Fixed  int    // cells that it needs whatever stands there; what it needs above Least is no loss
+	Spare  bool   // it stands only where that costs the others nothing; of the greatest rank
 	Rest   bool   // it takes what the others leave, and needs no more than it wants
 	Right  bool   // figures stand at its end
 	Quiet  bool   // drawn dim, unless its row has a style
@@ -208,7 +209,7 @@ func (t *Table[R]) plan(w int) []place {
 	taken, stands := -1, make([]bool, len(places)) // no gap behind the last one
 	for _, i := range byRank {
 		p := &places[i]
-		if p.rank > 0 && taken+1+p.least > w {
+		if p.rank > 0 && (taken+1+p.least > w || t.cols[p.col].Spare) {
 			break
 		}
 		stands[i] = true
@@ -340,9 +341,19 @@ func (t *Table[R]) share(places []place, room int) {
 	})
 	less(func(p *place) bool { return p.w > 1 }, func(p, q *place) bool { return p.w > q.w })
 	for i := range places {
-		if room > 0 && t.cols[places[i].col].Rest {
-			places[i].w += room
+		if rest := &places[i]; t.cols[rest.col].Rest {
+			rest.w += max(room, 0)
+			t.relieve(places, rest)
 			return
+		}
+	}
+}
+
+// relieve gives the rest what is no loss for others, unless it has plenty.
+func (t *Table[R]) relieve(places []place, rest *place) {
+	for i := range places {
+		if p := &places[i]; p.need == nil && p != rest && p.w > p.wants && rest.w < 2*rest.wants {
+			rest.w, p.w = rest.w+p.w-p.wants, p.wants
 		}
 	}
 }

@@ -236,7 +236,7 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
 		{
-			Name: "time", Rank: 1, Fixed: 12, Least: 8, Wants: 8,
+			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
 			Show: func(r *logRow, w int) (string, look.Style) { return clock(r.Time, w), a.Look.Dim },
 		},
 		{
@@ -252,11 +252,11 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 				}
 			},
 		},
-		{Name: "server", Rank: 2, Least: 6, Wants: 14, Text: func(r *logRow) string { return r.Server }},
+		{Name: "server", Rank: 1, Least: 6, Wants: 10, Text: func(r *logRow) string { return r.Server }},
 		{Name: "source", Rank: 4, Least: 3, Wants: 7, Quiet: true, Text: func(r *logRow) string { return r.Source }},
 		{Name: "session", Rank: 5, Least: 4, Wants: 8, Quiet: true, Text: func(r *logRow) string { return r.Session }},
 		{
-			Name: "message", Least: 12, Wants: 40, Rest: true, Unsorted: true,
+			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, look.Style) {
 				if r.line == "" {
 					r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))

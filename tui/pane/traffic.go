@@ -292,7 +292,8 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		}
 		return dialog.Size(record.Size(&r.TrafficRecord)), p.app.Look.Dim
 	})
-	took := list.Figure("took", 3, 8, func(r *trafficRow) float64 { return float64(r.Duration) }, func(r *trafficRow, _ int) (string, look.Style) {
+	size.Spare = true
+	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration) }, func(r *trafficRow, _ int) (string, look.Style) {
 		switch {
 		case r.open != "":
 			return display.Age(p.took(r)), ""
@@ -303,16 +304,16 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	})
 	return []column{
 		{
-			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
+			Name: "time", Rank: 4, Fixed: 12, Least: 8, Wants: 8,
 			Show: func(r *trafficRow, w int) (string, look.Style) { return clock(r.Time, w), p.app.Look.Dim },
 		},
-		{Name: "client", Rank: 5, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.client }},
+		{Name: "client", Rank: 3, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.client }},
 		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, look.Style) { return arrow(p.app.Look, r.Direction), "" }},
-		{Name: "server", Rank: 4, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
+		{Name: "server", Rank: 2, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
-		{Name: "name", Least: 12, Wants: 20, Middle: true, Text: func(r *trafficRow) string { return r.name }},
+		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", Least: 7, Wants: 7, Text: func(r *trafficRow) string { return statusOf(&r.TrafficRecord) },
+			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return statusOf(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,
