@@ -562,3 +562,22 @@ func TestSkillsStandBelowTheTemplates(t *testing.T) {
 	require.Contains(t, r.backend.asked(), `resources/read {"uri":"skill://files/git/SKILL.md"}`)
 	require.Contains(t, r.screen(), "How we commit")
 }
+
+func TestTheListThatAFilterLeavesRowsInHasTheCursor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 30, "clock").ready("clock")
+	r.list("clock", registry.Resource, `{"uri":"clock://now","name":"now"}`, `{"uri":"clock://now/utc","name":"utc"}`, `{"uri":"clock://zones","name":"zones"}`)
+	r.list("clock", registry.Template, `{"uriTemplate":"time://{zone}","name":"a zone"}`)
+	r.keys("4 t / n o w")
+	require.Contains(t, r.screen(), "2 of 3", "the count covers it")
+	r.keys("enter")
+	require.Contains(t, r.line("/ now"), "2 of 3")
+	require.Contains(t, r.keys("j").line("> "), "clock://now/utc")
+	require.Contains(t, r.line("╭─ Resources"), "─ mcp://clock/clock://now/utc", "its detail stands beside")
+	require.Contains(t, r.keys("t").screen(), "the filter leaves nothing there")
+	require.True(t, r.keys("tab").app.Inside, "Tab goes on to the detail")
+	require.Contains(t, r.keys("tab").line("> "), "clock://now/utc")
+	require.Contains(t, r.keys("esc g / a space z enter").line("> "), "time://{zone}", "the other way round, too")
+	require.Contains(t, r.line("/ a z"), "1 of 1")
+	require.NotContains(t, r.keys("esc").line("> "), "{zone}", "as it was chosen")
+}

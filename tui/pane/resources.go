@@ -24,7 +24,7 @@ type Resources struct {
 	app       *Desk
 	All       *catalog
 	Templates *catalog
-	Second    bool // the templates have the cursor
+	Second    bool // the templates were chosen; see [Resources.second]
 	split     int  // the line of the rule before the templates, -1 for none
 
 	subs    map[spot]registry.SubscriptionState // replaced, never changed
@@ -106,9 +106,20 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 // byUpdate is the order of the resources that changed last.
 const byUpdate = "last update"
 
+// second reports whether the templates have the cursor: the section that was chosen has
+// it, unless a filter leaves rows in the other one only.
+func (p *Resources) second() bool {
+	here, there := p.All.Table, p.Templates.Table
+	if p.Second {
+		here, there = there, here
+	}
+	_, query := there.Filtered() // which may ask for what only one of them has
+	return p.Second != (here.Typed != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
+}
+
 // current is the section that has the cursor.
 func (p *Resources) current() *catalog {
-	if p.Second {
+	if p.second() {
 		return p.Templates
 	}
 	return p.All
@@ -127,7 +138,7 @@ func (t twin) Filter(typed string) tea.Cmd {
 }
 
 func (p *Resources) Rows() list.Rows {
-	if p.Second {
+	if p.second() {
 		return twin{p.Templates.Table, p.All.Table}
 	}
 	return twin{p.All.Table, p.Templates.Table}
@@ -140,8 +151,8 @@ func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
 		p.split, p.Second = -1, false
 		return p.All.Table.Grid(lk, w, h, focused)
 	}
-	part := 4
-	if p.Second {
+	part, second := 4, p.second()
+	if second {
 		part = 2
 	}
 	below := min(p.Templates.Table.Len(), max(2, h/part))
@@ -150,9 +161,9 @@ func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
 		below++
 	}
 	p.split = max(0, h-below-1)
-	lines := p.All.Table.Section(!p.Second).Grid(lk, w, p.split, focused)
+	lines := p.All.Table.Section(!second).Grid(lk, w, p.split, focused)
 	lines = append(lines, look.Blank(w))
-	return append(lines, p.Templates.Table.Section(p.Second).Grid(lk, w, h-p.split-1, focused)...)
+	return append(lines, p.Templates.Table.Section(second).Grid(lk, w, h-p.split-1, focused)...)
 }
 
 // arrange gives both sections their columns.
@@ -231,7 +242,7 @@ func (p *Resources) Empty() []string {
 
 // Part is which section has the cursor, of how many.
 func (p *Resources) Part() (at, of int) {
-	if p.Templates.Table.Total() == 0 {
+	if p.Templates.Table.Total() == 0 || p.second() != p.Second {
 		return 0, 1
 	}
 	if p.Second {
@@ -303,17 +314,28 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
 		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
-		"templates": {Why: keys.Unless("no server offers templates", func() bool { return p.Templates.Table.Total() > 0 }), Run: func() tea.Cmd {
+		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
 			p.Second = !p.Second
 			return nil
 		}, Does: func() string {
-			return map[bool]string{false: "templates", true: "resources"}[p.Second]
+			return map[bool]string{false: "templates", true: "resources"}[p.second()]
 		}},
 		"subscribed": {Run: func() tea.Cmd {
 			typed, _ := p.Rows().Filtered()
 			return p.app.SetFilter(filter.Toggle(typed, "sub", "yes"))
 		}},
 	}
+}
+
+// whyNotTurn says why the other section cannot have the cursor.
+func (p *Resources) whyNotTurn() string {
+	switch {
+	case p.Templates.Table.Total() == 0:
+		return "no server offers templates"
+	case p.second() != p.Second:
+		return "the filter leaves nothing there"
+	}
+	return ""
 }
 
 func (p *Resources) none() string {
