@@ -581,3 +581,14 @@ func TestTheListThatAFilterLeavesRowsInHasTheCursor(t *testing.T) {
 	require.Contains(t, r.line("/ a z"), "1 of 1")
 	require.NotContains(t, r.keys("esc").line("> "), "{zone}", "as it was chosen")
 }
+
+func TestSubscribingToSeveralSaysToHowMany(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.subscribes()
+	r.keys("4 / day enter g space space space s")
+	require.Len(t, r.backend.asked(), 3)
+	require.Contains(t, r.screen(), "Subscribed to 3 resources")
+	require.Contains(t, r.changed(registry.Subscriptions).keys("s").screen(), "No longer subscribed to 3 resources")
+	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "one is called by its name")
+}

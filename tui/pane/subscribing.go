@@ -191,10 +191,12 @@ func (p *Resources) whyNotSubscribe(it dialog.Item) string {
 	return ""
 }
 
-// toggle asks for a subscription, or ends this screen's.
-func (p *Resources) toggle(it dialog.Item) tea.Cmd {
+// toggle asks for a subscription, or ends this screen's. more counts those of several that
+// went well; nil for one alone, which is called by its name.
+func (p *Resources) toggle(it dialog.Item, more *int) tea.Cmd {
 	a := p.app
 	at, listed, _ := p.Means(it)
+	what := listed
 	method, on := "resources/subscribe", !p.Held(at)
 	if !on {
 		method = "resources/unsubscribe"
@@ -206,15 +208,19 @@ func (p *Resources) toggle(it dialog.Item) tea.Cmd {
 		_, err := a.Backend.Request(a.Ctx, method, params, nil)
 		return work.Done(func() tea.Cmd {
 			delete(p.asking, at)
+			if err == nil && more != nil {
+				*more++
+				what = display.Count(*more, "resource")
+			}
 			switch {
 			case err != nil && on:
 				return a.Complain("%s refused: %s", listed, err)
 			case err != nil:
 				return a.Complain("%s: %s", listed, err)
 			case on:
-				return a.Say("Subscribed to %s", listed)
+				return a.Say("Subscribed to %s", what)
 			}
-			return a.Say("No longer subscribed to %s", listed)
+			return a.Say("No longer subscribed to %s", what)
 		})
 	}
 }
@@ -224,8 +230,9 @@ func (p *Resources) toggle(it dialog.Item) tea.Cmd {
 func (p *Resources) toggleTicked() tea.Cmd {
 	rows := p.current().Table.Ticked()
 	if len(rows) < 2 {
-		return p.toggle(p.Item())
+		return p.toggle(p.Item(), nil)
 	}
+	var done int
 	var cmds []tea.Cmd
 	why, all := "", true
 	for _, e := range rows {
@@ -236,7 +243,7 @@ func (p *Resources) toggleTicked() tea.Cmd {
 		if no := p.whyNotSubscribe(it); no != "" {
 			why = no
 		} else if at, _, _ := p.Means(it); p.Held(at) == all {
-			cmds = append(cmds, p.toggle(it))
+			cmds = append(cmds, p.toggle(it, &done))
 		}
 	}
 	if why != "" {

@@ -271,7 +271,7 @@ func (d *Watched) toggle(s registry.SubscriptionState) tea.Cmd {
 	if why := p.whyNotSubscribe(subscribed(s)); why != "" {
 		return d.app.Complain("%s", why)
 	}
-	return p.toggle(subscribed(s))
+	return p.toggle(subscribed(s), nil)
 }
 
 // visit goes to the resource that is subscribed to.
