@@ -135,6 +135,7 @@ type Query struct {
 	View  *content.View
 	look  *look.Look
 	kept  *string // the path, for the next time
+	old   bool    // it is that of the last time, which what is typed now replaces
 
 	found  []byte
 	n      int
@@ -159,7 +160,7 @@ func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: content.NewView(a.Look), look: a.Look, kept: kept, asked: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: content.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -216,7 +217,11 @@ func (d *Query) Lines(w, h int) []string {
 	if d.err != nil {
 		state = lk.Bad.On("  ! " + d.err.Error())
 	}
-	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + d.Input.View(), lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
+	path := d.Input.View()
+	if d.old {
+		path = lk.Row(lk.Cut(dialog.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
+	}
+	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + path, lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
 }
 
@@ -241,10 +246,16 @@ func (d *Query) Keys() keys.Table {
 // Update takes text, and the mouse.
 func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	dialog.ScrollWheel(d.View.Scroll, msg)
-	if key, ok := msg.(tea.KeyMsg); ok && d.Input.Update(key) {
-		return d.search()
+	key, ok := msg.(tea.KeyMsg)
+	if !ok {
+		return nil
 	}
-	return nil
+	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.old && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
+		d.Input.Set("")
+	}
+	d.old = false
+	d.Input.Update(key)
+	return d.search()
 }
 
 // Background lays what was found out anew when the screen's size changed.
