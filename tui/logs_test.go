@@ -306,3 +306,10 @@ func BenchmarkLogsRefresh(b *testing.B) {
 		r.run(r.app.Logs().Refresh(registry.Logs))
 	}
 }
+
+func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "notes").ready("notes").keys("1 e")
+	require.Contains(t, r.screen(), "[Events")
+	require.Contains(t, r.screen(), "notes has printed and logged nothing; these are its events")
+}

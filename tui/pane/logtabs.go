@@ -409,11 +409,12 @@ func tabOf(source string) int {
 
 // StderrOf shows what a server printed and said.
 func (a *Desk) StderrOf(server string) tea.Cmd {
-	tab := TabStderr
-	if !a.printed(server) { // it never got that far: Goblin's own log knows why
-		tab = TabEvents
+	of := filter.Set("", "server", []string{"=" + server})
+	if a.printed(server) {
+		return a.showLogs(TabStderr, of)
 	}
-	return a.showLogs(tab, filter.Set("", "server", []string{"=" + server}))
+	// Where it never got that far, Goblin's own log knows why.
+	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", dialog.Clean(server)))
 }
 
 // printed reports whether there is a line that a server wrote.
