@@ -282,6 +282,35 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	require.Contains(t, r.screen(), "has ended already")
 }
 
+func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 60, "github").ready("github")
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled,
+		Request: []byte(`{"name":"x"}`), RequestSize: 12, Response: []byte(`{"code":-32603,"message":"Request cancelled"}`), ResponseSize: 45, Size: 45,
+	})
+	r.changed(registry.Traffic).keys("5 ]")
+	require.Regexp(t, "(?s)││ Error +│.*-32603", r.screen())
+	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
+	require.NotContains(t, r.screen(), "Response")
+	r.keys("y")
+	require.Contains(t, r.copied(), `"error":{"code":-32603`)
+	r.keys("enter")
+	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
+	require.NotContains(t, r.screen(), "result as it came")
+
+	// One that answered all the same has a result.
+	r.keys("esc")
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_y", Status: registry.StatusCancelled,
+		Response: []byte(`{"content":[{"type":"text","text":"late"}]}`), ResponseSize: 43,
+	})
+	r.changed(registry.Traffic).keys("G")
+	require.Regexp(t, "││ Response +│", r.screen())
+	r.keys("y")
+	require.Contains(t, r.copied(), `"result":{"content"`)
+}
+
 func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
 	t.Parallel()
 	r := trafficRig(t, 250, 40).keys("g")

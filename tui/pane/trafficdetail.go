@@ -53,7 +53,7 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 func responseTitle(r *registry.TrafficRecord) string {
-	if r.Code != 0 {
+	if record.Refused(r) {
 		return "Error"
 	}
 	return "Response" // also if a tool reports an error in it
@@ -142,7 +142,7 @@ func responseSide(r *registry.TrafficRecord) []content.Block {
 	}
 	blocks := append([]content.Block{head}, record.Answered(r)...)
 	title := "result"
-	if r.Code != 0 {
+	if record.Refused(r) {
 		title = "error"
 	} else if inner := record.Answer(r); len(inner) > 0 {
 		blocks, title = append(blocks, inner...), "result as it came"

@@ -31,6 +31,16 @@ func Failed(r *registry.TrafficRecord) bool {
 	return !NotOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
 }
 
+// Refused reports that what came back is an error object. Of a request that was cancelled
+// the code of it does not count, but it is none the less.
+func Refused(r *registry.TrafficRecord) bool {
+	if r.Status != registry.StatusCancelled {
+		return r.Code != 0
+	}
+	var e struct{ Code *int }
+	return json.Unmarshal(r.Response, &e) == nil && e.Code != nil
+}
+
 // Status is how it ended, in a word.
 func Status(r *registry.TrafficRecord) string {
 	switch {
@@ -130,7 +140,7 @@ func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 			lost += " and "
 		}
 		return request, nil, lost + "the response"
-	case Failed(r):
+	case Refused(r):
 		resp.Error = r.Response
 	default:
 		resp.Result = r.Response
@@ -148,7 +158,7 @@ func encoded(v any, indent string) []byte {
 // JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
 // and for what the journal has not kept whole.
 func Answer(r *registry.TrafficRecord) []content.Block {
-	if r.Code != 0 || !json.Valid(r.Response) {
+	if Refused(r) || !json.Valid(r.Response) {
 		return nil
 	}
 	switch r.Method {
