@@ -139,7 +139,8 @@ func (a *app) mark() tea.Cmd {
 
 func (a *app) whyNotCancel() string {
 	switch {
-	case a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "":
+	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
+		return a.Logs().WhyNotWithdraw() // the row is meant
 	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:

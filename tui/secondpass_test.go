@@ -282,6 +282,34 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	require.Contains(t, r.screen(), "has ended already")
 }
 
+func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40)
+	hanging(r)
+	r.pulse().keys("G k X")
+	require.Contains(t, r.screen(), "this is a notification")
+	r.keys("k X")
+	require.Contains(t, r.screen(), "this request has ended already")
+	require.NotContains(t, r.screen(), "X cancel")
+	r.keys("g space X") // the cursor has gone on to one that has ended
+	require.Contains(t, r.line("> "), "1234 ms")
+	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
+	r.keys("y")
+	require.Equal(t, []string{"withdraw s-1 7"}, r.backend.acts)
+}
+
+func TestRequestsUnderWayAreFoundByTheWordsOfTheirStatus(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40)
+	hanging(r)
+	r.pulse()
+	for _, typed := range []string{"waits", "under", "status:waits", "status:under"} {
+		r.keys("/ ctrl+u").text(typed).keys("enter")
+		require.Contains(t, r.screen(), "1 of 5", typed)
+		require.Contains(t, r.line("4 s"), "waits", typed)
+	}
+}
+
 func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 160, 60, "github").ready("github")

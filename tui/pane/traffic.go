@@ -52,6 +52,9 @@ type waiting struct {
 	asked  uint64 // how often it was
 }
 
+// waitWords are the words for it that a row may show.
+const waitWords = "waits, " + registry.StatusUnderWay
+
 // patience is for how many askings a request that is not under way any more stays in
 // Traffic as if it were: its record, which takes its place, may come a little later.
 const patience = 2
@@ -85,7 +88,7 @@ func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
 			continue
 		}
 		p.open.rows = append(p.open.rows, &trafficRow{
-			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name, open: u.ID, asked: p.open.asked,
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + waitWords, open: u.ID, asked: p.open.asked,
 			client: p.who(&u.TrafficRecord), name: ownName(&u.TrafficRecord),
 		})
 	}
@@ -154,22 +157,36 @@ func (p *Logs) withdrawable() *trafficRow {
 	return r
 }
 
-// WhyNotWithdraw says why the request under the cursor cannot be cancelled.
-func (p *Logs) WhyNotWithdraw() string {
-	if p.withdrawable() == nil {
-		return "there is no request under way here"
+// withdrawn are the requests that would be cancelled: those that are marked, else the one
+// under the cursor.
+func (p *Logs) withdrawn() []*trafficRow {
+	if p.Open != TabTraffic {
+		return nil
 	}
-	return ""
+	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.open == "" })
+	if r := p.withdrawable(); len(rows) == 0 && r != nil {
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// WhyNotWithdraw says why no request here can be cancelled.
+func (p *Logs) WhyNotWithdraw() string {
+	switch r, ok := p.Traffic.Table.Selected(); {
+	case len(p.withdrawn()) > 0:
+		return ""
+	case p.Open != TabTraffic || !ok:
+		return "there is no request here"
+	case record.Notified(&r.TrafficRecord):
+		return "this is a notification: nobody waits for an answer to it"
+	}
+	return "this request has ended already"
 }
 
 // Withdraw cancels the requests that are marked, else the one under the cursor, after
 // asking if one is a client's.
 func (p *Logs) Withdraw() tea.Cmd {
-	a := p.app
-	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.open == "" })
-	if len(rows) == 0 {
-		rows = []*trafficRow{p.withdrawable()}
-	}
+	a, rows := p.app, p.withdrawn()
 	var all []func() tea.Cmd
 	var asked []*trafficRow
 	for _, r := range rows {
@@ -327,7 +344,12 @@ func trafficFields(rows []*trafficRow) []filter.Field {
 		{Name: "method", Kind: filter.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
 		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
 		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
-		{Name: "status", Kind: filter.Text, Help: "ok, notification, or the code of an error", Text: func(i int) string { return record.Status(&rows[i].TrafficRecord) }},
+		{Name: "status", Kind: filter.Text, Help: "ok, waits, cancelled, notification, or the code of an error", Text: func(i int) string {
+			if rows[i].open != "" {
+				return waitWords // whichever there was room for
+			}
+			return record.Status(&rows[i].TrafficRecord)
+		}},
 		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return record.Failed(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: filter.Number, Help: "how long it took: >500", Number: func(i int) float64 {
 			if record.Notified(&rows[i].TrafficRecord) {
