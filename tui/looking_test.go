@@ -52,6 +52,26 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 	require.Error(t, err, "n times n is too long")
 }
 
+func TestWhatAPathFindsHasTheOrderOfTheDocument(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"zone":"UTC","time":{"z":1,"a":[{"y":2,"b":3}]},"abbreviation":"x"}`: `{"zone":"UTC","time":{"z":1,"a":[{"y":2,"b":3}]},"abbreviation":"x"}`,
+		"{\"z\":1,\"a\":2}\n{\"y\":[],\"b\":{}}":                               `[{"z":1,"a":2},{"y":[],"b":{}}]`,
+		`{"b":{"y":1,"x":2},"a":null,"b":{"q":1,"p":"<"}}`:                     `{"b":{"q":1,"p":"<"},"a":null}`,
+	} {
+		v, err := query.Read([]byte(text))
+		require.NoError(t, err)
+		found, _, err := query.Find(v, len(text), "$")
+		require.NoError(t, err)
+		require.Equal(t, want, string(found))
+	}
+	v, err := query.Read([]byte(`{"rows":[{"z":1,"a":{"length":2,"b":1}}]}`))
+	require.NoError(t, err)
+	found, _, err := query.Find(v, 40, "rows[?length(@) == 2]")
+	require.NoError(t, err)
+	require.Equal(t, `{"z":1,"a":{"length":2,"b":1}}`, string(found))
+}
+
 func FuzzPath(f *testing.F) {
 	f.Add(people, "people[?(@.age > 30)].name")
 	f.Add(`[1,[2,{"a":null}]]`, "$..a[?length(@) ~= /x/]")

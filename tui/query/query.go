@@ -7,17 +7,12 @@
 package query
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/ohler55/ojg/jp"
 
 	"goblin/gateway/display"
 	"goblin/tui/content"
@@ -28,108 +23,12 @@ import (
 	"goblin/tui/work"
 )
 
-// Bounds of what is looked for.
-const (
-	MostData     = 16 << 20 // bytes of JSON
-	mostPath     = 512      // bytes of a path
-	mostDescents = 2        // ".." in a path: each goes through all that is below
-	mostAgain    = 64 << 10 // bytes of JSON that filters may look through from its root
-	mostFound    = 10_000   // values that are shown
-)
-
-// Read decodes JSON for [Find]; several values in a row are an array of them.
-func Read(data []byte) (any, error) {
-	if len(data) > MostData {
-		return nil, errors.New("there is too much of it")
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var all []any
-	for {
-		var v any
-		switch err := d.Decode(&v); {
-		case errors.Is(err, io.EOF) && len(all) == 1:
-			return all[0], nil
-		case errors.Is(err, io.EOF) && len(all) > 1:
-			return all, nil
-		case err != nil:
-			return nil, errors.New("there is no JSON here")
-		}
-		all = append(all, plain(v))
-	}
-}
-
-// plain has numbers as filters compare them, but for those that would change.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, item := range v {
-			v[k] = plain(item)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = plain(item)
-		}
-	case json.Number:
-		s := v.String()
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return n
-		}
-		if f, err := strconv.ParseFloat(s, 64); err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s {
-			return f
-		}
-	}
-	return v
-}
-
-// Find returns the values at a path as JSON: one by itself, others as an array. size is
-// that of the text that v was.
-func Find(v any, size int, path string) (found []byte, n int, err error) {
-	path = strings.TrimSpace(path)
-	descents := strings.Count(path, "..")
-	switch {
-	case path == "" || path == "$":
-		return encoded([]any{v})
-	case len(path) > mostPath:
-		return nil, 0, errors.New("the path is too long")
-	case descents > mostDescents, descents > 0 && strings.Contains(path, "?") && size > mostAgain && strings.Count(path, "..") > 1:
-		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", mostDescents)
-	case strings.LastIndexByte(path, '$') > 0 && size > mostAgain:
-		return nil, 0, errors.New("\"$\" in a filter takes too long with so much JSON")
-	}
-	defer func() {
-		if recover() != nil { // a library at work on foreign input
-			found, n, err = nil, 0, errors.New("this cannot be looked for")
-		}
-	}()
-	x, err := jp.ParseString(path)
-	if err != nil {
-		return nil, 0, errors.New(display.Line(err.Error()))
-	}
-	return encoded(x.Get(v))
-}
-
-func encoded(found []any) ([]byte, int, error) {
-	n := len(found)
-	var v any = append([]any{}, found[:min(n, mostFound)]...)
-	if n == 1 {
-		v = found[0]
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, 0, fmt.Errorf("write what was found: %w", err)
-	}
-	return bytes.TrimSpace(b.Bytes()), n, nil
-}
-
 // Query is the dialog.
 type Query struct {
 	dialog.Still
 	app   *dialog.Common
 	of    string
-	data  any
+	data  *Document
 	size  int
 	Input edit.Text
 	View  *content.View
@@ -150,7 +49,7 @@ type Query struct {
 // New asks for a path into the first of several texts that is JSON, beginning with the one
 // in kept, where it leaves the last one. of names what is looked through.
 func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
-	var v any
+	var v *Document
 	var data []byte
 	err := errors.New("there is no JSON here")
 	for i := 0; i < len(texts) && err != nil; i++ {

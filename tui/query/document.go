@@ -1,0 +1,213 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/ohler55/ojg/jp"
+
+	"goblin/gateway/display"
+)
+
+// Bounds of what is looked for.
+const (
+	MostData     = 16 << 20 // bytes of JSON
+	mostPath     = 512      // bytes of a path
+	mostDescents = 2        // ".." in a path: each goes through all that is below
+	mostAgain    = 64 << 10 // bytes of JSON that filters may look through from its root
+	mostFound    = 10_000   // values that are shown
+)
+
+// Document is JSON to look through, by one goroutine at a time. Its objects are maps, as
+// the library of paths knows them best; the order of their members is beside them.
+type Document struct {
+	data  []byte
+	all   []any                // that stand in a row
+	order map[uintptr][]string // by object; nil until something was looked for
+}
+
+// Read decodes JSON for [Find]; several values in a row are an array of them.
+func Read(data []byte) (*Document, error) {
+	if len(data) > MostData {
+		return nil, errors.New("there is too much of it")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var all []any
+	for {
+		var v any
+		switch err := d.Decode(&v); {
+		case errors.Is(err, io.EOF) && len(all) > 0:
+			return &Document{data: data, all: all}, nil
+		case err != nil:
+			return nil, errors.New("there is no JSON here")
+		}
+		all = append(all, plain(v))
+	}
+}
+
+// value is what paths go through.
+func (d *Document) value() any {
+	if len(d.all) == 1 {
+		return d.all[0]
+	}
+	return d.all
+}
+
+// Find returns the values at a path as JSON: one by itself, others as an array. size is
+// that of the text.
+func Find(d *Document, size int, path string) (found []byte, n int, err error) {
+	path = strings.TrimSpace(path)
+	descents := strings.Count(path, "..")
+	switch {
+	case path == "" || path == "$":
+		return d.encoded([]any{d.value()})
+	case len(path) > mostPath:
+		return nil, 0, errors.New("the path is too long")
+	case descents > mostDescents, descents > 0 && strings.Contains(path, "?") && size > mostAgain && strings.Count(path, "..") > 1:
+		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", mostDescents)
+	case strings.LastIndexByte(path, '$') > 0 && size > mostAgain:
+		return nil, 0, errors.New("\"$\" in a filter takes too long with so much JSON")
+	}
+	defer func() {
+		if recover() != nil { // a library at work on foreign input
+			found, n, err = nil, 0, errors.New("this cannot be looked for")
+		}
+	}()
+	x, err := jp.ParseString(path)
+	if err != nil {
+		return nil, 0, errors.New(display.Line(err.Error()))
+	}
+	return d.encoded(x.Get(d.value()))
+}
+
+// plain has numbers as filters compare them, but for those that would change.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, item := range v {
+			v[k] = plain(item)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = plain(item)
+		}
+	case json.Number:
+		s := v.String()
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s {
+			return f
+		}
+	}
+	return v
+}
+
+// arrange reads the order of all members. The JSON is known to be JSON, and not to be deeper
+// than decoding allows.
+func (d *Document) arrange() {
+	if d.order != nil {
+		return
+	}
+	d.order = map[uintptr][]string{}
+	t := json.NewDecoder(bytes.NewReader(d.data))
+	t.UseNumber()
+	for _, v := range d.all {
+		d.walk(t, v)
+	}
+}
+
+// walk takes a value from the text, which v was made from; of members of one name, the
+// last one counts.
+func (d *Document) walk(t *json.Decoder, v any) {
+	open, _ := t.Token()
+	switch open {
+	case json.Delim('{'):
+		object, _ := v.(map[string]any)
+		var names []string
+		for t.More() {
+			token, _ := t.Token()
+			name, _ := token.(string)
+			d.walk(t, object[name])
+			names = append(names, name)
+		}
+		d.order[reflect.ValueOf(object).Pointer()] = names
+	case json.Delim('['):
+		array, _ := v.([]any)
+		for i := 0; t.More(); i++ {
+			var item any
+			if i < len(array) {
+				item = array[i]
+			}
+			d.walk(t, item)
+		}
+	default:
+		return
+	}
+	_, _ = t.Token() // its end
+}
+
+// write writes a value of the document as JSON, with members in its order.
+func (d *Document) write(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case map[string]any:
+		b.WriteByte('{')
+		written := make(map[string]bool, len(v))
+		for _, name := range d.order[reflect.ValueOf(v).Pointer()] {
+			if _, has := v[name]; !has || written[name] {
+				continue
+			}
+			if len(written) > 0 {
+				b.WriteByte(',')
+			}
+			written[name] = true
+			if err := d.write(b, name); err != nil {
+				return err
+			}
+			b.WriteByte(':')
+			if err := d.write(b, v[name]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+		return nil
+	case []any:
+		for i, item := range v {
+			b.WriteByte("[,"[min(i, 1)])
+			if err := d.write(b, item); err != nil {
+				return err
+			}
+		}
+		if len(v) == 0 {
+			b.WriteByte('[')
+		}
+		b.WriteByte(']')
+		return nil
+	}
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	b.Truncate(b.Len() - 1) // its line end
+	return nil
+}
+
+func (d *Document) encoded(found []any) ([]byte, int, error) {
+	n := len(found)
+	var v any = append([]any{}, found[:min(n, mostFound)]...)
+	if n == 1 {
+		v = found[0]
+	}
+	d.arrange()
+	var b bytes.Buffer
+	err := d.write(&b, v)
+	return b.Bytes(), n, err
+}
