@@ -89,7 +89,7 @@ func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
 		}
 		p.open.rows = append(p.open.rows, &trafficRow{
 			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + waitWords, open: u.ID, asked: p.open.asked,
-			client: p.who(&u.TrafficRecord), name: ownName(&u.TrafficRecord),
+			client: p.who(&u.TrafficRecord), name: record.OwnName(&u.TrafficRecord),
 		})
 	}
 	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
@@ -275,14 +275,6 @@ func (p *Logs) who(r *registry.TrafficRecord) string {
 	return r.Client
 }
 
-// ownName names the subject of a record, without the part that its server's column has.
-func ownName(r *registry.TrafficRecord) string {
-	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
-		return own
-	}
-	return r.Name
-}
-
 func (p *Logs) newTraffic() *records[*trafficRow] {
 	t := list.New(p.app.Ctx, p.app.Now,
 		func(r *trafficRow) string { return r.key },
@@ -330,7 +322,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
 		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return statusOf(&r.TrafficRecord) },
+			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return record.MarkedStatus(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,
@@ -392,7 +384,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
-		r.client, r.name = p.who(&r.TrafficRecord), ownName(&r.TrafficRecord)
+		r.client, r.name = p.who(&r.TrafficRecord), record.OwnName(&r.TrafficRecord)
 		all[i] = r
 	}
 	p.Traffic.add(all...)
@@ -498,19 +490,8 @@ func arrow(lk *look.Look, d registry.Direction) string {
 	return lk.To
 }
 
-// statusOf is how a record ended, with a mark if that is bad.
-func statusOf(r *registry.TrafficRecord) string {
-	switch {
-	case r.Status == registry.StatusUnderWay:
-		return "~ " + r.Status // what turns is as wide
-	case record.Failed(r):
-		return "!" + record.Status(r)
-	}
-	return record.Status(r)
-}
-
 func (p *Logs) statusCell(r *trafficRow, w int) (string, look.Style) {
-	lk, text := p.app.Look, dialog.Clean(statusOf(&r.TrafficRecord))
+	lk, text := p.app.Look, dialog.Clean(record.MarkedStatus(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status

@@ -40,23 +40,16 @@ func (p *Logs) trafficSubject() Subject {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
 			}
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(requestFacts(reg, &rec), responseFacts(&rec)...)}}
+			blocks := []content.Block{{Kind: content.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)}}
 			blocks = append(blocks, record.Body("Request", rec.Request, rec.RequestSize)...)
 			if record.Notified(&rec) {
 				return blocks
 			}
 			blocks = append(blocks, record.Answer(&rec)...)
-			blocks = append(blocks, record.Body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
+			blocks = append(blocks, record.Body(record.ResponseTitle(&rec), rec.Response, rec.ResponseSize)...)
 			return append(append(blocks, record.Asked(&rec)...), record.Answered(&rec)...)
 		},
 	}
-}
-
-func responseTitle(r *registry.TrafficRecord) string {
-	if record.Refused(r) {
-		return "Error"
-	}
-	return "Response" // also if a tool reports an error in it
 }
 
 func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.Fact {
@@ -91,24 +84,6 @@ func endOf(r *registry.TrafficRecord) string {
 		return ""
 	}
 	return moment(r.Time.Add(r.Duration))
-}
-
-func responseFacts(r *registry.TrafficRecord) []content.Fact {
-	if record.Notified(r) {
-		return []content.Fact{{Label: "status", Value: r.Status}}
-	}
-	status := content.Fact{Label: "status", Value: record.Status(r)}
-	switch {
-	case record.Failed(r):
-		status.Value = "! " + record.Failure(r)
-	case record.NotOffered(r):
-		status.Value += ": the client has no roots"
-	}
-	return []content.Fact{
-		status,
-		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration)/1e6)},
-		{Label: "response", Value: dialog.Size(r.Size)},
-	}
 }
 
 // requestSide shows the request of an exchange: in a line who asked

@@ -56,6 +56,25 @@ func Status(r *registry.TrafficRecord) string {
 	return r.Status
 }
 
+// MarkedStatus is how a record ended, with a mark if that is bad.
+func MarkedStatus(r *registry.TrafficRecord) string {
+	switch {
+	case r.Status == registry.StatusUnderWay:
+		return "~ " + r.Status // what turns is as wide
+	case Failed(r):
+		return "!" + Status(r)
+	}
+	return Status(r)
+}
+
+// OwnName names the subject of a record, without the part that its server's column has.
+func OwnName(r *registry.TrafficRecord) string {
+	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
+		return own
+	}
+	return r.Name
+}
+
 // Size is the size of the answer; of a notification, which has none,
 // that of its params.
 func Size(r *registry.TrafficRecord) int64 {
@@ -85,6 +104,33 @@ func Failure(r *registry.TrafficRecord) string {
 		text += ", " + name
 	}
 	return text
+}
+
+// Outcome tells how a request was answered.
+func Outcome(r *registry.TrafficRecord) []content.Fact {
+	if Notified(r) {
+		return []content.Fact{{Label: "status", Value: r.Status}}
+	}
+	status := content.Fact{Label: "status", Value: Status(r)}
+	switch {
+	case Failed(r):
+		status.Value = "! " + Failure(r)
+	case NotOffered(r):
+		status.Value += ": the client has no roots"
+	}
+	return []content.Fact{
+		status,
+		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration)/1e6)},
+		{Label: "response", Value: dialog.Size(r.Size)},
+	}
+}
+
+// ResponseTitle heads what came back.
+func ResponseTitle(r *registry.TrafficRecord) string {
+	if Refused(r) {
+		return "Error"
+	}
+	return "Response" // also if a tool reports an error in it
 }
 
 // Body shows params, a result or an error, and says what of it is not there:
