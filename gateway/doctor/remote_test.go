@@ -70,7 +70,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 		fix    string
 	}{
 		"no such host":     {at("http://no..such/mcp"), "dns", "no..such has no address", "correct the host"},
-		"nobody listens":   {at("http://" + closedPort(t) + "/mcp"), "connect", "connection refused", "port"},
+		"nobody listens":   {at("http://127.0.0.1:1/mcp"), "connect", "connection refused", "port"},
 		"no answer":        {at("http://" + silent(t) + "/mcp"), "http", "no answer", "https://"},
 		"a web page":       {serve(t, page), "http", "HTTP 200 OK: it answered with a web page", "/mcp"},
 		"a wrong path":     {serve(t, http.NotFound), "http", "HTTP 404 Not Found", "correct the path"},
@@ -129,14 +129,6 @@ func TestAClockThatIsWrongIsAWarning(t *testing.T) {
 func TestAnAddressThatIsNoneIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "url", last(t, examine(t, at("http:///mcp"))).Name)
-}
-
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // silent takes connections, and closes each when something arrives.
