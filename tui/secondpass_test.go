@@ -108,6 +108,27 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	require.NotContains(t, r.screen(), `"rows"`)
 }
 
+// What fits the panel can be moved as well, so that keys reach each node.
+func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
+	t.Parallel()
+	r := folded(t).keys("l g")
+	first := func() string { return strings.Split(r.screen(), "\n")[3] }
+	for range 60 {
+		if strings.Contains(first(), `"rows": [`) {
+			break
+		}
+		r.keys("j")
+	}
+	require.Contains(t, first(), `"rows": [`)
+	r.keys("z")
+	require.Contains(t, first(), "2 items")
+	r.keys("z j z")
+	require.Contains(t, first(), "1 member}")
+	require.Contains(t, r.screen(), `"b": 2`, "the other one is not")
+	r.keys("G")
+	require.NotContains(t, first(), "member}", "the end is in the last line")
+}
+
 func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c")

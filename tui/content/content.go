@@ -174,6 +174,7 @@ type Doc struct {
 type docNode struct {
 	line int
 	id   uint64
+	shut bool // it is folded
 }
 
 // Levels is how many levels the JSON has that lies deepest.

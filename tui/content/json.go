@@ -284,8 +284,9 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	}
 	node := p.node
 	defer func() { p.node = node }()
-	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node})
-	if (p.fold >= 0 && depth > p.fold) != p.b.o.Turned[node] {
+	shut := (p.fold >= 0 && depth > p.fold) != p.b.o.Turned[node]
+	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, shut: shut})
+	if shut {
 		p.i = start
 		return p.folded(opener, string(closer), what)
 	}

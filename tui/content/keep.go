@@ -1,11 +1,17 @@
 package content
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // like is the line of d at which a window shows what it showed of old at top.
 func (d *Doc) like(old *Doc, top int) int {
 	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
 		return 0
+	}
+	if line, ok := d.turned(old, top); ok {
+		return line
 	}
 	// The place in lines of the original.
 	first, nth := top, 0
@@ -36,6 +42,20 @@ func (d *Doc) like(old *Doc, top int) int {
 		}
 	}
 	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
+}
+
+// turned is the line of the node that begins in a line of old, if it was folded or unfolded
+// since: it has another text, which may stand elsewhere as well.
+func (d *Doc) turned(old *Doc, line int) (int, bool) {
+	was := slices.IndexFunc(old.nodes, func(n docNode) bool { return n.line == line })
+	if was < 0 {
+		return 0, false
+	}
+	i := slices.IndexFunc(d.nodes, func(n docNode) bool { return n.id == old.nodes[was].id })
+	if i < 0 || d.nodes[i].shut == old.nodes[was].shut {
+		return 0, false
+	}
+	return d.nodes[i].line, true
 }
 
 // nearest is the index into starts, as near to nth as there is, of where rows

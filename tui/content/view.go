@@ -14,9 +14,10 @@ type View struct {
 	lk     *look.Look
 	inks   [inks]look.Style
 	doc    *Doc
-	top    int // the first line shown
-	left   int // cells that are out of sight at the left
-	w, h   int // drawn last
+	top    int  // the first line shown
+	left   int  // cells that are out of sight at the left
+	w, h   int  // drawn last
+	past   bool // the user moved it below the last page
 	marked bool
 	search
 	out pen
@@ -50,7 +51,7 @@ func (v *View) Show(d *Doc, keep bool) {
 	old := v.doc
 	v.doc, v.marked = d, d.changed != nil
 	if !keep {
-		v.top, v.left = 0, 0
+		v.top, v.left, v.past = 0, 0, false
 		v.search = search{}
 		return
 	}
@@ -69,10 +70,19 @@ func (v *View) Doc() *Doc { return v.doc }
 // Unmark takes the edge marks away.
 func (v *View) Unmark() { v.marked = false }
 
-// Scroll moves the window down, or up if negative.
+// Scroll moves the window down, or up if negative: until the last line is in it or, where
+// there is JSON, until the last node begins in its first line, so that each can be folded.
 func (v *View) Scroll(lines int) {
-	v.top = max(min(v.top+lines, len(v.doc.lines)-max(v.h, 1)), 0)
+	limit := v.bottom()
+	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.past) {
+		limit = max(limit, v.doc.nodes[n-1].line)
+	}
+	v.top = max(min(v.top+lines, limit), 0)
+	v.past = v.top > v.bottom()
 }
+
+// bottom is the line at which the window begins that has the last ones.
+func (v *View) bottom() int { return max(len(v.doc.lines)-max(v.h, 1), 0) }
 
 // Page moves the window by its own height, times a factor.
 func (v *View) Page(pages float64) {
@@ -83,24 +93,23 @@ func (v *View) Page(pages float64) {
 			n = -1
 		}
 	}
-	v.Scroll(n)
+	v.Scroll(min(n, max(v.bottom()-v.top, 0)))
 }
 
 // Top moves the window to the first line.
-func (v *View) Top() { v.top = 0 }
+func (v *View) Top() { v.top, v.past = 0, false }
 
 // ToStart moves the window to the block that is the start, unless a good part of
 // it is in sight.
 func (v *View) ToStart() {
 	const enough = 6 // lines
 	if start := v.doc.start; v.h > 0 && start+enough > v.top+v.h && start > v.top {
-		v.top = start
-		v.Scroll(0)
+		v.top = min(start, v.bottom())
 	}
 }
 
 // Bottom moves the window to the last lines.
-func (v *View) Bottom() { v.Scroll(len(v.doc.lines)) }
+func (v *View) Bottom() { v.top, v.past = v.bottom(), false }
 
 // Right moves the window to the right over lines that are wider than it, or
 // to the left if negative.
