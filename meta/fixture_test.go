@@ -59,6 +59,7 @@ var lists = map[string]map[registry.Kind][]string{
 	"clock": {
 		registry.Tool:   {`{"name":"time_in","description":"Tells the time in a zone.","inputSchema":{"type":"object","properties":{"zone":{"type":"string"}}}}`},
 		registry.Prompt: {`{"name":"meet","title":"Find a meeting time","description":"Looks for an hour that suits two places.","arguments":[{"name":"here","required":true}]}`},
+		registry.Skill:  {`{"uri":"skill://minutes/SKILL.md","frontmatter":{"name":"minutes","description":"Writes the minutes of a meeting"}}`},
 	},
 	"data-server": {
 		registry.Tool:     {`{"name":"query","description":"Asks the database.","inputSchema":{"type":"object"}}`},

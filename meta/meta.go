@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -73,30 +72,19 @@ func New(o Options) *Tools {
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
 	e := o.Embeddings
 	t.found = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, Failed: e.Failed, Registry: o.Registry, Index: t.index})
-	for _, one := range slices.Concat(all, ofSkills) {
+	for _, one := range all {
 		t.outputs[one.name] = one.output
 	}
 	return t
 }
 
-// Run keeps the index of searches until ctx ends, and ends the scripts' processes
-// then. The tools that are about skills are listed from the first skill on: hardly a
-// server has some, and every model would read about them.
+// Run keeps the index of searches until ctx ends, and ends the scripts' processes then.
 func (t *Tools) Run(ctx context.Context) {
 	defer t.lua.Close()
-	var late sync.WaitGroup
-	late.Go(func() {
-		changes := t.o.Registry.Watch(ctx, registry.Skills)
-		for t.o.Registry.Load().Count(registry.Skill) == 0 {
-			if _, more := <-changes; !more {
-				return
-			}
-		}
-		_ = t.add(ofSkills) // they are as valid as the others, and nobody else's
-	})
-	late.Go(func() { t.found.Run(ctx) })
+	var vectors sync.WaitGroup
+	vectors.Go(func() { t.found.Run(ctx) })
 	t.index.Run(ctx)
-	late.Wait()
+	vectors.Wait()
 }
 
 // tool is one of the tools.
@@ -110,11 +98,9 @@ type tool struct {
 }
 
 // Add lists the tools; who sees which of them is not decided here. It is called before Run.
-func (t *Tools) Add() error { return t.add(all) }
-
-func (t *Tools) add(tools []tool) error {
+func (t *Tools) Add() error {
 	var chosen []registry.LocalTool
-	for _, one := range tools {
+	for _, one := range all {
 		definition, err := json.Marshal(one.definition())
 		if err != nil {
 			return fmt.Errorf("define %s: %w", one.name, err)

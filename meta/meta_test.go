@@ -29,6 +29,8 @@ func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 		"describe_resource":          {"uri", ""},
 		"search_resources":           {"query", "mimeType serverId limit offset"},
 		"catalog_resource_templates": {"", "serverId limit offset"},
+		"catalog_skills":             {"", "serverId limit offset"},
+		"search_skills":              {"query", "serverId limit offset"},
 		"execute_lua":                {"script", ""},
 		"call_tool":                  {"name", "arguments"},
 	}

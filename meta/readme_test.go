@@ -65,7 +65,7 @@ func TestExamplesOfTheREADME(t *testing.T) {
 			require.False(t, a.IsError, a.Content[0].Text)
 			require.JSONEq(t, want, string(a.Structured), call)
 		case "names":
-			for list, member := range map[string]string{"tools": "name", "prompts": "name", "resources": "uri"} {
+			for list, member := range map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "skills": "uri"} {
 				if strings.HasSuffix(name, list) {
 					require.Equal(t, want, c.field(name, args, list, member)[0], call)
 				}

@@ -126,10 +126,6 @@ var all = []tool{
 		params: []param{script},
 		call:   (*Tools).executeLua, asks: true,
 	},
-}
-
-// ofSkills are the tools that are listed while there are skills.
-var ofSkills = []tool{
 	{
 		name: "catalog_skills", title: "List skills",
 		about:  "Lists skills of all servers, or of one, as short cards. Read the URI of one to follow its instructions.",

@@ -24,8 +24,8 @@ type choice struct {
 	name    string           // of what it shows, see [Name]
 	lists   *part            // what of it lists have; nil: all
 	// What it is where less is listed, nil for the same: without Goblin's tools where no more
-	// than above is, and without those that are about skills where there are none, since these
-	// tools are listed from the first skill of anybody on.
+	// than above is, and without those that are about skills where there are none: hardly a
+	// server has some, and every model would read about them.
 	few, unskilled *choice
 	above          int
 	skip           []string // Goblin's tools that are left out in such a choice

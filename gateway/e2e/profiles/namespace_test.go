@@ -138,7 +138,7 @@ func TestAProfileListsInItsNamespace(t *testing.T) {
 			for _, c := range []*e2e.Client{flat, plain} {
 				c.WaitListed("tools", "lib_show", true)
 				c.Ok("skills/list", e2e.Obj{})
-				e2e.Eventually(t, "the skills", func() bool { return slices.Contains(c.Names("tools"), "search_skills") })
+				require.Contains(t, c.Names("tools"), "search_skills")
 			}
 			require.Equal(t, e2e.Sorted([]string{
 				"lib_file_a0", "lib_file_a_plum", "lib_file_gone", "lib_file_same_x~" + e2e.FlatTailOf("file:///same:x"), "lib_file_same_x~" + e2e.FlatTailOf("file:///same/x"), "ui://lib/app",

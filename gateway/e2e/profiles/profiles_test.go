@@ -383,7 +383,7 @@ func leavesOut(t *testing.T, name string, connect func(w *e2e.World, profile str
 	for _, who := range []*e2e.Client{c, b} { // what servers declare is known once they have listed
 		require.NotEmpty(t, who.Names("tools"))
 		who.Ok("skills/list", e2e.Obj{})
-		e2e.Eventually(t, "the tools for skills", func() bool { return slices.Contains(who.Names("tools"), "search_skills") })
+		require.Contains(t, who.Names("tools"), "search_skills")
 	}
 	for _, method := range slices.Sorted(maps.Keys(methods)) {
 		asks := methods[method]
