@@ -37,9 +37,10 @@ limits that are known of it and what breaks them. Calls are counted over restart
 
 Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
 which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
-UNUSED are tools that nobody called in 30 days. What is off for all clients costs
-nothing. OTHERS are the lists of prompts, resources, templates and skills, in bytes:
-clients show those to people, so they are no part of what a model is given.
+UNUSED are tools that nobody called in 30 days, or since counting began. What is off
+for all clients costs nothing. OTHERS are the lists of prompts, resources, templates
+and skills, in bytes: clients show those to people, so they are no part of what a
+model is given.
 
 The running host is asked, if there is one; otherwise this is what was counted
 until the last one ended.`,
@@ -109,7 +110,11 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		head += "\nNo host is running; this is what was counted until the last one ended."
 	}
 	if tools, unused := r.Unused(); tools > 0 {
-		head += fmt.Sprintf("\n%s not called in 30 days; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), display.Grouped(unused.Tokens))
+		when := "in 30 days"
+		if time.Since(r.Since) < bill.Forgotten {
+			when = "since then"
+		}
+		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, display.Grouped(unused.Tokens))
 	}
 	if err := a.printText(head + "\n"); err != nil {
 		return err

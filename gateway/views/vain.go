@@ -68,21 +68,22 @@ func Vain(cfg *config.Config, listed Listed, kinds ...registry.Kind) (problems [
 
 type listedName struct{ server, name string }
 
-// in are the names in a profile; known is false if one of its servers lists nothing.
+// in are the names in a profile; known is false if one of its servers lists nothing, or if it
+// has none, which is told of its "servers".
 func (l Listed) in(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		if !p.Has(s) {
 			continue
 		}
-		if l[s.Name] == nil {
+		if known = l[s.Name] != nil; !known {
 			return nil, false
 		}
 		for _, name := range l[s.Name][k] {
 			names = append(names, listedName{s.Name, name})
 		}
 	}
-	return names, true
+	return names, known
 }
 
 // meant tells which of the names a glob may mean.

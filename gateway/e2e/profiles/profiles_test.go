@@ -572,13 +572,14 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 		"typo": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"psh", "hub/pull*"}}, "prompts": e2e.Obj{"allow": []string{"hub/gret"}}},
 		"deny": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"deny": []string{"pul", "*delete*"}}},
 		"open": e2e.Obj{"tools": e2e.Obj{"allow": []string{"run", "pull"}}},
+		"bare": e2e.Obj{"servers": []string{"hubs*"}, "tools": e2e.Obj{"allow": []string{"psh"}}}, // which is told of its servers
 		"fine": e2e.Obj{"servers": []string{"hub"}, "tools": e2e.Obj{"allow": []string{"p*"}}, "resources": e2e.Obj{"allow": []string{"file:///not/listed/*"}}},
 	}
 	vain := func() (told []string) {
 		out := w.Run("validate")
 		require.Zero(t, out.Code, out.Stderr)
 		for line := range strings.Lines(out.Stderr) {
-			if strings.Contains(line, "fits no") {
+			if strings.Contains(line, "fits no tool") || strings.Contains(line, "fits no prompt") {
 				require.Regexp(t, `goblin\.yaml:\d+: warning: `, line)
 				told = append(told, strings.TrimSpace(line[strings.Index(line, ": warning: ")+len(": warning: "):]))
 			}
