@@ -76,7 +76,7 @@ Opens an issue.
              One line
   Body       ______________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
-tab next  C-s call  C-e raw JSON  C-r last values`},
+tab next  C-s call  C-e raw JSON  C-r last values       8/17`},
 		{"JSON with its schema beside it, which scrolls", 110, 12, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
 		}, []string{"'{'", "enter", "'\"login\": 5}'", "draw", "pgdown"}, `

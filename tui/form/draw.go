@@ -1,6 +1,7 @@
 package form
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,7 +83,10 @@ func (f *Form) Lines(w, h int) []string {
 	if f.raw {
 		rows = f.rawBody(w, body)
 	} else {
-		rows = f.body(w, body)
+		var place string
+		if rows, place = f.body(w, body); place != "" && h >= 4 {
+			below[len(below)-1].text = f.look.Sides(f.hint(w-look.Width(place)-1), f.look.Dim.On(place), w)
+		}
 	}
 	f.drawn = append(append(append(f.drawn[:0], above...), rows...), below...)
 	out := make([]string, h)
@@ -159,8 +163,9 @@ func (f *Form) hint(w int) string {
 	return b.String()
 }
 
-// body draws the part that scrolls: the introduction, the fields and the buttons.
-func (f *Form) body(w, h int) []row {
+// body draws the part that scrolls: the introduction, the fields and the buttons. If that
+// is more than h lines, place says which the last line seen is, of how many.
+func (f *Form) body(w, h int) (seen []row, place string) {
 	l := f.look
 	var blocks [][]row
 	var intro []row
@@ -206,12 +211,15 @@ func (f *Form) body(w, h int) []row {
 	total += len(end)
 	blocks = append(blocks, end)
 	f.scroll(from, to, at, total, h)
+	if total > h {
+		place = fmt.Sprintf("%d/%d", f.off+h, total)
+	}
 	rows := slices.Concat(blocks...)
 	rows = rows[min(f.off, len(rows)):min(f.off+max(h, 0), len(rows))]
 	for len(rows) < h {
 		rows = append(rows, row{stop: -1})
 	}
-	return rows
+	return rows, place
 }
 
 // scroll moves the window of h lines so that lines from to to are in it, or if
