@@ -19,8 +19,9 @@ const (
 	changePause = time.Second
 )
 
-// lists are the changes that clients hear of.
-const lists = registry.Tools | registry.Prompts | registry.Resources | registry.Templates
+// lists are the changes that clients hear of. The first skill that a client sees brings it
+// tools of Goblin's own.
+const lists = registry.Tools | registry.Prompts | registry.Resources | registry.Templates | registry.Skills
 
 // listNotices are the notices of changed lists and the kinds they stand for.
 var listNotices = []struct {

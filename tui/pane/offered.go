@@ -213,7 +213,7 @@ type Tools struct {
 func newTools(a *Desk) *Tools {
 	p := &Tools{offers: offers{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
-		follow: registry.Tools | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
+		follow: registry.Tools | registry.Skills | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: content.FromTool,
 	}}
 	p.arrange(list.Column[*registry.Entry]{

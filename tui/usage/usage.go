@@ -122,7 +122,7 @@ func (p *Pane) Tab() (name, count string) {
 
 // Follows are the changes that change the bill.
 func (p *Pane) Follows() registry.Changes {
-	return registry.Traffic | registry.Servers | registry.Sessions | registry.Tools
+	return registry.Traffic | registry.Servers | registry.Sessions | registry.Tools | registry.Skills
 }
 
 // Refresh asks for the bill, if somebody looks.

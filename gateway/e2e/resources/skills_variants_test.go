@@ -38,3 +38,26 @@ func TestSkillsAreFoundAndPinned(t *testing.T) {
 	e2e.Eventually(t, "the approved skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 2 })
 	require.Equal(t, "skill://one/pdf/more.md", e2e.Str(c.Ok("skills/get", e2e.Obj{"uri": "skill://one/pdf/SKILL.md"}), "skill", "resources", 1, "uri"))
 }
+
+func TestClientsHearOfToolsThatComeWithTheFirstSkillAndGoWithTheLast(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Gateway["pin"] = "strict"
+	b := w.Backend("one", e2e.Obj{"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://git", "git")}})
+	c := w.Bridged()
+	require.Contains(t, c.Names("tools"), "search_skills")
+	c.Settle()
+	b.Do(e2e.Do("set", e2e.Obj{"kind": "skills", "entries": []e2e.Obj{skill("skill://git", "git", "more.md")}}))
+	b.ListChanged("resources")
+	c.Noted("notifications/tools/list_changed", nil)
+	require.NotContains(t, c.Names("tools"), "search_skills", "the skill is withheld")
+	c.Settle()
+	w.Succeeds("approve", "one")
+	c.Noted("notifications/tools/list_changed", nil)
+	require.Contains(t, c.Names("tools"), "search_skills")
+	c.Settle()
+	b.Add("resources", e2e.Resource("x://y"))
+	b.ListChanged("resources")
+	c.Noted("notifications/resources/list_changed", nil)
+	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
+}
