@@ -93,7 +93,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	post(`{"jsonrpc":"2.0","id":"call-1","method":"tools/call","params":{"name":"s_t"}}`)
 
-	rec := recordOf(t, i, "tools/call")
+	rec := recordOf(t, i, "tools/call", 0)
 	require.Equal(t, "http", wire.ID(rec.Wire, wire.Transport))
 	require.Equal(t, `"call-1"`, wire.ID(rec.Wire, wire.ClientID))
 	require.Regexp(t, `^\d+$`, wire.ID(rec.Wire, wire.ServerID))
@@ -114,21 +114,22 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 
 	p := join(t, i) // over a stream there are ids only
 	p.ask("tools/call", `{"name":"s_t"}`)
-	rec = recordOf(t, i, "tools/call")
+	rec = recordOf(t, i, "tools/call", rec.Seq)
 	require.Equal(t, "1", wire.ID(rec.Wire, wire.ClientID))
 	require.Empty(t, wire.Lines(rec.Wire, wire.FromClient))
 	require.NotEmpty(t, wire.Lines(rec.Wire, wire.FromServer))
 	p.ask("ping", `{}`)
-	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping").Wire), "Goblin answers that by itself")
+	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers that by itself")
 }
 
-// recordOf waits for the newest record of a method, which may come after its answer.
-func recordOf(t *testing.T, i *Instance, method string) registry.TrafficRecord {
+// recordOf waits for a record of a method that is newer than another, which may come after
+// the answer to its request.
+func recordOf(t *testing.T, i *Instance, method string, newer uint64) registry.TrafficRecord {
 	t.Helper()
 	var found registry.TrafficRecord
 	require.Eventually(t, func() bool {
 		for _, rec := range i.Registry().Traffic().Window(0, -1) {
-			if rec.Method == method && rec.Direction == registry.ToServer {
+			if rec.Seq > newer && rec.Method == method && rec.Direction == registry.ToServer {
 				found, _ = i.Registry().Traffic().Record(rec.Seq)
 			}
 		}
