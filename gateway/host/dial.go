@@ -71,7 +71,10 @@ func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
-		var d net.Dialer
+		var (
+			d    net.Dialer
+			late net.Error // the dialer's own clock may be ahead of the limit's
+		)
 		c, err := d.DialContext(limit, "unix", p.Socket)
 		switch {
 		case err == nil:
@@ -80,7 +83,7 @@ func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
 			return nil, ErrNoHost
 		case errors.Is(err, syscall.EAGAIN) && limit.Err() == nil:
 			pause(limit, 10*time.Millisecond)
-		case ctx.Err() == nil && (limit.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded)):
+		case ctx.Err() == nil && (limit.Err() != nil || errors.As(err, &late) && late.Timeout()):
 			return nil, hangs(p)
 		default:
 			return nil, fmt.Errorf("connect to the host: %w", err)
