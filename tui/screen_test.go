@@ -223,9 +223,11 @@ func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
 	}
 	reg, s, term, _ := live(t, b, nil)
 	term.await(t, "file:///one")
-	thaw := make(chan struct{})
+	frozen := make(chan struct{})
+	thaw := sync.OnceFunc(func() { close(frozen) })
+	defer thaw()
 	term.mu.Lock()
-	term.frozen = thaw
+	term.frozen = frozen
 	term.mu.Unlock()
 	term.keys.Write([]byte("\r"))
 	<-answered
@@ -235,12 +237,12 @@ func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := make(chan error, 1)
 	go func() {
-		_, err := s.Ask(ctx, "elicitation/create", nil)
+		_, err := s.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Now?","requestedSchema":{"type":"object","properties":{}}}`))
 		asked <- err
 	}()
 	cancel()
 	require.ErrorIs(t, <-asked, context.Canceled)
-	close(thaw)
+	thaw()
 	term.mu.Lock()
 	term.frozen = nil
 	term.mu.Unlock()
