@@ -166,8 +166,9 @@ func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
 func keysOfSignals(t *testing.T, prefix string) {
 	pager := filepath.Join(t.TempDir(), "pager")
 	require.NoError(t, os.WriteFile(pager, []byte(`#!/bin/sh
-trap 'echo interrupted' INT
+trap 'echo interrupted; got=1' INT
 cat "$1"
+while [ -z "$got" ]; do sleep 1; done # a read that begins just then would not see it
 for i in 1 2 3 4; do read line && break; done
 echo "read $line"
 `), 0o755))
