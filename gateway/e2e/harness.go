@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -62,6 +63,9 @@ func Main(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
+	if signal.Ignored(syscall.SIGHUP) { // under nohup; what is tested would inherit that
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	if err := Provide(); err != nil {
 		return 1, err
 	}

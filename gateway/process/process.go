@@ -38,17 +38,15 @@ type Process struct {
 // Signals gives the context that ends with the first signal to end; if that is
 // SIGTERM, with [instance.ErrDrain] as its cause. The second signal ends the process
 // at once; the kernel or their closed input ends its children. A SIGHUP that no lost
-// terminal sent makes a host read its config again instead. release gives back
-// signals, streams and terminals.
+// terminal sent makes a host read its config again instead; under nohup each does, and
+// ends no process. release gives back signals, streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// A reader that left shows as an error of the write.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	caught := make(chan os.Signal, 2)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup sets it
-		signal.Notify(caught, syscall.SIGHUP)
-	}
+	stays := signal.Ignored(syscall.SIGHUP) // as nohup sets it
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	attached := onTerminal()
 	var waiting sync.WaitGroup
@@ -56,9 +54,14 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 		for {
 			select {
 			case sig := <-caught:
-				if reload := p.reloader(); sig == syscall.SIGHUP && reload != nil && onTerminal() == attached {
-					reload()
-					continue
+				if sig == syscall.SIGHUP && (stays || onTerminal() == attached) {
+					if reload := p.reloader(); reload != nil {
+						reload()
+						continue
+					}
+					if stays {
+						continue
+					}
 				}
 				if ctx.Err() != nil {
 					p.restore()

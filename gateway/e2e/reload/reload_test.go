@@ -2,6 +2,7 @@ package reload
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -154,4 +155,35 @@ func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	require.NotContains(t, w.HostLog(), "Config read again: nothing is new", "the edit was new")
 	web.Signal(syscall.SIGHUP)
 	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.HostLog(), "Config read again: nothing is new") })
+}
+
+func TestUnderNohupASIGHUPMakesAHostReadItsConfigAndEndsNothing(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"host":       {"serve", "--listen", "127.0.0.1:0"},
+		"standalone": {"stdio", "--standalone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Log = e2e.Obj{"file": "goblin.log"}
+			b := w.Backend("b", e2e.Filesystem())
+			w.Write()
+			p := w.Execute("/bin/sh", func(cmd *exec.Cmd) {
+				in, err := cmd.StdinPipe() // open until the test has ended
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = in.Close() })
+			}, append([]string{"-c", `trap '' HUP; exec "$@"`, "sh", e2e.Goblin}, args...)...)
+			e2e.Eventually(t, "the server to be connected", func() bool { return strings.Contains(w.HostLog(), "msg=connected") })
+			p.Signal(syscall.SIGHUP)
+			if name == "host" {
+				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.HostLog(), "Config read again: nothing is new") })
+			} else {
+				var late *e2e.Backend
+				w.Edit(func() { late = w.Backend("late", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}}) })
+				late.WaitStarts(1)
+			}
+			require.Equal(t, 1, b.Starts())
+		})
+	}
 }
