@@ -52,6 +52,7 @@ func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
 	}
 	r.lock.Lock()
 	L.G.CurrentThread = current
+	r.weigh()
 	if r.over() {
 		r.raise(L)
 	}

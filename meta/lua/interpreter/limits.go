@@ -88,6 +88,9 @@ type growth struct {
 	base    int64      // what was held before it began
 	asking  sync.Mutex // held while Goblin is asked
 	allowed atomic.Bool
+
+	weighing sync.Mutex
+	next     atomic.Int64 // beyond the limit, the garbage is collected when more is held
 }
 
 // held returns the bytes that the script holds, garbage included.
@@ -109,25 +112,36 @@ func (r *run) grow() {
 
 // watch looks at the memory until the script ends.
 func (r *run) watch() {
-	limit := r.start.Memory
-	next := limit
 	for ticker := time.NewTicker(look); !r.over(); <-ticker.C {
 		switch held := r.held(); {
-		case held > next:
-			r.paused(func() {
-				// What is made while the collector works counts as held; the
-				// first collection is the time that a pause takes to begin.
-				runtime.GC()
-				runtime.GC()
-				if held = r.held(); held > limit {
-					r.stop(wire.Large(limit))
-				}
-				next = max(limit, held+limit/4)
-			})
+		case r.full(held):
+			r.paused(r.weigh)
 		case held > 2*r.start.Small && !r.allowed.Load():
 			r.paused(r.grow)
 		}
 	}
+}
+
+// full reports whether so much is held that garbage has to be told from the rest.
+func (r *run) full(held int64) bool { return held > max(r.start.Memory, r.next.Load()) }
+
+// weigh ends the script if it holds more than it may, garbage not counted. The script
+// itself calls it with what may have made it large: watch may have had no time to.
+func (r *run) weigh() {
+	r.weighing.Lock()
+	defer r.weighing.Unlock()
+	if !r.full(r.held()) {
+		return
+	}
+	// What is made while the collector works counts as held; the first collection is
+	// the time that a pause takes to begin.
+	runtime.GC()
+	runtime.GC()
+	held, limit := r.held(), r.start.Memory
+	if held > limit {
+		r.stop(wire.Large(limit))
+	}
+	r.next.Store(held + limit/4)
 }
 
 // room ends the script that makes a text of n bytes which it has no memory for.

@@ -17,16 +17,27 @@ import (
 
 const maxDepth = 500 // arrays and objects within each other
 
+// heavy is how long a text is whose value may take much memory, in bytes.
+const heavy = 4 << 10
+
 // exact is the text of an integer that no Lua number holds exactly.
 type exact string
 
 // decode makes a Lua value of JSON text. Objects keep their order, arrays get
-// the metatable that marks them, null becomes the value null.
+// the metatable that marks them, null becomes the value null. A value that the script
+// has no memory for ends it.
 func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 	if err := rawjson.Valid(text); err != nil {
 		return nil, err
 	}
-	return r.value(L, bytes.TrimSpace(text), 0)
+	v, err := r.value(L, bytes.TrimSpace(text), 0)
+	if len(text) >= heavy {
+		r.weigh()
+		if e := r.failure(); e != nil {
+			return nil, e
+		}
+	}
+	return v, err
 }
 
 // value is the value of a valid text.
