@@ -97,6 +97,8 @@ func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) 
 	return nil, nil
 }
 
+func (s *scripted) Follow(context.Context) error { return nil }
+
 func (s *scripted) Restart(context.Context, string) error { return nil }
 
 func (s *scripted) Diagnose(context.Context, string) (diagnosis.Report, error) {

@@ -187,14 +187,14 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 			return err
 		}
 	}
-	if err := a.write(f, servers, keep, n.dryRun, &did); err != nil {
+	if err := a.write(cmd.Context(), f, servers, keep, n.dryRun, &did); err != nil {
 		return err
 	}
 	return a.answer(n.asJSON, did, did.text(a, n.dryRun))
 }
 
 // write adds servers to a config, or only says what it would be.
-func (a *App) write(f *configedit.File, servers []clients.Server, keep, dryRun bool, did *takeover) (err error) {
+func (a *App) write(ctx context.Context, f *configedit.File, servers []clients.Server, keep, dryRun bool, did *takeover) (err error) {
 	var k *keeper
 	if keep && !dryRun {
 		k = &keeper{store: a.Secrets()}
@@ -218,7 +218,7 @@ func (a *App) write(f *configedit.File, servers []clients.Server, keep, dryRun b
 	if dryRun || len(servers) == 0 {
 		return nil
 	}
-	if did.Backup, err = replaceConfig(f); err != nil {
+	if did.Backup, err = a.replaceConfig(ctx, f); err != nil {
 		return err
 	}
 	did.Written, did.Secrets = true, secrets
@@ -342,7 +342,7 @@ func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (k
 }
 
 // replaceConfig writes a config, with a copy of the one before beside it.
-func replaceConfig(f *configedit.File) (backup string, err error) {
+func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.New() {
 		before, err := os.ReadFile(f.Real())
 		if err != nil {
@@ -352,7 +352,7 @@ func replaceConfig(f *configedit.File) (backup string, err error) {
 			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)
 		}
 	}
-	if err := f.Save(); err != nil {
+	if err := a.save(ctx, f); err != nil {
 		if backup != "" {
 			err = errors.Join(err, os.Remove(backup))
 		}

@@ -33,6 +33,17 @@ func (a *App) toEdit(open func(path string) (*configedit.File, error)) (*confige
 	return open(path)
 }
 
+// save writes a config, and waits until the host that runs for it, if there is one, serves
+// what it says now: it would by itself a little later.
+func (a *App) save(ctx context.Context, f *configedit.File) error {
+	place, unknown := a.Place(f.Path()) // a host is where the text before says
+	err := f.Save()
+	if err == nil && unknown == nil {
+		_ = control.Remote{Place: place}.Follow(ctx) // where none runs, nothing follows
+	}
+	return err
+}
+
 // addition has the flags of add.
 type addition struct {
 	env, headers         []string
@@ -209,10 +220,10 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 			return err
 		}
 	}
-	err = f.Save()
+	err = a.save(ctx, f)
 	for n := 0; errors.Is(err, configedit.ErrChanged) && n < tries; n++ { // another command was faster
 		if f, err = a.withServer(s); err == nil {
-			err = f.Save()
+			err = a.save(ctx, f)
 		}
 	}
 	if err != nil {
@@ -343,10 +354,10 @@ func (a *App) change(word, short, long, told string, do func(f *configedit.File,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.changed(args, do)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := a.changed(cmd.Context(), args, do)
 			for n := 0; errors.Is(err, configedit.ErrChanged) && n < tries; n++ {
-				f, err = a.changed(args, do)
+				f, err = a.changed(cmd.Context(), args, do)
 			}
 			if err != nil {
 				return err
@@ -366,7 +377,7 @@ func (a *App) change(word, short, long, told string, do func(f *configedit.File,
 }
 
 // changed is the config after a change of servers, all or none of those named.
-func (a *App) changed(names []string, do func(f *configedit.File, name string) error) (*configedit.File, error) {
+func (a *App) changed(ctx context.Context, names []string, do func(f *configedit.File, name string) error) (*configedit.File, error) {
 	f, err := a.toEdit(configedit.Open)
 	if err != nil {
 		return nil, err
@@ -389,7 +400,7 @@ func (a *App) changed(names []string, do func(f *configedit.File, name string) e
 			return nil, err
 		}
 	}
-	return f, f.Save()
+	return f, a.save(ctx, f)
 }
 
 func (a *App) edit() *cobra.Command {
@@ -461,7 +472,7 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 			return err
 		}
 		f.SetText(text)
-		if err = f.Save(); err == nil {
+		if err = a.save(ctx, f); err == nil {
 			return nil
 		}
 		var mistakes *config.Errors

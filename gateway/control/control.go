@@ -48,6 +48,9 @@ type Gateway interface {
 	Off(ctx context.Context, q OffQuery) ([]Off, error)
 	// Usage tells the costs of servers, tools and clients. It waits likewise.
 	Usage(ctx context.Context) (bill.Report, error)
+	// Follow makes the gateway serve what its config's file says by now; one with
+	// mistakes changes nothing.
+	Follow(ctx context.Context) error
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds out what keeps a server from working, by a process or connection of
@@ -263,6 +266,7 @@ var operations = map[string]operation{
 	"status":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
 	"stop":    func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
+	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Follow(ctx) },
 	"servers": with(Gateway.Servers),
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
@@ -344,6 +348,11 @@ func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
 // Usage implements [Gateway].
 func (r Remote) Usage(ctx context.Context) (bill.Report, error) {
 	return ask[bill.Report](ctx, r, "usage", nil)
+}
+
+// Follow implements [Gateway].
+func (r Remote) Follow(ctx context.Context) error {
+	return host.Control(ctx, r.Place, "follow", nil, nil)
 }
 
 // Restart implements [Gateway].

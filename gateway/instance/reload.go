@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,6 +37,12 @@ func (i *Instance) Reread() {
 	if !i.reload(false) {
 		i.o.Logger.Info("Config read again: nothing is new")
 	}
+}
+
+// Follow implements [control.Gateway]: it is a Reload by which also all servers may go.
+func (i *Instance) Follow(context.Context) error {
+	i.reload(true)
+	return nil
 }
 
 // reload reports whether it told anything. meant says that no servers may be left.

@@ -139,6 +139,31 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 	require.Equal(t, 1, b.Starts(), "the good text is what was served all the time")
 }
 
+func TestAHostServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	first := w.Backend("first", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}})
+	web := w.Serve()
+	script := first.Conf["args"].([]string)[0]
+	for _, step := range []struct {
+		command, tool string
+		exit          int
+	}{
+		{"add late -- " + e2e.Fakeserver + " " + script, "late_here", e2e.ExitOK},
+		{"disable late", "late_here", e2e.ExitNotFound},
+		{"enable late", "late_here", e2e.ExitOK},
+		{"remove late", "late_here", e2e.ExitNotFound},
+		{"remove first", "first_here", e2e.ExitNotFound}, // also the last one
+		{"add other -- " + e2e.Fakeserver + " " + script, "other_here", e2e.ExitOK},
+	} {
+		w.Succeeds(strings.Fields(step.command)...)
+		out := w.Run("call", step.tool)
+		require.Equal(t, step.exit, out.Code, "%s: %s", step.command, out.Stderr)
+	}
+	require.Equal(t, web.Cmd.Process.Pid, w.Status().PID)
+	require.Empty(t, w.Status().Notice)
+}
+
 func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
