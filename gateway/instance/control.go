@@ -1,11 +1,11 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -209,8 +209,14 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 		for _, word := range append([]string{s.Command}, s.Args...) {
 			words = append(words, display.Word(i.o.Mask.String(word)))
 		}
-		here, _ := os.Getwd() // if it is gone, so is what there is to say
-		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder, here)
+		d.Command, d.Folder = strings.Join(words, " "), s.Cwd
+		switch {
+		case s.Cwd != "":
+		case i.o.Config.Demo:
+			d.Folder, _ = os.Getwd() // if it is gone, so is what there is to say
+		default:
+			d.Folder = filepath.Dir(i.o.Config.Path)
+		}
 	}
 	if b := i.gateway.Servers.Get(server); b != nil {
 		d.LeftOut, d.More = leftOut(b)

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 	require.Contains(t, d.Command, e2e.Fakeserver)
 	require.Contains(t, d.Command, "files.json")
 	require.NotEmpty(t, logs["files"])
-	require.NotEmpty(t, d.Folder)
+	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the host is")
 	require.Equal(t, []string{"API_TOKEN", "LEVEL"}, d.Env)
 	require.NotContains(t, fmt.Sprintf("%+v", d), "s3cret")
 	if runtime.GOOS != "windows" {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
-	cfg, err := config.Parse("goblin.yaml", []byte(text), os.LookupEnv)
+	cfg, err := config.Parse(filepath.Join(t.TempDir(), "goblin.yaml"), []byte(text), os.LookupEnv)
 	require.NoError(t, err)
 	return cfg
 }
