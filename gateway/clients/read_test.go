@@ -119,11 +119,13 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
 			client: "windsurf", file: ".codeium/windsurf/mcp_config.json",
 			text: `{"mcpServers": {
   "figma": {"serverUrl": "https://mcp.figma.com/mcp", "headers": {"X-Key": "${env:FIGMA}"}},
-  "off": {"command": "npx", "args": ["x"], "disabled": true, "disabledTools": ["a*b"]}}}`,
+  "off": {"command": "npx", "args": ["x"], "disabled": true, "disabledTools": ["a*b"]}, "dot": {"command": "node", "args": ["../s.js"]}}}`,
 			want: entries{
 				"figma": {"url": "https://mcp.figma.com/mcp", "headers": pairs{"X-Key": "${FIGMA}"}},
 				"off":   {"command": "npx", "args": []string{"x"}, "disabled": true, "tools": map[string]any{"deny": []string{`a\*b`}}},
+				"dot":   {"command": "node", "args": []string{"../s.js"}},
 			},
+			notes: pairs{"dot": "has a relative path"},
 		},
 		// https://developers.openai.com/codex/mcp
 		"Codex": {

@@ -169,9 +169,6 @@ func (r *reading) local(e keys, command string, args []string) {
 		r.note("has its arguments in \"command\", which is divided at spaces")
 	}
 	cwd := e.first("cwd", "workingDirectory", "working_directory")
-	if relative(command) && strings.ContainsAny(command, `/\`) || cwd != "" && relative(cwd) {
-		r.note("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
-	}
 	if e["sandbox"] != nil || e["sandboxEnabled"] == true {
 		r.note("runs in a sandbox in the client; Goblin has none")
 	}
@@ -201,11 +198,40 @@ func (r *reading) local(e keys, command string, args []string) {
 	if cwd != "" {
 		s.Keys["cwd"] = r.text(cwd)
 	}
+	begins := relative(command) && strings.ContainsAny(command, `/\`) || cwd == "" && slices.ContainsFunc(args, dotted)
+	if begins && !r.perProject || relative(cwd) {
+		r.note("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
+	}
 }
 
 // relative reports a path that begins at some folder.
 func relative(path string) bool {
 	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
+}
+
+// dotted reports a path that says itself that it begins at some folder.
+func dotted(path string) bool {
+	first, _, _ := strings.Cut(strings.ReplaceAll(path, `\`, "/"), "/")
+	return first == "." || first == ".."
+}
+
+// Relative is the first path of an entry of a config that begins at the folder in which its
+// server runs, or that folder itself, if it begins at that of the config; "" for none.
+func Relative(entry map[string]any) string {
+	command, _ := entry["command"].(string)
+	args, _ := entry["args"].([]string)
+	words := append([]string{command}, args...)
+	if cwd, ok := entry["cwd"].(string); ok {
+		if words = nil; relative(cwd) {
+			return cwd
+		}
+	}
+	for _, word := range words {
+		if dotted(word) {
+			return word
+		}
+	}
+	return ""
 }
 
 // inherited are the variables that Codex hands down.

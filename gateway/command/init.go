@@ -333,6 +333,7 @@ func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (k
 			}
 		case len(found) > 0:
 			f.Private()
+			s.Notes = append(s.Notes, "has "+display.Count(len(found), "secret")+" in plain text; --keep-secrets keeps those elsewhere")
 		}
 		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Contains(t, text, "      DB_PASSWORD: s3cret\n")
 	require.NotContains(t, got.out+got.err, "hunter2")
 	require.NotContains(t, got.out+got.err, "s3cret")
+	require.Contains(t, got.out, "has 1 secret in plain text; --keep-secrets keeps those elsewhere")
 	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file stays")
 
 	got = try{env: env}.runIn(t, path, "init")
@@ -138,6 +140,20 @@ func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("servers: {\"My Server\": {command: x}}\n"), 0o600))
 	got := try{env: env}.runIn(t, path, "remove", "My-Server")
 	require.Zero(t, got.code, "by the name that lists show: %s", got.err)
+}
+
+func TestAddTellsWhereRelativePathsBegin(t *testing.T) {
+	env, dir := inHome(t, nil)
+	path := filepath.Join(dir, "config.yaml")
+	for at, args := range []string{"-- x ./data", "-- ../x", "--cwd sub -- x", "-- x .", "-- x a.b -- ..c", "--cwd " + dir + " -- x .", "-- x " + dir} {
+		got := try{env: env}.runIn(t, path, strings.Fields(fmt.Sprintf("add s%d --no-check ", at)+args)...)
+		require.Zero(t, got.code, got.err)
+		if relative := at < 4; relative {
+			require.Contains(t, got.err, " begins at "+dir+", not here; make it absolute, or say --cwd", args)
+		} else {
+			require.Empty(t, got.err, args)
+		}
+	}
 }
 
 func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {

@@ -207,13 +207,17 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 	a.Hide(cfg)
 	o := offer{Server: s.Name, Config: f.Path()}
 	entry, _ := cfg.Server(s.Name)
+	folder := filepath.Dir(cfg.Path)
+	if here, _ := os.Getwd(); here != folder && clients.Relative(s.Keys) != "" {
+		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clients.Relative(s.Keys), folder)
+	}
 	switch {
 	case n.noCheck || entry.Disabled:
 	case entry.Problem != "":
 		a.Warn("server %q is not started: %s", s.Name, entry.Problem)
 	default:
 		// It starts in the config's folder, which may be the first to be made.
-		if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o700); err != nil {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
 		if err := a.check(ctx, cfg, &o); err != nil {
