@@ -32,6 +32,30 @@ func TestAHealthyLocalServerPassesEveryCheck(t *testing.T) {
 	require.Equal(t, "1 tool, 1 prompt", r.Checks[4].Text)
 }
 
+// Some servers list what fits the client only.
+func TestAServerIsToldTheAbilitiesThatTheGatewayTells(t *testing.T) {
+	t.Parallel()
+	for whose, roots := range map[config.RootsFrom]bool{"": true, config.NoRoots: false} {
+		s := tools(tool)
+		log := filepath.Join(t.TempDir(), "log")
+		s["log"] = log
+		if roots {
+			s["on"] = obj{"tools/list": []any{obj{"do": "request", "method": "roots/list"}, obj{"do": "result", "result": obj{"tools": s["tools"]}}}}
+		}
+		server := script(t, s)
+		server.Roots = whose
+		require.Equal(t, diagnosis.OK, examine(t, server, func(o *doctor.Options) {
+			o.Config.Gateway.Roots = []config.Root{{URI: "file:///w", Name: "w"}, {URI: "file:///v"}}
+		}).State)
+		told, err := os.ReadFile(log)
+		require.NoError(t, err)
+		require.Contains(t, string(told), `"sampling":{"context":{},"tools":{}}`)
+		require.Contains(t, string(told), `"elicitation":{"form":{},"url":{}}`)
+		require.Equal(t, roots, strings.Contains(string(told), `"roots":{"listChanged":true}`))
+		require.Equal(t, roots, strings.Contains(string(told), `"result":{"roots":[{"uri":"file:///w","name":"w"},{"uri":"file:///v"}]}`), string(told))
+	}
+}
+
 // Each check has a server at which the checks stop.
 func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/extensions"
 	"goblin/gateway/login"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream"
@@ -142,12 +143,13 @@ func (p *patient) talk(ctx context.Context) *talk {
 		names[i] = p.Config.Servers[i].Name
 	}
 	t := &talk{
+		roots: p.Config.Gateway.Roots,
 		Registry: registry.New(registry.Options{
 			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries,
 		}),
 	}
 	server := upstream.NewServer(*p.s, upstream.Options{
-		Handler: t, Registry: t, Version: p.Version, Limits: p.Config.Gateway.Limits,
+		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.OfClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(),
 		Observe: upstream.Observe{Skipped: t.skip, Unlisted: t.unlisted},
 	})

@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
+	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -16,7 +18,8 @@ import (
 // talk records a conversation with a server: its catalog, and its other words.
 type talk struct {
 	*registry.Registry
-	err error // why there is no connection
+	roots []config.Root // of the config
+	err   error         // why there is no connection
 
 	mu      sync.Mutex
 	info    upstream.Info
@@ -103,6 +106,21 @@ func (t *talk) Notification(*upstream.Server, upstream.Conn, *upstream.Call, str
 
 // Request implements [upstream.Handler]: there is no client that the server could ask.
 func (t *talk) Request(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
+	if method == "roots/list" && len(t.roots) > 0 {
+		type root struct {
+			URI  string `json:"uri"`
+			Name string `json:"name,omitempty"`
+		}
+		list := make([]root, len(t.roots))
+		for i, r := range t.roots {
+			list[i] = root(r)
+		}
+		result, err := json.Marshal(map[string]any{"roots": list})
+		if err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
+		}
+		return result, nil
+	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: nobody can be asked", method)
 }
 

@@ -30,6 +30,18 @@ const (
 // hide their apps from the lists.
 const Default = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
 
+const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + Default +
+	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`
+
+// OfClients is declared to servers as the abilities of clients, with or without roots.
+// Each client's own capabilities decide when one is really asked.
+func OfClients(roots bool) []byte {
+	if roots {
+		return []byte(ofClients)
+	}
+	return rawjson.Without([]byte(ofClients), "roots")
+}
+
 // Bounds of what a server may declare, and of what clients get of all servers.
 const (
 	maxName     = 200 // bytes

@@ -149,11 +149,6 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 	f.work.Wait()
 }
 
-// declared is sent to backends as the abilities of clients. Each client's own capabilities
-// decide when one is really asked.
-var declared = []byte(`{"elicitation":{"form":{},"url":{}},"extensions":` + extensions.Default +
-	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
-
 // server makes the server of a definition that the registry knows. replaces says that
 // the registry has entries of one that it takes the place of.
 func (f *Fleet) server(defined config.Server, replaces bool) *Server {
@@ -162,10 +157,6 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		// A host is shared by clients of many folders: which of them came
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
-	}
-	capabilities := declared
-	if rootless(&s) {
-		capabilities = rawjson.Without(declared, "roots")
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
@@ -178,7 +169,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		known.State = registry.StateSleeping
 	}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
+		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.OfClients(!rootless(&s)),
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,

@@ -81,7 +81,7 @@ var rules = []row{
 	{"gateway/clients", "gateway/config gateway/configedit gateway/secrets gateway/wholefile", "knows the files of other programs, and no command"},
 	{"gateway/lookup", "gateway/cli gateway/config", "finds things by their names, whatever becomes of them"},
 	{"gateway/usage", "", "a leaf: asks the system about processes"},
-	{"gateway/doctor", "gateway/config gateway/control gateway/display gateway/host gateway/jsonrpc gateway/login gateway/orphans gateway/overrides gateway/upstream gateway/upstream/groups registry registry/bill registry/definition registry/diagnosis registry/rawjson", "looks at servers as the fleet does, for whomever"},
+	{"gateway/doctor", "gateway/config gateway/control gateway/display gateway/extensions gateway/host gateway/jsonrpc gateway/login gateway/orphans gateway/overrides gateway/upstream gateway/upstream/groups registry registry/bill registry/definition registry/diagnosis registry/rawjson", "looks at servers as the fleet does, for whomever"},
 	{"gateway/mcpregistry", "gateway/display gateway/wholefile", "makes definitions of what a registry says, and asks no user"},
 	{"gateway/filter", "gateway/config registry/uriform", "the language of allow and deny is the config's"},
 	{"gateway/projects", "gateway/downstream registry/rawjson", "asks a client where it is, and knows no servers"},
