@@ -257,6 +257,8 @@ process and ended afterwards.`,
 				return interrupted(ctx, err)
 			case asJSON:
 				return a.json(rows)
+			case len(rows) == 0 && q.Profile == "" && len(cfg.Profiles) > 0:
+				return a.printText(fmt.Sprintf("Clients that no profile is for see all %s; --profile NAME tells what those of one lack.", list))
 			case len(rows) == 0:
 				return a.printText(fmt.Sprintf("Clients see all %s.", list))
 			}

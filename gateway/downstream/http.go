@@ -125,6 +125,10 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 				return
 			}
 		}
+		if strings.HasPrefix(r.URL.Path, ofProfiles) {
+			http.Error(w, "Not found: there is no such profile", http.StatusNotFound)
+			return
+		}
 		http.Error(w, "Not found. MCP is served at /mcp, and at /mcp/p/ before the name of a profile.", http.StatusNotFound)
 		return
 	}

@@ -59,7 +59,7 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t screen.Terminal) erro
 	case err == nil && reason != "":
 		return errors.New(reason)
 	case errors.Is(err, screen.ErrConnectionLost):
-		return cli.Fail(cli.CodeConnect, "the host is gone, and the screen with it; goblin starts the next one")
+		return cli.Fail(cli.CodeConnect, "the host is gone, and the screen with it; run goblin again to start the next one")
 	default:
 		return err
 	}

@@ -204,7 +204,7 @@ func TestCommandsThatFollowSeeWhatIsOff(t *testing.T) {
 		require.Regexp(t, `(?m)^seen_keep +seen +you`, w.Succeeds("tools", "list"))
 		require.NotContains(t, c.Names("tools"), "seen_keep")
 		w.Succeeds("tools", "on", "seen_keep")
-		require.Equal(t, "Clients see all tools.\n", w.Succeeds("tools", "list"))
+		require.Equal(t, "Clients that no profile is for see all tools; --profile NAME tells what those of one lack.\n", w.Succeeds("tools", "list"))
 		require.Contains(t, c.Names("tools"), "seen_keep")
 	}
 }

@@ -97,7 +97,7 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	require.Regexp(t, `(?m)^seen_keep +seen +you .*turned off in profile "part"$`, list)
 	require.Regexp(t, `(?m)^seen_gone +seen +profile +left out by "tools" of profile "part"$`, list)
 	require.Regexp(t, `(?m)^unseen_look +unseen +profile +profile "part" does not have server "unseen"$`, list)
-	require.Equal(t, "Clients see all tools.\n", w.Succeeds("tools", "list"))
+	require.Equal(t, "Clients that no profile is for see all tools; --profile NAME tells what those of one lack.\n", w.Succeeds("tools", "list"))
 
 	w.Succeeds("tools", "off", "seen_keep")
 	require.Contains(t, w.Succeeds("tools", "on", "--profile", "part", "seen_keep"), "Off for all clients, so also for these: seen_keep; turn them on without --profile.")

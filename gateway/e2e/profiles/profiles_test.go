@@ -497,6 +497,7 @@ func TestAProfileThatThereIsNotIsToldOf(t *testing.T) {
 	require.Contains(t, out.Stderr, `no profile "prat"; did you mean "part"?`)
 	answer := w.Served().Do("POST", "/mcp/p/prat", map[string]string{"Content-Type": "application/json"}, e2e.InitBody)
 	require.Equal(t, 404, answer.Status)
+	require.Contains(t, answer.Body, "there is no such profile")
 }
 
 func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
