@@ -47,6 +47,23 @@ func Nearest(wrong string, names []string) []string {
 	return out
 }
 
+// NearestOf are the names most like a wrong one; where none is, those that have another
+// spelling like it, at the same place in others.
+func NearestOf(wrong string, names, others []string) []string {
+	near := Nearest(wrong, names)
+	if len(near) > 0 {
+		return near
+	}
+	for _, one := range Nearest(wrong, others) {
+		for i := range others {
+			if others[i] == one && len(near) < 3 {
+				near = append(near, names[i])
+			}
+		}
+	}
+	return near
+}
+
 // essence reduces a name to the characters that tell names apart.
 func essence(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")

@@ -296,7 +296,6 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		elsewhere = r.elsewhere(items)
 		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
 	}
-	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere) + a.withheld(r, status.Servers))
 	if len(down) > 0 {
 		are := "are"
 		if len(down) == 1 {
@@ -304,6 +303,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		}
 		fmt.Fprintf(&text, "; %s %s not up: see \"%s\"", strings.Join(down, ", "), are, a.Line("list servers"))
 	}
+	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere) + a.withheld(r, status.Servers))
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
@@ -320,7 +320,7 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	if off := disabled(servers, r); off != "" {
 		return fmt.Sprintf("server %q is disabled", off)
 	}
-	if near := cli.Nearest(r.target(), names(items)); len(near) > 0 {
+	if near := cli.NearestOf(r.target(), names(items), each(items, (*control.Entry).Original)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
 	}
 	return fmt.Sprintf("\"%s\" shows all", a.Line("list "+r.kind.list))

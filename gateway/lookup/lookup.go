@@ -149,23 +149,11 @@ func (b *Book) several(name string, found []Thing) error {
 
 // instead says what a name may have meant that means nothing.
 func (b *Book) instead(name string) string {
-	names := Names(b.things)
-	if len(cli.Nearest(name, names)) > 0 {
-		return cli.Meant(name, names, "")
-	}
-	own := make([]string, len(b.things))
+	names, own := Names(b.things), make([]string, len(b.things))
 	for i := range b.things {
 		own[i] = b.things[i].Name
 	}
-	var near []string
-	for _, one := range cli.Nearest(name, own) {
-		for i := range b.things {
-			if t := &b.things[i]; t.Name == one && len(near) < 3 {
-				near = append(near, t.String())
-			}
-		}
-	}
-	if len(near) > 0 {
+	if near := cli.NearestOf(name, names, own); len(near) > 0 {
 		return "; did you mean " + cli.Quoted(near, " or ") + "?"
 	}
 	return cli.Meant(name, names, "; no server lists any")
