@@ -54,7 +54,7 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Equal(t, pane.PaneUsage, r.app.Open)
 	require.Contains(t, r.screen(), "[Tools 5]")
 	require.Regexp(t, `calls +[▁-█]+ .* 3 errors`, r.screen())
-	require.Regexp(t, `spread +[▁-█]+ +half within 12 ms, 95 of 100 480 ms`, r.screen())
+	require.Regexp(t, `spread +[▁-█]+ 0.4 ms to 820 ms +half within 12 ms, 95 of 100 480 ms`, r.screen())
 	require.Regexp(t, `> github_search +10k +1180 +37 `, r.screen())
 	require.Equal(t, "github_search", r.app.Panes[pane.PaneUsage].Item().Listed)
 

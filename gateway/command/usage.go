@@ -128,7 +128,10 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 	cells := func(d bill.Definitions, f *bill.Figures) []string {
 		p50, p95, answers := "", "", ""
 		if f.Calls > 0 {
-			p50, p95, answers = millis(f.P50), millis(f.P95), display.Size(int64(f.Bytes))
+			answers = display.Size(int64(f.Bytes))
+		}
+		if f.P50 > 0 { // calls that a person was asked in have no time
+			p50, p95 = millis(f.P50), millis(f.P95)
 		}
 		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), p50, p95, answers, last(f)}
 	}
@@ -202,7 +205,11 @@ func came(f *bill.Figures) string {
 	if f.Calls == 0 {
 		return "nobody called a tool"
 	}
-	return fmt.Sprintf("%s, %s, half of them within %s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), millis(f.P50), display.Size(int64(f.Bytes)))
+	within := ""
+	if f.P50 > 0 {
+		within = ", half of them within " + millis(f.P50)
+	}
+	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, display.Size(int64(f.Bytes)))
 }
 
 func millis(ms float64) string {

@@ -56,6 +56,25 @@ func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
 	require.Contains(t, ofUsage(t, text, func(string) {})("usage").out, "nobody called a tool")
 }
 
+func TestCallsThatPeopleWereAskedInHaveNoTime(t *testing.T) {
+	got := ofUsage(t, "servers:\n  files: {command: x}\n", func(path string) {
+		m := meter.Open(meter.Options{Path: path})
+		m.Add(meter.Call{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Took: time.Minute, Bytes: 2000, Untimed: true})
+		m.Add(meter.Call{Server: "files", Tool: "quick", Client: "other", At: time.Now(), Took: time.Second, Bytes: 2000})
+		m.Save()
+	})("usage")
+	require.NotContains(t, got.out, "0.0 ms")
+	require.Regexp(t, `(?m)^editor .* 1 +0 +2.0 kB `, got.out)
+	require.Regexp(t, `(?m)^other .* 1 +0 +\d+ ms +\d+ ms +2.0 kB `, got.out)
+
+	got = ofUsage(t, "servers: {}\n", func(path string) {
+		m := meter.Open(meter.Options{Path: path})
+		m.Add(meter.Call{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Bytes: 2000, Untimed: true})
+		m.Save()
+	})("usage")
+	require.Regexp(t, `: 1 call, 0 errors, 2.0 kB of answers\n`, got.out)
+}
+
 func TestAFileOfUsageThatCannotBeReadIsTold(t *testing.T) {
 	got := ofUsage(t, "servers: {}\n", func(path string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))

@@ -315,12 +315,16 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 	f := &p.report.All
 	calls, failed, took, timed := hour(f.Hour)
 	cells := max(min(60, w-60), 12)
-	graph := func(label string, values []float64, text string) string {
+	graph := func(label string, values []float64, ends, text string) string {
 		line := lk.Spark(values)
 		if line == "" {
 			line = strings.Repeat(" ", len(values))
 		}
-		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(lk.Fit(line, cells)) + "  " + text
+		room := cells - look.Width(line)
+		if look.Width(ends) > room {
+			ends = "" // half of a number would be another one
+		}
+		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(line) + lk.Dim.On(lk.Fit(ends, room)) + "  " + text
 	}
 	sum := display.Count(calls, "call") + " in the last hour"
 	if failed > 0 {
@@ -334,18 +338,15 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 	for i, b := range p.report.Latency {
 		counts[i] = float64(b.Calls)
 	}
-	spread := "no call was counted yet"
-	if f.Calls > 0 {
+	spread, ends := "no call was timed yet", ""
+	if n := len(p.report.Latency); f.P50 > 0 && n > 0 {
 		spread = "half within " + millis(f.P50) + ", 95 of 100 " + millis(f.P95)
-	}
-	ends := ""
-	if n := len(p.report.Latency); n > 0 {
-		ends = " " + millis(p.report.Latency[0].UpTo) + "…" + millis(p.report.Latency[n-1].UpTo)
+		ends = " " + millis(p.report.Latency[0].UpTo) + " to " + millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
-		graph("calls", squeeze(values(f.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), cells), sum),
-		graph("latency", squeeze(values(f.Hour, func(m bill.Minute) float64 { return m.Millis }), cells), mean),
-		graph("spread", squeeze(counts, cells), spread+lk.Dim.On(ends)),
+		graph("calls", squeeze(values(f.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
+		graph("latency", squeeze(values(f.Hour, func(m bill.Minute) float64 { return m.Millis }), cells), "", mean),
+		graph("spread", squeeze(counts, cells), ends, spread),
 	}
 }
 

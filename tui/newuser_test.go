@@ -1,0 +1,32 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry/bill"
+)
+
+func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
+	t.Parallel()
+	r := office(t, 200, 45, plainEnv)
+	r.backend.usage.All.P50, r.backend.usage.All.P95 = 0, 0
+	r.backend.usage.Clients = r.backend.usage.Clients[:1]
+	c := &r.backend.usage.Clients[0]
+	c.P50, c.P95 = 0, 0
+	r.keys("6 ]")
+	require.Regexp(t, `claude-code.*1100`, r.screen())
+	require.NotContains(t, r.screen(), "0.0 ms")
+	require.Contains(t, r.line("spread"), "no call was timed yet")
+}
+
+func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{80, 100, 120, 160, 200, 250} {
+		r := office(t, w, 40, plainEnv)
+		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []bill.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
+		require.Regexp(t, `█( 2 ms to 1638 ms)? +half within 12 ms, 95 of 100 1377 ms +│`, r.keys("6").line("spread"), w)
+		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2 ms to 1638 ms  "}[w > 80], w)
+	}
+}
