@@ -331,6 +331,27 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 	require.Empty(t, filter.Parse("a", nil).Excludes(t.Context(), filter.NewIndex(0, nil), now), "no rows, no culprit")
 }
 
+func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
+	t.Parallel()
+	for words, means := range map[string]bool{
+		"": true, "config.json": true, "onf": true, "confjson": true, "json conf": true, "fsc": true, "SRVJS": true, "cofig": false, "jsonconf": false, "cj x": false, "cjx": false,
+	} {
+		require.Equal(t, means, filter.Spells(words, "file:///srv/config.json"), words)
+	}
+	require.True(t, filter.Spells("gumu", "getUserMusic"))
+	require.True(t, filter.Spells("übäp", "Über.Äpfel"))
+	require.False(t, filter.Spells("nope", "notes/improve_note"))
+	require.True(t, filter.Spells("notim", "not_note_improve"), "wherever it begins")
+}
+
+func TestLettersOfAWordAreInOnePartOfAText(t *testing.T) {
+	t.Parallel()
+	ix := filter.NewIndex(3, func(i int) string { return []string{"memory_open_nodes\x00open_nodes", "x\x00no_pens", "nop\x00e"}[i] })
+	found, err := filter.Parse("~nope", nil).Match(t.Context(), ix, time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, []int32{1}, found)
+}
+
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, query, text, want string }{

@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry"
 	"goblin/registry/bill"
+	"goblin/tui/pane"
 )
 
 func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
@@ -29,4 +31,28 @@ func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 		require.Regexp(t, `█( 2 ms to 1638 ms)? +half within 12 ms, 95 of 100 1377 ms +│`, r.keys("6").line("spread"), w)
 		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2 ms to 1638 ms  "}[w > 80], w)
 	}
+}
+
+func TestOpenTakesNoLettersOfTwoNames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "memory").ready("memory")
+	r.list("memory", registry.Tool, `{"name":"open_nodes"}`)
+	r.keys("1").command("open nope")
+	require.Contains(t, r.screen(), "Nothing is called nope.")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+	r.keys("esc").command("open opnod")
+	require.Equal(t, "memory_open_nodes", r.app.Panes[pane.PaneTools].Item().Listed)
+}
+
+func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "notes").ready("notes")
+	r.list("notes", registry.Prompt, `{"name":"improve_note"}`, `{"name":"improve_all"}`)
+	r.keys("1").command("open nope")
+	require.Contains(t, r.screen(), "! nothing is called nope; enter once more opens notes/")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+	r.keys("enter")
+	require.Equal(t, pane.PanePrompts, r.app.Open)
+	r.keys("1 :").text("open nope").keys("down enter")
+	require.Equal(t, pane.PanePrompts, r.app.Open, "who chooses means it")
 }

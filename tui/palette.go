@@ -13,6 +13,7 @@ import (
 	"goblin/registry/near"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
+	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/work"
@@ -21,15 +22,14 @@ import (
 // palette runs commands by name.
 type palette struct {
 	dialog.Still
-	app     *app
-	all     []command
-	input   edit.Text
-	list    []choice
-	cur     int
-	off     int
-	height  int
-	note    string // why the last Enter ran nothing
-	walking int    // in the history, -1 when it is not shown
+	app      *app
+	all      []command
+	input    edit.Text
+	list     []choice
+	cur, off int
+	height   int
+	note     string // why the last Enter ran nothing
+	walking  int    // in the history, -1 when it is not shown
 
 	places  *places // what "open" searches in, nil until it was gathered
 	looking bool    // a search runs
@@ -86,12 +86,8 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 func (d *palette) match() tea.Cmd {
 	d.cancel()
 	d.gen++
-	d.cur = 0
-	d.off = 0
-	d.note = ""
-	d.looking = false
-	d.entered = false
-	d.list = nil
+	d.cur, d.off, d.list = 0, 0, nil
+	d.note, d.looking, d.entered = "", false, false
 	text := strings.TrimLeft(d.input.Value(), " ")
 	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
 		if c.names[0] == "open" {
@@ -157,10 +153,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	d.looking = true
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	gen := d.gen
-	where := d.places
-	snap := d.app.Reg.Load()
-	now := d.app.Now()
+	gen, where, snap, now := d.gen, d.places, d.app.Reg.Load(), d.app.Now()
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {
@@ -464,6 +457,10 @@ func (d *palette) enter() tea.Cmd {
 	c := d.list[d.cur]
 	if c.why != "" {
 		d.note = dialog.Clean(c.why)
+		return nil
+	}
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !filter.Spells(arg, c.entry.Listed) && !filter.Spells(arg, c.entry.Label) {
+		d.note = "nothing is called " + dialog.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.bare {

@@ -242,9 +242,19 @@ func (c *cond) fits(value string) bool {
 	return false
 }
 
-// in reports whether the characters are in a folded text, in their order, and
-// how many others lie between them.
+// in reports whether the characters are in a part of a folded text, in their order, and
+// how many others lie between them: in what begins in a name and ends in a description
+// nobody sees them.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
+	for part := range strings.SplitSeq(low, "\x00") {
+		if far, has := f.within(part); has && (!ok || far < spread) {
+			spread, ok = far, true
+		}
+	}
+	return spread, ok
+}
+
+func (f *fuzzyWord) within(low string) (spread int, ok bool) {
 	end := 0
 	for _, r := range f.runes {
 		i := indexRune(low[end:], r)
