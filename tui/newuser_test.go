@@ -10,6 +10,15 @@ import (
 	"goblin/tui/pane"
 )
 
+func TestADisabledServerSaysWhatEnablesIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "notes")
+	r.reg.SetState("notes", registry.ServerState{State: registry.StateDisabled})
+	r.changed(registry.Servers).keys("1 enter")
+	require.Regexp(t, `x enables it\. *│`, r.screen())
+	require.NotContains(t, r.screen(), "as long as")
+}
+
 func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
 	t.Parallel()
 	r := office(t, 200, 45, plainEnv)

@@ -20,7 +20,7 @@ func For(s registry.ServerState, key func(string) string) []content.Block {
 	case registry.StateFailed, registry.StateRetrying:
 		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
 	case registry.StateDisabled:
-		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it as long as this host runs; in the config, remove \"disabled: true\".")
+		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:
 		var blocks []content.Block
 		if s.CanLogIn {
