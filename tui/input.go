@@ -24,7 +24,7 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if len(a.Dialogs) > dialogs && !a.typing() {
+			if n := len(a.Dialogs); n > dialogs && !a.typing() && dialog.Asks(a.Dialogs[n-1]) {
 				break // nobody has seen yet what the rest would answer
 			}
 			if a.typing() { // one of the keys opened a text field

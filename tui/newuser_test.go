@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,21 @@ import (
 	"goblin/registry/bill"
 	"goblin/tui/pane"
 )
+
+func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("4").text("Vj").keys("enter")
+	require.Equal(t, "coding", r.app.Common.View)
+	require.Empty(t, r.app.Dialogs)
+	r.text("0jj")
+	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])
+	r.keys("esc 1").text("xy")
+	require.Contains(t, r.screen(), "Disable files?")
+	require.Empty(t, r.backend.acts, "nobody has seen the question")
+	r.keys("n").text("0Dy")
+	require.Len(t, r.app.Dialogs, 2)
+	require.Empty(t, r.backend.acts, "nor that")
+}
 
 func TestADisabledServerSaysWhatEnablesIt(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ type Desk struct {
 
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
-	dialog.Still
+	dialog.Listing
 	dialog.Search
 	app   Desk
 	Table *list.Table[clientRow]

@@ -35,6 +35,17 @@ func (Still) Update(tea.Msg) tea.Cmd     { return nil }
 func (Still) Background(tea.Msg) tea.Cmd { return nil }
 func (Still) Typing() bool               { return false }
 
+// Listing is embedded by dialogs that list what there is: keys typed ahead choose in them.
+type Listing struct{ Still }
+
+func (Listing) lists() {}
+
+// Asks reports whether a key may be an answer to a dialog, which has to be seen before that.
+func Asks(d Dialog) bool {
+	_, lists := d.(interface{ lists() })
+	return !lists
+}
+
 // Press gives input to a dialog.
 func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {

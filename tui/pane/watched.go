@@ -20,7 +20,7 @@ import (
 
 // Watched is the list of all subscriptions, whoever holds them.
 type Watched struct {
-	dialog.Still
+	dialog.Listing
 	dialog.Search
 	app     *Desk
 	Table   *list.Table[registry.SubscriptionState]

@@ -27,7 +27,7 @@ import (
 
 // Past is the list, and below it the call under the cursor.
 type Past struct {
-	dialog.Still
+	dialog.Listing
 	app   *dialog.Common
 	item  dialog.Item
 	Table *list.Table[*registry.Invocation]

@@ -20,7 +20,7 @@ import (
 
 // Chooser is the list.
 type Chooser struct {
-	dialog.Still
+	dialog.Listing
 	app   *dialog.Common
 	Table *list.Table[row]
 }
