@@ -106,8 +106,10 @@ func TestThePathIsTypedInFrontOfThePanes(t *testing.T) {
 	require.Contains(t, r.screen(), "ports[0].x", "but for who goes on in it")
 	r.keys("esc | backspace").text("name")
 	require.NotContains(t, r.screen(), "ports[0]")
-	r.keys("esc esc esc 2")
-	r.keys("|")
+	r.keys("esc esc esc 2 |").text("name")
+	require.Contains(t, r.screen(), "A path in the JSON of the definition of github_create_issue")
+	require.Contains(t, r.screen(), `"github_create_issue"`)
+	r.keys("esc 1 |")
 	require.Contains(t, r.screen(), "there is no JSON here")
 }
 

@@ -11,6 +11,27 @@ import (
 	"goblin/tui/pane"
 )
 
+func TestNothingIsSavedOrCopiedOfWhatWasNotReadYet(t *testing.T) {
+	t.Parallel()
+	for where, why := range map[string]string{
+		"4 / config enter": "it was not read yet; enter reads it",
+		"4 t":              "it was not read yet; enter reads it",
+		"2":                "it was not called yet; c calls it",
+		"3":                "it was not fetched yet; enter gets it",
+	} {
+		for _, key := range []string{"W", "Y"} {
+			r := office(t, 120, 40, plainEnv).keys(where + " " + key)
+			require.Contains(t, r.screen(), "! "+why, where)
+			require.Empty(t, r.app.Dialogs)
+			require.Empty(t, r.term.written.String())
+		}
+	}
+	r := office(t, 120, 40, plainEnv)
+	delete(r.backend.answers, "resources/read")
+	r.keys("4 / config enter enter W")
+	require.Contains(t, r.screen(), "! there is only an error; r tries again")
+}
+
 func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4").text("Vj").keys("enter")

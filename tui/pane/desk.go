@@ -382,8 +382,20 @@ func (a *Desk) SetFilter(text string) tea.Cmd {
 	return a.Panes[a.Open].Rows().Filter(text)
 }
 
-// Content finds what copying, pagers and files take: the content that is kept
-// of the item, else its definition or what the pane shows.
+// whyNoContent says that nothing of an item can be copied or saved, and what helps: its
+// name on a file of something else would be a lie.
+func (a *Desk) whyNoContent(it dialog.Item, untried string) string {
+	switch inv := dialog.Kept(a.Reg, it); {
+	case inv == nil:
+		return "it " + untried
+	case inv.Result == nil:
+		return "there is only an error; " + a.KeyOf("reload") + " tries again"
+	}
+	return ""
+}
+
+// Content finds what copying, files, pagers and editors take: the content that is kept of
+// the item; for the latter two, else what the pane shows.
 func (a *Desk) Content() dialog.Shown {
 	if p, ok := a.Panes[a.Open].(interface{ Shown() dialog.Shown }); ok {
 		return p.Shown()

@@ -158,14 +158,23 @@ func (a *Desk) Redraw() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// QueryContent asks for a path in the JSON of what is looked at.
+// QueryContent asks for a path in the JSON of what is looked at: its content, else its
+// definition.
 func (a *Desk) QueryContent() tea.Cmd {
-	c := a.Content()
-	texts := [][]byte{c.Data}
-	if inv := dialog.Kept(a.Reg, a.Panes[a.Open].Item()); inv != nil {
+	c, p := a.Content(), a.Panes[a.Open]
+	of, texts := dialog.Clean(c.Name), [][]byte{c.Data}
+	_, shows := p.(interface{ Shown() dialog.Shown })
+	if inv := dialog.Kept(a.Reg, p.Item()); inv != nil && inv.Result != nil {
 		texts = append(texts, inv.Result)
+	} else if !shows && !p.Item().Blank() {
+		of = "the definition of " + dialog.Clean(p.Item().Listed)
+		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
+			if b.Kind == content.JSON {
+				texts[0] = b.Data
+			}
+		}
 	}
-	return query.New(a.Common, dialog.Clean(c.Name), &a.path, texts...)
+	return query.New(a.Common, of, &a.path, texts...)
 }
 
 // Click is one on a line of the panel.

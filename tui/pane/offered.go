@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -166,7 +167,7 @@ func calledWith(inv *registry.Invocation) []content.Block {
 
 func (p *offers) acts() map[string]keys.Act {
 	return map[string]keys.Act{
-		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
 		"switch":    p.All.turning(),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
 		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
@@ -184,6 +185,10 @@ func (p *offers) none() string {
 		return "there is no " + p.noun + " here"
 	}
 	return ""
+}
+
+func (p *offers) whyNoContent() string {
+	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), p.untried))
 }
 
 func (p *offers) whyNotAgain() string {

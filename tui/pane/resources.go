@@ -308,7 +308,7 @@ func (p *Resources) Subject() Subject {
 
 func (p *Resources) Acts() map[string]keys.Act {
 	return map[string]keys.Act{
-		"copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
 		"open":      {Why: p.none, Run: p.openItem},
 		"reload":    {Why: p.none, Run: p.reload},
 		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
@@ -343,6 +343,10 @@ func (p *Resources) none() string {
 		return "there is no resource here"
 	}
 	return ""
+}
+
+func (p *Resources) whyNoContent() string {
+	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), "was not read yet; "+p.app.KeyOf("open")+" reads it"))
 }
 
 func (p *Resources) whyNotCall() string {
