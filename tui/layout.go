@@ -113,6 +113,9 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 func (a *app) nothing(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
+		if why := a.Sought(typed); why != "" {
+			return []string{why, "", a.KeyOf("back") + " goes back."}
+		}
 		text := "Nothing matches " + typed
 		if word := r.Excludes(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)

@@ -79,6 +79,18 @@ func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 	}
 }
 
+func TestAnItemWithoutRequestsSaysSo(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 120, 40).keys("2 / list enter i")
+	require.Contains(t, r.screen(), "There are no requests about it yet.")
+	require.Contains(t, r.screen(), "esc goes back.")
+	require.NotContains(t, r.screen(), "Nothing matches")
+	r.keys("/").text("nonsense").keys("enter")
+	require.Contains(t, r.screen(), "Nothing matches")
+	r.keys("esc esc 2 esc / list enter i esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
+}
+
 func TestOpenTakesNoLettersOfTwoNames(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 120, 40, "memory").ready("memory")

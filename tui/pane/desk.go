@@ -273,6 +273,16 @@ func (a *Desk) jumps(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd
 	return cmd
 }
 
+// Sought says that Logs have nothing of what the user came for, "" while they are filtered
+// by something else.
+func (a *Desk) Sought(typed string) string {
+	n := len(a.trail) - 1
+	if n < 0 || a.Open != PaneLogs || a.trail[n].to != PaneLogs || a.trail[n].after != typed {
+		return ""
+	}
+	return "There are no " + map[bool]string{true: "requests", false: "lines"}[a.Logs().Open == TabTraffic] + " about it yet."
+}
+
 func (a *Desk) resources() *Resources { return a.Panes[PaneResources].(*Resources) }
 
 // Return goes back to where the last jump began; false if there is none, or the filter
