@@ -30,11 +30,7 @@ type header struct {
 }
 
 func (h *header) refresh(a *app) {
-	h.servers = 0
-	h.up = 0
-	h.asleep = 0
-	h.starting = 0
-	h.down = 0
+	h.servers, h.up, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
@@ -223,11 +219,10 @@ func (a *app) barLine() string {
 		if path := a.o.Host.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		text := dialog.Clean(" ! "+notice) + " "
+		right = lk.Bad.On(dialog.CutBefore(lk, dialog.Clean(" ! "+notice)+" ", max(0, a.W-look.Width(left)-2)))
 		if left == "" {
-			return lk.Fit(lk.Bad.On(text), a.W)
+			return lk.Fit(right, a.W)
 		}
-		right = lk.Bad.On(lk.Cut(text, max(0, a.W-look.Width(left)-2)))
 	}
 	if left != "" {
 		return lk.Sides(left, right, a.W)

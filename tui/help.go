@@ -177,11 +177,14 @@ func (d *help) draw(w int) []string {
 			out = append(out, line)
 			continue
 		}
-		why := lk.Dim.On("(" + l.why + ")")
+		why := "(" + l.why + ")"
 		if look.Width(line)+2+look.Width(why) <= w {
-			out = append(out, line+"  "+why)
-		} else {
-			out = append(out, line, look.Blank(keyColumn+3)+why)
+			out = append(out, line+"  "+lk.Dim.On(why))
+			continue
+		}
+		out = append(out, line)
+		for _, part := range dialog.WrapText(why, max(w-keyColumn-3, 1), 3) {
+			out = append(out, look.Blank(keyColumn+3)+lk.Dim.On(part))
 		}
 	}
 	return out

@@ -130,7 +130,8 @@ func (a *app) overlay(lines []string, d dialog.Dialog) []string {
 	room := a.H - 2 // what a dialog says stands in the lines below
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
-	box := a.Look.Frame(d.Lines(w-2, h-2), a.Look.Title.On(dialog.Clean(d.Heading())), "", w, h, a.Look.Accent)
+	text, where := d.Lines(w-2, h-2), dialog.Far(d)
+	box := a.Look.Frame(text, a.Look.Title.On(dialog.Clean(d.Heading())), where, w, h, a.Look.Accent)
 	x, y := (a.W-w)/2, (room-h)/2
 	a.Front = dialog.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return look.Overlay(lines, box, x, y)

@@ -114,3 +114,33 @@ func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 	r.keys("1 :").text("open nope").keys("down enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open, "who chooses means it")
 }
+
+func TestWhatANoticeLeavesOutIsInSight(t *testing.T) {
+	t.Parallel()
+	const more = ` (and 2 more; "goblin validate" shows all)`
+	for _, w := range []int{80, 90, 120} {
+		r := office(t, w, 30, plainEnv)
+		r.reg.SetNotice(`config not reloaded: /etc/goblin/work.yaml:3: unknown key "comand" in server "files"; did you mean "command"? Keys are described in the manual` + more)
+		r.changed(registry.Servers)
+		line := r.line("config not reloaded: work.yaml:3:")
+		require.Equal(t, w > 80, strings.HasSuffix(line, "…"+more), line)
+	}
+}
+
+func TestReasonsInHelpAreWhole(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv)
+	r.app.Demo = true
+	r.keys("1 ?").text("add a server")
+	require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(r.screen(), "│", "")), " "), "(the demo has no config; goblin add NAME -- COMMAND makes one)")
+}
+
+func TestSetupTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv).command("setup")
+	require.Regexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
+	r.keys("G")
+	require.Regexp(t, `─ (\d+)/(\d+) ─`, r.line(" Setup "))
+	require.NotRegexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
+	require.NotRegexp(t, `\d/\d`, office(t, 120, 60, plainEnv).command("setup").line(" Setup "))
+}

@@ -37,6 +37,7 @@ type setup struct {
 func newSetup(a *app) dialog.Dialog { return &setup{app: a, view: content.NewView(a.Look)} }
 
 func (d *setup) Heading() string          { return "Setup" }
+func (d *setup) Where() string            { return dialog.Where(d.view) }
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {

@@ -46,6 +46,14 @@ func Asks(d Dialog) bool {
 	return !lists
 }
 
+// Far is how far down a dialog's text is, as it was drawn; "" if it does not tell.
+func Far(d Dialog) string {
+	if d, ok := d.(interface{ Where() string }); ok {
+		return d.Where()
+	}
+	return ""
+}
+
 // Press gives input to a dialog.
 func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"
+	"goblin/tui/look"
 )
 
 // Clean is foreign text for one line.
@@ -37,6 +38,16 @@ func WrapText(s string, w, most int) []string {
 		lines = append(lines[:most-1], ansi.Truncate(lines[most-1], max(w-1, 0), "")+"…")
 	}
 	return lines
+}
+
+// CutBefore cuts a line that ends in parentheses before those, unless little would be left:
+// they say what is not told.
+func CutBefore(lk *look.Look, s string, w int) string {
+	at := strings.LastIndex(s, " (")
+	if at < 0 || !strings.HasSuffix(s, ") ") || 2*look.Width(s[at:]) > w {
+		return lk.Cut(s, w)
+	}
+	return lk.Cut(s[:at], w-look.Width(s[at:])) + s[at:]
 }
 
 // Grouped writes a count: 1234, 100k, 1.2M.

@@ -98,6 +98,9 @@ func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
 // Size is that of the dialog.
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
 
+// Where is how far down what was found is shown.
+func (d *Query) Where() string { return dialog.Where(d.View) }
+
 // Typing reports that letters are text.
 func (d *Query) Typing() bool { return true }
 
