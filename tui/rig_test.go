@@ -61,6 +61,8 @@ type fakeBackend struct {
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	acts     []string
 	fails    error
+	lacking  string // what is found of a server that is tried
+	tried    int
 	finds    diagnosis.Report
 	defined  diagnosis.Definition
 	usage    bill.Report
@@ -110,6 +112,12 @@ func (b *fakeBackend) Wake(server string) error { return b.act("wake " + server)
 func (b *fakeBackend) Restart(server string) error { return b.act("restart " + server) }
 func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))
+}
+
+// TryServer finds what the test says.
+func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string, error) {
+	b.tried++
+	return b.lacking, nil
 }
 
 func (b *fakeBackend) AddServer(name string, keys map[string]any) error {

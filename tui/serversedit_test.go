@@ -49,6 +49,44 @@ func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 	require.Len(t, r.app.Dialogs, 1, "what was typed is not lost")
 }
 
+func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
+	t.Parallel()
+	r := troubled(t, 100, 40)
+	r.backend.lacking = "there is no file /no/prog\x1b[2J; correct the path in command"
+	r.keys("1 a").text("new").keys("tab").text("/no/prog").keys("ctrl+s")
+	require.Empty(t, r.backend.acts)
+	require.Contains(t, r.screen(), "! not added: there is no file /no/prog")
+	require.Contains(t, r.screen(), "C-s once more adds")
+	r.text("x").keys("ctrl+s")
+	require.Empty(t, r.backend.acts, "that is another program")
+	require.Equal(t, 2, r.backend.tried)
+	r.keys("ctrl+s")
+	require.Equal(t, 2, r.backend.tried)
+	require.Equal(t, []string{`add new {"command":"/no/progx"}`}, r.backend.acts)
+	require.Contains(t, r.screen(), "Added new to the config")
+	require.Empty(t, r.app.Dialogs)
+}
+
+func TestAFormThatIsLeftAddsNothing(t *testing.T) {
+	t.Parallel()
+	r := troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text("prog")
+	cmd := r.app.Update(keyOf("ctrl+s"))
+	require.Contains(t, r.screen(), "Add a server: it is tried, esc gives up")
+	require.Nil(t, r.app.Update(keyOf("ctrl+s")), "once is enough")
+	r.keys("esc esc")
+	r.take(first(cmd), 0)
+	require.Empty(t, r.backend.acts)
+	require.NotContains(t, r.screen(), "Added")
+}
+
+func TestTheFormOfAServerSaysInWordsWhatItWants(t *testing.T) {
+	t.Parallel()
+	r := troubled(t, 100, 40).keys("1 a")
+	require.NotContains(t, r.screen(), "a-z")
+	r.text("no name").keys("tab").text("x").keys("ctrl+s")
+	require.Contains(t, r.screen(), "has to be letters, digits, (not first) . _ -; at most 64")
+}
+
 func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
 	t.Parallel()
 	r := troubled(t, 100, 40).keys("2 a")

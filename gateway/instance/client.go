@@ -156,6 +156,11 @@ func (c *Client) Definition(server string) diagnosis.Definition {
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
 
+// TryServer starts a server that is not in the config yet, see [Instance.TryServer].
+func (c *Client) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
+	return c.instance.TryServer(ctx, name, keys)
+}
+
 // AddServer puts a server into the config, see [Instance.AddServer].
 func (c *Client) AddServer(name string, keys map[string]any) error {
 	return c.instance.AddServer(name, keys)

@@ -190,10 +190,14 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Repor
 	if !ok {
 		return diagnosis.Report{}, &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
+	return i.diagnose(ctx, cfg, s), nil
+}
+
+func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) diagnosis.Report {
 	return doctor.Server(ctx, doctor.Options{
 		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
 		Redact: i.o.Mask.String, Children: i.children,
-	}, s), nil
+	}, s)
 }
 
 // Definition is how a server is started or reached, without secrets, and what its

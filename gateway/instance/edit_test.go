@@ -72,6 +72,35 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
 }
 
+// What a screen asks to try is started as it would be, and is nowhere afterwards.
+func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	const before = "servers:\n  a: {command: none-such, disabled: true}\n"
+	require.NoError(t, os.WriteFile(path, []byte(before), 0o600))
+	cfg, err := config.Load(path)
+	require.NoError(t, err)
+	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	lacks, err := i.TryServer(within(t), "b", map[string]any{"command": "/no/such/prog"})
+	require.NoError(t, err)
+	require.Equal(t, "there is no file /no/such/prog; correct the path in command, or install the program there", lacks)
+	e2e.Use()
+	script := filepath.Join(t.TempDir(), "b.json")
+	require.NoError(t, os.WriteFile(script, []byte(`{"name":"b",`+tools+`}`), 0o600))
+	lacks, err = i.TryServer(within(t), "b", map[string]any{"command": e2e.Fakeserver, "args": []string{script}})
+	require.NoError(t, err)
+	require.Empty(t, lacks)
+	for name, keys := range map[string]map[string]any{"a": {"command": "c"}, "no name": {"command": "c"}, "c": {"url": "no URL"}} {
+		_, err = i.TryServer(within(t), name, keys)
+		require.Error(t, err, name)
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, string(text))
+	require.Equal(t, []string{"a"}, i.gateway.Servers.Names())
+}
+
 func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	t.Parallel()
 	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})

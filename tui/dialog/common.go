@@ -118,6 +118,9 @@ type Backend interface {
 	Wake(server string) error
 	// SetEnabled lasts as long as the host.
 	SetEnabled(server string, on bool) error
+	// TryServer starts a server once, as if AddServer had added it, and says what keeps it
+	// from working; it fails if it could not be added. It may take a minute.
+	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
 	// AddServer puts a server into the config; keys are those of its entry there.
 	AddServer(name string, keys map[string]any) error
 	// RemoveServer takes a server out of the config, and SetDisabled turns it off or on

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -140,7 +141,7 @@ func (f *field) about(l *look.Look) string {
 	parts = append(parts, between(f.Min, f.Max, "")...)
 	parts = append(parts, between(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
-		parts = append(parts, "matches "+shown(f.Pattern))
+		parts = append(parts, cmp.Or(f.Means, "matches "+shown(f.Pattern)))
 	}
 	if len(f.text.Rows()) > edit.MaxLines {
 		parts = append(parts, "too long to edit here")

@@ -76,6 +76,9 @@ func (f *Field) characters(s string, pattern *regexp.Regexp) error {
 		return err
 	}
 	if pattern != nil && !pattern.MatchString(s) {
+		if f.Means != "" {
+			return errors.New("has to be " + f.Means)
+		}
 		return fmt.Errorf("does not match %s", f.Pattern)
 	}
 	return nil

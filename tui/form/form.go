@@ -66,6 +66,7 @@ type Field struct {
 	Kind                     Kind
 	Required                 bool
 	Format, Pattern          string // of strings, also those of a List
+	Means                    string // what Pattern wants, in words; "" shows it as it is
 	Min, Max                 *float64
 	MinLen, MaxLen           *int     // characters of a string, items of a Several or List
 	Options                  []Option // of Enum and Several

@@ -1,0 +1,133 @@
+// Package newserver is the form by which a server comes into the config.
+//
+// What is filled in is tried before it is added: the host starts the server once, in a
+// command, and one that does not work is added only when that is asked for once more. It
+// knows no pane, and belongs to the goroutine of one screen's Update and View.
+package newserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/dialog"
+	"goblin/tui/form"
+	"goblin/tui/work"
+)
+
+const title = "Add a server"
+
+// mostTold bytes of what a server lacks leave room for what helps.
+const mostTold = 200
+
+// New opens the form; added follows once the server is in the config.
+func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
+	ctx, giveUp := context.WithCancel(a.Ctx)
+	d := &dialog.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
+		Actions: a.Actions,
+		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
+		Submit:  "add",
+		Fields: []form.Field{
+			{Name: "name", Title: "name", Required: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, Means: "letters, digits, (not first) . _ -; at most 64"},
+			{Name: "target", Title: "command or URL", Required: true, Description: "A program, or the https:// address of a remote server"},
+			{Name: "args", Title: "arguments", Kind: form.List, Description: "Of the program"},
+			{Name: "env", Title: "variables", Kind: form.List, Description: "Of the program", Pattern: `^[^=]+=`, Means: "NAME=VALUE"},
+			{Name: "headers", Title: "headers", Kind: form.List, Description: "Of a remote server", Pattern: `^[^:]+:`, Means: "NAME: VALUE"},
+		},
+	})}
+	d.Refuse = func(bool) tea.Cmd {
+		giveUp()
+		return nil
+	}
+	trying, failed := false, "" // a command tries one; the values that did not work
+	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
+		name, keys, err := entry(args)
+		if err != nil {
+			d.Form.Fail(err.Error())
+			return nil
+		}
+		if trying {
+			return nil
+		}
+		anyhow := failed == string(args)
+		d.Title, trying = title+": it is tried, "+a.KeyOf("form.cancel")+" gives up", true
+		return func() tea.Msg {
+			lacks := ""
+			if !anyhow {
+				lacks, err = a.Backend.TryServer(ctx, name, keys)
+			}
+			if lacks == "" && err == nil && ctx.Err() == nil {
+				err = a.Backend.AddServer(name, keys)
+			}
+			return work.Done(func() tea.Cmd {
+				d.Title, trying = title, false
+				switch {
+				case ctx.Err() != nil:
+				case err != nil:
+					d.Form.Fail(dialog.Clean(err.Error()))
+				case lacks != "":
+					failed = string(args)
+					d.Form.Fail("not added: " + dialog.CutText(dialog.Clean(lacks), mostTold) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+				default:
+					giveUp()
+					a.Drop(d)
+					a.Say("Added %s to the config", name)
+					return added(name)
+				}
+				return nil
+			})
+		}
+	}
+	return a.Push(d)
+}
+
+// entry is a server of the config as the form says.
+func entry(values json.RawMessage) (name string, keys map[string]any, err error) {
+	var v struct {
+		Name, Target       string
+		Args, Env, Headers []string
+	}
+	if err := json.Unmarshal(values, &v); err != nil {
+		return "", nil, err
+	}
+	keys = make(map[string]any)
+	remote := strings.Contains(v.Target, "://")
+	switch {
+	case remote && len(v.Args)+len(v.Env) > 0:
+		return "", nil, fmt.Errorf("arguments and variables are for programs, not for remote servers")
+	case !remote && len(v.Headers) > 0:
+		return "", nil, fmt.Errorf("headers are for remote servers, not for programs")
+	case remote:
+		keys["url"] = strings.TrimSpace(v.Target)
+	case len(v.Args) == 0: // typed in one line
+		words := strings.Fields(v.Target)
+		if len(words) == 0 {
+			return "", nil, fmt.Errorf("name a program or a URL")
+		}
+		if keys["command"] = words[0]; len(words) > 1 {
+			keys["args"] = words[1:]
+		}
+	default:
+		keys["command"], keys["args"] = strings.TrimSpace(v.Target), v.Args
+	}
+	for key, list := range map[string]struct {
+		pairs []string
+		by    string
+	}{"env": {v.Env, "="}, "headers": {v.Headers, ":"}} {
+		values := make(map[string]string)
+		for _, pair := range list.pairs {
+			name, value, _ := strings.Cut(pair, list.by) // the form has looked for it
+			if list.by == ":" {
+				value = strings.TrimSpace(value)
+			}
+			values[strings.TrimSpace(name)] = value
+		}
+		if len(values) > 0 {
+			keys[key] = values
+		}
+	}
+	return v.Name, keys, nil
+}
