@@ -126,14 +126,11 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		return display.Age(time.Since(f.LastUsed)) + " ago"
 	}
 	cells := func(d bill.Definitions, f *bill.Figures) []string {
-		p50, p95, answers := "", "", ""
+		answers := ""
 		if f.Calls > 0 {
 			answers = display.Size(int64(f.Bytes))
 		}
-		if f.P50 > 0 { // calls that a person was asked in have no time
-			p50, p95 = millis(f.P50), millis(f.P95)
-		}
-		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), p50, p95, answers, last(f)}
+		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), timed(f.P50), timed(f.P95), answers, last(f)}
 	}
 	others := func(o bill.Others) string {
 		if o.Entries == 0 {
@@ -210,6 +207,14 @@ func came(f *bill.Figures) string {
 		within = ", half of them within " + millis(f.P50)
 	}
 	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, display.Size(int64(f.Bytes)))
+}
+
+// timed is a time that was counted, "" for none: calls that people were asked in have none.
+func timed(ms float64) string {
+	if ms <= 0 {
+		return ""
+	}
+	return millis(ms)
 }
 
 func millis(ms float64) string {
