@@ -29,6 +29,8 @@ func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, pa
 		// Of a task, or late: nobody knows its token any more.
 		t.reported(conn, params)
 		return c, params, true
+	case "notifications/resources/updated": // for all who watch it, whatever the server did it for
+		return c, call.Unrelated(params), false
 	case "notifications/tasks/status":
 		done = true
 		name = rawjson.Get(params, "taskId")
@@ -69,6 +71,9 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 		return
 	}
 	if own.hidden != nil {
+		if n.method == "notifications/message" && downstream.LevelOf(n.params) < own.hidden.Exchange.Level() {
+			return
+		}
 		own.hidden.Exchange.Relay(own.Server, "", n.method, call.Unrelated(n.params))
 		return
 	}

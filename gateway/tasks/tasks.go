@@ -328,7 +328,7 @@ func (t *Tasks) busy(conn upstream.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, own := range t.all {
-		if own.Conn == conn && !own.fetched {
+		if own.Conn == conn && !own.fetched && time.Now().Before(own.expires) {
 			return true
 		}
 	}

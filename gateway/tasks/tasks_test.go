@@ -74,3 +74,12 @@ func TestTasksExpireAfterTheirTimeToLive(t *testing.T) {
 		require.InDelta(t, (want + taskGrace).Seconds(), all.left(own).Seconds(), 60, state)
 	}
 }
+
+func TestATaskThatNobodyFetchesKeepsItsServerBusyAsLongAsItLives(t *testing.T) {
+	s := New(Options{})
+	own := &Task{}
+	require.True(t, s.keep(own, []byte(`{"taskId":"1","status":"completed","ttl":0}`)))
+	require.True(t, s.busy(nil))
+	own.expires = time.Now().Add(-time.Hour)
+	require.False(t, s.busy(nil))
+}

@@ -293,3 +293,52 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		require.Equal(t, -32602, legacy.Fault("tasks/get", e2e.Obj{"taskId": id}).Code)
 	})
 }
+
+func TestAnUpdateFromWithinATaskReachesThoseWhoSubscribed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{
+		"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
+		"resources": []e2e.Obj{e2e.Resource("x:1")},
+		"on": e2e.Obj{"task t": e2e.Actions(
+			e2e.Do("wait", e2e.Obj{"name": "go"}),
+			e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1"}}),
+			e2e.Do("wait", e2e.Obj{"name": "end"}),
+		)},
+	})
+	owner, watcher := w.Join(), w.Join()
+	uri := e2e.In("b", "x:1")
+	watcher.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	startTask(owner, "b_t")
+	b.WaitEvent("wait", "go")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, []string{uri}, watcher.WaitUpdates(1))
+	b.WaitEvent("wait", "end")
+	owner.Ok("ping", nil)
+	require.Empty(t, owner.Updates(), "it did not subscribe")
+}
+
+func TestALogFromBeforeATaskThatAClientDoesNotSeeKeepsToItsLevel(t *testing.T) {
+	t.Parallel()
+	for _, era := range []string{"old", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("b", e2e.Obj{
+				"tools": []e2e.Obj{taskTool("t", "required")}, "tasks": e2e.Obj{"t": e2e.Obj{"required": true, "poll": 20}},
+				"on": e2e.Obj{"create t": e2e.Actions(
+					e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "debug", "data": "early", "_meta": e2e.Obj{relatedTask: e2e.Obj{"taskId": "task-1"}}}}),
+				)},
+			})
+			c := w.Socket()
+			if era == "modern" {
+				c.Stateless() // which has asked for no logs
+			} else {
+				c.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
+				c.Ok("logging/setLevel", e2e.Obj{"level": "error"})
+			}
+			c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{}})
+			require.Empty(t, c.NotesOf("notifications/message"))
+		})
+	}
+}
