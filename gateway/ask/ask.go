@@ -458,7 +458,7 @@ func able(c Capable, capability string, params []byte) *jsonrpc.Error {
 	case capability == "sampling":
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare sampling with tools")
 	}
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in %s mode", lacking[1])
 }
 
 // Lacks is the path of the capability that a question needs and the client
@@ -470,8 +470,13 @@ func Lacks(c Capable, capability string, params []byte) []string {
 	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.Can("sampling", "tools") {
 		return []string{"sampling", "tools"}
 	}
-	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !c.Can("elicitation", "url") {
-		return []string{"elicitation", "url"}
+	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" {
+		switch url := c.Can("elicitation", "url"); {
+		case mode == "url" && !url:
+			return []string{"elicitation", "url"}
+		case mode != "url" && url && !c.Can("elicitation", "form"): // {} alone stands for forms
+			return []string{"elicitation", "form"}
+		}
 	}
 	return nil
 }

@@ -45,3 +45,17 @@ func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	gone.Reply = func(e2e.Message) (any, any) { return e2e.Accepted, nil }
 	require.Contains(t, gone.CallText("b_ask", e2e.Obj{}), "Alice")
 }
+
+func TestAFormIsNotAskedOfAClientThatOpensURLsOnly(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{
+		"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
+	}})
+	c := w.Socket()
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}}}
+	c.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32602, "message": "no forms here"} }
+	c.Init()
+	require.Contains(t, c.CallText("b_ask", e2e.Obj{}), "did not declare elicitation in form mode")
+	require.Empty(t, c.Asks)
+}
