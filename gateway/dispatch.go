@@ -161,22 +161,23 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		g.met(r)
 		x.ParkWith(r)
 	}
-	serve, known := common[x.Method()]
-	if !known {
-		serve, known = table[x.Method()]
+	serve, label := common[x.Method()], x.Method()
+	if serve == nil {
+		serve = table[x.Method()]
 	}
-	label := x.Method()
-	if !known {
+	refuse := func(err error) { serve = func(_ *Gateway, r *request) { r.fail(err) } }
+	if serve == nil {
 		serve, label = extension, "other"
+		if methods[x.Method()] != nil || modernMethods[x.Method()] != nil { // of other revisions, and of no extension
+			refuse(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
+		}
 	}
 	if err := members.Params(x.Method()).Check(x.Sent()); err != nil {
-		serve = func(_ *Gateway, r *request) {
-			r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
-		}
+		refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
 	}
 	if m := r.Modern(); m != nil && m.LogLevel != "" {
 		if _, ok := downstream.ParseLevel(m.LogLevel); !ok {
-			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
+			refuse(unknownLevel(m.LogLevel))
 		}
 	}
 	if g.Servers.Projects() && x.Method() != "initialize" && x.Method() != "ping" {

@@ -99,3 +99,23 @@ func TestExtensionsPassBothWays(t *testing.T) {
 		return strings.Contains(log, `servers \"one\" and \"two\" differ in it`) && strings.Contains(log, `\"goblin/own\"`)
 	})
 }
+
+func TestMethodsOfAnotherRevisionAreOfNoExtension(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := acme(e2e.Obj{})
+	script["capabilities"].(e2e.Obj)["resources"] = e2e.Obj{"subscribe": true}
+	b := w.Backend("one", script)
+	s := w.Served()
+	legacy, modern := s.RawClient(), s.Stateless()
+	modern.Caps = e2e.Obj{"extensions": e2e.Obj{"acme/things": e2e.Obj{}}}
+	listed(t, modern, "one_t")
+	legacy.Init()
+	legacy.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("one", "x:1")})
+	for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+		answer := modern.Request(method, e2e.Obj{"uri": e2e.In("one", "x:1")})
+		require.Contains(t, string(answer.Error), "-32601", method)
+	}
+	require.Zero(t, b.Count("resources/unsubscribe"), "the other client is subscribed")
+	require.Equal(t, 1, b.Count("resources/subscribe"))
+}
