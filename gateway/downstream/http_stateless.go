@@ -26,6 +26,10 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusBadRequest, fault.Frame(m.ID))
 		return
 	}
+	if m.Method == "subscriptions/listen" && !p.events {
+		refuse(w, http.StatusNotAcceptable, m.ID, "%s needs Accept: text/event-stream", m.Method)
+		return
+	}
 	modern.Remote = r.RemoteAddr
 	root := h.shared(h.askedBy(r))
 	if root == nil {

@@ -72,3 +72,14 @@ func TestListenWatchesResources(t *testing.T) {
 		b.WaitReceived("resources/unsubscribe", 1)
 	})
 }
+
+func TestAListenThatTakesNoEventStreamIsRefused(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Watchable())
+	answer := w.Served().Do("POST", "/mcp", map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json", "Mcp-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "subscriptions/listen",
+	}, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	require.Equal(t, 406, answer.Status)
+	require.Contains(t, answer.Body, "subscriptions/listen needs Accept: text/event-stream")
+}
