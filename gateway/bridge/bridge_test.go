@@ -445,3 +445,17 @@ func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
 		require.True(t, big == r.read())
 	}
 }
+
+func TestWhatWasUnsubscribedBeforeTheAnswerIsNotSubscribedAtTheNextHost(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	on, off := request("1", "resources/subscribe", `{"uri":"mcp://s/a"}`), request("2", "resources/unsubscribe", `{"uri":"mcp://s/a"}`)
+	r.send(on, off)
+	h.expect(on, off)
+	h.send(result("1", `{}`), result("2", `{}`))
+	r.expect(result("1", `{}`), result("2", `{}`))
+	h.c.Close()
+	h = r.reopen()
+	r.send(request("3", "ping", `{}`))
+	h.expect(request("3", "ping", `{}`)) // and no subscription before
+}

@@ -230,6 +230,7 @@ func (b *bridge) noteLocked(e envelope, frame []byte) {
 	case setLevel, subscribe:
 		c.params = rawjson.Get(frame, "params")
 	case unsubscribe:
+		c.params = rawjson.Get(frame, "params")
 		// The client wants it gone, however the answer goes.
 		if uri, ok := rawjson.String(rawjson.Path(frame, "params", "uri")); ok {
 			delete(b.session.subs, uri)
@@ -262,10 +263,22 @@ func (b *bridge) answeredLocked(e envelope) {
 	case setLevel:
 		b.session.level = c.params
 	case subscribe:
-		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok {
+		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok && !b.unwantedLocked(uri, c.seq) {
 			b.session.subs[uri] = &subscription{params: c.params, seq: c.seq}
 		}
 	}
+}
+
+// unwantedLocked reports whether the client has unsubscribed since.
+func (b *bridge) unwantedLocked(uri string, since int) bool {
+	for _, c := range b.open {
+		if c.method == unsubscribe && c.seq > since {
+			if own, _ := rawjson.String(rawjson.Get(c.params, "uri")); own == uri {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // attend waits while l is the host, and reports whether the bridge ends.
