@@ -87,7 +87,6 @@ func (g *Gateway) setLevel(r *request) {
 		r.fail(unknownLevel(name))
 		return
 	}
-	r.Session().SetLevel(level)
-	g.News.LevelsChanged()
+	g.News.SetLevel(r.Session(), level)
 	r.reply(emptyResult)
 }

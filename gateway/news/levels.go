@@ -20,16 +20,19 @@ import (
 
 // levels are the log levels that servers were told, by connection.
 type levels struct {
-	mu sync.Mutex
-	of map[upstream.Conn]*level
+	mu     sync.Mutex
+	of     map[upstream.Conn]*level
+	wishes atomic.Uint64 // how often a session set its level
 }
 
 // level is that of one connection.
 type level struct {
 	server  string
 	conn    upstream.Conn
-	turn    sync.Mutex  // held while the server is told
-	set     bool        // it was told a level; guarded by turn
+	turn    sync.Mutex // held while the server is told
+	set     bool       // it was told a level; guarded by turn, as are the next two
+	told    downstream.Level
+	wishes  uint64      // that there were when it was told so; 0: it was not, or did not take it
 	waiting atomic.Bool // somebody waits for turn, and will tell the newest
 	loan    loan
 }
@@ -152,6 +155,13 @@ const (
 	levelPatience = time.Second
 )
 
+// SetLevel makes a session want a level, and tells it as LevelsChanged does.
+func (n *News) SetLevel(s *downstream.Session, level downstream.Level) {
+	n.levels.wishes.Add(1) // first: who tells the level meanwhile has told it for this wish, too
+	s.SetLevel(level)
+	n.LevelsChanged()
+}
+
 // LevelsChanged tells every connected backend its level, each in a goroutine
 // of its own, and returns when all know it or after levelPatience.
 func (n *News) LevelsChanged() {
@@ -188,8 +198,9 @@ func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 
 // tellLevel asks a backend for messages of its level and above. The level is
 // determined when the backend's turn comes, so the last one told is the
-// newest. A backend that was told one is told the default when nobody wants
-// it any more; one that never was is left alone.
+// newest; one that it knows already is told again only when a session set its own.
+// A backend that was told one is told the default when nobody wants it any more; one
+// that never was is left alone.
 func (n *News) tellLevel(ctx context.Context, l *level) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // a modern one is told with each request
@@ -201,6 +212,7 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 	defer l.turn.Unlock()
 	l.waiting.Store(false)
 	level, set := n.levelFor(l.conn)
+	wishes := n.levels.wishes.Load() + 1 // afterwards: those that the level is of are among them
 	if lent, ok := l.loan.current(); ok {
 		if !set && level == downstream.LevelUnset {
 			level = downstream.LevelInfo // of the sessions that set none
@@ -214,6 +226,9 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 		level = downstream.LevelInfo
 	}
 	l.set = set
+	if l.told == level && l.wishes == wishes {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 	defer cancel()
 	reply, err := l.conn.Call(&upstream.Call{
@@ -223,8 +238,10 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 		err = jsonrpc.ParseErrorObject(reply.Error)
 	}
 	if err != nil {
+		wishes = 0
 		n.o.Logger.Warn("Log level not set", "server", l.server, "err", err)
 	}
+	l.told, l.wishes = level, wishes
 }
 
 // Message delivers a log line: to the request that caused it, else to every

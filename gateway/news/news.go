@@ -76,8 +76,11 @@ var empty = []byte("{}")
 // Opened begins to tell a session of changed lists.
 func (n *News) Opened(s *downstream.Session) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.seen[s] = new([registry.Kinds]views.Version)
+	n.mu.Unlock()
+	if _, set := n.level(); set { // it has not said what it wants: others do not decide that
+		n.work.Go(n.LevelsChanged)
+	}
 }
 
 // Closed gives back what an ended session watched; it waits for servers.
@@ -159,7 +162,16 @@ func (n *News) Narrowed() {
 
 // Moved is [fleet.Options].Moved.
 func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {
-	n.rows.move(server, unitOf)
+	b := n.o.Servers.Get(server)
+	n.rows.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
+		key.unit = unitOf(s.session)
+		return key
+	})
+	for _, l := range n.o.Calls.Links() { // one that is there already tells of no beginning
+		if b != nil && l.Server == b.Server {
+			n.work.Go(func() { n.restore(context.Background(), server, l.Conn) })
+		}
+	}
 }
 
 // Watches is how many subscriptions of sessions and listens there are at a server.

@@ -315,7 +315,7 @@ func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 // move takes the rows of a server to the connections that serve their sessions now.
 // None of them has agreed to anything yet. Clients that cannot have one of their own
 // lose theirs.
-func (t *subscriptions) move(server string, unitOf func(*downstream.Session) string) {
+func (t *subscriptions) move(server string, placeOf func(subscriptionKey, subscriber) subscriptionKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, row := range t.rows {
@@ -323,12 +323,12 @@ func (t *subscriptions) move(server string, unitOf func(*downstream.Session) str
 			continue
 		}
 		for s, spellings := range row.subscribers {
-			to := key
-			if to.unit = unitOf(s.session); to == key {
+			to := placeOf(key, s)
+			if to == key {
 				continue
 			}
 			t.dropLocked(key, row, s)
-			if to.unit == s.session.Unit() && s.session.Stateless() {
+			if to.unit != key.unit && to.unit == s.session.Unit() && s.session.Stateless() {
 				continue // there is no process that it could have alone
 			}
 			for other := t.rowLocked(to); len(spellings) > 0; spellings = spellings[1:] {

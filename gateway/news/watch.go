@@ -245,7 +245,13 @@ func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Con
 	for p := range places {
 		n.work.Go(func() {
 			if p.second {
-				s.Modern(ctx, p.unit)
+				if s.Modern(ctx, p.unit) == nil && ctx.Err() == nil { // there may be none any more
+					n.rows.move(s.Name(), func(key subscriptionKey, _ subscriber) subscriptionKey {
+						key.second = key.second && key.unit != p.unit
+						return key
+					})
+					n.restore(ctx, s.Name(), conn)
+				}
 			} else if _, err := s.Unit(ctx, p.unit); err != nil {
 				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
 			}

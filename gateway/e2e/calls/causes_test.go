@@ -286,3 +286,20 @@ func TestWithdrawnQuestionIsCancelledOnceByItsOwnID(t *testing.T) {
 	require.Len(t, notes, 1, "%v", notes)
 	require.Equal(t, string(question.ID), string(e2e.At(notes[0].Params, "requestId")))
 }
+
+func TestTheLevelOfOneClientDoesNotSilenceAServerForTheNext(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	told := func(level string) func() bool {
+		return func() bool {
+			all := b.Pick("logging/setLevel")
+			return len(all) > 0 && e2e.Str(all[len(all)-1].Msg, "params", "level") == level
+		}
+	}
+	strict := w.Join()
+	strict.Ok("logging/setLevel", e2e.Obj{"level": "error"})
+	b.Wait("error", told("error"))
+	w.Join() // and does not say what it wants, as if it had come first
+	b.Wait("info", told("info"))
+}

@@ -208,3 +208,36 @@ func TestListenIsRestoredWithTheServer(t *testing.T) {
 	got := c.Noted("notifications/resources/updated", func(json.RawMessage) bool { return true })
 	require.Equal(t, id, e2e.Tagged(got.Params))
 }
+
+func TestAListenGoesOnWhenItsServerHasTheOlderEraOnly(t *testing.T) {
+	t.Parallel()
+	for name, older := range map[string]func(w *e2e.World, b *e2e.Backend){
+		"by an edit":          func(w *e2e.World, b *e2e.Backend) { w.Edit(func() { b.Conf["era"] = "legacy" }) },
+		"from its restart on": func(w *e2e.World, b *e2e.Backend) { w.Succeeds("restart", "b") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Watchable()
+			script["on"] = e2e.Obj{"server/discover": e2e.Actions(e2e.Do("error", e2e.Obj{"after": 2, "error": e2e.Obj{"code": -32601, "message": "no such method"}}))}
+			b := dualBackend(w, "stdio", "dual", script)
+			legacy, modern := w.Pair("socket")
+			uri := e2e.In("b", "file:///a")
+			legacy.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+			_, honoured := modern.Hears(e2e.Obj{"resourceSubscriptions": []string{uri}})
+			require.Contains(t, string(honoured), uri)
+			b.Updated("file:///a")
+			modern.WaitUpdates(1)
+			legacy.WaitUpdates(1)
+			legacy.Forget()
+			modern.Forget()
+			older(w, b)
+			legacy.WaitUpdates(1) // it is subscribed again
+			modern.Forget()
+			e2e.Eventually(t, "an update", func() bool {
+				b.Updated("file:///a")
+				return len(modern.Updates()) > 0
+			})
+		})
+	}
+}

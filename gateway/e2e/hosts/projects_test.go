@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,4 +136,33 @@ func TestAProjectInTheURLNeedsAToken(t *testing.T) {
 	answer := w.Served().Do("POST", "/mcp?project="+one, map[string]string{"Content-Type": "application/json"}, `{}`)
 	require.Equal(t, 403, answer.Status)
 	require.Contains(t, answer.Body, "gateway.auth_token")
+}
+
+func TestASubscriptionFollowsItsClientIntoAnotherProject(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]bool{"that nobody is in": false, "that another client is in": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			one, other, none := projects(t, w)
+			b := projectServer(w)
+			in(w, one).CallText("own_where", e2e.Obj{}) // the first project goes on
+			if open {
+				in(w, other).CallText("own_where", e2e.Obj{})
+			}
+			w.Cwd = none
+			c := w.Pipe("stdio")
+			var root atomic.Value
+			root.Store("file://" + one)
+			c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
+			c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": root.Load()}}}, nil }
+			c.Init()
+			c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("own", "x:1")})
+			b.WaitReceived("resources/subscribe", 1)
+			root.Store("file://" + other)
+			c.Notify("notifications/roots/list_changed", nil)
+			e2e.Eventually(t, "the other project", func() bool { return e2e.Contains(c.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">") })
+			b.WaitReceived("resources/subscribe", 2) // from the process of the other project
+		})
+	}
 }
