@@ -297,11 +297,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
 	}
 	if len(down) > 0 {
-		are := "are"
-		if len(down) == 1 {
-			are = "is"
-		}
-		fmt.Fprintf(&text, "; %s %s not up: see \"%s\"", strings.Join(down, ", "), are, a.Line("list servers"))
+		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.Line("list servers"))
 	}
 	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere) + a.withheld(r, status.Servers))
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())

@@ -146,11 +146,11 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 
 	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
-	require.Contains(t, got.err, "; b is not up: see \"goblin list servers --config ")
+	require.Contains(t, got.err, "; not up: b (see \"goblin list servers --config ")
 	require.Regexp(t, ` shows all\n$`, got.err)
 	items["tools"][1].OriginalName = "subtract"
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "subtrakt")
-	require.Regexp(t, `; b is not up: see "[^"]*"; did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
+	require.Regexp(t, `; not up: b \(see "[^"]*"\); did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
 	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }

@@ -20,8 +20,7 @@ import (
 	"goblin/gateway/host"
 )
 
-// stopLimit is how long `goblin stop` waits for the host to end. Its servers
-// are given less.
+// stopLimit bounds the wait of stop for the host's end; the host's servers have less.
 const stopLimit = 30 * time.Second
 
 // running is the host that a command is about. The file is not needed to be

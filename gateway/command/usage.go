@@ -130,7 +130,7 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		if f.Calls > 0 {
 			answers = display.Size(int64(f.Bytes))
 		}
-		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), timed(f.P50), timed(f.P95), answers, last(f)}
+		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
 	}
 	others := func(o bill.Others) string {
 		if o.Entries == 0 {
@@ -209,16 +209,11 @@ func came(f *bill.Figures) string {
 	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, display.Size(int64(f.Bytes)))
 }
 
-// timed is a time that was counted, "" for none: calls that people were asked in have none.
-func timed(ms float64) string {
-	if ms <= 0 {
-		return ""
-	}
-	return millis(ms)
-}
-
+// millis is a time, "" for none: calls that people were asked in have none.
 func millis(ms float64) string {
 	switch {
+	case ms <= 0:
+		return ""
 	case ms < 10:
 		return fmt.Sprintf("%.1f ms", ms)
 	case ms < 10_000:
