@@ -126,6 +126,13 @@ func (s *Web) Metric(series string) string {
 	return ""
 }
 
+// Counts waits until a metric has a value: a request is counted once it is answered, so its
+// client may look before that.
+func (s *Web) Counts(want, series string) {
+	s.T.Helper()
+	Eventually(s.T, series+" "+want, func() bool { return s.Metric(series) == want })
+}
+
 // webSession is the HTTP side of a client.
 type webSession struct {
 	t         *testing.T
