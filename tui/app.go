@@ -291,8 +291,8 @@ func (a *app) Begun(r dialog.Request) tea.Cmd {
 
 // Answered has the detail panel go to an answer that is waited for.
 func (a *app) Answered(r dialog.Request) {
-	if r.Show && a.Panes[a.Open].Item() == r.Item {
-		a.Details[a.Open].Jump = true
+	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
+		a.Details[a.Open].Answer = p.Subject().Key
 	}
 }
 

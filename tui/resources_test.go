@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -444,6 +446,48 @@ func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 	r.screen()
 	r.keys("ctrl+s")
 	require.Contains(t, r.screen(), "here it is")
+}
+
+// An answer is kept, shown and told by different goroutines.
+func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
+	t.Parallel()
+	for name, hear := range map[string]func(r *rig, told tea.Msg){
+		"shown before it is told": func(r *rig, told tea.Msg) {
+			r.answered("here it is").changed(registry.AllChanges)
+			require.NotContains(r.t, r.screen(), "here it is")
+			r.take(told, 0)
+		},
+		"told while a text without it is made": func(r *rig, told tea.Msg) {
+			r.reg.SetState("weather", registry.ServerState{State: registry.StateConnecting, Listed: true})
+			text := r.app.Follow()
+			r.answered("here it is")
+			next := r.app.Update(told)
+			r.run(text)
+			r.run(next)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := office(t, 80, 24, plainEnv).keys("2 / forecast enter enter")
+			r.screen()
+			item := r.app.Panes[r.app.Open].Item()
+			hear(r, work.Done(func() tea.Cmd {
+				r.app.Answered(dialog.Request{Item: item, Show: true})
+				return nil
+			}))
+			require.Contains(t, r.screen(), "here it is")
+		})
+	}
+}
+
+// answered keeps an answer of the tool under the cursor.
+func (r *rig) answered(text string) *rig {
+	it := r.app.Panes[r.app.Open].Item()
+	r.reg.Contents().Put(&registry.Invocation{
+		Kind: it.Kind, Server: it.Server, Name: it.Name, Listed: it.Listed, Success: true, Time: r.clock.now(),
+		Result: json.RawMessage(`{"content":[{"type":"text","text":` + strconv.Quote(text) + `}]}`),
+	})
+	return r
 }
 
 func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {

@@ -18,6 +18,7 @@ type View struct {
 	left   int  // cells that are out of sight at the left
 	w, h   int  // drawn last
 	past   bool // the user moved it below the last page
+	seek   bool // the next drawing goes to the start
 	marked bool
 	search
 	out pen
@@ -51,7 +52,7 @@ func (v *View) Show(d *Doc, keep bool) {
 	old := v.doc
 	v.doc, v.marked = d, d.changed != nil
 	if !keep {
-		v.top, v.left, v.past = 0, 0, false
+		v.top, v.left, v.past, v.seek = 0, 0, false, false
 		v.search = search{}
 		return
 	}
@@ -99,13 +100,16 @@ func (v *View) Page(pages float64) {
 // Top moves the window to the first line.
 func (v *View) Top() { v.top, v.past = 0, false }
 
-// ToStart moves the window to the block that is the start, unless a good part of
-// it is in sight.
-func (v *View) ToStart() {
+// ToStart has the window move to the block that is the start, unless a good part of
+// it is in sight. That is known when the window is drawn, in the size that it has then.
+func (v *View) ToStart() { v.seek = true }
+
+func (v *View) toStart() {
 	const enough = 6 // lines
-	if start := v.doc.start; v.h > 0 && start+enough > v.top+v.h && start > v.top {
+	if start := v.doc.start; v.seek && v.h > 0 && start+enough > v.top+v.h && start > v.top {
 		v.top = min(start, v.bottom())
 	}
+	v.seek = false
 }
 
 // Bottom moves the window to the last lines.
@@ -145,6 +149,7 @@ func (v *View) Node(y int, near bool) (id uint64, ok bool) {
 // Lines draws the window: h lines of w cells.
 func (v *View) Lines(w, h int) []string {
 	v.w, v.h = max(w, 0), max(h, 0)
+	v.toStart()
 	v.Scroll(0)
 	v.Right(0)
 	out := make([]string, v.h)

@@ -23,10 +23,10 @@ type detail struct {
 	fold   int             // levels of JSON that are folded; negative: more are shown
 	turned map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
 	gen    int
-	busy   bool // a text is being made
-	dirty  bool // … which is not the last one
-	Jump   bool // what comes next is an answer that is waited for
-	news   bool // … whose changed lines are to be marked
+	busy   bool   // a text is being made
+	dirty  bool   // … which is not the last one
+	Answer string // key of the subject whose answer is to be gone to, when it is shown
+	news   bool   // … whose changed lines are to be marked
 	cancel context.CancelFunc
 	marked time.Time // when changed lines were marked
 }
@@ -40,6 +40,21 @@ func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
 	}
+	cmd := d.follow(s, width)
+	d.arrive()
+	return cmd
+}
+
+// arrive goes to an answer once the text that has it is shown: it may be made before
+// the answer is told, or be under way without it.
+func (d *detail) arrive() {
+	if d.Answer != "" && d.Answer == d.now.Key && !d.busy {
+		d.Answer = ""
+		d.View.ToStart()
+	}
+}
+
+func (d *detail) follow(s Subject, width int) tea.Cmd {
 	d.now.running = s.running
 	if s.Key == d.now.Key && s.Version == d.now.Version && width == d.width {
 		return nil
@@ -88,13 +103,10 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 				d.marked = d.app.Now()
 			}
 			d.View.Show(doc, same)
-			if d.Jump {
-				d.Jump = false
-				d.View.ToStart()
-			}
 			if d.dirty {
 				return d.Build(true, d.news)
 			}
+			d.arrive()
 			return nil
 		})
 	}

@@ -3,11 +3,14 @@
 package interop
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
@@ -30,6 +33,16 @@ func opened(t *testing.T, width, height int) (*e2e.World, *e2e.Pane) {
 	p.Goblin("")
 	p.Shows("3 up", "1 down")
 	return w, p
+}
+
+// spans waits until Goblin has drawn a frame for a width: a terminal cuts what was drawn
+// for another one.
+func spans(p *e2e.Pane, width int) {
+	p.Until(fmt.Sprintf("a frame of %d cells", width), func(screen string) bool {
+		return slices.ContainsFunc(strings.Split(screen, "\n"), func(line string) bool {
+			return ansi.StringWidth(line) == width && strings.HasSuffix(line, "╮")
+		})
+	})
 }
 
 func TestInteropTheScreenFindsReadsAndWatches(t *testing.T) {
@@ -111,7 +124,7 @@ func TestInteropTheScreenFindsReadsAndWatches(t *testing.T) {
 }
 
 func TestInteropTheScreenCallsTools(t *testing.T) {
-	_, p := opened(t, 140, 45)
+	_, p := opened(t, 140, 60)
 
 	// An object in a list in the arguments has fields, and what is missing is told.
 	p.Types("2/create_entities")
@@ -128,8 +141,10 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	p.Keys("Tab", "Space")
 	p.Types("👩‍👩‍👧 writes")
 	p.Resize(60, 20)
+	spans(p, 60)
 	p.Shows("writes")
-	p.Resize(140, 45)
+	p.Resize(140, 60)
+	spans(p, 140)
 	p.Shows("name *          Ada", "👩‍👩‍👧 writes")
 	p.Keys("C-s")
 	p.Shows("Structured", `"name": "Ada"`, `"entityType": "person"`)
