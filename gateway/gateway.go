@@ -127,7 +127,7 @@ func New(o Options) *Gateway {
 	})
 	g.projects.Join = g.Servers.Join
 	g.Views = views.New(o.Registry, g.Servers, o.Config)
-	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
+	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = logins.New(g.Servers, g.ask)
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
 	g.News = news.New(news.Options{

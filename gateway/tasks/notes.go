@@ -74,7 +74,8 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 		if n.method == "notifications/message" && downstream.LevelOf(n.params) < own.hidden.Exchange.Level() {
 			return
 		}
-		own.hidden.Exchange.Relay(own.Server, "", n.method, call.Unrelated(n.params))
+		at := own.hidden.Exchange
+		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.Of(at), own, n.method, call.Unrelated(n.params)))
 		return
 	}
 	if n.method == "notifications/message" {
@@ -84,7 +85,16 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 			return
 		}
 	}
-	t.tell(own, n.method, n.params)
+	t.tell(own, n.method, t.seen(t.o.Views.OfSession(own.owner), own, n.method, n.params))
+}
+
+// seen returns the params of a notification as a client sees them: those of a vendor may
+// have a URI.
+func (t *Tasks) seen(names call.Namer, own *Task, method string, params []byte) []byte {
+	if method == "notifications/message" {
+		return params
+	}
+	return call.Notice(t.o.Registry, names, own.Server, params)
 }
 
 // tell sends a notification to a task's owner: on the stream of a request

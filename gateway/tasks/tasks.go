@@ -113,12 +113,13 @@ type taskNotice struct {
 
 // Options configure Tasks.
 type Options struct {
-	Journal *journal.Journal
-	Logger  *slog.Logger
-	Servers *fleet.Fleet
-	Calls   *call.Table
-	Ask     *ask.Asker
-	Views   *views.Views
+	Registry *registry.Registry
+	Journal  *journal.Journal
+	Logger   *slog.Logger
+	Servers  *fleet.Fleet
+	Calls    *call.Table
+	Ask      *ask.Asker
+	Views    *views.Views
 }
 
 // Tasks are those that clients or the gateway wait for.

@@ -318,6 +318,43 @@ func TestAnUpdateFromWithinATaskReachesThoseWhoSubscribed(t *testing.T) {
 	require.Empty(t, owner.Updates(), "it did not subscribe")
 }
 
+func TestAVendorsNotificationOfATaskHasTheURIThatClientsSee(t *testing.T) {
+	t.Parallel()
+	changed := e2e.Do("notify", e2e.Obj{"method": "notifications/acme/changed", "params": e2e.Obj{
+		"uri": "x:1", "_meta": e2e.Obj{relatedTask: e2e.Obj{"taskId": "task-1"}},
+	}})
+	for name, c := range map[string]struct {
+		on      string // when the server sends it
+		support string // of tasks by the tool
+	}{
+		"within the task": {"task t", "optional"},
+		"before the task": {"create t", "optional"},
+		"within a task that its client does not see": {"task t", "required"},
+		"before a task that its client does not see": {"create t", "required"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("b", e2e.Obj{
+				"tools": []e2e.Obj{taskTool("t", c.support)}, "tasks": e2e.Obj{"t": e2e.Obj{"required": c.support == "required", "poll": 20}},
+				"resources": []e2e.Obj{e2e.Resource("x:1")},
+				"on":        e2e.Obj{c.on: e2e.Actions(changed)},
+			})
+			var owner *e2e.Client
+			if c.support == "required" {
+				owner = w.Socket()
+				owner.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
+				owner.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{}})
+			} else {
+				owner = w.Join()
+				startTask(owner, "b_t")
+			}
+			note := owner.Noted("notifications/acme/changed", func(json.RawMessage) bool { return true })
+			require.Equal(t, e2e.In("b", "x:1"), e2e.Str(note.Params, "uri"))
+		})
+	}
+}
+
 func TestALogFromBeforeATaskThatAClientDoesNotSeeKeepsToItsLevel(t *testing.T) {
 	t.Parallel()
 	for _, era := range []string{"old", "modern"} {
