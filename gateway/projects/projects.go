@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -28,14 +29,16 @@ type Projects struct {
 	// Join is called when a session has come into a project, or into none ("").
 	Join func(s *downstream.Session, folder string)
 
-	mu    sync.Mutex
-	known map[*downstream.Session]*decision
+	telling sync.Mutex // held while a session gets its project, before mu
+	mu      sync.Mutex
+	known   map[*downstream.Session]*decision
 }
 
 // decision is the project that was found for a session.
 type decision struct {
 	done chan struct{} // closed when it is
 	why  string        // it has no project
+	void atomic.Bool   // the roots have changed since it began
 }
 
 // askLimit is how long a client may take to tell its roots.
@@ -43,16 +46,30 @@ const askLimit = 5 * time.Second
 
 // Decide finds out in which project the session of a request is, unless that is known.
 func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
+	for p.decide(ctx, x) && ctx.Err() == nil {
+		continue
+	}
+}
+
+// decide is Decide, unless the roots change meanwhile: what was told of them may be old.
+func (p *Projects) decide(ctx context.Context, x *downstream.Exchange) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
 	if other := p.begin(s, d, x.Modern() == nil); other != nil {
 		select {
 		case <-other.done:
+			return other.void.Load()
 		case <-ctx.Done():
+			return false
 		}
-		return
 	}
+	defer close(d.done)
 	folder, final, err := find(ctx, x)
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	if d.void.Load() {
+		return true
+	}
 	if err != nil {
 		d.why = err.Error()
 	}
@@ -60,7 +77,6 @@ func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
 		s.SetProject(folder)
 		p.Join(s, folder)
 	}
-	close(d.done)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -71,6 +87,7 @@ func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
 	case x.Modern() != nil:
 		p.known[s] = d
 	}
+	return false
 }
 
 // begin notes that a session is asked, and returns the decision that there is or that
@@ -95,6 +112,9 @@ func (p *Projects) begin(s *downstream.Session, d *decision, one bool) (other *d
 func (p *Projects) Forget(s *downstream.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if d := p.known[s]; d != nil {
+		d.void.Store(true)
+	}
 	delete(p.known, s)
 }
 

@@ -138,6 +138,30 @@ func TestAProjectInTheURLNeedsAToken(t *testing.T) {
 	require.Contains(t, answer.Body, "gateway.auth_token")
 }
 
+func TestOldRootsThatComeLateDecideNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, other, none := projects(t, w)
+	projectServer(w)
+	w.Cwd = none
+	c := w.Pipe("stdio")
+	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
+	c.Init()
+	tell := func(asked int, folder string) {
+		c.Answer(c.Asked(asked), func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + folder}}}, nil })
+	}
+	call := e2e.Obj{"name": "own_where", "arguments": e2e.Obj{}}
+	early := c.Begin("tools/call", call)
+	c.Asked(1)
+	c.Notify("notifications/roots/list_changed", nil)
+	late := c.Begin("tools/call", call)
+	tell(2, other)
+	require.Contains(t, c.End(late).Raw, "WHERE=<"+other+">")
+	tell(1, one)
+	require.Contains(t, c.End(early).Raw, "WHERE=<"+other+">")
+	require.Contains(t, c.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
+}
+
 func TestASubscriptionFollowsItsClientIntoAnotherProject(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]bool{"that nobody is in": false, "that another client is in": true} {
