@@ -49,7 +49,7 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	seen := readTable(r, place{}, topKeys(), root, &cfg)
 	r.checkTop(seen, &cfg)
 	if len(r.errs) > 0 {
-		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns)}
+		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns), EnvFile: cfg.EnvFile}
 	}
 	cfg.Warnings = tidy(r.warns)
 	return &cfg, nil

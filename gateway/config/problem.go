@@ -28,6 +28,7 @@ func (p Problem) String() string {
 type Errors struct {
 	Problems []Problem // never empty
 	Warnings []Problem // what Config.Warnings would have held
+	EnvFile  string    // as in Config
 }
 
 // Error has one mistake per line.

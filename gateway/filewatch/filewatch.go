@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -74,6 +75,38 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 			seen = now
 			changed()
 		}
+	}
+}
+
+// Latest is [File] for a path, and then for the one that came last from paths; there is
+// none while that is "". changed is called for each that comes, too: another content may
+// stand there by now than was read.
+func Latest(ctx context.Context, path string, paths <-chan string, changed func()) {
+	for came := false; ; came = true {
+		one, stop := context.WithCancel(ctx)
+		var watch sync.WaitGroup
+		if path != "" {
+			watch.Go(func() {
+				read, _ := os.Stat(path) // nil where there is none yet
+				if came {
+					changed()
+				}
+				File(one, path, read, changed)
+			})
+		}
+		next := path
+		for next == path && ctx.Err() == nil {
+			select {
+			case next = <-paths:
+			case <-ctx.Done():
+			}
+		}
+		stop()
+		watch.Wait()
+		if ctx.Err() != nil {
+			return
+		}
+		path = next
 	}
 }
 

@@ -135,6 +135,7 @@ type Instance struct {
 	reloading sync.Mutex
 	served    *config.Config // whose servers are served; guarded by reloading
 	mistaken  bool           // the file could not be taken; guarded by reloading
+	envFiles  chan string    // the env_file that the file names by now; sent to under reloading
 
 	freshenEvery time.Duration // shorter in tests
 }
@@ -153,7 +154,7 @@ func New(o Options) (*Instance, error) {
 	i := &Instance{
 		o: o, lines: lines, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
 		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
-		freshenEvery: freshenEvery,
+		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
 	}
 	i.parking = downstream.NewParking(0, i.memory)
 	i.stopped, i.stop = context.WithCancel(context.Background())
@@ -297,9 +298,7 @@ func (i *Instance) Run(outer context.Context) error {
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
 		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
-		if file := i.o.Config.EnvFile; file != "" {
-			edits.Go(func() { filewatch.File(ctx, file, nil, i.Reload) })
-		}
+		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
 	}
 	if i.unpinned == nil {
 		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.Servers.PinsChanged) })

@@ -24,6 +24,15 @@ func (i *Instance) move() {
 	}
 }
 
+// watch has an env_file watched, in place of one before.
+func (i *Instance) watch(envFile string) {
+	select {
+	case <-i.envFiles: // nobody has taken it, and it is not named any more
+	default:
+	}
+	i.envFiles <- envFile
+}
+
 // Reload reads the config's file again and serves the servers that it names
 // now. One with mistakes changes nothing: they are logged, and stand in the
 // registry's notice until the file is good again. Settings other than servers
@@ -54,6 +63,11 @@ func (i *Instance) reload(meant bool) bool {
 	defer i.reloading.Unlock()
 	i.move()
 	cfg, err := config.Load(i.o.Config.Path)
+	if bad, ok := errors.AsType[*config.Errors](err); ok {
+		i.watch(bad.EnvFile) // it may be what is missing
+	} else if err == nil {
+		i.watch(cfg.EnvFile)
+	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
 		// More often a file that is being written than a wish.
 		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the host")

@@ -87,3 +87,23 @@ func TestVariablesOfAnEnvFile(t *testing.T) {
 	require.Equal(t, "next # value", variable(w.Bridged(), "has", "K"))
 	require.Equal(t, starts+1, b.Starts(), "the host is found by the new value")
 }
+
+func TestAnEnvFileThatAnEditNamesIsWatched(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("has", showing(), e2e.Obj{"env": e2e.Obj{"K": "${E2E_KEY:-none}"}})
+	c := w.Bridged()
+	shows := func(value string) {
+		t.Helper()
+		e2e.Eventually(t, "the value "+value, func() bool { return variable(c, "has", "K") == value })
+	}
+	shows("none")
+	write := envFile(w) // which is not there yet
+	e2e.Eventually(t, "the mistake", func() bool { return strings.Contains(w.Succeeds("status"), "secrets.env") })
+	for _, value := range []string{"first", "second"} {
+		write("E2E_KEY="+value+"\n", 0o600)
+		shows(value)
+	}
+	w.Edit(func() {}) // names none
+	shows("none")
+}
