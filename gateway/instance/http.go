@@ -31,7 +31,7 @@ func (i *Instance) listenHTTP() error {
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
 		i.unserved = err
-		i.registry.SetNotice(i.notice())
+		i.notify()
 		return nil
 	}
 	l, err := net.Listen(network(g.Listen), g.Listen)
@@ -50,7 +50,7 @@ func (i *Instance) listenHTTP() error {
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
 		i.unserved = fmt.Errorf("no HTTP at %s: %w", at, cause)
-		i.registry.SetNotice(i.notice())
+		i.notify()
 		return nil
 	}
 	i.address = l

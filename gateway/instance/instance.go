@@ -119,9 +119,11 @@ type Instance struct {
 	extension Extension
 	switches  *switches.Store
 	meter     *meter.Meter
-	unpinned  error                 // why tools are not; nil: they are
-	unserved  error                 // why there is no HTTP although it is wanted
-	misread   atomic.Pointer[error] // why what is off could not be read
+	unpinned  error                  // why tools are not; nil: they are
+	unserved  error                  // why there is no HTTP although it is wanted
+	misread   atomic.Pointer[error]  // why what is off could not be read
+	unapplied atomic.Pointer[string] // what an edit of the config could not do
+	notifying sync.Mutex
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -176,7 +178,7 @@ func New(o Options) (*Instance, error) {
 		i.misread.Store(&errOff)
 	}
 	i.switches = switched
-	i.registry.SetNotice(i.notice())
+	i.notify()
 	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
 	i.metrics.Tally(i.meter.Tally)
 	i.gateway = gateway.New(gateway.Options{
@@ -257,9 +259,14 @@ func (i *Instance) catalog() *catalog.Store {
 // ended; it must call [orphans.Reap] for the folder Runtime.
 func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
-// notice tells users the next step when there are no servers.
-func (i *Instance) notice() string {
+// notify shows what users are to know of the host.
+func (i *Instance) notify() {
+	i.notifying.Lock()
+	defer i.notifying.Unlock()
 	var all []string
+	if text := i.unapplied.Load(); text != nil {
+		all = append(all, *text)
+	}
 	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPins != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
 		all = append(all, i.unpinned.Error())
 	}
@@ -269,7 +276,7 @@ func (i *Instance) notice() string {
 	if err := i.misread.Load(); err != nil {
 		all = append(all, (*err).Error())
 	}
-	return strings.Join(all, "; ")
+	i.registry.SetNotice(strings.Join(all, "; "))
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has

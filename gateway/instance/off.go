@@ -19,12 +19,12 @@ func (i *Instance) switched() {
 	if was := i.misread.Load(); err == nil {
 		i.misread.Store(nil)
 		if was != nil {
-			i.registry.SetNotice(i.notice())
+			i.notify()
 		}
 	} else if was == nil || (*was).Error() != err.Error() {
 		i.misread.Store(&err)
 		i.o.Logger.Error("What is off stays as it was", "err", err)
-		i.registry.SetNotice(i.notice())
+		i.notify()
 	}
 	i.gateway.Switch(i.switches.Off())
 }

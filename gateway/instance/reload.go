@@ -81,18 +81,20 @@ func (i *Instance) reload(meant bool) bool {
 		if more := len(mistakes) - 1; more > 0 {
 			notice += fmt.Sprintf(" (and %d more; \"goblin validate\" shows all)", more)
 		}
-		i.registry.SetNotice(notice)
+		i.unapplied.Store(&notice)
+		i.notify()
 		i.mistaken = true
 		return true
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.Differs(cfg)
-	notice := i.notice()
+	i.unapplied.Store(nil)
 	if len(later) > 0 {
-		notice = "edited settings count from the next start: " + strings.Join(later, ", ")
+		notice := "edited settings count from the next start: " + strings.Join(later, ", ")
+		i.unapplied.Store(&notice)
 	}
-	i.registry.SetNotice(notice)
+	i.notify()
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 && i.served.SameProfiles(cfg) {
 		again := i.mistaken
 		if i.mistaken = false; again {

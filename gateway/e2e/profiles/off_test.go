@@ -203,9 +203,15 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	list := w.Run("tools", "list")
 	require.Equal(t, e2e.ExitOK, list.Code)
 	require.Contains(t, list.Stderr, "it has version 2", "or nobody learns why nothing is off")
+	require.NoError(t, os.WriteFile(w.Config, []byte("servers: ["), 0o600))
+	e2e.Eventually(t, "both mistakes", func() bool {
+		notice := w.Status().Notice
+		return strings.Contains(notice, "config not reloaded") && strings.Contains(notice, "what is off cannot be read")
+	})
 	require.NoError(t, os.WriteFile(all[0], []byte(`{"version": 1, "off": [{"server": "files", "kind": "tool", "name": "keep"}]}`), 0o600))
 	c.WaitListed("tools", "files_keep", false)
-	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Succeeds("status"), "cannot be read") })
+	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Status().Notice, "what is off") })
+	require.Contains(t, w.Status().Notice, "config not reloaded", "that one has its own end")
 }
 
 func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {
