@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zalando/go-keyring"
 
+	"goblin/gateway/e2e"
 	"goblin/gateway/secrets"
 )
 
@@ -157,6 +158,10 @@ func TestReferencesGiveValues(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
+		if mode&0o100 != 0 {
+			e2e.WriteProgram(t, path, text)
+			return path
+		}
 		require.NoError(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}

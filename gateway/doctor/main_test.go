@@ -76,6 +76,6 @@ func outline(r diagnosis.Report) (all []string) {
 func executable(t *testing.T, path, text string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // it is to be run
+	e2e.WriteProgram(t, path, text)
 	return path
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,16 @@ func Memory(t *testing.T, pid int) (now, peak int) {
 		*value = kib >> 10
 	}
 	return now, peak
+}
+
+// WriteProgram writes a script that is to be run. No child starts meanwhile: until it runs
+// its own program it would have the file open for writing, too, and the system runs no
+// such file ("text file busy").
+func WriteProgram(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // it is to be run
 }
 
 // Racing reports that the binary looks for races, which takes much more time and

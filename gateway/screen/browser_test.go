@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goblin/gateway/browser"
+	"goblin/gateway/e2e"
 )
 
 // told is what a browser is started with, which writes that into a pipe.
@@ -23,7 +24,7 @@ func told(t *testing.T, env map[string]string, page string) (string, error) {
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	for _, name := range []string{"xdg-open", "my browser"} {
 		script := "#!/bin/sh\necho \"$(basename \"$0\") $*\" >\"$OUT\"\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+		e2e.WriteProgram(t, filepath.Join(dir, name), script)
 	}
 	t.Setenv("OUT", pipe)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"goblin/gateway/e2e"
 	"goblin/gateway/screen"
 )
 
@@ -165,13 +166,13 @@ func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
 
 func keysOfSignals(t *testing.T, prefix string) {
 	pager := filepath.Join(t.TempDir(), "pager")
-	require.NoError(t, os.WriteFile(pager, []byte(`#!/bin/sh
+	e2e.WriteProgram(t, pager, `#!/bin/sh
 trap 'echo interrupted; got=1' INT
 cat "$1"
 while [ -z "$got" ]; do sleep 1; done # a read that begins just then would not see it
 for i in 1 2 3 4; do read line && break; done
 echo "read $line"
-`), 0o755))
+`)
 	j := runJob(t, "PAGER="+prefix+pager)
 	j.write("\x1b[?1049hscreen")
 	opened := make(chan error)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"goblin/gateway/e2e"
 	"goblin/gateway/screen"
 )
 
@@ -382,7 +383,7 @@ func TestProgramsRunOnTheTerminal(t *testing.T) {
 	t.Setenv("OUT", dir)
 	t.Setenv("TMPDIR", dir)
 	script := filepath.Join(dir, "fake editor")
-	require.NoError(t, os.WriteFile(script, []byte(`#!/bin/sh
+	e2e.WriteProgram(t, script, `#!/bin/sh
 echo "args $# $1 $(basename "$2")"
 cat "$2"
 ls -ld "$(dirname "$2")" | cut -c1-10
@@ -391,7 +392,7 @@ stty -echo
 read line
 echo "read $line"
 exit "${line#exit }"
-`), 0o755))
+`)
 	s := show(t, map[string]string{"TERM": "tmux", "EDITOR": "'" + script + "' --wait", "PAGER": "false"})
 	s.write("\x1b[?1049h\x1b[?25lscreen")
 	opened := make(chan error)
@@ -443,7 +444,7 @@ func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
 	pager := filepath.Join(dir, "pager")
 	for name, end := range map[string]string{"a signal": "kill -KILL $$", "the screen's end": "sleep 1000", "a signal within a shell": "kill -KILL $$"} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\nprintf '"+strings.ReplaceAll(left, "\x1b", "\\033")+"'\n"+end+"\n"), 0o755))
+			e2e.WriteProgram(t, pager, "#!/bin/sh\nprintf '"+strings.ReplaceAll(left, "\x1b", "\\033")+"'\n"+end+"\n")
 			command := pager
 			if strings.Contains(name, "shell") {
 				command = "A=1 " + pager

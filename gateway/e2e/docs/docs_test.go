@@ -79,7 +79,7 @@ shift 2
 [ "$1" = --cli ] && shift
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"inspector","version":"1"}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | "$1" "$2" | grep -q library_search_books`,
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+		e2e.WriteProgram(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
 	}
 	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
 	return w

@@ -37,7 +37,7 @@ func TestConformanceOfLogins(t *testing.T) {
 	text, err := os.ReadFile(script)
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "\n")
-	require.NoError(t, os.WriteFile(program+".mjs", []byte("#!"+nodeBinary(dir)+"\n"+rest), 0o700))
+	e2e.WriteProgram(t, program+".mjs", "#!"+nodeBinary(dir)+"\n"+rest)
 	for _, scenario := range logins {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 // it was: a variable of its environment, and the page. It opens nothing.
 func browser(w *e2e.World) (opened func() (mark, page string), times func() int) {
 	file, script := filepath.Join(w.Dir, "opened"), filepath.Join(w.Dir, "browser")
-	require.NoError(w.T, os.WriteFile(script, []byte("#!/bin/sh\necho \"$MARK $1\" >>'"+file+"'\n"), 0o700))
+	e2e.WriteProgram(w.T, script, "#!/bin/sh\necho \"$MARK $1\" >>'"+file+"'\n")
 	w.Env = append(w.Env, "BROWSER="+script, "MARK=host")
 	lines := func() []string {
 		text, _ := os.ReadFile(file)

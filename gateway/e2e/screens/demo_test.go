@@ -124,7 +124,7 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 	t.Parallel()
 	w := e2e.DemoWorld(t)
 	pager := filepath.Join(w.Dir, "pager")
-	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\ncp \"$1\" '"+w.Dir+"/opened'\n"), 0o700))
+	e2e.WriteProgram(t, pager, "#!/bin/sh\ncp \"$1\" '"+w.Dir+"/opened'\n")
 	p := w.Pane(120, 40)
 	p.Tmux("set", "-s", "set-clipboard", "on")
 	p.Line("export PAGER='%s'", pager)

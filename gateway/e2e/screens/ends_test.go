@@ -67,7 +67,7 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
 	pager := filepath.Join(w.Dir, "pager")
-	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\ntrap '' HUP\necho paging\nsleep 1000\n"), 0o700))
+	e2e.WriteProgram(t, pager, "#!/bin/sh\ntrap '' HUP\necho paging\nsleep 1000\n")
 	p := w.Pane(100, 30)
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")

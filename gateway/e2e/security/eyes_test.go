@@ -184,7 +184,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	})
 	program := func(name string) string {
 		path := filepath.Join(w.Dir, name)
-		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\ncat \"$1\" >'"+path+".part'\nmv '"+path+".part' '"+path+".got'\n"), 0o700))
+		e2e.WriteProgram(t, path, "#!/bin/sh\ncat \"$1\" >'"+path+".part'\nmv '"+path+".part' '"+path+".got'\n")
 		return path
 	}
 	pager, editor := program("pager"), program("editor")

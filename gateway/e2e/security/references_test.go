@@ -21,7 +21,7 @@ func TestReferencesReachTheServerAndNobodyElse(t *testing.T) {
 	w.Log = e2e.Obj{"level": "debug"}
 	ran := filepath.Join(w.Dir, "ran")
 	program := filepath.Join(w.Dir, "give me")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho >> '"+ran+"'\necho \"$1-"+sentinel+"-of-cmd\"\n"), 0o700))
+	e2e.WriteProgram(t, program, "#!/bin/sh\necho >> '"+ran+"'\necho \"$1-"+sentinel+"-of-cmd\"\n")
 	file := filepath.Join(w.Dir, "token")
 	require.NoError(t, os.WriteFile(file, []byte(sentinel+"-of-file\n"), 0o600))
 	environ := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("env")}, "on": e2e.Obj{"tools/call env": e2e.Actions(e2e.Do("env"))}}
