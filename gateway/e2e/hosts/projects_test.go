@@ -143,6 +143,7 @@ func TestOldRootsThatComeLateDecideNothing(t *testing.T) {
 	w := e2e.NewWorld(t)
 	one, other, none := projects(t, w)
 	projectServer(w)
+	w.Served()
 	w.Cwd = none
 	c := w.Pipe("stdio")
 	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
