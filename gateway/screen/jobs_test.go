@@ -38,7 +38,7 @@ func runJob(t *testing.T, env ...string) *job {
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	defer l.Close()
-	sh := exec.Command("sh", "-mc", `"$0"; for i in 1 2 3; do echo "shell has it"; read x; fg >/dev/null 2>&1; done`, self)
+	sh := exec.Command("sh", "-mc", `"$0"; for i in 1 2 3; do echo "shell has it"; read x; echo "shell read $x"; fg >/dev/null 2>&1; done`, self)
 	sh.Env = append(os.Environ(), append([]string{asRelay + "=" + socket, "TERM=tmux"}, env...)...)
 	outer, err := pty.Start(sh)
 	require.NoError(t, err)
@@ -165,15 +165,19 @@ func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
 }
 
 func keysOfSignals(t *testing.T, prefix string) {
-	pager := filepath.Join(t.TempDir(), "pager")
+	dir := t.TempDir()
+	pager, reads := filepath.Join(dir, "pager"), filepath.Join(dir, "reads")
+	// A program that waits for a line when the key comes may still get the shell's, a read
+	// that begins just then sees no interrupt, and a shell that starts something is not
+	// stopped while that is.
 	e2e.WriteProgram(t, pager, `#!/bin/sh
-trap 'echo interrupted; got=1' INT
+trap 'echo interrupted' INT
 cat "$1"
-while [ -z "$got" ]; do sleep 1; done # a read that begins just then would not see it
-for i in 1 2 3 4; do read line && break; done
+until [ -e "$READS" ]; do :; done
+read line
 echo "read $line"
 `)
-	j := runJob(t, "PAGER="+prefix+pager)
+	j := runJob(t, "PAGER="+prefix+pager, "READS="+reads)
 	j.write("\x1b[?1049hscreen")
 	opened := make(chan error)
 	go func() { opened <- j.host.Open(t.Context(), screen.Pager, "x", []byte("content\n")) }()
@@ -183,7 +187,9 @@ echo "read $line"
 	j.expect("interrupted\r\n")
 	j.key("\x1a")
 	j.expect("shell has it")
-	j.key("\n")
+	j.key("on\n")
+	j.expect("shell read on")
+	require.NoError(t, os.WriteFile(reads, nil, 0o600))
 	j.key("end\n")
 	j.expect("read end")
 	j.expect("\x1b[?1049h")
