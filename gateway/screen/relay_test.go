@@ -290,13 +290,13 @@ func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
 	host, err := screen.Accept(a, a)
 	require.NoError(t, err)
 	defer host.Close()
-	host.SetWriteLimit(50 * time.Millisecond)
 	other := show(t, nil)
 	other.write("before")
-	flood := bytes.Repeat([]byte("flood "), 20000)
-	for err == nil { // nobody reads outer
-		_, err = host.Write(flood)
-	}
+	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes: nobody reads outer
+	_, err = host.Write(flood)
+	require.NoError(t, err, "the relay has it, and waits for its terminal")
+	host.SetWriteLimit(50 * time.Millisecond)
+	_, err = host.Write(flood)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	other.write("meanwhile")
 	cancel() // the relay itself waits for its terminal
