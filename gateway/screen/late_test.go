@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,10 +39,12 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 		t.Fatal(err, <-ended)
 	}
 	defer host.Close()
+	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes: nobody reads outer
+	_, err = host.Write(flood)
+	require.NoError(t, err, "the relay has it, and waits for its terminal")
 	host.SetWriteLimit(50 * time.Millisecond)
-	for err == nil { // nobody reads outer
-		_, err = host.Write(bytes.Repeat([]byte("flood "), 20000))
-	}
+	_, err = host.Write(flood)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	now, err := term.GetState(int(tty.Fd()))
