@@ -292,7 +292,7 @@ func (a *app) Begun(r dialog.Request) tea.Cmd {
 // Answered has the detail panel go to an answer that is waited for.
 func (a *app) Answered(r dialog.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
-		a.Details[a.Open].Answer = p.Subject().Key
+		a.Details[a.Open].AnswerOf = p.Subject().Key
 	}
 }
 

@@ -3,10 +3,8 @@
 package screen_test
 
 import (
-	"bytes"
 	"context"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -39,12 +37,7 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 		t.Fatal(err, <-ended)
 	}
 	defer host.Close()
-	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes: nobody reads outer
-	_, err = host.Write(flood)
-	require.NoError(t, err, "the relay has it, and waits for its terminal")
-	host.SetWriteLimit(50 * time.Millisecond)
-	_, err = host.Write(flood)
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	giveUp(t, host)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	now, err := term.GetState(int(tty.Fd()))

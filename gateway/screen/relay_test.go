@@ -271,6 +271,17 @@ func TestRelayNeedsATerminal(t *testing.T) {
 	require.ErrorContains(t, err, "not a terminal")
 }
 
+// giveUp writes to a relay whose terminal nobody reads until its host has enough of that.
+func giveUp(t *testing.T, host *screen.Conn) {
+	t.Helper()
+	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes
+	_, err := host.Write(flood)
+	require.NoError(t, err, "the relay has it, and waits for its terminal")
+	host.SetWriteLimit(50 * time.Millisecond)
+	_, err = host.Write(flood)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
 func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
 	t.Parallel()
 	outer, tty, err := pty.Open()
@@ -292,12 +303,7 @@ func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
 	defer host.Close()
 	other := show(t, nil)
 	other.write("before")
-	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes: nobody reads outer
-	_, err = host.Write(flood)
-	require.NoError(t, err, "the relay has it, and waits for its terminal")
-	host.SetWriteLimit(50 * time.Millisecond)
-	_, err = host.Write(flood)
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	giveUp(t, host)
 	other.write("meanwhile")
 	cancel() // the relay itself waits for its terminal
 	require.ErrorIs(t, <-ended, context.Canceled)

@@ -106,10 +106,13 @@ func (v *View) ToStart() { v.seek = true }
 
 func (v *View) toStart() {
 	const enough = 6 // lines
-	if start := v.doc.start; v.seek && v.h > 0 && start+enough > v.top+v.h && start > v.top {
-		v.top = min(start, v.bottom())
+	if !v.seek || v.h == 0 {
+		return
 	}
 	v.seek = false
+	if start := v.doc.start; start+enough > v.top+v.h && start > v.top {
+		v.top = min(start, v.bottom())
+	}
 }
 
 // Bottom moves the window to the last lines.

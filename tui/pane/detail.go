@@ -16,19 +16,19 @@ import (
 // detail is the panel that shows what the cursor is on. Its text is made in
 // commands; one that comes too late is dropped.
 type detail struct {
-	app    *Desk
-	View   *content.View
-	now    Subject // what is shown or being made
-	width  int
-	fold   int             // levels of JSON that are folded; negative: more are shown
-	turned map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
-	gen    int
-	busy   bool   // a text is being made
-	dirty  bool   // … which is not the last one
-	Answer string // key of the subject whose answer is to be gone to, when it is shown
-	news   bool   // … whose changed lines are to be marked
-	cancel context.CancelFunc
-	marked time.Time // when changed lines were marked
+	app      *Desk
+	View     *content.View
+	now      Subject // what is shown or being made
+	width    int
+	fold     int             // levels of JSON that are folded; negative: more are shown
+	turned   map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
+	gen      int
+	busy     bool   // a text is being made
+	dirty    bool   // … which is not the last one
+	news     bool   // … whose changed lines are to be marked
+	AnswerOf string // key of the subject whose answer is to be gone to, when it is shown
+	cancel   context.CancelFunc
+	marked   time.Time // when changed lines were marked
 }
 
 func newDetail(a *Desk) *detail {
@@ -40,7 +40,7 @@ func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
 	}
-	cmd := d.follow(s, width)
+	cmd := d.turnTo(s, width)
 	d.arrive()
 	return cmd
 }
@@ -48,13 +48,14 @@ func (d *detail) show(s Subject, width int) tea.Cmd {
 // arrive goes to an answer once the text that has it is shown: it may be made before
 // the answer is told, or be under way without it.
 func (d *detail) arrive() {
-	if d.Answer != "" && d.Answer == d.now.Key && !d.busy {
-		d.Answer = ""
+	if d.AnswerOf != "" && d.AnswerOf == d.now.Key && !d.busy {
+		d.AnswerOf = ""
 		d.View.ToStart()
 	}
 }
 
-func (d *detail) follow(s Subject, width int) tea.Cmd {
+// turnTo is show, wherever the window is in the text.
+func (d *detail) turnTo(s Subject, width int) tea.Cmd {
 	d.now.running = s.running
 	if s.Key == d.now.Key && s.Version == d.now.Version && width == d.width {
 		return nil

@@ -349,7 +349,7 @@ func TestAVendorsNotificationOfATaskHasTheURIThatClientsSee(t *testing.T) {
 				owner = w.Join()
 				startTask(owner, "b_t")
 			}
-			note := owner.Noted("notifications/acme/changed", func(json.RawMessage) bool { return true })
+			note := owner.Noted("notifications/acme/changed", nil)
 			require.Equal(t, e2e.In("b", "x:1"), e2e.Str(note.Params, "uri"))
 		})
 	}
