@@ -14,6 +14,7 @@ import (
 // host is a `goblin serve` that is stopped with stop.
 type host struct {
 	url  string
+	pid  int
 	stop func()
 }
 
@@ -30,7 +31,7 @@ func (l *load) serve(f *rig.Fixture) (*host, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h := &host{url: "http://" + address + "/mcp", stop: func() {
+	h := &host{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	}}
@@ -138,7 +139,7 @@ func (l *load) beside(f *rig.Fixture) (targets []*target, end func(), err error)
 		var p *rig.Peer
 		if p, err = start(); err == nil {
 			t.load = stream(p)
-			t.pid = p.PID
+			t.pids = []int{p.PID}
 			peers, targets = append(peers, p), append(targets, t)
 		}
 	}

@@ -2,7 +2,8 @@
 // each figure beside that of a backend which is asked directly, in turn within
 // one run, so that the ratios mean something on a noisy machine. It runs the
 // real binary, built first unless $GOBLIN_BENCH_BINARY names one, and ends
-// after two minutes, or 20 seconds with -quick.
+// after two minutes, or 20 seconds with -quick. With -against, it gives another
+// binary of Goblin turns with it instead, and tells how much each figure differs.
 package main
 
 import (
@@ -48,13 +49,14 @@ var parts = []struct {
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
 	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates")
+	against := flag.String("against", "", "compare with this binary of Goblin instead of with a direct connection")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ctx, over := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, over := context.WithTimeout(ctx, 10*time.Minute)
 	defer over()
 	dir, err := os.MkdirTemp("", "gload")
 	if err != nil {
@@ -69,8 +71,11 @@ func run() error {
 		return err
 	}
 	begin := time.Now()
+	if *against != "" {
+		return l.against(*against, *only)
+	}
 	for _, p := range parts {
-		if *only != "" && !strings.Contains(","+*only+",", ","+p.name+",") {
+		if !wanted(*only, p.name) {
 			continue
 		}
 		if err := p.run(l); err != nil {
@@ -79,6 +84,11 @@ func run() error {
 	}
 	l.out.verdict(time.Since(begin))
 	return nil
+}
+
+// wanted reports whether a part is to be measured.
+func wanted(only, part string) bool {
+	return only == "" || strings.Contains(","+only+",", ","+part+",")
 }
 
 // newFixture makes a config in a folder of its own.

@@ -19,7 +19,7 @@ type target struct {
 	// load keeps window calls under way for a time and returns how long each
 	// took.
 	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
-	pid  int // 0 where its processor time is not asked for
+	pids []int // of the processes whose processor time is asked for
 	// judge holds a measurement against the budgets; nil where there are none.
 	judge func(*report, measurement) string
 
@@ -32,15 +32,23 @@ type target struct {
 // turn puts load on a target for a time.
 func (t *target) turn(window, size int, d time.Duration) error {
 	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d}}`, t.tool, size)
-	cpu, begin := rig.CPU(t.pid), time.Now()
+	cpu, begin := t.spent(), time.Now()
 	took, err := t.load(window, params, size, d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
 	}
 	t.rate = append(t.rate, float64(len(took))/time.Since(begin).Seconds())
 	t.latency = append(t.latency, took...)
-	t.cpu += rig.CPU(t.pid) - cpu
+	t.cpu += t.spent() - cpu
 	return nil
+}
+
+// spent is the processor time that its processes have spent.
+func (t *target) spent() (all time.Duration) {
+	for _, pid := range t.pids {
+		all += rig.CPU(pid)
+	}
+	return all
 }
 
 func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }

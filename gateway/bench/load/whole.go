@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -183,44 +185,83 @@ func (l *load) starts() error {
 
 const subscribers = 50
 
-// updates is the way of one update to 50 sessions over Streamable HTTP, from
-// the call that makes the backend tell it to the last of them.
-func (l *load) updates() error {
-	f, err := l.newFixture(1, 1)
-	if err != nil {
-		return err
-	}
+// crowd are sessions over Streamable HTTP, all subscribed to one resource of a host.
+type crowd struct {
+	ctx       context.Context
+	caller    *web
+	heard     chan error
+	listeners sync.WaitGroup
+	ends      []func()
+}
+
+func (l *load) crowd(f *rig.Fixture) (c *crowd, err error) {
 	h, err := l.serve(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer h.stop()
-	direct, err := f.Direct(1)
-	if err != nil {
-		return err
-	}
-	defer direct.Close()
-	heard := make(chan error, subscribers)
-	var listeners sync.WaitGroup
-	defer listeners.Wait()
-	var open []*http.Response
+	c = &crowd{ctx: l.ctx, heard: make(chan error, subscribers), ends: []func(){h.stop}}
 	defer func() {
-		for _, s := range open {
-			_ = s.Body.Close()
+		if err != nil {
+			c.end()
 		}
 	}()
 	for range subscribers {
 		s, err := subscriber(h.url)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		open = append(open, s)
-		listeners.Go(func() { listen(s, heard) })
+		c.ends = append(c.ends, func() { _ = s.Body.Close() })
+		c.listeners.Go(func() { listen(s, c.heard) })
 	}
-	caller, err := newWeb(h.url)
+	c.caller, err = newWeb(h.url)
+	return c, err
+}
+
+func (c *crowd) end() {
+	for _, f := range slices.Backward(c.ends) {
+		f()
+	}
+	c.listeners.Wait()
+}
+
+// update is the time from the call that makes the backend tell an update until the last
+// of the crowd has heard of it.
+func (c *crowd) update() (time.Duration, error) {
+	begin := time.Now()
+	if _, err := c.caller.post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"s0_touch"}}`); err != nil {
+		return 0, err
+	}
+	for range subscribers {
+		select {
+		case err := <-c.heard:
+			if err != nil {
+				return 0, err
+			}
+		case <-c.ctx.Done():
+			return 0, c.ctx.Err()
+		case <-time.After(10 * time.Second):
+			return 0, fmt.Errorf("an update did not come in 10 s")
+		}
+	}
+	return time.Since(begin), nil
+}
+
+// updates is the way of one update to 50 sessions, beside that to a direct connection.
+func (l *load) updates() error {
+	f, err := l.newFixture(1, 1)
 	if err != nil {
 		return err
 	}
+	c, err := l.crowd(f)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	direct, err := f.Direct(1)
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
 	one := func() error {
 		if err := direct.Send("tools/call", `{"name":"touch"}`); err != nil {
 			return err
@@ -239,23 +280,11 @@ func (l *load) updates() error {
 		if _, err := direct.Receive(); err != nil {
 			return err
 		}
-		begin = time.Now()
-		if _, err := caller.post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"s0_touch"}}`); err != nil {
+		took, err := c.update()
+		if err != nil {
 			return err
 		}
-		for range subscribers {
-			select {
-			case err := <-heard:
-				if err != nil {
-					return err
-				}
-			case <-l.ctx.Done():
-				return l.ctx.Err()
-			case <-time.After(10 * time.Second):
-				return fmt.Errorf("an update did not come in 10 s")
-			}
-		}
-		far = append(far, time.Since(begin))
+		far = append(far, took)
 	}
 	l.out.section(fmt.Sprintf("one update to %d subscribers", subscribers), "", "p50", "p99", "p50 ratio", "")
 	l.out.row("direct, 1 subscriber", duration(median(near)), duration(quantile(near, 0.99)), "1.00", "")
