@@ -21,12 +21,13 @@ import (
 type plain struct {
 	member string
 	kind   registry.Kind
+	params *members.Tree
 }
 
 var plains = map[string]*plain{
-	"tools/call":     {"name", registry.Tool},
-	"prompts/get":    {"name", registry.Prompt},
-	"resources/read": {"uri", registry.Resource},
+	"tools/call":     {"name", registry.Tool, members.Params("tools/call")},
+	"prompts/get":    {"name", registry.Prompt, members.Params("prompts/get")},
+	"resources/read": {"uri", registry.Resource, members.Params("resources/read")},
 }
 
 // read finds what decides about a request in its params: the name, raw, and
@@ -58,7 +59,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	epoch := g.Servers.Epoch()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
-	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
+	if !ok || !isString || p.params.Check(x.Params()) != nil {
 		return false
 	}
 	t, listed := g.Views.Of(x).Lists(p.kind, name)

@@ -67,7 +67,8 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 		j.ring.EvictLargest(j.left)
 	}
 	j.bytes += size
-	kept, seq := j.ring.Put(rec.Server, rec, size, j.left)
+	kept, seq := j.ring.Put(rec.Server, size, j.left)
+	*kept = rec
 	kept.Seq = seq
 	j.mu.Unlock()
 	j.feed.publish(Logs)
@@ -174,8 +175,8 @@ type TrafficJournal struct {
 // Append adds a record, copies its bodies and returns its number. O(1); it
 // allocates only while the journal still grows.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
-	s := stored{req: min(len(rec.Request), maxBody), resp: min(len(rec.Response), maxBody), wire: min(len(rec.Wire), wire.Most)}
-	req, resp, how := rec.Request[:s.req], rec.Response[:s.resp], rec.Wire[:s.wire]
+	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
+	how := rec.Wire[:min(len(rec.Wire), wire.Most)]
 	rec.RequestSize = max(rec.RequestSize, len(rec.Request))
 	rec.ResponseSize = max(rec.ResponseSize, len(rec.Response))
 	rec.Request, rec.Response, rec.Wire = nil, nil, nil
@@ -183,13 +184,13 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		*f = bounded(*f, maxField)
 	}
 	j.mu.Lock()
+	s, seq := j.ring.Put(rec.Server, 0, (*stored).gone)
+	*s = stored{rec: rec, req: len(req), resp: len(resp), wire: len(how)}
+	s.rec.Seq = seq
 	if len(req)+len(resp)+len(how) > 0 {
 		s.bodies, s.at = j.bodies.keep(rec.Server, req, resp, how)
 		s.uses = s.bodies.uses
 	}
-	s.rec = rec
-	kept, seq := j.ring.Put(rec.Server, s, 0, (*stored).gone)
-	kept.rec.Seq = seq
 	if rec.Status != StatusNotification {
 		j.asked++
 	}

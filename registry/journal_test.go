@@ -162,7 +162,7 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 		var model []kept
 		for i := range rapid.IntRange(0, 200).Draw(t, "records") {
 			server := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "server")
-			_, seq := g.Put(server, i, 0, func(gone *int) int {
+			rec, seq := g.Put(server, 0, func(gone *int) int {
 				require.Len(t, model, g.Max)
 				has := map[string]int{}
 				for _, k := range model {
@@ -177,6 +177,7 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 				model = slices.Delete(model, at, at+1)
 				return 0
 			})
+			*rec = i
 			model = append(model, kept{server, seq})
 			require.LessOrEqual(t, len(model), g.Max)
 		}

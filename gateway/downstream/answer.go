@@ -65,7 +65,7 @@ func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
-	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { out.answerParts(frame, of, x.burst, x.behind) })
 }
 
 func length(parts [][]byte) (n int) {
@@ -77,7 +77,7 @@ func length(parts [][]byte) (n int) {
 
 // send answers with a frame that has no line break but its last byte.
 func (x *Exchange) send(frame []byte) {
-	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.burst, x.behind) })
 }
 
 // Error answers with a raw error object, with the edits made to it, and returns both
@@ -114,12 +114,12 @@ func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 func (x *Exchange) answered() bool { return x.over.Load() }
 
 func (x *Exchange) answer(frame []byte, code int) {
-	x.end(ErrAnswered, "", func() { x.out.answer(jsonrpc.OneLine(frame), code, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.burst, x.behind) })
 }
 
 // abandon ends the exchange without an answer.
 func (x *Exchange) abandon(reason string) {
-	x.end(&cancelled{reason}, reason, x.out.abandon)
+	x.end(&cancelled{reason}, x.out.abandon)
 }
 
 // Withdraw ends a request of the session as its client could, but with an answer: a
@@ -128,7 +128,7 @@ func (x *Exchange) Withdraw(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
 	}
-	x.end(&cancelled{reason}, reason, func() { x.out.answer(frame, code, x.burst, x.behind) })
+	x.end(&cancelled{reason}, func() { x.out.answer(frame, code, x.burst, x.behind) })
 	return true
 }
 
@@ -141,13 +141,13 @@ func (c *cancelled) Unwrap() error  { return ErrCancelled }
 func (c *cancelled) Reason() string { return c.reason }
 
 // end makes last the last thing that happens on the exchange's stream.
-func (x *Exchange) end(cause error, reason string, last func()) {
+func (x *Exchange) end(cause error, last func()) {
 	x.mu.Lock()
 	if x.over.Load() {
 		x.mu.Unlock()
 		return
 	}
-	x.cause, x.reason = cause, reason
+	x.cause = cause
 	x.over.Store(true)
 	// First, since the client may reuse the id as soon as it has the answer.
 	x.session.forget(x)

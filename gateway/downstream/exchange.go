@@ -46,23 +46,20 @@ type Exchange struct {
 	share   *share // what it counts for; nil for nested ones
 	out     stream
 	after   func() // called when Handle has returned; may be nil
-	turn    turn
+	turn    *turn  // nil without an order
 
 	burst    *jsonrpc.Burst // of With
 	finished atomic.Bool    // Finish was called, or run has returned
 	rested   atomic.Bool    // it counts among the requests in flight no more
 
 	// Of stateless requests only.
-	parked  atomic.Pointer[parked] // nil before the first question
-	parker  Parker                 // may be nil
-	ours    bool                   // it brings a state of ours
-	theirs  []byte                 // a server's state that it brings, raw
-	refused error                  // why the state is no good
+	parked atomic.Pointer[parked] // nil before the first question
+	parker Parker                 // may be nil
+	state  *returned              // nil before run
 
 	mu        sync.Mutex
 	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
-	reason    string
-	cause     error // why ctx ends
+	cause     error       // why ctx ends
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	waiter    Waiter         // of Await
@@ -74,18 +71,19 @@ type Exchange struct {
 type turn struct {
 	key    string
 	before <-chan struct{} // closed when the one before has been handled; may be nil
-	over   chan struct{}   // closed when this one has; nil without an order
+	over   chan struct{}   // closed when this one has
 }
 
 // queueLocked gives a request its turn.
-func (s *Session) queueLocked(m *jsonrpc.Message) (t turn) {
+func (s *Session) queueLocked(m *jsonrpc.Message) *turn {
 	if s.opt.Order == nil {
-		return t
+		return nil
 	}
-	if t.key = s.opt.Order(m.Method, m.Params); t.key == "" {
-		return t
+	key := s.opt.Order(m.Method, m.Params)
+	if key == "" {
+		return nil
 	}
-	t.before, t.over = s.turns[t.key], make(chan struct{})
+	t := &turn{key: key, before: s.turns[key], over: make(chan struct{})}
 	if s.turns == nil {
 		s.turns = make(map[string]chan struct{})
 	}
@@ -95,7 +93,7 @@ func (s *Session) queueLocked(m *jsonrpc.Message) (t turn) {
 
 // await waits for the turn of a request.
 func (x *Exchange) await() {
-	if x.turn.before == nil {
+	if x.turn == nil || x.turn.before == nil {
 		return
 	}
 	select {
@@ -106,7 +104,7 @@ func (x *Exchange) await() {
 
 // passLocked gives the turn to the next one; the lock is the session's.
 func (x *Exchange) passLocked() {
-	if x.turn.over == nil {
+	if x.turn == nil {
 		return
 	}
 	if s := x.session; s.turns[x.turn.key] == x.turn.over {
@@ -162,7 +160,7 @@ func clip(s string) string {
 
 // serve lets the handler answer, without a goroutine of its own if it can.
 func (x *Exchange) serve(burst *jsonrpc.Burst) {
-	if x.turn.over != nil || !x.start(burst) {
+	if x.turn != nil || !x.start(burst) {
 		go x.run()
 	}
 }
@@ -372,17 +370,24 @@ func (x *Exchange) Cancelled() bool {
 	if x = x.now(); !x.answered() {
 		return false
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return errors.Is(x.cause, ErrCancelled)
+	_, is := x.cancelled()
+	return is
 }
 
 // Reason returns the client's words in notifications/cancelled, "" for none.
 func (x *Exchange) Reason() string {
-	x = x.now()
+	reason, _ := x.now().cancelled()
+	return reason
+}
+
+func (x *Exchange) cancelled() (reason string, is bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.reason
+	c, is := x.cause.(*cancelled) //nolint:errorlint // nobody wraps it
+	if is {
+		reason = c.reason
+	}
+	return reason, is
 }
 
 // Notify sends a notification on this request's stream; nothing, and false,

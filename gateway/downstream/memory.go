@@ -48,7 +48,7 @@ func (x *Exchange) fits(size int) bool {
 	}
 	x.session.opt.Logger.Warn("an answer was refused: too much is held for all clients and servers together", "session", x.session.id, "bytes", size)
 	e := crowded("answer")
-	x.end(ErrAnswered, "", func() { x.out.answer(e.Frame(x.id), e.Code, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { x.out.answer(e.Frame(x.id), e.Code, x.burst, x.behind) })
 	return false
 }
 

@@ -242,7 +242,7 @@ func (p *parked) park() {
 		p.x.parker.Parked(result, edits)
 	}
 	frame := jsonrpc.OneLine(jsonrpc.Result(at.id, result, edits...))
-	at.end(errParked, "", func() { at.out.answer(frame, 0, nil, at.behind) })
+	at.end(errParked, func() { at.out.answer(frame, 0, nil, at.behind) })
 	at.rest()
 }
 
@@ -335,6 +335,13 @@ func (p *parked) finish() *Exchange {
 	return p.at.Load()
 }
 
+// returned is the state that a stateless request brings.
+type returned struct {
+	ours    bool
+	theirs  []byte // a server's, raw
+	refused error  // why one of ours is no good
+}
+
 // join makes a stateless request that brings a state of ours the one that waits for
 // the call which the state names. It reports false for all others: they are handled
 // as new ones.
@@ -344,24 +351,24 @@ func (x *Exchange) join() bool {
 	}
 	state := rawjson.Get(x.params, "requestState")
 	if !x.session.opt.Parking.mine(state) {
-		x.theirs = state
+		x.state = &returned{theirs: state}
 		return false
 	}
-	x.ours = true
+	x.state = &returned{ours: true}
 	if members.Params(x.method).Check(x.params) != nil {
 		return false // the handler says what is wrong with them
 	}
 	p, ticket, err := x.session.opt.Parking.find(x, state)
-	x.refused = err
+	x.state.refused = err
 	if p == nil {
 		return false
 	}
 	if p.x.parker != nil && !p.x.parker.Returns() {
-		x.refused = ErrForeignState
+		x.state.refused = ErrForeignState
 		return false
 	}
 	if !p.take(x, ticket) {
-		x.refused = stateError("was used already")
+		x.state.refused = stateError("was used already")
 		return false
 	}
 	return true
@@ -411,10 +418,14 @@ func (x *Exchange) State() (State, error) {
 	switch {
 	case x.modern == nil || x.outer != nil || !parkable[x.method]:
 		return State{}, nil
-	case x.ours:
-		return State{Ours: true}, x.refused
+	case x.state != nil && x.state.ours:
+		return State{Ours: true}, x.state.refused
 	}
-	return State{Answers: rawjson.Get(x.params, "inputResponses"), Raw: x.theirs}, nil
+	s := State{Answers: rawjson.Get(x.params, "inputResponses")}
+	if x.state != nil {
+		s.Raw = x.state.theirs
+	}
+	return s, nil
 }
 
 // Parkable reports whether the request is a stateless one that may be answered by a

@@ -67,14 +67,15 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	took := time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	j.Metrics.Request(label, server, ok, took)
-	if x.Cancelled() {
+	cancelled := x.Cancelled()
+	if cancelled {
 		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
 	}
 	body := a.Body
 	size := len(a.Body)
 	status := metrics.Status(ok)
 	code := a.Code
-	if x.Cancelled() { // nobody gets an answer any more, so there is none that failed
+	if cancelled { // nobody gets an answer any more, so there is none that failed
 		status, code = registry.StatusCancelled, 0
 	}
 	if a.Parts != nil {
@@ -97,8 +98,8 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	if a.Tool != "" {
 		j.Meter.Add(meter.Call{
 			Server: server, Tool: a.Tool, Client: x.Client().Name, At: start, Took: took, Bytes: size,
-			Failed:  !x.Cancelled() && (!ok || status == registry.StatusToolError),
-			Untimed: x.Cancelled() || a.Asked,
+			Failed:  !cancelled && (!ok || status == registry.StatusToolError),
+			Untimed: cancelled || a.Asked,
 		})
 	}
 	room := wires.Get().(*[]byte)

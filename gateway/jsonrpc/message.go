@@ -161,18 +161,18 @@ func (m *Message) envelope(frame []byte) error {
 	seen := 0
 	for k, v := range m.Shape.Members(frame) {
 		bit := 0
-		switch {
-		case k.Is("jsonrpc"):
+		switch string(k.Name()) {
+		case "jsonrpc":
 			bit, version = sawVersion, v
-		case k.Is("id"):
+		case "id":
 			bit, m.ID = sawID, v
-		case k.Is("method"):
+		case "method":
 			bit, method = sawMethod, v
-		case k.Is("params"):
+		case "params":
 			bit, m.Params = sawParams, v
-		case k.Is("result"):
+		case "result":
 			bit, m.Result = sawResult, v
-		case k.Is("error"):
+		case "error":
 			bit, m.Error = sawError, v
 		}
 		if seen&bit != 0 {

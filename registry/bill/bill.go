@@ -156,13 +156,18 @@ const (
 	first = 0.1 // milliseconds
 )
 
+// ends are those of the bins.
+var ends = func() (all [Bins]time.Duration) {
+	for i := range all {
+		all[i] = time.Duration(End(i) * float64(time.Millisecond))
+	}
+	return all
+}()
+
 // BinOf is where a call counts that took so long.
 func BinOf(took time.Duration) int {
-	ms := float64(took) / float64(time.Millisecond)
-	if ms <= first {
-		return 0
-	}
-	return min(int(math.Ceil(2*math.Log2(ms/first))), Bins-1)
+	bin, _ := slices.BinarySearch(ends[:], took)
+	return min(bin, Bins-1)
 }
 
 // End is the most milliseconds that a bin counts.

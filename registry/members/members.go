@@ -237,7 +237,7 @@ func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
 			return i, true
 		}
 	}
-	name := decoded(k)
+	name := k.Name()
 	start, _, _ := bytes.Cut(name, []byte{0}) // where readers in C stop
 	for i := range t.members {
 		if m := &t.members[i]; strings.EqualFold(string(start), m.name) {
@@ -245,15 +245,6 @@ func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
 		}
 	}
 	return -1, false
-}
-
-// decoded is the name that a key stands for.
-func decoded(k rawjson.Key) []byte {
-	if bytes.IndexByte(k, '\\') < 0 {
-		return k[1 : len(k)-1]
-	}
-	name, _ := rawjson.String(k)
-	return []byte(name)
 }
 
 // append appends the value without the members in doubt.

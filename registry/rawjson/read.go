@@ -98,6 +98,17 @@ func (k Key) Is(name string) bool {
 	return ok && s == name
 }
 
+// Name is the string with its escapes resolved: a part of the text if it has none.
+func (k Key) Name() []byte {
+	for _, c := range k {
+		if c == '\\' {
+			s, _ := String(k)
+			return []byte(s)
+		}
+	}
+	return k[1 : len(k)-1]
+}
+
 // Members yields the members of the valid object obj in their order; nothing
 // when obj is not an object. Values come without surrounding space.
 func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Shape)(nil).Members(obj) }

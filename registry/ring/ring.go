@@ -52,10 +52,10 @@ type share struct {
 	records, bytes int
 }
 
-// Put stores a record of so many bytes and returns where, and its number. gone is
-// called with the record that has to make room for it, if one has, and returns its
-// bytes.
-func (g *Ring[T]) Put(server string, rec T, bytes int, gone func(*T) int) (*T, uint64) {
+// Put makes a place for a record of so many bytes and returns it with the record's
+// number: the caller writes it there, over what may be left of another. gone is called
+// with the record that has to make room for it, if one has, and returns its bytes.
+func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.left == g.Max {
 		g.evict(g.most(func(h *share) int { return h.records }), gone)
 	}
@@ -77,7 +77,8 @@ func (g *Ring[T]) Put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 	}
 	g.next++
 	g.left++
-	g.slots[at] = slot[T]{rec: rec, seq: g.next, next: nowhere}
+	s := &g.slots[at]
+	s.seq, s.next = g.next, nowhere
 	if h.newest == nowhere {
 		h.oldest = at
 	} else {
@@ -91,7 +92,7 @@ func (g *Ring[T]) Put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 		g.begin = 0
 	}
 	g.order = append(g.order, place{g.next, at})
-	return &g.slots[at].rec, g.next
+	return &s.rec, g.next
 }
 
 // most is the server that has most of something.
@@ -108,11 +109,13 @@ func (g *Ring[T]) most(of func(*share) int) *share {
 // EvictLargest takes the oldest record of the server that has the most bytes out, and
 // calls gone like Put.
 func (g *Ring[T]) EvictLargest(gone func(*T) int) {
-	g.evict(g.most(func(h *share) int { return h.bytes }), gone)
+	var none T
+	g.evict(g.most(func(h *share) int { return h.bytes }), gone).rec = none
 }
 
-// evict takes the oldest record of a server out.
-func (g *Ring[T]) evict(h *share, gone func(*T) int) {
+// evict takes the oldest record of a server out, and returns the place where it still
+// stands.
+func (g *Ring[T]) evict(h *share, gone func(*T) int) *slot[T] {
 	at := h.oldest
 	s := &g.slots[at]
 	if gone != nil {
@@ -123,9 +126,10 @@ func (g *Ring[T]) evict(h *share, gone func(*T) int) {
 		delete(g.servers, h.server)
 		g.all = slices.DeleteFunc(g.all, func(o *share) bool { return o == h })
 	}
-	*s = slot[T]{next: g.free}
+	s.seq, s.next = 0, g.free
 	g.free = at
 	g.left--
+	return s
 }
 
 // Find returns a record by its number, nil when it is gone.

@@ -29,6 +29,7 @@ const (
 	maxTools   = 4096
 	maxServers = 1024
 	maxClients = 256
+	maxWays    = 4096
 	// maxName bounds a name, in bytes.
 	maxName = 512
 	// every is how often the file is written at most.
@@ -57,6 +58,9 @@ type key struct {
 	client       bool
 	server, name string
 }
+
+// way is what a call counts for.
+type way struct{ server, tool, client string }
 
 // row are counters.
 type row struct {
@@ -88,7 +92,8 @@ func (c *counts) plus(o *counts) {
 	}
 }
 
-func (r *row) add(c *Call, at int64) {
+// add counts a call of that time, in seconds since 1970, in a bin for how long it took.
+func (r *row) add(c *Call, at int64, bin int) {
 	m := &r.minutes[at/60%60]
 	if m.at != at/60 {
 		*m = minute{at: at / 60}
@@ -102,7 +107,7 @@ func (r *row) add(c *Call, at int64) {
 	r.bytes += uint64(max(c.Bytes, 0))
 	r.last = max(r.last, at)
 	if !c.Untimed {
-		r.took[bill.BinOf(c.Took)]++
+		r.took[bin]++
 		m.took += c.Took
 		m.timed++
 	}
@@ -123,9 +128,10 @@ type Meter struct {
 	mu    sync.Mutex
 	all   row
 	rows  map[key]*row
-	many  [3]int // rows of servers, tools and clients
-	saved *state // what the file has; replaced, never changed
-	told  bool   // that the file cannot be written
+	ways  map[way][3]*row // of the calls seen, so that each is looked up once
+	many  [3]int          // rows of servers, tools and clients
+	saved *state          // what the file has; replaced, never changed
+	told  bool            // that the file cannot be written
 
 	saving sync.Mutex
 	aside  bool // a file was set aside
@@ -142,7 +148,7 @@ func Open(o Options) *Meter {
 	if o.Listed == nil {
 		o.Listed = func() []Listed { return nil }
 	}
-	m := &Meter{o: o, rows: make(map[key]*row), saved: &state{began: o.Now().Unix()}}
+	m := &Meter{o: o, rows: make(map[key]*row), ways: make(map[way][3]*row), saved: &state{began: o.Now().Unix()}}
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	if s := m.read(); s != nil {
@@ -156,15 +162,30 @@ func (m *Meter) Add(c Call) {
 	if m == nil {
 		return
 	}
-	at := c.At.Unix()
+	at, bin := c.At.Unix(), bill.BinOf(c.Took)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all.add(&c, at)
-	for _, k := range [...]key{{server: c.Server}, {server: c.Server, name: c.Tool}, {client: true, name: c.Client}} {
-		if r := m.row(k); r != nil {
-			r.add(&c, at)
+	m.all.add(&c, at, bin)
+	for _, r := range m.way(way{c.Server, c.Tool, c.Client}) {
+		if r != nil {
+			r.add(&c, at, bin)
 		}
 	}
+}
+
+// way finds the counters of a call: they are never replaced.
+func (m *Meter) way(w way) [3]*row {
+	if rows, known := m.ways[w]; known {
+		return rows
+	}
+	rows := [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}
+	if len(w.tool) <= maxName && len(w.client) <= maxName {
+		if len(m.ways) >= maxWays {
+			clear(m.ways)
+		}
+		m.ways[way{strings.Clone(w.server), strings.Clone(w.tool), strings.Clone(w.client)}] = rows
+	}
+	return rows
 }
 
 // row finds counters or begins some; nil when there are too many.

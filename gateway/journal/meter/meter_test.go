@@ -217,6 +217,7 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	m := meter.Open(meter.Options{Path: path, Now: c.read})
 	for i := range 6000 {
 		m.Add(called("s", fmt.Sprint("tool", i), fmt.Sprint("client", i, strings.Repeat("x", 1000)), noon, 1))
+		m.Add(called("short", fmt.Sprint(i), fmt.Sprint(i), noon, 1))
 	}
 	m.Save()
 	info, err := os.Stat(path)
@@ -226,7 +227,21 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.Tools, 4096)
 	require.Len(t, r.Clients, 256)
-	require.EqualValues(t, 6000, r.Servers[0].Calls)
+	require.Len(t, r.Servers, 2)
+	for _, s := range r.Servers {
+		require.EqualValues(t, 6000, s.Calls)
+	}
+}
+
+func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 0, bill.BinOf(0))
+	for bin := range bill.Bins {
+		end := time.Duration(bill.End(bin) * float64(time.Millisecond))
+		require.Equal(t, bin, bill.BinOf(end), "%v", end)
+		require.Equal(t, min(bin+1, bill.Bins-1), bill.BinOf(end+1), "%v", end)
+	}
+	require.Equal(t, bill.Bins-1, bill.BinOf(24*time.Hour))
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
