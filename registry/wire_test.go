@@ -15,13 +15,13 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 	text = wire.Append(text, wire.FromClient, "POST /mcp HTTP/1.1")
 	text = wire.AppendHeaders(text, wire.FromClient, map[string][]string{
 		"User-Agent": {"curl/8"}, "Accept": {"a", "b\nd7"}, "Empty": {""},
-		"Authorization": {"Bearer s3cr3t"}, "Cookie": {"s3cr3t"}, "X-Api-Key": {"s3cr3t"}, "Mcp-Session-Id": {"s3cr3t"}, "X-GitHub-TOKEN": {"s3cr3t"},
+		"Authorization": {"Bearer s3cr3t"}, "Cookie": {"s3cr3t"}, "X-Api-Key": {"s3cr3t"}, "Mcp-Session-Id": {"s3cr3t"}, "X-GitHub-TOKEN": {"s3cr3t"}, "to\u212Aen": {"s3cr3t"},
 	})
 	require.Equal(t, `"a-1"`, wire.ID(text, wire.ClientID))
 	require.Equal(t, "7", wire.ID(text, wire.ServerID))
 	require.Equal(t, []string{
 		"POST /mcp HTTP/1.1", "Accept: a", "Accept: b d7", "Authorization: [hidden]", "Cookie: [hidden]", "Empty",
-		"Mcp-Session-Id: [hidden]", "User-Agent: curl/8", "X-Api-Key: [hidden]", "X-GitHub-TOKEN: [hidden]",
+		"Mcp-Session-Id: [hidden]", "User-Agent: curl/8", "X-Api-Key: [hidden]", "X-GitHub-TOKEN: [hidden]", "to\u212Aen: [hidden]",
 	}, wire.Lines(text, wire.FromClient))
 	require.Empty(t, wire.Lines(text, wire.FromServer))
 	require.NotContains(t, string(text), "s3cr3t")

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"goblin/gateway/wholefile"
+	"goblin/registry/tidy"
 )
 
 const (
@@ -344,11 +345,19 @@ func (s *Store) write() {
 	changes := s.changes
 	s.changes = make(map[string]*change)
 	s.mu.Unlock()
+	size := 0
 	for server, c := range changes {
 		if err := s.save(server, c); err != nil && s.news("lost", server, err) {
 			s.log.Warn("Lists not remembered for the next start", "server", server, "err", err)
 		}
+		for _, items := range c.lists {
+			for _, item := range items {
+				size += len(item)
+			}
+		}
+		delete(changes, server)
 	}
+	tidy.Memory(size) // they were held until now
 }
 
 func (s *Store) save(server string, c *change) error {

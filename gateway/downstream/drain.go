@@ -28,19 +28,21 @@ const (
 type calm struct {
 	mu      sync.Mutex
 	states  map[net.Conn]http.ConnState
-	fresh   int // have not sent a request
-	busy    int // have a request under way
-	lasting int // of these, streams that end with the server only
-	wake    chan struct{}
+	fresh   int           // have not sent a request
+	busy    int           // have a request under way
+	lasting int           // of these, streams that end with the server only
+	wake    chan struct{} // closed at the next change; nil while nobody waits
 }
 
 func newCalm() *calm {
-	return &calm{states: make(map[net.Conn]http.ConnState), wake: make(chan struct{})}
+	return &calm{states: make(map[net.Conn]http.ConnState)}
 }
 
 func (t *calm) changedLocked() {
-	close(t.wake)
-	t.wake = make(chan struct{})
+	if t.wake != nil {
+		close(t.wake)
+		t.wake = nil
+	}
 }
 
 // turned notes what a connection does now: it is a hook of [http.Server].
@@ -82,10 +84,14 @@ func (t *calm) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
 		t.mu.Lock()
-		left, wake := t.busy-t.lasting, t.wake
+		left := t.busy - t.lasting
 		if fresh {
 			left += t.fresh
 		}
+		if t.wake == nil {
+			t.wake = make(chan struct{})
+		}
+		wake := t.wake
 		t.mu.Unlock()
 		if left <= 0 {
 			return

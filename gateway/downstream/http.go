@@ -132,7 +132,7 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		http.Error(w, "Not found. MCP is served at /mcp, and at /mcp/p/ before the name of a profile.", http.StatusNotFound)
 		return
 	}
-	if r.URL.Query().Get("project") != "" && h.o.AuthToken == "" {
+	if project(r) != "" && h.o.AuthToken == "" {
 		refuse(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
 		return
 	}
@@ -165,7 +165,15 @@ func (h *HTTP) askedBy(r *http.Request) choices {
 	if !named {
 		profile = h.o.Profile
 	}
-	return choices{r.URL.Query().Get("project"), profile}
+	return choices{project(r), profile}
+}
+
+// project is what the query of a request names, "" for nothing.
+func project(r *http.Request) string {
+	if r.URL.RawQuery == "" { // an empty one is taken apart at some cost, too
+		return ""
+	}
+	return r.URL.Query().Get("project")
 }
 
 // serves reports whether a request is for MCP.

@@ -33,9 +33,9 @@ func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
 	if answer == nil || answer.Request == nil {
 		return text
 	}
-	text = wire.Append(text, wire.ToServer, line(answer.Request))
+	text = line(text, wire.ToServer, answer.Request)
 	text = wire.AppendHeaders(text, wire.ToServer, answer.Request.Header)
-	text = wire.Append(text, wire.FromServer, answer.Proto+" "+answer.Status)
+	text = wire.Append(text, wire.FromServer, answer.Proto, answer.Status)
 	return wire.AppendHeaders(text, wire.FromServer, answer.Header)
 }
 
@@ -45,19 +45,19 @@ func ofClient(text []byte, x *downstream.Exchange, code int) []byte {
 	if r == nil {
 		return text
 	}
-	text = wire.Append(text, wire.FromClient, line(r))
+	text = line(text, wire.FromClient, r)
 	text = wire.AppendHeaders(text, wire.FromClient, r.Header)
-	text = wire.Append(text, wire.ToClient, r.Proto+" "+strconv.Itoa(status)+" "+http.StatusText(status))
-	return wire.Append(text, wire.ToClient, "Content-Type: "+kind)
+	text = wire.Append(text, wire.ToClient, r.Proto, strconv.Itoa(status), http.StatusText(status))
+	return wire.Append(text, wire.ToClient, "Content-Type:", kind)
 }
 
-// line is the line of a request, without a query, which may hold a secret.
-func line(r *http.Request) string {
+// line writes down the line of a request, without a query, which may hold a secret.
+func line(text []byte, p wire.Part, r *http.Request) []byte {
 	path := ""
 	if r.URL != nil {
 		path = r.URL.EscapedPath()
 	}
-	return r.Method + " " + cmp.Or(path, "/") + " " + r.Proto
+	return wire.Append(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
 }
 
 // How writes down how an exchange that is under way came.

@@ -8,8 +8,10 @@
 package wire
 
 import (
+	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Most is how many bytes are kept of an exchange, and mostLine of one header.
@@ -37,8 +39,24 @@ const (
 	cutOff = "…"
 )
 
-// Append adds a line.
-func Append(text []byte, p Part, line string) []byte { return add(text, p, line, "") }
+// Append adds a line of some words.
+func Append(text []byte, p Part, words ...string) []byte {
+	size := 0
+	for _, w := range words {
+		size += min(len(w), mostLine)
+	}
+	if len(text)+size+8 > Most {
+		return text
+	}
+	text = append(text, byte(p))
+	for i, w := range words {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = line(text, w)
+	}
+	return append(text, '\n')
+}
 
 // AppendID adds an id as it stands in JSON.
 func AppendID(text []byte, p Part, id []byte) []byte {
@@ -55,23 +73,17 @@ func AppendHeaders(text []byte, p Part, headers map[string][]string) []byte {
 			if Secret(name) {
 				v = hidden
 			}
-			text = add(text, p, name, v)
+			if len(text)+min(len(name), mostLine)+min(len(v), mostLine)+8 > Most {
+				continue
+			}
+			text = line(append(text, byte(p)), name)
+			if v != "" {
+				text = line(append(text, ": "...), v)
+			}
+			text = append(text, '\n')
 		}
 	}
 	return text
-}
-
-func add(text []byte, p Part, name, value string) []byte {
-	if len(text)+min(len(name), mostLine)+min(len(value), mostLine)+8 > Most {
-		return text
-	}
-	text = append(text, byte(p))
-	text = line(text, name)
-	if value != "" {
-		text = append(text, ": "...)
-		text = line(text, value)
-	}
-	return append(text, '\n')
 }
 
 // line adds a text of one line.
@@ -99,18 +111,19 @@ func Secret(name string) bool {
 	if strings.EqualFold(name, "WWW-Authenticate") { // a question, not an answer
 		return false
 	}
-	for _, t := range tells {
-		if containsFold(name, t) {
-			return true
+	var room [64]byte
+	lower := room[:0]
+	for _, c := range []byte(name) {
+		switch {
+		case c >= utf8.RuneSelf:
+			return true // no name of a header (RFC 9110, section 5.1), so nobody knows
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
 		}
+		lower = append(lower, c)
 	}
-	return false
-}
-
-// containsFold reports whether a lower-case ASCII text stands in another, whatever its case.
-func containsFold(s, part string) bool {
-	for i := 0; i+len(part) <= len(s); i++ {
-		if strings.EqualFold(s[i:i+len(part)], part) {
+	for _, t := range tells {
+		if bytes.Contains(lower, []byte(t)) {
 			return true
 		}
 	}
