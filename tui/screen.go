@@ -71,7 +71,7 @@ type Options struct {
 	Host     Host
 	Theme    string // see look.Themes; "" is "auto"
 	ASCII    bool
-	Images   string              // how they are drawn, see graphics.Modes; "" is "auto"
+	Images   string              // how they are drawn, see [graphics.Choose]; "" is "auto"
 	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time

@@ -79,7 +79,7 @@ func (i *Instance) reload(meant bool) bool {
 		}
 		notice := "config not reloaded: " + mistakes[0]
 		if more := len(mistakes) - 1; more > 0 {
-			notice += fmt.Sprintf(" (and %d more; \"goblin validate\" shows all)", more)
+			notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
 		}
 		i.unapplied.Store(&notice)
 		i.notify()

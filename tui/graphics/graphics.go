@@ -33,9 +33,6 @@ const (
 // Off is the mode in which images are not drawn at all.
 const Off = "off"
 
-// Modes are the names of the ways to draw images.
-func Modes() []string { return []string{"auto", "kitty", "iterm", "sixel", "blocks", Off} }
-
 // Facts are a terminal's answers.
 type Facts struct {
 	Kitty, Sixel bool

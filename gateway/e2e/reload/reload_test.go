@@ -128,7 +128,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 			require.Contains(t, notice, "goblin.yaml:3: ")
 			require.Contains(t, notice, `did you mean "command"?`)
 		}
-		require.Equal(t, name == "two", strings.HasSuffix(notice, `(and 1 more; "goblin validate" shows all)`), notice)
+		require.Equal(t, name == "two", strings.HasSuffix(notice, "(and 1 more: goblin validate)"), notice)
 		require.NotContains(t, notice, "sentinel-secret")
 		c.CallText("b_stat", e2e.Obj{})
 		require.NoError(t, os.WriteFile(w.Config, good, 0o600))
