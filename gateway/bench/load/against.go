@@ -32,9 +32,8 @@ func ofMemory(name string) figure {
 
 // against compares this binary with another one.
 func (l *load) against(other, only string) error {
-	before := l.progs
-	before.Goblin = other
-	sides := [2]rig.Programs{before, l.progs}
+	sides := [2]rig.Programs{l.progs, l.progs}
+	sides[0].Goblin = other
 	for _, p := range []struct {
 		name string
 		run  func([2]rig.Programs) error
@@ -77,7 +76,7 @@ func (l *load) pair(title string, figures []figure, d time.Duration, turn func(s
 		middle, ratio := median[float64], 0.0
 		if f.mean {
 			middle = mean
-			ratio = mean(this) / mean(other)
+			ratio = mean(this) / mean(other) // not a number where nothing counts it
 		} else {
 			ratios := make([]float64, len(this))
 			for i := range ratios {
@@ -143,49 +142,21 @@ func (l *load) callsAgainst(sides [2]rig.Programs) error {
 
 // ways are all ways into a Goblin with one backend, beside each other.
 func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err error) {
-	var ends []func()
-	end = func() {
-		for _, f := range ends {
-			f()
-		}
-	}
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	alone, err := l.fixtureOf(programs, 1, 1)
+	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	direct, err := alone.Through("stdio", "--standalone")
+	hosted, end, err := l.hosted(programs)
 	if err != nil {
 		return nil, nil, err
 	}
-	ends = append(ends, direct.Close)
-	hosted, err := l.fixtureOf(programs, 1, 1)
+	alone, err := f.Through("stdio", "--standalone")
 	if err != nil {
+		end()
 		return nil, nil, err
 	}
-	h, err := l.serve(hosted)
-	if err != nil {
-		return nil, nil, err
-	}
-	ends = append(ends, h.stop)
-	bridged, err := hosted.Through("stdio")
-	if err != nil {
-		return nil, nil, err
-	}
-	ends = append([]func(){bridged.Close}, ends...)
-	front, err := newWeb(h.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	return []*target{
-		{name: "stdio --standalone", tool: "s0_echo", load: stream(direct), pids: []int{direct.PID}},
-		{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}},
-		{name: "Streamable HTTP", tool: "s0_echo", load: front.load, pids: []int{h.pid}},
-	}, end, nil
+	first := &target{name: "stdio --standalone", tool: "s0_echo", load: stream(alone), pids: []int{alone.PID}}
+	return append([]*target{first}, hosted...), func() { alone.Close(); end() }, nil
 }
 
 // catalogsAgainst compares lists of 100,000 resources, and the memory after them.

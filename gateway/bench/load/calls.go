@@ -64,34 +64,20 @@ func (l *load) plainCalls() error {
 	if err != nil {
 		return err
 	}
-	hosted, err := l.newFixture(1, 1)
+	hosted, stop, err := l.hosted(l.progs)
 	if err != nil {
 		return err
 	}
-	h, err := l.serve(hosted)
-	if err != nil {
-		return err
-	}
-	defer h.stop()
+	defer stop()
 	targets, end, err := l.beside(alone)
 	if err != nil {
 		return err
 	}
 	defer end()
-	bridged, err := hosted.Through("stdio")
-	if err != nil {
-		return err
-	}
-	defer bridged.Close()
-	front, err := newWeb(h.url)
-	if err != nil {
-		return err
-	}
 	targets[1].judge = judgeAlone
-	targets = append(targets,
-		&target{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged), judge: judgeBridge},
-		&target{name: "Streamable HTTP", tool: "s0_echo", load: front.load, judge: judgeFront},
-	)
+	hosted[0].judge = judgeBridge
+	hosted[1].judge = judgeFront
+	targets = append(targets, hosted...)
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
 			if err := l.compare(targets, "the least server", size, window); err != nil {
@@ -100,6 +86,32 @@ func (l *load) plainCalls() error {
 		}
 	}
 	return nil
+}
+
+// hosted are the ways into a host with one backend: a bridge and HTTP.
+func (l *load) hosted(programs rig.Programs) (targets []*target, end func(), err error) {
+	f, err := l.fixtureOf(programs, 1, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := l.serve(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	front, err := newWeb(h.url)
+	if err != nil {
+		h.stop()
+		return nil, nil, err
+	}
+	bridged, err := f.Through("stdio")
+	if err != nil {
+		h.stop()
+		return nil, nil, err
+	}
+	return []*target{
+		{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}},
+		{name: "Streamable HTTP", tool: "s0_echo", load: front.load, pids: []int{h.pid}},
+	}, func() { bridged.Close(); h.stop() }, nil
 }
 
 // sdkCalls are those tools/call that have budgets which are ratios.

@@ -3,7 +3,8 @@
 // one run, so that the ratios mean something on a noisy machine. It runs the
 // real binary, built first unless $GOBLIN_BENCH_BINARY names one, and ends
 // after two minutes, or 20 seconds with -quick. With -against, it gives another
-// binary of Goblin turns with it instead, and tells how much each figure differs.
+// binary of Goblin turns with it instead, and tells how much each figure differs:
+// in five minutes, or one.
 package main
 
 import (
