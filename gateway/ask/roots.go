@@ -107,6 +107,11 @@ type rootNews struct {
 func (n *rootNews) give(conn upstream.Conn, s *downstream.Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	select {
+	case <-conn.Done():
+		return // Disconnected may have been called, and nobody would forget it
+	default:
+	}
 	if n.given == nil {
 		n.given = make(map[upstream.Conn]map[*downstream.Session]bool)
 	}

@@ -141,7 +141,13 @@ func (h *handler) Ready(ctx context.Context, _ *Server, conn Conn) {
 func (h *handler) Down(_ *Server, conn Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.down = append(h.down, conn.Unit())
+	unit := conn.Unit()
+	select {
+	case <-conn.Done():
+	default:
+		unit += " before its end"
+	}
+	h.down = append(h.down, unit)
 }
 
 func (h *handler) forget() {

@@ -135,8 +135,12 @@ func (l *link) sessionOver(cause error) error {
 }
 
 func (l *link) Close() {
-	l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+	l.fail(l.closed())
 	<-l.gone
+}
+
+func (l *link) closed() error {
+	return l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
 }
 
 // fail ends the connection, for the reason given if it is the first one. It

@@ -173,8 +173,9 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
+		l.fail(l.closed()) // what it still asks is a dead connection's
 		s.opt.Handler.Down(s, l)
-		l.Close()
+		<-l.gone
 	}
 	return max(time.Since(since), 1), err
 }

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/metrics"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+)
+
+// ended is a connection to a server that is over.
+type ended struct{ upstream.Conn }
+
+func (*ended) Unit() string        { return "" }
+func (*ended) Info() upstream.Info { return upstream.Info{} }
+
+func (*ended) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := New(Options{
+		Config: &config.Config{Demo: true}, Registry: registry.New(registry.Options{}), Metrics: metrics.New(),
+		Logger: slog.New(slog.DiscardHandler), Version: "test",
+	})
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- downstream.ServeStream(t.Context(), downstream.Options{Handler: g, Order: Order}, "stdio", inR, outW)
+		outW.Close()
+	}()
+	answers := bufio.NewScanner(outR)
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}`,
+	} {
+		fmt.Fprintln(inW, line)
+		require.True(t, answers.Scan())
+	}
+
+	server := upstream.NewServer(config.Server{Name: "s", Roots: config.ClientRoots}, upstream.Options{})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	ask := func() weak.Pointer[ended] {
+		conn := &ended{}
+		relay{g}.Down(server, conn)
+		_, fault := relay{g}.Request(over, server, conn, nil, "roots/list", nil) // was on its way
+		require.Nil(t, fault)
+		return weak.Make(conn)
+	}
+	left := ask()
+	runtime.GC()
+	require.Nil(t, left.Value())
+
+	inW.Close()
+	go func() { _, _ = io.Copy(io.Discard, outR) }()
+	<-served
+}
