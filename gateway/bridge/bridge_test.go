@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -240,22 +241,24 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 
 func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *bridge.Options) { o.Hasten(5*time.Second, 300*time.Millisecond) })
-	h := r.open()
-	ask := request("1", "roots/list", `{}`)
-	h.send(ask)
-	r.expect(ask)
-	r.down.Store(true)
-	require.NoError(t, h.c.Close())
-	require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
-	r.send(request("1", "tools/call", `{}`))
-	r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\""}],"isError":true,` +
-		`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`)
-	r.down.Store(false)
-	r.send(request("2", "tools/call", `{}`))
-	h = r.host()
-	h.repeated("initialize", initPar, `"result":{}`)
-	h.expect(initNote, request("2", "tools/call", `{}`))
+	synctest.Test(t, func(t *testing.T) {
+		r := newStillRig(t)
+		h := r.open()
+		ask := request("1", "roots/list", `{}`)
+		h.send(ask)
+		r.expect(ask)
+		r.down.Store(true)
+		require.NoError(t, h.c.Close())
+		require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
+		r.send(request("1", "tools/call", `{}`))
+		r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\""}],"isError":true,` +
+			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`)
+		r.down.Store(false)
+		r.send(request("2", "tools/call", `{}`))
+		h = r.host()
+		h.repeated("initialize", initPar, `"result":{}`)
+		h.expect(initNote, request("2", "tools/call", `{}`))
+	})
 }
 
 func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
@@ -389,7 +392,7 @@ func TestBridgePassesLargeFrames(t *testing.T) {
 	h := r.open()
 	text := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
 	big := request("1", "tools/call", `{"text":"`+text+`"}`)
-	go r.in.WriteString(big + "\n") //nolint:errcheck // seen by the reader
+	go io.WriteString(r.in, big+"\n") //nolint:errcheck // seen by the reader
 	require.True(t, big == h.read())
 	answer := result("1", `{"text":"`+text+`"}`)
 	go io.WriteString(h.c, answer+"\n") //nolint:errcheck // seen by the reader

@@ -24,13 +24,16 @@ import (
 // rig is a bridge between a client and hosts that the test plays itself.
 type rig struct {
 	t       testing.TB
-	in      *os.File // the client writes its input
+	in      io.WriteCloser // the client writes its input
 	out     *bufio.Reader
-	outFile *os.File
-	hosts   chan net.Conn // the bridge's connections, the hosts' ends
-	down    atomic.Bool   // attempts to connect fail
-	cancel  context.CancelFunc
-	done    chan error
+	outFile interface {
+		io.Closer
+		SetReadDeadline(t time.Time) error
+	}
+	hosts  chan net.Conn // the bridge's connections, the hosts' ends
+	down   atomic.Bool   // attempts to connect fail
+	cancel context.CancelFunc
+	done   chan error
 }
 
 func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
@@ -42,35 +45,59 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	require.NoError(t, err)
 	outR, outW, err := os.Pipe()
 	require.NoError(t, err)
+	r := &rig{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR}
+	t.Cleanup(func() {
+		inR.Close()
+		ln.Close()
+		os.RemoveAll(dir)
+	})
+	r.run(inR, outW, func() (near, far net.Conn, err error) {
+		if near, err = net.Dial("unix", ln.Addr().String()); err == nil {
+			far, err = ln.Accept()
+		}
+		return near, far, err
+	}, set...)
+	return r
+}
+
+// newStillRig is a rig for synctest, in whose bubble no time passes while anything goes on:
+// files and sockets would be waited for outside of it.
+func newStillRig(t testing.TB) *rig {
+	inR, inW := net.Pipe()
+	outR, outW := net.Pipe()
+	r := &rig{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR}
+	r.run(inR, outW, func() (near, far net.Conn, err error) {
+		near, far = net.Pipe()
+		return near, far, nil
+	})
+	return r
+}
+
+// run starts the bridge, which reaches hosts by dial.
+func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.Conn, err error), set ...func(*bridge.Options)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &rig{
-		t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR,
-		hosts: make(chan net.Conn, 16), cancel: cancel, done: make(chan error, 1),
-	}
-	o := bridge.Options{In: inR, Out: outW, Connect: func(context.Context) (net.Conn, error) {
+	r.hosts, r.cancel, r.done = make(chan net.Conn, 16), cancel, make(chan error, 1)
+	o := bridge.Options{In: in, Out: out, Connect: func(context.Context) (net.Conn, error) {
 		if r.down.Load() {
 			return nil, errors.New(`start the host: exec "goblin"`)
 		}
-		c, err := net.Dial("unix", ln.Addr().String())
+		near, far, err := dial()
 		if err == nil {
-			var peer net.Conn
-			if peer, err = ln.Accept(); err == nil {
-				r.hosts <- peer
-			}
+			r.hosts <- far
 		}
-		return c, err
+		return near, err
 	}}
 	for _, s := range set {
 		s(&o)
 	}
 	go func() {
 		err := bridge.Run(ctx, o)
-		outW.Close()
+		out.Close()
 		r.done <- err
 	}()
-	t.Cleanup(func() {
-		inW.Close()
-		outR.Close()
+	r.t.Cleanup(func() {
+		r.in.Close()
+		r.outFile.Close()
 		cancel()
 		for ended := false; !ended; { // until then it may connect once more
 			select {
@@ -80,11 +107,7 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 				ended = true
 			}
 		}
-		inR.Close()
-		ln.Close()
-		os.RemoveAll(dir)
 	})
-	return r
 }
 
 // send writes lines as the client.
@@ -257,7 +280,7 @@ func BenchmarkBridge(b *testing.B) {
 		_ = h.c.SetDeadline(time.Time{})
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = r.in.WriteString(ping)
+			_, _ = io.WriteString(r.in, ping)
 			_, _ = r.out.ReadSlice('\n')
 		}
 		r.in.Close()
