@@ -232,7 +232,7 @@ func (b *bridge) noteLocked(e envelope, frame []byte) {
 	case unsubscribe:
 		c.params = rawjson.Get(frame, "params")
 		// The client wants it gone, however the answer goes.
-		if uri, ok := rawjson.String(rawjson.Path(frame, "params", "uri")); ok {
+		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok {
 			delete(b.session.subs, uri)
 		}
 	}
