@@ -19,7 +19,6 @@
 package members
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -39,8 +38,9 @@ type Tree struct {
 }
 
 type member struct {
-	name string
-	tree *Tree
+	name  string
+	ascii bool // the name is
+	tree  *Tree
 }
 
 // byteSet has a bit for each byte. The trees are made at every start of Goblin, so they
@@ -69,7 +69,7 @@ func object(parts ...any) *Tree {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case string:
-			t.members = append(t.members, member{name: p})
+			t.members = append(t.members, member{name: p, ascii: isASCII(p)})
 		case *Tree:
 			t.members[len(t.members)-1].tree = p
 		}
@@ -91,6 +91,10 @@ func object(parts ...any) *Tree {
 		}
 	}
 	return t
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // Paths is the Tree of an object in which the values at these paths decide. Of one
@@ -161,48 +165,75 @@ func (t *Tree) Read(shape *rawjson.Shape, text []byte, to Visitor) bool {
 
 // find returns the first member in doubt. to may be nil.
 func (t *Tree) find(shape *rawjson.Shape, v []byte, to Visitor) *AmbiguousError {
-	if t == nil {
-		return nil
+	_, err := t.walk(shape, v, rawjson.AfterSpace(v, 0), to)
+	return err
+}
+
+// walk is find for the value that begins at i; it returns the place after that. The text
+// is gone through once, whatever is looked for in how deep a value.
+func (t *Tree) walk(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+	switch {
+	case t == nil || i >= len(text):
+	case t.uri && to != nil:
+		end = shape.After(text, i)
+		to.URI(text[i:end])
+		return end, nil
+	case text[i] == '[' && t.each != nil:
+		return t.walkElements(shape, text, i, to)
+	case text[i] == '{' && (t.values != nil || len(t.members) > 0):
+		return t.walkMembers(shape, text, i, to)
 	}
-	if t.uri && to != nil {
-		to.URI(v)
-	}
-	if t.each != nil {
-		for e := range shape.Elements(v) {
-			if err := t.each.find(shape, e, to); err != nil {
-				return err
-			}
+	return shape.After(text, i), nil
+}
+
+func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] != ']'; i = rawjson.AfterSpace(text, i+1) {
+		if i, err = t.each.walk(shape, text, i, to); err != nil {
+			return i, err
+		}
+		if i = rawjson.AfterSpace(text, i); i >= len(text) || text[i] != ',' {
+			break
 		}
 	}
-	if t.values == nil && len(t.members) == 0 {
-		return nil
-	}
+	return i + 1, nil
+}
+
+func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	var parts [3][]byte // of a block
-	for k, value := range shape.Members(v) {
-		i, exact := t.match(k)
-		if i < 0 {
-			if err := t.values.find(shape, value, to); err != nil {
-				return err
+	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = rawjson.AfterSpace(text, i+1) {
+		end := rawjson.AfterString(text, i)
+		k := rawjson.Key(text[i:end])
+		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ':' {
+			break
+		}
+		i = rawjson.AfterSpace(text, i+1)
+		tree := t.values
+		at, exact := t.match(k)
+		if at >= 0 {
+			if !exact || seen&(1<<at) != 0 {
+				return i, &AmbiguousError{Member: string(k[:min(len(k), 100)]), Name: t.members[at].name}
 			}
-			continue
+			seen |= 1 << at
+			tree = t.members[at].tree
 		}
-		m := &t.members[i]
-		if !exact || seen&(1<<i) != 0 {
-			return &AmbiguousError{Member: string(k[:min(len(k), 100)]), Name: m.name}
+		if at >= 0 && t.block {
+			end = shape.After(text, i)
+			parts[at] = text[i:end]
+		} else if end, err = tree.walk(shape, text, i, to); err != nil {
+			if at >= 0 {
+				err = err.in(t.members[at].name)
+			}
+			return end, err
 		}
-		if seen |= 1 << i; t.block {
-			parts[i] = value
-			continue
-		}
-		if err := m.tree.find(shape, value, to); err != nil {
-			return err.in(m.name)
+		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ',' {
+			break
 		}
 	}
 	if t.block {
-		return t.blockParts(shape, parts, to)
+		err = t.blockParts(shape, parts, to)
 	}
-	return nil
+	return i + 1, err
 }
 
 // blockParts is find for the values of a content block's members: a link has a URI,
@@ -237,11 +268,28 @@ func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
 			return i, true
 		}
 	}
-	name := k.Name()
-	start, _, _ := bytes.Cut(name, []byte{0}) // where readers in C stop
+	name := k[1 : len(k)-1]
+	for _, c := range name {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return t.matchDecoded(k)
+		}
+	}
 	for i := range t.members {
-		if m := &t.members[i]; strings.EqualFold(string(start), m.name) {
-			return i, string(name) == m.name
+		// Of ASCII, only what is as long folds to it.
+		if m := &t.members[i]; (len(name) == len(m.name) || !m.ascii) && strings.EqualFold(string(name), m.name) {
+			return i, false
+		}
+	}
+	return -1, false
+}
+
+// matchDecoded is match for a key with escapes, or beyond ASCII.
+func (t *Tree) matchDecoded(k rawjson.Key) (at int, exact bool) {
+	name := string(k.Name())
+	start, _, _ := strings.Cut(name, "\x00") // where readers in C stop
+	for i := range t.members {
+		if m := &t.members[i]; strings.EqualFold(start, m.name) {
+			return i, name == m.name
 		}
 	}
 	return -1, false

@@ -82,6 +82,12 @@ func skipString(b []byte, i int) int {
 	return len(b)
 }
 
+// AfterSpace is the place of the first byte from i on that is no white space.
+func AfterSpace(b []byte, i int) int { return space(b, i) }
+
+// AfterString is the place after the string that begins at i.
+func AfterString(b []byte, i int) int { return skipString(b, i) }
+
 // Key is a member's name, or another string, as it stands in the text, quotes
 // included.
 type Key []byte

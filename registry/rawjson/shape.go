@@ -87,6 +87,9 @@ func (s *Shape) skip(b []byte, i int) int {
 	return skip(b, i)
 }
 
+// After is the place in a part of the text after the value that begins at i.
+func (s *Shape) After(b []byte, i int) int { return s.skip(b, i) }
+
 // Members is the function Members for a part of the text.
 func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {

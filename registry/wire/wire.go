@@ -92,10 +92,9 @@ func line(text []byte, s string) []byte {
 	s = s[:min(len(s), mostLine)]
 	from := len(text)
 	text = append(text, s...)
-	for i := from; i < len(text); i++ {
-		if text[i] == '\n' {
-			text[i] = ' '
-		}
+	for i := bytes.IndexByte(text[from:], '\n'); i >= 0; i = bytes.IndexByte(text[from:], '\n') {
+		from += i
+		text[from] = ' '
 	}
 	if cut {
 		text = append(text, cutOff...)
