@@ -56,6 +56,7 @@ type link struct {
 	listens atomic.Pointer[listens]
 	pid     int
 	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
+	listed  atomic.Bool // all its lists have been fetched
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string      // name of the transport, for those who look at it
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
@@ -135,13 +136,11 @@ func (l *link) sessionOver(cause error) error {
 }
 
 func (l *link) Close() {
-	l.fail(l.closed())
+	l.end()
 	<-l.gone
 }
 
-func (l *link) closed() error {
-	return l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
-}
+func (l *link) end() { l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) }
 
 // fail ends the connection, for the reason given if it is the first one. It
 // does not wait.

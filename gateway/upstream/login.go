@@ -58,9 +58,9 @@ func (s *Server) LoggedOut() {
 func (s *Server) AwaitListed(ctx context.Context) {
 	for !s.perProject() { // a project's connects at its next use
 		s.mu.Lock()
-		alive, first, changed := s.aliveLocked() != nil, s.first, s.changed
+		l, first, changed := s.aliveLocked(), s.first, s.changed
 		s.mu.Unlock()
-		if alive && s.Listed() || !alive && !first {
+		if l != nil && l.listed.Load() || l == nil && !first {
 			return
 		}
 		select {

@@ -257,6 +257,14 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
 
+// Current reports whether the lists are those of the connection that is there now.
+func (s *Server) Current() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.aliveLocked()
+	return l != nil && l.listed.Load()
+}
+
 // toolCall is the method whose requests may take longer than others.
 const toolCall = "tools/call"
 

@@ -173,7 +173,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
-		l.fail(l.closed()) // what it still asks is a dead connection's
+		l.end() // what it still asks is a dead connection's
 		s.opt.Handler.Down(s, l)
 		<-l.gone
 	}
@@ -315,6 +315,7 @@ func (s *Server) show(l *link) {
 
 // whole is called when all lists of a connection have been fetched.
 func (s *Server) whole(l *link) {
+	l.listed.Store(true)
 	s.listed.Store(true)
 	s.show(l)
 	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.Remembered = true, false, time.Time{} })

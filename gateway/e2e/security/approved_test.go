@@ -81,6 +81,41 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 }
 
+// A server that has changed a tool while it was away is asked for its list as soon as it is
+// there again. A call in between must not reach the tool that nobody has approved.
+func TestB38_NoCallPassesTheListThatSaysWhatIsApproved(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["pin"] = "strict"
+	b := w.Backend("calc", e2e.Merge(e2e.RugPull(), []e2e.Obj{{
+		"on": e2e.Obj{"tools/list": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "list", "after": 1}))},
+	}}))
+	c := w.Bridged()
+	c.WaitListed("tools", "calc_add", true)
+	pull(b)
+	c.WaitListed("tools", "calc_add", false)
+	w.Succeeds("approve", "calc", "add")
+	c.WaitListed("tools", "calc_add", true)
+	c.Close()
+	require.Zero(t, c.Prog.Ends(e2e.Patience))
+	w.Succeeds("stop")
+	b.WaitGone()
+
+	c = w.Pipe("stdio", "--standalone")
+	c.Init()
+	same := c.Begin("tools/call", e2e.Obj{"name": "calc_same", "arguments": e2e.Obj{}})
+	p := b.WaitStarts(2)
+	b.WaitEvent("wait", "list")
+	changed := c.Begin("tools/call", e2e.Obj{"name": "calc_add", "arguments": e2e.Obj{}})
+	c.Ok("ping", nil) // it has been taken by now
+	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "list"}))
+	m := c.End(changed)
+	require.True(t, m.Failed(), "by now it is another")
+	m = c.End(same)
+	require.False(t, m.Failed(), "it is what was approved")
+	require.Equal(t, 1, b.Count("tools/call"))
+}
+
 func TestB38_OnlyWhatTheUserSawIsApproved(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
