@@ -140,7 +140,9 @@ func (l *link) Close() {
 	<-l.gone
 }
 
-func (l *link) end() { l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) }
+func (l *link) end() {
+	l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+}
 
 // fail ends the connection, for the reason given if it is the first one. It
 // does not wait.
