@@ -136,12 +136,8 @@ func (l *link) sessionOver(cause error) error {
 }
 
 func (l *link) Close() {
-	l.end()
-	<-l.gone
-}
-
-func (l *link) end() {
 	l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+	<-l.gone
 }
 
 // fail ends the connection, for the reason given if it is the first one. It

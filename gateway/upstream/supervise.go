@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -173,7 +174,8 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
-		l.end() // what it still asks is a dead connection's
+		// What it still asks is a dead connection's.
+		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
 		s.opt.Handler.Down(s, l)
 		<-l.gone
 	}
