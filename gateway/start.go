@@ -70,7 +70,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if b == nil || !b.Shared() || meta != nil && !b.Config().ForwardMeta || g.Servers.Epoch() != epoch || epoch%2 != 0 {
 		return false // or the target may be one that the config denies by now
 	}
-	conn, err := b.Conn()
+	conn, err := b.Ready()
 	if err != nil {
 		return false
 	}

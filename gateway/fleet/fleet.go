@@ -181,7 +181,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Authorizer: out.login,
 		Replaces:   replaces,
 		Remembered: known, Remembers: f.o.Catalog != nil,
-		Asleep: asleep,
+		Asleep: asleep, ListFirst: f.withholds(),
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
@@ -340,7 +340,7 @@ func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
 // ones if modern is set: of their own era where the server offers both. While
 // the server makes its first attempt, Conn waits as long as a list would.
 func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
-	conn, err := b.Conn()
+	conn, err := b.Ready()
 	known := b.out.recalled.Load() || b.Listed()
 	if err != nil && ctx.Err() == nil {
 		b.Wake()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -106,17 +105,6 @@ func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byt
 
 // afterStart is how long it may take to know why a server did not start in time.
 const afterStart = 10 * time.Second
-
-var errUnlisted = errors.New("its tools are not listed yet")
-
-// Conn is that of [upstream.Server]. Where tools need approval there is none before the
-// connection's own list tells whether those that clients know are still the approved ones.
-func (s *Server) Conn() (upstream.Conn, error) {
-	if s.out.fleet.withholds() && !s.Current() {
-		return nil, errUnlisted
-	}
-	return s.Server.Conn()
-}
 
 // awaitStart is the connection of a server that clients know without its having run: they
 // wait for as long as it may take to start.

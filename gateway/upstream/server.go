@@ -67,6 +67,7 @@ type Options struct {
 	Remembered *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
 	Remembers  bool                  // entries stay while the server is down
 	Asleep     bool                  // it starts at its first use
+	ListFirst  bool                  // a connection is not [Server.Ready] before it has listed
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
@@ -257,14 +258,6 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
 
-// Current reports whether the lists are those of the connection that is there now.
-func (s *Server) Current() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.aliveLocked()
-	return l != nil && l.listed.Load()
-}
-
 // toolCall is the method whose requests may take longer than others.
 const toolCall = "tools/call"
 
@@ -317,8 +310,16 @@ func (s *Server) Conn() (Conn, error) {
 	return nil, s.downLocked()
 }
 
-// aliveLocked is the current connection; nil also when the supervisor is about to see its
-// end.
+// Ready is Conn for those who go by what was listed, maybe over another connection.
+func (s *Server) Ready() (Conn, error) {
+	c, err := s.Conn()
+	if l, is := c.(*link); is && s.opt.ListFirst && !l.listed.Load() {
+		return nil, s.failure(ConnectionError, "has not listed yet", nil)
+	}
+	return c, err
+}
+
+// aliveLocked is the current connection, unless the supervisor is about to see its end.
 func (s *Server) aliveLocked() *link {
 	if s.conn == nil || s.leaving || s.conn.ctx.Err() != nil {
 		return nil

@@ -174,8 +174,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
-		// What it still asks is a dead connection's.
-		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // and what it still asks
 		s.opt.Handler.Down(s, l)
 		<-l.gone
 	}
