@@ -352,6 +352,9 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		if err := needsSession(b, s); err != nil {
 			return nil, err
 		}
+		if err != nil && known && f.withholds() {
+			b.awaitList(ctx) // what it says holds for the connections of all
+		}
 		if modern {
 			if own := b.Modern(ctx, s.Unit()); own != nil {
 				return own, nil

@@ -106,15 +106,27 @@ func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byt
 // afterStart is how long it may take to know why a server did not start in time.
 const afterStart = 10 * time.Second
 
-// awaitStart is the connection of a server that clients know without its having run: they
-// wait for as long as it may take to start.
+// patiently bounds the wait for a server that clients know without its having run: as
+// long as it may take to start.
+func (s *Server) patiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.Config().StartupTimeout+afterStart)
+}
+
+// awaitStart is the connection of such a server.
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
-	patient, cancel := context.WithTimeout(ctx, s.Config().StartupTimeout+afterStart)
+	ctx, cancel := s.patiently(ctx)
 	defer cancel()
 	if s.Config().Type != config.Stdio || s.out.fleet.withholds() {
-		s.AwaitListed(patient) // its tools say what goes into headers, and may be others by now
+		s.AwaitListed(ctx) // its tools say what goes into headers, and may be others by now
 	}
-	return s.Await(patient)
+	return s.Await(ctx)
+}
+
+// awaitList waits for the list of such a server.
+func (s *Server) awaitList(ctx context.Context) {
+	ctx, cancel := s.patiently(ctx)
+	defer cancel()
+	s.AwaitListed(ctx)
 }
 
 // fetch notes a list that is to be remembered once all are there.

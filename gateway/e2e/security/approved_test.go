@@ -85,11 +85,18 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 // there again. A call in between must not reach the tool that nobody has approved.
 func TestB38_NoCallPassesTheListThatSaysWhatIsApproved(t *testing.T) {
 	t.Parallel()
+	for _, isolation := range []string{"shared", "session"} {
+		t.Run(isolation, func(t *testing.T) { noCallPassesTheList(t, isolation) })
+	}
+}
+
+func noCallPassesTheList(t *testing.T, isolation string) {
+	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["pin"] = "strict"
 	b := w.Backend("calc", e2e.Merge(e2e.RugPull(), []e2e.Obj{{
 		"on": e2e.Obj{"tools/list": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "list", "after": 1}))},
-	}}))
+	}}), e2e.Obj{"isolation": isolation})
 	c := w.Bridged()
 	c.WaitListed("tools", "calc_add", true)
 	pull(b)
