@@ -55,7 +55,7 @@ type Exchange struct {
 	// Of stateless requests only.
 	parked atomic.Pointer[parked] // nil before the first question
 	parker Parker                 // may be nil
-	state  *returned              // nil before run
+	state  *returned              // what it brings; nil before run
 
 	mu        sync.Mutex
 	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
@@ -370,20 +370,21 @@ func (x *Exchange) Cancelled() bool {
 	if x = x.now(); !x.answered() {
 		return false
 	}
-	_, is := x.cancelled()
+	_, is := x.cancellation()
 	return is
 }
 
 // Reason returns the client's words in notifications/cancelled, "" for none.
 func (x *Exchange) Reason() string {
-	reason, _ := x.now().cancelled()
+	reason, _ := x.now().cancellation()
 	return reason
 }
 
-func (x *Exchange) cancelled() (reason string, is bool) {
+// cancellation tells whether the request was cancelled, and the client's words.
+func (x *Exchange) cancellation() (reason string, is bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	c, is := x.cause.(*cancelled) //nolint:errorlint // nobody wraps it
+	c, is := errors.AsType[*cancelled](x.cause)
 	if is {
 		reason = c.reason
 	}

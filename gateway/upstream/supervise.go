@@ -174,7 +174,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
-		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // and what it still asks
+		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // before Down says so
 		s.opt.Handler.Down(s, l)
 		<-l.gone
 	}

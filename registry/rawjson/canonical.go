@@ -12,7 +12,7 @@ import (
 // text. The time and the memory grow with the length of v, not with its depth;
 // it takes up to some hundred times that memory, so the caller bounds v.
 func AppendCanonical(dst, v []byte) []byte {
-	tree, _ := grow(v, space(v, 0))
+	tree, _ := grow(v, AfterSpace(v, 0))
 	return tree.append(dst)
 }
 
@@ -39,19 +39,19 @@ func grow(b []byte, i int) (v value, end int) {
 		v.text = b[i:end]
 		return v, end
 	}
-	for i = space(b, i+1); i < len(b) && b[i] != '}' && b[i] != ']'; i = space(b, i) {
+	for i = AfterSpace(b, i+1); i < len(b) && b[i] != '}' && b[i] != ']'; i = AfterSpace(b, i) {
 		var m member
 		start := i
 		if v.kind == '{' {
-			end = skipString(b, i)
+			end = AfterString(b, i)
 			m.name, _ = String(b[i:end])
-			if i = space(b, end); i < len(b) && b[i] == ':' {
-				i = space(b, i+1)
+			if i = AfterSpace(b, end); i < len(b) && b[i] == ':' {
+				i = AfterSpace(b, i+1)
 			}
 		}
 		m.value, i = grow(b, i)
 		v.members = append(v.members, m)
-		if i = space(b, i); i < len(b) && b[i] == ',' {
+		if i = AfterSpace(b, i); i < len(b) && b[i] == ',' {
 			i++
 		}
 		if i <= start {

@@ -48,7 +48,7 @@ func Valid(src []byte) error {
 // Scan checks the grammar and the encoding of the one value that starts at
 // src[i] and returns the index after it, or after what is good of it.
 func Scan(src []byte, i int) (end int, err error) {
-	if i < len(src) && space(src, i) > i {
+	if i < len(src) && AfterSpace(src, i) > i {
 		return i, unexpected(src, i)
 	}
 	c := Check{at: i}
@@ -56,7 +56,8 @@ func Scan(src []byte, i int) (end int, err error) {
 	return c.at, err
 }
 
-func space(b []byte, i int) int {
+// AfterSpace is the place of the first byte from i on that is no white space.
+func AfterSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
 		i++
 	}

@@ -18,7 +18,7 @@ func IsArray(v []byte) bool { return first(v) == '[' }
 func IsString(v []byte) bool { return first(v) == '"' }
 
 func first(v []byte) byte {
-	if i := space(v, 0); i < len(v) {
+	if i := AfterSpace(v, 0); i < len(v) {
 		return v[i]
 	}
 	return 0
@@ -31,7 +31,7 @@ func skip(b []byte, i int) int {
 	for i < len(b) {
 		switch b[i] {
 		case '"':
-			i = skipString(b, i)
+			i = AfterString(b, i)
 		case '{', '[':
 			depth++
 			i++
@@ -62,7 +62,8 @@ func terminal(c byte) bool {
 	return false
 }
 
-func skipString(b []byte, i int) int {
+// AfterString is the place after the string that begins at i.
+func AfterString(b []byte, i int) int {
 	i++
 	for i < len(b) {
 		n := bytes.IndexByte(b[i:], '"')
@@ -81,12 +82,6 @@ func skipString(b []byte, i int) int {
 	}
 	return len(b)
 }
-
-// AfterSpace is the place of the first byte from i on that is no white space.
-func AfterSpace(b []byte, i int) int { return space(b, i) }
-
-// AfterString is the place after the string that begins at i.
-func AfterString(b []byte, i int) int { return skipString(b, i) }
 
 // Key is a member's name, or another string, as it stands in the text, quotes
 // included.

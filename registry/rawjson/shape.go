@@ -75,8 +75,8 @@ func (c *Check) Shape(src []byte) *Shape {
 	return &Shape{size: n, last: &src[:n][n-1], long: c.long}
 }
 
-// skip is the function skip for a part of the text.
-func (s *Shape) skip(b []byte, i int) int {
+// After is the place in a part of the text after the value that begins at i.
+func (s *Shape) After(b []byte, i int) int {
 	if s != nil && len(b)-i >= minLong && &b[:cap(b)][cap(b)-1] == s.last {
 		at := s.size - cap(b) + i
 		n := sort.Search(len(s.long), func(n int) bool { return s.long[n].start >= at })
@@ -87,29 +87,26 @@ func (s *Shape) skip(b []byte, i int) int {
 	return skip(b, i)
 }
 
-// After is the place in a part of the text after the value that begins at i.
-func (s *Shape) After(b []byte, i int) int { return s.skip(b, i) }
-
 // Members is the function Members for a part of the text.
 func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {
-		i := space(obj, 0)
+		i := AfterSpace(obj, 0)
 		if i >= len(obj) || obj[i] != '{' {
 			return
 		}
-		for i = space(obj, i+1); i < len(obj) && obj[i] == '"'; i = space(obj, i) {
-			end := skipString(obj, i)
+		for i = AfterSpace(obj, i+1); i < len(obj) && obj[i] == '"'; i = AfterSpace(obj, i) {
+			end := AfterString(obj, i)
 			name := Key(obj[i:end])
-			i = space(obj, end)
+			i = AfterSpace(obj, end)
 			if i >= len(obj) || obj[i] != ':' {
 				return
 			}
-			i = space(obj, i+1)
-			end = s.skip(obj, i)
+			i = AfterSpace(obj, i+1)
+			end = s.After(obj, i)
 			if end <= i || !yield(name, obj[i:end]) {
 				return
 			}
-			i = space(obj, end)
+			i = AfterSpace(obj, end)
 			if i >= len(obj) || obj[i] != ',' {
 				return
 			}
@@ -121,21 +118,21 @@ func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
 // Elements is the function Elements for a part of the text.
 func (s *Shape) Elements(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		i := space(arr, 0)
+		i := AfterSpace(arr, 0)
 		if i >= len(arr) || arr[i] != '[' {
 			return
 		}
-		for i = space(arr, i+1); i < len(arr) && arr[i] != ']'; i = space(arr, i) {
-			end := s.skip(arr, i)
+		for i = AfterSpace(arr, i+1); i < len(arr) && arr[i] != ']'; i = AfterSpace(arr, i) {
+			end := s.After(arr, i)
 			if end <= i || !yield(arr[i:end]) {
 				return
 			}
-			i = space(arr, end)
+			i = AfterSpace(arr, end)
 			if i >= len(arr) || arr[i] != ',' {
 				return
 			}
 			i++
-			i = space(arr, i)
+			i = AfterSpace(arr, i)
 		}
 	}
 }

@@ -40,23 +40,7 @@ const (
 )
 
 // Append adds a line of some words.
-func Append(text []byte, p Part, words ...string) []byte {
-	size := 0
-	for _, w := range words {
-		size += min(len(w), mostLine)
-	}
-	if len(text)+size+8 > Most {
-		return text
-	}
-	text = append(text, byte(p))
-	for i, w := range words {
-		if i > 0 {
-			text = append(text, ' ')
-		}
-		text = line(text, w)
-	}
-	return append(text, '\n')
-}
+func Append(text []byte, p Part, words ...string) []byte { return add(text, p, " ", words...) }
 
 // AppendID adds an id as it stands in JSON.
 func AppendID(text []byte, p Part, id []byte) []byte {
@@ -73,17 +57,33 @@ func AppendHeaders(text []byte, p Part, headers map[string][]string) []byte {
 			if Secret(name) {
 				v = hidden
 			}
-			if len(text)+min(len(name), mostLine)+min(len(v), mostLine)+8 > Most {
-				continue
+			if v == "" {
+				text = Append(text, p, name)
+			} else {
+				text = add(text, p, ": ", name, v)
 			}
-			text = line(append(text, byte(p)), name)
-			if v != "" {
-				text = line(append(text, ": "...), v)
-			}
-			text = append(text, '\n')
 		}
 	}
 	return text
+}
+
+// add adds a line of parts with something between them, if there is room.
+func add(text []byte, p Part, between string, parts ...string) []byte {
+	size := len(text) + len("p\n")
+	for _, s := range parts {
+		size += min(len(s), mostLine) + len(cutOff) + len(between)
+	}
+	if size > Most {
+		return text
+	}
+	text = append(text, byte(p))
+	for i, s := range parts {
+		if i > 0 {
+			text = append(text, between...)
+		}
+		text = line(text, s)
+	}
+	return append(text, '\n')
 }
 
 // line adds a text of one line.
