@@ -349,18 +349,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
 	}
 	if b.PerSession() {
-		if err := needsSession(b, s); err != nil {
-			return nil, err
-		}
-		if err != nil && known && f.withholds() {
-			b.awaitList(ctx) // what it says holds for the connections of all
-		}
-		if modern {
-			if own := b.Modern(ctx, s.Unit()); own != nil {
-				return own, nil
-			}
-		}
-		return b.UnitWith(ctx, s.Unit(), extensions.Beyond(s.Client().Capabilities))
+		return f.sessionConn(ctx, b, s, modern, err != nil && known)
 	}
 	if b.PerProject() {
 		return f.projectConn(ctx, b, s, modern)
@@ -380,6 +369,23 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		}
 	}
 	return conn, err
+}
+
+// sessionConn is Conn of a server with a connection for each session. starting says that
+// the one whose lists clients know is not there yet.
+func (f *Fleet) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern, starting bool) (upstream.Conn, error) {
+	if err := needsSession(b, s); err != nil {
+		return nil, err
+	}
+	if starting && f.withholds() {
+		b.awaitList(ctx) // what it says holds for the connections of all
+	}
+	if modern {
+		if own := b.Modern(ctx, s.Unit()); own != nil {
+			return own, nil
+		}
+	}
+	return b.UnitWith(ctx, s.Unit(), extensions.Beyond(s.Client().Capabilities))
 }
 
 // patience returns the rest of startup_wait since servers were started.
