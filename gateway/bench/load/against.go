@@ -119,7 +119,7 @@ func (l *load) callsAgainst(sides [2]rig.Programs) error {
 				var all []float64
 				for _, t := range ways[side] {
 					t.reset()
-					if err := t.turn(window, size, 100*time.Millisecond); err != nil {
+					if err := t.turn(window, size, min(100*time.Millisecond, l.during(time.Second))); err != nil {
 						return nil, err
 					}
 					all = append(all, float64(median(t.latency)), float64(t.cpu)/float64(len(t.latency)))
@@ -146,17 +146,17 @@ func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err e
 	if err != nil {
 		return nil, nil, err
 	}
-	hosted, end, err := l.hosted(programs)
+	hosted, endHosted, err := l.hosted(programs)
 	if err != nil {
 		return nil, nil, err
 	}
 	alone, err := f.Through("stdio", "--standalone")
 	if err != nil {
-		end()
+		endHosted()
 		return nil, nil, err
 	}
 	first := &target{name: "stdio --standalone", tool: "s0_echo", load: stream(alone), pids: []int{alone.PID}}
-	return append([]*target{first}, hosted...), func() { alone.Close(); end() }, nil
+	return append([]*target{first}, hosted...), func() { alone.Close(); endHosted() }, nil
 }
 
 // catalogsAgainst compares lists of 100,000 resources, and the memory after them.

@@ -169,7 +169,7 @@ func (l *load) beside(f *rig.Fixture) (targets []*target, end func(), err error)
 
 // compare gives the targets turns, in an order that changes, and reports them.
 func (l *load) compare(targets []*target, backend string, size, window int) error {
-	const slice = 50 * time.Millisecond
+	slice := min(50*time.Millisecond, l.during(time.Second))
 	for _, t := range targets {
 		if err := t.turn(window, size, slice); err != nil { // to warm up
 			return err

@@ -1,0 +1,39 @@
+//go:build e2e
+
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/bench/internal/rig"
+)
+
+func TestEveryPartOfALoadIsReported(t *testing.T) {
+	progs, err := rig.Build(t.TempDir())
+	require.NoError(t, err)
+	tests := []struct {
+		name string
+		run  func(*load) error
+		rows []string
+	}{
+		{"beside a backend that is asked directly", func(l *load) error { return l.all("") }, []string{
+			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update",
+		}},
+		{"against another binary", func(l *load) error { return l.against(progs.Goblin, "") }, []string{
+			"100 B, 1 in flight", "1 MB, 64 in flight", "bridge to a host", "Streamable HTTP", "first page", "memory", "from start to ready", "subscribers",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var said bytes.Buffer
+			l := &load{ctx: t.Context(), dir: t.TempDir(), progs: progs, scale: 0.001, out: report{to: &said}}
+			require.NoError(t, tt.run(l), "%s", &said)
+			for _, row := range tt.rows {
+				require.Contains(t, said.String(), row)
+			}
+		})
+	}
+}
