@@ -112,6 +112,45 @@ func same(t *testing.T, s *rawjson.Shape, v []byte) {
 	}
 }
 
+func TestACheckNotesTheMembersOfTheOutermostObject(t *testing.T) {
+	t.Parallel()
+	for text, noted := range map[string]int{
+		`{}`: 0, `[{"a":1}]`: 0, `"a"`: 0, `{"a":1}`: 1,
+		" { \"a\"\t:\n1 , \"b\" : {\"c\":[{\"d\":1},2],\"e\":\"}\"} ,\"a\":[ ]\r\n} ": 3,
+		`{"a\"b":"\\","\u0061bcdefghijklmnopqrstuvwxyz\"":-1e5,"é":null,"":"x"}`:      4,
+		`{"1":1,"2":2,"3":3,"4":4,"5":5,"6":6}`:                                       6,
+		`{"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":{"8":8}}`:                           0,
+		`{"a":"` + strings.Repeat("x", 65000) + `","b":1}`:                            2,
+		`{"a":"` + strings.Repeat("x", 65536) + `","b":1}`:                            0,
+		`{"a":` + strings.Repeat(`{"b":`, 200) + "1" + strings.Repeat("}", 200) + "}": 1,
+	} {
+		var whole rawjson.Check
+		require.NoError(t, whole.End([]byte(text)))
+		require.Equal(t, noted, whole.Noted(), "%.80s", text)
+		sameMembers(t, &whole, []byte(text))
+		pieces, err := inPieces([]byte(text), 1, 1+len(text)/100, false)
+		require.NoError(t, err)
+		require.Zero(t, pieces.Noted(), "%.80s", text)
+	}
+}
+
+// sameMembers compares what was noted of a text with what readers find.
+func sameMembers(t *testing.T, c *rawjson.Check, text []byte) {
+	t.Helper()
+	n := 0
+	for k, v := range rawjson.Members(text) {
+		if c.Noted() == 0 {
+			return
+		}
+		key, value := c.Member(text, n)
+		require.Equal(t, string(k), string(key))
+		require.Equal(t, string(v), string(value))
+		require.Equal(t, rawjson.Offset(text, v), rawjson.Offset(text, value))
+		n++
+	}
+	require.Equal(t, n, c.Noted())
+}
+
 // FuzzCheck holds the check in pieces, and what it learns, against that of the
 // whole. Each L stands for many.
 func FuzzCheck(f *testing.F) {
@@ -129,6 +168,9 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
+		var once rawjson.Check
+		require.NoError(t, once.End(src))
+		sameMembers(t, &once, src)
 		trimmed := bytes.TrimSpace(src)
 		require.Equal(t, bytes.ContainsAny(trimmed, "\r\n"), c.Lines())
 		if bytes.Count(src, []byte("["))+bytes.Count(src, []byte("{")) < 50 && json.Valid(src) {

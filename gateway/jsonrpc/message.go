@@ -125,7 +125,7 @@ func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
 	if !rawjson.IsObject(frame) {
 		return m, invalid(&m, "a message must be an object")
 	}
-	if err := m.envelope(frame); err != nil {
+	if err := m.open(c, src, frame); err != nil {
 		return m, err
 	}
 	return m, m.check()
@@ -155,45 +155,62 @@ const (
 	sawError
 )
 
-func (m *Message) envelope(frame []byte) error {
-	var method, version []byte
-	var twice rawjson.Key
-	seen := 0
-	for k, v := range m.Shape.Members(frame) {
-		bit := 0
-		switch string(k.Name()) {
-		case "jsonrpc":
-			bit, version = sawVersion, v
-		case "id":
-			bit, m.ID = sawID, v
-		case "method":
-			bit, method = sawMethod, v
-		case "params":
-			bit, m.Params = sawParams, v
-		case "result":
-			bit, m.Result = sawResult, v
-		case "error":
-			bit, m.Error = sawError, v
-		}
-		if seen&bit != 0 {
-			twice = k
-		}
-		seen |= bit
+// envelope is what else was found of a message's members.
+type envelope struct {
+	method, version []byte
+	twice           rawjson.Key
+	seen            int
+}
+
+func (m *Message) add(e *envelope, k rawjson.Key, v []byte) {
+	bit := 0
+	switch string(k.Name()) {
+	case "jsonrpc":
+		bit, e.version = sawVersion, v
+	case "id":
+		bit, m.ID = sawID, v
+	case "method":
+		bit, e.method = sawMethod, v
+	case "params":
+		bit, m.Params = sawParams, v
+	case "result":
+		bit, m.Result = sawResult, v
+	case "error":
+		bit, m.Error = sawError, v
 	}
-	m.asks = seen&sawMethod != 0
+	if e.seen&bit != 0 {
+		e.twice = k
+	}
+	e.seen |= bit
+}
+
+// open reads the members of a message that was checked.
+func (m *Message) open(c *rawjson.Check, src, frame []byte) error {
+	var e envelope
+	if n := c.Noted(); n > 0 {
+		for i := range n {
+			k, v := c.Member(src, i)
+			m.add(&e, k, v)
+		}
+	} else {
+		for k, v := range m.Shape.Members(frame) {
+			m.add(&e, k, v)
+		}
+	}
+	m.asks = e.seen&sawMethod != 0
 	if err := m.checkID(); err != nil {
 		return err
 	}
-	if twice != nil {
-		return invalid(m, "member %s stands twice", twice)
+	if e.twice != nil {
+		return invalid(m, "member %s stands twice", e.twice)
 	}
-	if string(version) != `"2.0"` {
+	if string(e.version) != `"2.0"` {
 		return invalid(m, `member "jsonrpc" must be "2.0"`)
 	}
 	if !m.asks {
 		return nil
 	}
-	if m.Method = methodName(method); m.Method == "" {
+	if m.Method = methodName(e.method); m.Method == "" {
 		return invalid(m, `member "method" must be a non-empty string`)
 	}
 	return nil

@@ -21,6 +21,7 @@ type Check struct {
 	lines  bool  // a line break stands between two tokens
 	open   nesting
 	marks  // of long values
+	top    top
 	err    error
 }
 
@@ -93,6 +94,7 @@ func (c *Check) More(src []byte) {
 // End is [Valid] for src, of which what was given to More is the beginning.
 func (c *Check) End(src []byte) error {
 	if c.err == nil {
+		c.top.off = c.at > 0 || c.on || len(src) >= maxTopText
 		c.err = c.run(src, true, false)
 	}
 	return c.err
@@ -119,17 +121,28 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 			i, next, err = c.text(src, i+1, whole)
 		case quoteName:
 			c.from, c.inside = i, inName
-			i, next, err = c.text(src, i+1, whole)
+			if i, next, err = c.text(src, i+1, whole); c.open.depth == 1 {
+				c.top.named(c.from, i)
+			}
 		case comma:
+			if c.open.depth == 1 {
+				c.top.ends(i)
+			}
 			next -= afterElement // to value, from afterMember to name
 			i++
 		case equals:
 			next = wantValue
 			i++
+			if c.open.depth == 1 {
+				c.top.begins(i)
+			}
 		case opener:
 			next, err = c.opens(src, i)
 			i++
 		case closer:
+			if c.open.depth == 1 {
+				c.top.ends(i)
+			}
 			i++
 			next = c.closes(i)
 		case scalar:

@@ -2,7 +2,9 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -62,9 +64,22 @@ func terminal(c byte) bool {
 	return false
 }
 
+// shortString is up to where the end of a string is looked for eight bytes at a time.
+const shortString = 24
+
 // AfterString is the place after the string that begins at i.
 func AfterString(b []byte, i int) int {
 	i++
+	// Most strings are short, and have no escapes.
+	for end := min(i+shortString, len(b)); i+8 <= end; i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		if s := special(x) & highs; s != 0 {
+			if at := i + bits.TrailingZeros64(s)/8; b[at] == '"' {
+				return at + 1
+			}
+			break
+		}
+	}
 	for i < len(b) {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
