@@ -22,28 +22,29 @@ type plain struct {
 	member string
 	kind   registry.Kind
 	params *members.Tree
+
+	name, meta, task int // places of the members, -1 for none
 }
 
 var plains = map[string]*plain{
-	"tools/call":     {"name", registry.Tool, members.Params("tools/call")},
-	"prompts/get":    {"name", registry.Prompt, members.Params("prompts/get")},
-	"resources/read": {"uri", registry.Resource, members.Params("resources/read")},
+	"tools/call":     newPlain("tools/call", "name", registry.Tool),
+	"prompts/get":    newPlain("prompts/get", "name", registry.Prompt),
+	"resources/read": newPlain("resources/read", "uri", registry.Resource),
+}
+
+func newPlain(method, member string, kind registry.Kind) *plain {
+	t := members.Params(method)
+	return &plain{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 
 // read finds what decides about a request in its params: the name, raw, and
 // `_meta`, nil for none. It is not ok when more has to be looked at.
 func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
-	for k, v := range rawjson.Members(params) {
-		switch {
-		case k.Is(p.member):
-			name = v
-		case k.Is("_meta"):
-			meta = v
-		case k.Is("task"):
-			return nil, nil, false
-		}
+	var values [8][]byte
+	if p.params.Split(params, values[:]) != nil || p.task >= 0 && values[p.task] != nil {
+		return nil, nil, false
 	}
-	return name, meta, true
+	return values[p.name], values[p.meta], true
 }
 
 // maxInline is how large an answer may be, in bytes, that is passed on by the
@@ -59,7 +60,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	epoch := g.Servers.Epoch()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
-	if !ok || !isString || p.params.Check(x.Params()) != nil {
+	if !ok || !isString {
 		return false
 	}
 	t, listed := g.Views.Of(x).Lists(p.kind, name)

@@ -63,7 +63,7 @@ var heads = sync.Pool{New: func() any {
 // its method as metrics have it, server whom it was passed on to, name what it was
 // about in the client's words.
 func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) {
-	start := x.Began()
+	start, client := x.Began(), x.Client().Name
 	took := time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	j.Metrics.Request(label, server, ok, took)
@@ -97,7 +97,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	}
 	if a.Tool != "" {
 		j.Meter.Add(meter.Call{
-			Server: server, Tool: a.Tool, Client: x.Client().Name, At: start, Took: took, Bytes: size,
+			Server: server, Tool: a.Tool, Client: client, At: start, Took: took, Bytes: size,
 			Failed:  !cancelled && (!ok || status == registry.StatusToolError),
 			Untimed: cancelled || a.Asked,
 		})
@@ -109,7 +109,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		Wire:         j.Mask.Head(*room, wire.Most),
 		Time:         start,
 		Session:      x.Session().ID(),
-		Client:       x.Client().Name,
+		Client:       client,
 		Direction:    registry.ToServer,
 		Server:       server,
 		Method:       x.Method(),

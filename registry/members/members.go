@@ -20,6 +20,7 @@ package members
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -163,6 +164,24 @@ func (t *Tree) Read(shape *rawjson.Shape, text []byte, to Visitor) bool {
 	return t.find(shape, text, to) == nil
 }
 
+// Split is Check that gives the raw values of the members of an object, too, each at the
+// place that [Tree.Place] tells; nil for those that are not there. values has room for all
+// that the Tree names.
+func (t *Tree) Split(text []byte, values [][]byte) error {
+	if i := rawjson.AfterSpace(text, 0); i < len(text) && text[i] == '{' {
+		if _, e := t.walkMembers(nil, text, i, nil, values); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Place is that of a member's value in what Split fills; -1 for one that the Tree does not
+// name.
+func (t *Tree) Place(name string) int {
+	return slices.IndexFunc(t.members, func(m member) bool { return m.name == name })
+}
+
 // find returns the first member in doubt. to may be nil.
 func (t *Tree) find(shape *rawjson.Shape, v []byte, to Visitor) *AmbiguousError {
 	_, err := t.walk(shape, v, rawjson.AfterSpace(v, 0), to)
@@ -181,7 +200,10 @@ func (t *Tree) walk(shape *rawjson.Shape, text []byte, i int, to Visitor) (end i
 	case text[i] == '[' && t.each != nil:
 		return t.walkElements(shape, text, i, to)
 	case text[i] == '{' && (t.values != nil || len(t.members) > 0):
-		return t.walkMembers(shape, text, i, to)
+		if t.block {
+			return t.walkBlock(shape, text, i, to)
+		}
+		return t.walkMembers(shape, text, i, to, nil)
 	}
 	return shape.After(text, i), nil
 }
@@ -198,9 +220,9 @@ func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor
 	return i + 1, nil
 }
 
-func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+// walkMembers gets the values of members, too, if values is not nil.
+func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
-	var parts [3][]byte // of a block
 	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = rawjson.AfterSpace(text, i+1) {
 		end := rawjson.AfterString(text, i)
 		k := rawjson.Key(text[i:end])
@@ -217,39 +239,39 @@ func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor)
 			seen |= 1 << at
 			tree = t.members[at].tree
 		}
-		if at >= 0 && t.block {
-			end = shape.After(text, i)
-			parts[at] = text[i:end]
-		} else if end, err = tree.walk(shape, text, i, to); err != nil {
+		if end, err = tree.walk(shape, text, i, to); err != nil {
 			if at >= 0 {
 				err = err.in(t.members[at].name)
 			}
 			return end, err
 		}
+		if at >= 0 && values != nil {
+			values[at] = text[i:end]
+		}
 		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ',' {
 			break
 		}
 	}
-	if t.block {
-		err = t.blockParts(shape, parts, to)
-	}
-	return i + 1, err
+	return i + 1, nil
 }
 
-// blockParts is find for the values of a content block's members: a link has a URI,
-// and an embedded resource has one inside.
-func (t *Tree) blockParts(shape *rawjson.Shape, parts [3][]byte, to Visitor) *AmbiguousError {
-	kind, uri, resource := rawjson.Key(parts[0]), parts[1], parts[2]
-	if to != nil && uri != nil && kind.Is("resource_link") {
+// walkBlock is walkMembers for a content block: a link has a URI, and an embedded resource
+// has one inside.
+func (t *Tree) walkBlock(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+	var parts [3][]byte
+	if end, err = t.walkMembers(shape, text, i, nil, parts[:]); err != nil {
+		return end, err
+	}
+	if to == nil {
+		return end, nil
+	}
+	switch kind, uri, resource := rawjson.Key(parts[0]), parts[1], parts[2]; {
+	case uri != nil && kind.Is("resource_link"):
 		to.URI(uri)
+	case kind.Is("resource"):
+		t.members[2].tree.find(shape, resource, to) // nothing there is in doubt
 	}
-	if !kind.Is("resource") {
-		to = nil
-	}
-	if err := t.members[2].tree.find(shape, resource, to); err != nil {
-		return err.in(t.members[2].name)
-	}
-	return nil
+	return end, nil
 }
 
 // in adds the name of the member that the one in doubt stands in.

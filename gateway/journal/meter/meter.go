@@ -125,13 +125,17 @@ type Options struct {
 type Meter struct {
 	o Options
 
-	mu    sync.Mutex
-	all   row
-	rows  map[key]*row
-	ways  map[way][3]*row // of the calls seen, so that each is looked up once
-	many  [3]int          // rows of servers, tools and clients
-	saved *state          // what the file has; replaced, never changed
-	told  bool            // that the file cannot be written
+	mu   sync.Mutex
+	all  row
+	rows map[key]*row
+	ways map[way][3]*row // of the calls seen, so that each is looked up once
+	last struct {        // of those: most calls are like the one before
+		way  way
+		rows [3]*row
+	}
+	many  [3]int // rows of servers, tools and clients
+	saved *state // what the file has; replaced, never changed
+	told  bool   // that the file cannot be written
 
 	saving sync.Mutex
 	aside  bool // a file was set aside
@@ -175,10 +179,15 @@ func (m *Meter) Add(c Call) {
 
 // way finds the counters of a call: they are never replaced.
 func (m *Meter) way(w way) [3]*row {
-	if rows, known := m.ways[w]; known {
+	if w == m.last.way { // as in most runs of calls
+		return m.last.rows
+	}
+	rows, known := m.ways[w]
+	if known {
+		m.last.way, m.last.rows = w, rows
 		return rows
 	}
-	rows := [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}
+	rows = [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}
 	if len(w.tool) <= maxName && len(w.client) <= maxName {
 		if len(m.ways) >= maxWays {
 			clear(m.ways)

@@ -58,7 +58,7 @@ func Find(params, meta []byte) (p Place, theirs []byte) {
 // inside puts the token at the beginning of obj, a part of params.
 func (p *Place) inside(params, obj []byte, full, empty *around) {
 	at := bytes.IndexByte(obj, '{') + 1
-	if p.around = full; len(bytes.TrimLeft(obj[at:], " \t\r\n")) == 1 { // nothing but the end
+	if p.around = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
 		p.around = empty
 	}
 	p.start = rawjson.Offset(params, obj) + at
