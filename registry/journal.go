@@ -218,6 +218,7 @@ type page struct {
 
 type bodies struct {
 	begun uint64
+	room  []byte // for all pages, at once: what is not used of it takes no memory
 	used  int
 	pages map[string][]*page // of each server, oldest first
 }
@@ -253,8 +254,12 @@ func (b *bodies) begin(server string) (p *page) {
 		p = own[0]
 		b.pages[server] = append(own[:0], own[1:]...)
 	} else if b.used < maxPages {
+		if b.room == nil {
+			b.room = make([]byte, maxPages*pageSize)
+		}
+		at := b.used * pageSize
 		b.used++
-		p = &page{text: make([]byte, 0, pageSize)}
+		p = &page{text: b.room[at : at : at+pageSize]}
 	} else {
 		var from string
 		var most []*page
