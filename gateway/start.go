@@ -41,10 +41,8 @@ func newPlain(method, member string, kind registry.Kind) *plain {
 // `_meta`, nil for none. It is not ok when more has to be looked at.
 func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
 	var values [8][]byte
-	if p.params.Split(params, values[:]) != nil || p.task >= 0 && values[p.task] != nil {
-		return nil, nil, false
-	}
-	return values[p.name], values[p.meta], true
+	err := p.params.Split(params, values[:])
+	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
 }
 
 // maxInline is how large an answer may be, in bytes, that is passed on by the

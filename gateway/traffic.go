@@ -13,9 +13,9 @@ func (g *Gateway) record(r *request, label string) {
 	if label == "tools/call" {
 		tool = r.target.Name
 	}
-	g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
+	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
 		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool, Call: &r.under,
-	})
+	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
-	text := wire.AppendID(nil, wire.ClientID, []byte(`"a-1"`))
-	text = wire.AppendID(text, wire.ServerID, []byte("7"))
+	text := wire.AppendWord(nil, wire.ClientID, []byte(`"a-1"`))
+	text = wire.AppendWord(text, wire.ServerID, []byte("7"))
 	text = wire.Append(text, wire.FromClient, "POST /mcp HTTP/1.1")
 	text = wire.AppendHeaders(text, wire.FromClient, map[string][]string{
 		"User-Agent": {"curl/8"}, "Accept": {"a", "b\nd7"}, "Empty": {""},
@@ -32,9 +32,9 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 		long = wire.Append(long, wire.ToServer, strings.Repeat("x", 5000))
 	}
 	require.LessOrEqual(t, len(long), wire.Most)
-	require.Equal(t, text, wire.AppendID(text, wire.ClientID, []byte(strings.Repeat("1", 5000))), "such an id is none to be looked at")
+	require.Equal(t, text, wire.AppendWord(text, wire.ClientID, []byte(strings.Repeat("1", 5000))), "such an id is none to be looked at")
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		wire.AppendHeaders(wire.AppendID(long[:0], wire.ClientID, []byte("1")), wire.ToServer, map[string][]string{})
+		wire.AppendHeaders(wire.AppendWord(long[:0], wire.ClientID, []byte("1")), wire.ToServer, map[string][]string{})
 	}))
 }
 
@@ -43,7 +43,7 @@ func FuzzWire(f *testing.F) {
 	f.Add("Accept", "a\ni7")
 	f.Add("x\ns1", "")
 	f.Fuzz(func(t *testing.T, name, value string) {
-		text := wire.AppendHeaders(wire.AppendID(nil, wire.ClientID, []byte("1")), wire.FromServer, map[string][]string{name: {value, value}})
+		text := wire.AppendHeaders(wire.AppendWord(nil, wire.ClientID, []byte("1")), wire.FromServer, map[string][]string{name: {value, value}})
 		require.LessOrEqual(t, len(text), wire.Most)
 		require.Equal(t, []string{"1"}, wire.Lines(text, wire.ClientID))
 		require.Empty(t, wire.Lines(text, wire.ServerID))

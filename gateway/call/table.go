@@ -91,7 +91,6 @@ func (t *Table) Start(conn upstream.Conn, u *Under, caller upstream.Caller) bool
 func (t *Table) End(u *Under, answered bool) {
 	t.remove(u, answered)
 	u.Land()
-	u.habit.note(time.Since(u.Exchange.Began()))
 }
 
 // brokenTime is how long a server may still ask because of a call that was

@@ -87,6 +87,9 @@ func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habi
 	}
 }
 
+// Took notes how long the answer has taken, for the habit of what was called.
+func (u *Under) Took(d time.Duration) { u.habit.note(d) }
+
 // Wire is the id of the call on the wire, and what HTTP said.
 func (u *Under) Wire() (id int64, answer *http.Response) { return u.Call.Wire() }
 

@@ -19,8 +19,8 @@ var wires = sync.Pool{New: func() any {
 // how writes down how an exchange went over the wire: from a client, and on to a server
 // by a call, which answered with a code.
 func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
-	text = wire.AppendID(text, wire.ClientID, x.ID())
-	text = wire.Append(text, wire.Transport, x.Session().Transport())
+	text = wire.AppendWord(text, wire.ClientID, x.ID())
+	text = wire.AppendWord(text, wire.Transport, x.Session().Transport())
 	text = ofClient(text, x, code)
 	if call == nil {
 		return text
@@ -28,7 +28,7 @@ func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
 	id, answer := call.Wire()
 	if id != 0 {
 		var room [20]byte
-		text = wire.AppendID(text, wire.ServerID, strconv.AppendInt(room[:0], id, 10))
+		text = wire.AppendWord(text, wire.ServerID, strconv.AppendInt(room[:0], id, 10))
 	}
 	if answer == nil || answer.Request == nil {
 		return text

@@ -61,10 +61,10 @@ var heads = sync.Pool{New: func() any {
 
 // Request counts and records a request that was answered, or withdrawn. label is
 // its method as metrics have it, server whom it was passed on to, name what it was
-// about in the client's words.
-func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) {
+// about in the client's words. It returns how long that took.
+func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) (took time.Duration) {
 	start, client := x.Began(), x.Client().Name
-	took := time.Since(start)
+	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	j.Metrics.Request(label, server, ok, took)
 	cancelled := x.Cancelled()
@@ -124,6 +124,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		RequestSize:  len(x.Sent()),
 		ResponseSize: size,
 	})
+	return took
 }
 
 // Question records what a server asked, and how that was answered. s is the session

@@ -39,7 +39,8 @@ type Metrics struct {
 
 	// answered has the series of requests at hand: finding one by its labels
 	// takes longer than counting.
-	answered atomic.Pointer[map[outcome]series]
+	answered atomic.Pointer[map[outcome]*series]
+	last     atomic.Pointer[series] // of those: most requests are like the one before
 
 	mu    sync.Mutex
 	mimes map[string]string
@@ -52,6 +53,7 @@ type outcome struct {
 }
 
 type series struct {
+	of       outcome
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
@@ -166,21 +168,25 @@ func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
 	s.duration.Observe(took.Seconds())
 }
 
-func (m *Metrics) series(o outcome) series {
+func (m *Metrics) series(o outcome) *series {
+	if s := m.last.Load(); s != nil && s.of == o {
+		return s
+	}
 	known := m.answered.Load()
 	if known != nil {
-		if s, ok := (*known)[o]; ok {
+		if s := (*known)[o]; s != nil {
+			m.last.Store(s)
 			return s
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[outcome]series)
+	all := make(map[outcome]*series)
 	if known = m.answered.Load(); known != nil {
 		maps.Copy(all, *known)
 	}
 	o.method, o.server = strings.Clone(o.method), strings.Clone(o.server)
-	all[o] = series{m.requests.WithLabelValues(o.method, o.server, Status(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
+	all[o] = &series{o, m.requests.WithLabelValues(o.method, o.server, Status(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
 	m.answered.Store(&all)
 	return all[o]
 }

@@ -42,12 +42,12 @@ const (
 // Append adds a line of some words.
 func Append(text []byte, p Part, words ...string) []byte { return add(text, p, " ", words...) }
 
-// AppendID adds an id as it stands in JSON.
-func AppendID(text []byte, p Part, id []byte) []byte {
-	if len(id) == 0 || len(text)+len(id)+2 > Most || len(id) > mostLine {
+// AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
+func AppendWord[T ~string | ~[]byte](text []byte, p Part, word T) []byte {
+	if len(word) == 0 || len(text)+len(word)+2 > Most || len(word) > mostLine {
 		return text
 	}
-	return append(append(append(text, byte(p)), id...), '\n')
+	return append(append(append(text, byte(p)), word...), '\n')
 }
 
 // AppendHeaders adds headers.
