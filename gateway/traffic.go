@@ -14,7 +14,7 @@ func (g *Gateway) record(r *request, label string) {
 		tool = r.target.Name
 	}
 	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
-		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool, Call: &r.under,
+		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool, Call: &r.under,
 	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil

@@ -37,6 +37,7 @@ type Journal struct {
 // Answer is the reply to a client's request.
 type Answer struct {
 	Body   []byte         // the result or error as the server sent it
+	Shape  *rawjson.Shape // reads the body; may be nil
 	Edits  []rawjson.Edit // what makes it the client's
 	Parts  [][]byte       // the body, if it is a result in parts
 	Code   int            // 0 for a result, else the error's code
@@ -91,7 +92,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
-		if ok && x.Method() == "tools/call" && string(rawjson.Get(body, "isError")) == "true" {
+		if ok && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
 	}

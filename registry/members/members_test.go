@@ -53,6 +53,26 @@ func TestMembersThatReadersMayTakeForAnotherAreFound(t *testing.T) {
 	require.Error(t, members.Params("completion/complete").Check([]byte(`{"ref":{"type":"ref/prompt","name":"a"},"ref":{}}`)))
 }
 
+func TestValuesOfTheMembersThatDecideAreFoundByTheirPlaces(t *testing.T) {
+	t.Parallel()
+	call := members.Params("tools/call")
+	require.Negative(t, call.Place("uri"))
+	for text, want := range map[string][]string{
+		`{"name": "a" ,"other":{"name":"b"},"_meta":{"progressToken":1},"arguments":{"name":"c","task":[]} }`: {`"a"`, ``, `{"progressToken":1}`},
+		`{"n\u0061me":"a","task":{"ttl":1}}`: {`"a"`, `{"ttl":1}`, ``},
+		`{}`:                                 {``, ``, ``}, `[{"name":"a"}]`: {``, ``, ``},
+	} {
+		var values [8][]byte
+		require.NoError(t, call.Split([]byte(text), values[:]), text)
+		for i, name := range []string{"name", "task", "_meta"} {
+			require.Equal(t, want[i], string(values[call.Place(name)]), "%s of %s", name, text)
+		}
+	}
+	var values [8][]byte
+	require.EqualError(t, call.Split([]byte(`{"name":"a","_meta":{"progressToken":1,"progressToken":2}}`), values[:]), `member "_meta.progressToken" stands more than once`)
+	require.EqualError(t, call.Split([]byte(`{"name":"a","Name":"b"}`), values[:]), `readers may take member "Name" for "name"; leave it out`)
+}
+
 func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ method, text, want string }{

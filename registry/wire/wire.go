@@ -105,8 +105,29 @@ func line(text []byte, s string) []byte {
 // tells are parts of the names of headers whose values are secrets.
 var tells = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
 
+// common are the headers of most requests and answers, each with what tell says.
+var common = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, name := range []string{
+		"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", "Origin", "User-Agent",
+		"Authorization", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id",
+	} {
+		all[name] = tell(name)
+	}
+	return all
+}()
+
 // Secret reports whether the value of a header is one by its name.
 func Secret(name string) bool {
+	secret, known := common[name]
+	if !known {
+		secret = tell(name)
+	}
+	return secret
+}
+
+// tell is Secret for any name.
+func tell(name string) bool {
 	if strings.EqualFold(name, "WWW-Authenticate") { // a question, not an answer
 		return false
 	}
