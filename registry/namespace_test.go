@@ -130,6 +130,21 @@ func refusal(err error) string {
 	return text
 }
 
+func TestALinkThatChangesWithinOneFlatIDChangesInTheOtherNamespace(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Servers: []string{"a"}, Flat: true})
+	var moved *Snapshot
+	for _, uri := range []string{"file:///_", "file:////"} {
+		require.Equal(t, naming.FlatID("a", "file:///_"), naming.FlatID("a", uri))
+		r.SetList("a", Tool, [][]byte{fmt.Appendf(nil, `{"name":"show","_meta":{"ui":{"resourceUri":%q}}}`, uri)})
+		moved = r.Load().In(false, moved)
+		for e := range moved.All(Tool) {
+			require.Contains(t, string(e.JSON()), naming.Namespaced("a", uri))
+			require.Contains(t, string(e.original()), uri)
+		}
+	}
+}
+
 // What is said of both registries is shown in each namespace by either, before and after
 // servers list something else, through any part of the catalog.
 func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {

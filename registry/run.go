@@ -530,7 +530,7 @@ func (r *run) same(o *run) bool {
 	}
 	for i := range r.entries {
 		a, b := &r.entries[i], &o.entries[i]
-		if a.Name != b.Name || a.Flat != b.Flat || !reflect.DeepEqual(a.Override, b.Override) {
+		if a.Name != b.Name || a.Flat != b.Flat || !bytes.Equal(a.Original, b.Original) || !reflect.DeepEqual(a.Override, b.Override) {
 			return false
 		}
 	}

@@ -269,9 +269,9 @@ func (t *Tree) walkBlock(shape *rawjson.Shape, text []byte, i int, to Visitor) (
 	case uri != nil && kind.Is("resource_link"):
 		to.URI(uri)
 	case kind.Is("resource"):
-		t.members[2].tree.find(shape, resource, to) // nothing there is in doubt
+		err = t.members[2].tree.find(shape, resource, to)
 	}
-	return end, nil
+	return end, err
 }
 
 // in adds the name of the member that the one in doubt stands in.

@@ -121,28 +121,21 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 			i, next, err = c.text(src, i+1, whole)
 		case quoteName:
 			c.from, c.inside = i, inName
-			if i, next, err = c.text(src, i+1, whole); c.open.depth == 1 {
-				c.top.named(c.from, i)
-			}
+			i, next, err = c.text(src, i+1, whole)
+			c.top.named(c.open.depth, c.from, i)
 		case comma:
-			if c.open.depth == 1 {
-				c.top.ends(i)
-			}
+			c.top.ends(c.open.depth, i)
 			next -= afterElement // to value, from afterMember to name
 			i++
 		case equals:
 			next = wantValue
 			i++
-			if c.open.depth == 1 {
-				c.top.begins(i)
-			}
+			c.top.begins(c.open.depth, i)
 		case opener:
 			next, err = c.opens(src, i)
 			i++
 		case closer:
-			if c.open.depth == 1 {
-				c.top.ends(i)
-			}
+			c.top.ends(c.open.depth, i)
 			i++
 			next = c.closes(i)
 		case scalar:

@@ -18,9 +18,9 @@ const (
 // topMember has places in the text: space may stand around the value.
 type topMember struct{ name, nameEnd, value, end uint16 }
 
-// named notes the name of a member.
-func (t *top) named(name, nameEnd int) {
-	if t.off {
+// named notes the name of a member at a depth.
+func (t *top) named(depth, name, nameEnd int) {
+	if depth != 1 || t.off {
 		return
 	}
 	if t.count < maxTop {
@@ -30,15 +30,15 @@ func (t *top) named(name, nameEnd int) {
 }
 
 // begins notes where the value of the member begins that was named last.
-func (t *top) begins(at int) {
-	if !t.off && t.count <= maxTop {
+func (t *top) begins(depth, at int) {
+	if depth == 1 && !t.off && t.count <= maxTop {
 		t.members[t.count-1].value = uint16(at)
 	}
 }
 
 // ends notes where it ends, unless the text is an array.
-func (t *top) ends(at int) {
-	if !t.off && t.count > 0 && t.count <= maxTop {
+func (t *top) ends(depth, at int) {
+	if depth == 1 && !t.off && t.count > 0 && t.count <= maxTop {
 		t.members[t.count-1].end = uint16(at)
 	}
 }
