@@ -162,6 +162,7 @@ type envelope struct {
 	seen            int
 }
 
+// add notes a member.
 func (m *Message) add(e *envelope, k rawjson.Key, v []byte) {
 	bit := 0
 	switch string(k.Name()) {

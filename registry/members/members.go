@@ -220,7 +220,7 @@ func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor
 	return i + 1, nil
 }
 
-// walkMembers gets the values of members, too, if values is not nil.
+// walkMembers puts the values of the members into values, too, unless that is nil.
 func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = rawjson.AfterSpace(text, i+1) {

@@ -85,6 +85,7 @@ var errShort = errors.New("more to come")
 // More checks a part of a text: src is all of it that has arrived so far, from
 // its beginning. A fault is told by [Check.End].
 func (c *Check) More(src []byte) {
+	c.top.off = true
 	if c.err == nil && !c.held {
 		c.err = c.run(src, false, false)
 		c.held = len(src)-c.at > maxAgain
@@ -94,7 +95,7 @@ func (c *Check) More(src []byte) {
 // End is [Valid] for src, of which what was given to More is the beginning.
 func (c *Check) End(src []byte) error {
 	if c.err == nil {
-		c.top.off = c.at > 0 || c.on || len(src) >= maxTopText
+		c.top.off = c.top.off || c.on || len(src) >= maxTopText
 		c.err = c.run(src, true, false)
 	}
 	return c.err

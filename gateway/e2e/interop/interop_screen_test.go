@@ -129,6 +129,7 @@ func TestInteropTheScreenCallsTools(t *testing.T) {
 	// An object in a list in the arguments has fields, and what is missing is told.
 	p.Types("2/create_entities")
 	p.Keys("Enter")
+	p.Shows("c calls it.") // it is listed after its server is up
 	p.Types("c")
 	p.Shows("Call memory_create_entities", "no items")
 	p.Keys("Space")

@@ -125,17 +125,14 @@ type Options struct {
 type Meter struct {
 	o Options
 
-	mu   sync.Mutex
-	all  row
-	rows map[key]*row
-	ways map[way][3]*row // of the calls seen, so that each is looked up once
-	last struct {        // of those: most calls are like the one before
-		way  way
-		rows [3]*row
-	}
-	many  [3]int // rows of servers, tools and clients
-	saved *state // what the file has; replaced, never changed
-	told  bool   // that the file cannot be written
+	mu    sync.Mutex
+	all   row
+	rows  map[key]*row
+	ways  map[way]*known // of the calls seen, so that each is looked up once
+	last  *known         // of those: most calls are like the one before
+	many  [3]int         // rows of servers, tools and clients
+	saved *state         // what the file has; replaced, never changed
+	told  bool           // that the file cannot be written
 
 	saving sync.Mutex
 	aside  bool // a file was set aside
@@ -152,7 +149,7 @@ func Open(o Options) *Meter {
 	if o.Listed == nil {
 		o.Listed = func() []Listed { return nil }
 	}
-	m := &Meter{o: o, rows: make(map[key]*row), ways: make(map[way][3]*row), saved: &state{began: o.Now().Unix()}}
+	m := &Meter{o: o, rows: make(map[key]*row), ways: make(map[way]*known), saved: &state{began: o.Now().Unix()}}
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	if s := m.read(); s != nil {
@@ -177,24 +174,31 @@ func (m *Meter) Add(c Call) {
 	}
 }
 
-// way finds the counters of a call: they are never replaced.
+// known are the counters of a way, which are never replaced; nil where there are too many.
+type known struct {
+	way  way
+	rows [3]*row
+}
+
+// way finds the counters of a call.
 func (m *Meter) way(w way) [3]*row {
-	if w == m.last.way { // as in most runs of calls
+	if m.last != nil && m.last.way == w {
 		return m.last.rows
 	}
-	rows, known := m.ways[w]
-	if known {
-		m.last.way, m.last.rows = w, rows
-		return rows
-	}
-	rows = [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}
-	if len(w.tool) <= maxName && len(w.client) <= maxName {
+	k := m.ways[w]
+	if k == nil {
+		k = &known{rows: [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}}
+		if len(w.tool) > maxName || len(w.client) > maxName {
+			return k.rows
+		}
 		if len(m.ways) >= maxWays {
 			clear(m.ways)
 		}
-		m.ways[way{strings.Clone(w.server), strings.Clone(w.tool), strings.Clone(w.client)}] = rows
+		k.way = way{strings.Clone(w.server), strings.Clone(w.tool), strings.Clone(w.client)}
+		m.ways[k.way] = k
 	}
-	return rows
+	m.last = k
+	return k.rows
 }
 
 // row finds counters or begins some; nil when there are too many.
