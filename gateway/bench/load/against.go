@@ -195,10 +195,10 @@ func (l *load) startsAgainst(sides [2]rig.Programs) error {
 			}
 		}
 		title := fmt.Sprintf("from start to ready, %d servers", servers)
-		figures := []figure{ofTime("initialize"), ofTime("all listed"), ofMemory("memory")}
+		figures := []figure{ofTime("initialize"), ofTime("all listed"), ofMemory("memory"), ofMemory("  without its file")}
 		err := l.pair(title, figures, 20*time.Second, func(side int) ([]float64, error) {
-			answered, ready, kib, err := begin(fixtures[side])
-			return []float64{float64(answered), float64(ready), float64(kib)}, err
+			answered, ready, resident, own, err := begin(fixtures[side])
+			return []float64{float64(answered), float64(ready), float64(resident), float64(own)}, err
 		})
 		if err != nil {
 			return err

@@ -94,17 +94,18 @@ func (l *load) catalog(f *rig.Fixture, n int) error {
 	return nil
 }
 
-// begin starts Goblin and waits until all its servers have listed.
-func begin(f *rig.Fixture) (answered, ready time.Duration, kib int, err error) {
+// begin starts Goblin and waits until all its servers have listed. resident and own are
+// what [rig.Resident] and [rig.Own] say then.
+func begin(f *rig.Fixture) (answered, ready time.Duration, resident, own int, err error) {
 	start := time.Now()
 	p, err := f.Start("stdio", "--standalone")
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, 0, 0, 0, err
 	}
 	defer p.Close()
 	answered = time.Since(start)
 	_, err = p.Ask("tools/list", "{}")
-	return answered, time.Since(start), rig.Resident(p.PID), err
+	return answered, time.Since(start), rig.Resident(p.PID), rig.Own(p.PID), err
 }
 
 // beginDirect starts backends side by side and lists the tools of each: what
@@ -155,7 +156,7 @@ func (l *load) starts() error {
 			if err != nil {
 				return err
 			}
-			soon, all, kib, err := begin(f)
+			soon, all, kib, _, err := begin(f)
 			if err != nil {
 				return err
 			}
