@@ -85,7 +85,7 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 		return line
 	}
 	demand := []byte(ask(""))
-	require.NotNil(t, rawjson.Path(demand, "result", "inputRequests", "input-2"), "%s", demand)
+	require.NotNil(t, rawjson.Path(demand, "result", "inputRequests", "input-1"), "%s", demand) // the other may have come too late for it
 	state := rawjson.Path(demand, "result", "requestState")
 
 	hears := func(part string) {
