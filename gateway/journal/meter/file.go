@@ -90,12 +90,6 @@ type file struct {
 	Rows    []line          `json:"rows"`
 }
 
-// Parse reports whether a text is one that this version can add to.
-func Parse(text []byte) error {
-	_, err := parse(text)
-	return err
-}
-
 // Check says what is wrong with a file, and on which line, 0 for anywhere. The next host
 // that finds it so counts anew.
 func Check(path string) (line int, err error) {
