@@ -68,13 +68,13 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
   "old": {"type": "sse", "url": "https://mcp.example.com/sse"},
   "db": {"type": "stdio", "command": "npx", "args": ["-y", "@bytebase/dbhub", "--dsn", "postgresql://localhost"], "env": {}},
   "ide": {"type": "sse-ide", "url": "http://localhost:1"}},
- "projects": {"/work/a": {"mcpServers": {"here": {"command": "x"}}, "enabledMcpjsonServers": ["here"]}}}`,
+ "projects": {"/src/a": {"mcpServers": {"here": {"command": "x"}}, "enabledMcpjsonServers": ["here"]}}}`,
 			want: entries{
 				"api": {"type": "http", "url": "${API_BASE_URL:-https://api.example.com}/mcp", "headers": pairs{"Authorization": "Bearer ${API_KEY}"}},
 				"old": {"type": "sse", "url": "https://mcp.example.com/sse"},
 				"db":  {"command": "npx", "args": []string{"-y", "@bytebase/dbhub", "--dsn", "postgresql://localhost"}},
 			},
-			left: pairs{"here": "of the project /work/a", "ide": "extension of the editor"},
+			left: pairs{"here": "of the project /src/a", "ide": "extension of the editor"},
 		},
 		// https://cursor.com/docs/context/mcp
 		"Cursor, with comments, variables and a login": {

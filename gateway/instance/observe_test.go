@@ -506,12 +506,15 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 // reports in its result is no success.
 func TestTrafficShowsWhatTheClientGot(t *testing.T) {
 	t.Parallel()
-	i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
-	c := open(t, i, nil)
-	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
-	require.NoError(t, err)
-	rec := traffic(t, i, 1, method("tools/call"))[0]
-	require.Equal(t, string(result), string(rec.Response))
-	require.Contains(t, string(rec.Response), "mcp://s/file:///a")
-	require.Equal(t, registry.StatusToolError, rec.Status)
+	for _, text := range []string{"", strings.Repeat("x", 10_000)} { // where large values end is known without reading them
+		i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[` +
+			`{"type":"text","text":"` + text + `"},{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
+		c := open(t, i, nil)
+		result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
+		require.NoError(t, err)
+		rec := traffic(t, i, 1, method("tools/call"))[0]
+		require.Equal(t, string(result), string(rec.Response))
+		require.Contains(t, string(rec.Response), "mcp://s/file:///a")
+		require.Equal(t, registry.StatusToolError, rec.Status)
+	}
 }

@@ -165,8 +165,7 @@ func (t *Tree) Read(shape *rawjson.Shape, text []byte, to Visitor) bool {
 }
 
 // Split is Check that gives the raw values of the members of an object, too, each at the
-// place that [Tree.Place] tells; nil for those that are not there. values has room for all
-// that the Tree names.
+// place that [Tree.Place] tells, if values has it; nil for those that are not there.
 func (t *Tree) Split(text []byte, values [][]byte) error {
 	if i := rawjson.AfterSpace(text, 0); i < len(text) && text[i] == '{' {
 		if _, e := t.walkMembers(nil, text, i, nil, values); e != nil {
@@ -220,7 +219,7 @@ func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor
 	return i + 1, nil
 }
 
-// walkMembers puts the values of the members into values, too, unless that is nil.
+// walkMembers puts the values of the members into values, too, as far as it has places.
 func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = rawjson.AfterSpace(text, i+1) {
@@ -245,7 +244,7 @@ func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor,
 			}
 			return end, err
 		}
-		if at >= 0 && values != nil {
+		if at >= 0 && at < len(values) {
 			values[at] = text[i:end]
 		}
 		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ',' {
