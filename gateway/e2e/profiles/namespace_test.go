@@ -317,6 +317,27 @@ func TestANamespaceThatTheGatewayHasNotIsThatOfOneProfile(t *testing.T) {
 	require.Equal(t, same, e2e.Str(part.Ok("resources/read", e2e.Obj{"uri": "file:///same:x"}), "contents", 0, "uri"))
 }
 
+// Its flat id is the same as before, so clients of the gateway's own namespace see no change.
+func TestALinkThatChangesChangesInANamespaceWhereThatShows(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Gateway["namespace"] = "flat"
+	show := func(uri string) e2e.Obj {
+		return e2e.Tool("show", e2e.Obj{"_meta": e2e.Obj{"ui": e2e.Obj{"resourceUri": uri}}})
+	}
+	b := w.Backend("lib", e2e.Obj{"tools": []e2e.Obj{show("file:///_")}})
+	w.Profiles = e2e.Obj{"uris": e2e.Obj{"namespace": "uri"}}
+	c := ways()["flag"](w, "uris")
+	c.WaitListed("tools", "lib_show", true)
+	link := func() string { return e2e.Str(listedAs(c, "tools", "lib_show"), "_meta", "ui", "resourceUri") }
+	require.Equal(t, "mcp://lib/file:///_", link())
+	b.Remove("tools", "show")
+	b.Add("tools", show("file:////"))
+	b.ListChanged("tools")
+	c.Noted("notifications/tools/list_changed", nil)
+	require.Equal(t, "mcp://lib/file:////", link())
+}
+
 func TestCommandsAndBadConfigsOfANamespace(t *testing.T) {
 	t.Parallel()
 	for _, hosted := range []bool{false, true} {
