@@ -152,13 +152,69 @@ type UnderWay struct {
 	ID            string // among those of its session
 }
 
-// stored is a record with the place of its bodies.
+// stored is a record and the place of its bodies. It is small, since a full journal writes
+// each record where no cache reaches any more, and has few pointers, since the collector
+// follows all of them.
 type stored struct {
-	rec             TrafficRecord
-	bodies          *page
-	uses            uint64 // of the page at that time: it has been emptied since if it has more
-	at              int    // in the page
-	req, resp, wire int
+	*origin
+	name                string
+	seq                 uint64
+	at                  int64 // nanoseconds since 1970; 0 for a record without time
+	took                time.Duration
+	size                int64
+	reqSize, respSize   int
+	code                int
+	receivers           int32
+	direction           Direction
+	asked               bool
+	bodies              *page
+	uses                uint64 // of the page at that time: it has been emptied since if it has more
+	offset              int32  // in the page
+	req, resp, wireSize int32
+}
+
+// record is the record without its bodies.
+func (s *stored) record() TrafficRecord {
+	rec := TrafficRecord{
+		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
+		Server: s.server, Method: s.method, Name: s.name, Duration: s.took, Asked: s.asked, Size: s.size,
+		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize,
+	}
+	if s.at != 0 {
+		rec.Time = time.Unix(0, s.at)
+	}
+	return rec
+}
+
+// origin is what many records have in common.
+type origin struct{ session, client, server, method, status string }
+
+// origins has each origin of late once.
+type origins struct {
+	last *origin // most records are like the one before
+	all  map[origin]*origin
+}
+
+// maxOrigins bounds the origins that are looked for.
+const maxOrigins = 1024
+
+func (o *origins) of(v *origin) *origin {
+	if o.last == nil || *o.last != *v {
+		o.last = o.find(*v)
+	}
+	return o.last
+}
+
+func (o *origins) find(v origin) *origin {
+	if found := o.all[v]; found != nil {
+		return found
+	}
+	if o.all == nil || len(o.all) >= maxOrigins {
+		o.all = make(map[origin]*origin)
+	}
+	kept := v // v itself stays on the stack
+	o.all[kept] = &kept
+	return &kept
 }
 
 // TrafficJournal keeps 10,000 records, and 8 MiB of their bodies. When it is full
@@ -166,6 +222,7 @@ type stored struct {
 type TrafficJournal struct {
 	mu        sync.Mutex
 	ring      ring.Ring[stored]
+	origins   origins
 	bodies    bodies
 	asked     uint64 // records that are no notifications
 	feed      *feed
@@ -173,23 +230,29 @@ type TrafficJournal struct {
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it
-// allocates only while the journal still grows.
+// allocates only while the journal still grows, and for origins it has not had of late.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
 	how := rec.Wire[:min(len(rec.Wire), wire.Most)]
-	rec.RequestSize = max(rec.RequestSize, len(rec.Request))
-	rec.ResponseSize = max(rec.ResponseSize, len(rec.Response))
-	rec.Request, rec.Response, rec.Wire = nil, nil, nil
-	for _, f := range []*string{&rec.Session, &rec.Client, &rec.Server, &rec.Method, &rec.Name, &rec.Status} {
-		*f = bounded(*f, maxField)
+	from := origin{
+		session: bounded(rec.Session, maxField), client: bounded(rec.Client, maxField),
+		server: bounded(rec.Server, maxField), method: bounded(rec.Method, maxField),
+		status: bounded(rec.Status, maxField),
 	}
 	j.mu.Lock()
-	s, seq := j.ring.Put(rec.Server, 0, (*stored).gone)
-	*s = stored{rec: rec, req: len(req), resp: len(resp), wire: len(how)}
-	s.rec.Seq = seq
+	s, seq := j.ring.Put(from.server, 0, nil)
+	*s = stored{
+		origin: j.origins.of(&from), name: bounded(rec.Name, maxField), seq: seq,
+		took: rec.Duration, size: rec.Size, code: rec.Code,
+		reqSize: max(rec.RequestSize, len(rec.Request)), respSize: max(rec.ResponseSize, len(rec.Response)),
+		receivers: int32(rec.Receivers), direction: rec.Direction, asked: rec.Asked,
+		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
+	}
+	if !rec.Time.IsZero() {
+		s.at = rec.Time.UnixNano()
+	}
 	if len(req)+len(resp)+len(how) > 0 {
-		s.bodies, s.at = j.bodies.keep(rec.Server, req, resp, how)
-		s.uses = s.bodies.uses
+		j.keep(s, req, resp, how)
 	}
 	if rec.Status != StatusNotification {
 		j.asked++
@@ -210,47 +273,48 @@ const (
 )
 
 type page struct {
-	text []byte
-	born uint64 // counts the pages ever begun
-	uses uint64 // counts how often the page was begun
-	left int    // records whose bodies are in it and that are still there
+	text   []byte
+	born   uint64 // counts the pages ever begun
+	uses   uint64 // counts how often the page was begun
+	newest uint64 // number of the last record with bodies in it
 }
 
 type bodies struct {
-	begun uint64
-	room  []byte // for all pages, at once: what is not used of it takes no memory
-	used  int
-	pages map[string][]*page // of each server, oldest first
+	begun  uint64
+	room   []byte // for all pages, at once: what is not used of it takes no memory
+	used   int
+	pages  map[string][]*page // of each server, oldest first
+	server string             // whose bodies came last,
+	last   *page              // and where they are
 }
 
 // keep copies the bodies of a record.
-func (b *bodies) keep(server string, req, resp, how []byte) (p *page, at int) {
-	if own := b.pages[server]; len(own) > 0 {
-		p = own[len(own)-1]
+func (j *TrafficJournal) keep(s *stored, req, resp, how []byte) {
+	b := &j.bodies
+	p := b.last
+	if p == nil || b.server != s.server {
+		p = nil
+		if own := b.pages[s.server]; len(own) > 0 {
+			p = own[len(own)-1]
+		}
 	}
 	if p == nil || len(p.text)+len(req)+len(resp)+len(how) > pageSize {
-		p = b.begin(server)
+		p = b.begin(s.server, j.ring.Oldest(s.server))
 	}
-	at, p.left = len(p.text), p.left+1
+	b.server, b.last = s.server, p
+	s.bodies, s.uses, s.offset = p, p.uses, int32(len(p.text))
+	p.newest = s.seq
 	p.text = append(append(append(p.text, req...), resp...), how...)
-	return p, at
 }
 
-// gone is told of a record that had to make room.
-func (s *stored) gone() int {
-	if s.bodies != nil && s.bodies.uses == s.uses {
-		s.bodies.left--
-	}
-	return 0
-}
-
-// begin gives a server an empty page: its oldest one if nobody can ask for what is in
-// it, else a new one, or the oldest one of those that have most.
-func (b *bodies) begin(server string) (p *page) {
+// begin gives a server whose oldest record is given an empty page: its oldest one if
+// nobody can ask for what is in it, else a new one, or the oldest one of those that have
+// most.
+func (b *bodies) begin(server string, oldest uint64) (p *page) {
 	if b.pages == nil {
 		b.pages = make(map[string][]*page)
 	}
-	if own := b.pages[server]; len(own) > 0 && own[0].left == 0 {
+	if own := b.pages[server]; len(own) > 0 && own[0].newest < oldest {
 		p = own[0]
 		b.pages[server] = append(own[:0], own[1:]...)
 	} else if b.used < maxPages {
@@ -274,17 +338,18 @@ func (b *bodies) begin(server string) (p *page) {
 		}
 	}
 	b.begun++
-	p.born, p.uses, p.left, p.text = b.begun, p.uses+1, 0, p.text[:0]
+	p.born, p.uses, p.text = b.begun, p.uses+1, p.text[:0]
 	b.pages[server] = append(b.pages[server], p)
 	return p
 }
 
-// read copies one body of a record; nil when it is gone.
-func (s *stored) read(at, n int) []byte {
+// read copies a part of a record's bodies; nil when it is gone.
+func (s *stored) read(from, n int32) []byte {
 	if n == 0 || s.bodies.uses != s.uses {
 		return nil
 	}
-	return bytes.Clone(s.bodies.text[at : at+n])
+	from += s.offset
+	return bytes.Clone(s.bodies.text[from : from+n])
 }
 
 // Window copies at most n records (all when n < 0) without bodies from number
@@ -294,7 +359,7 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := make([]TrafficRecord, 0, j.ring.Room(from, n))
-	j.ring.Window(from, n, func(s *stored) { out = append(out, s.rec) })
+	j.ring.Window(from, n, func(s *stored) { out = append(out, s.record()) })
 	return out
 }
 
@@ -307,8 +372,8 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	if s == nil {
 		return TrafficRecord{}, false
 	}
-	rec := s.rec
-	rec.Request, rec.Response, rec.Wire = s.read(s.at, s.req), s.read(s.at+s.req, s.resp), s.read(s.at+s.req+s.resp, s.wire)
+	rec := s.record()
+	rec.Request, rec.Response, rec.Wire = s.read(0, s.req), s.read(s.req, s.resp), s.read(s.req+s.resp, s.wireSize)
 	return rec, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -99,6 +100,50 @@ func TestTrafficKeepsBodiesWhileTheyFit(t *testing.T) {
 	_, ok = j.Record(0)
 	require.False(t, ok)
 	require.Equal(t, uint64(n+1), j.Stats().Dropped)
+}
+
+func TestBodiesOfRecordsThatAreGoneTakeNoMemory(t *testing.T) {
+	j := New(Options{}).Traffic()
+	const size = 150
+	for range 5 * maxTrafficRecords {
+		j.Append(TrafficRecord{Request: make([]byte, size)})
+	}
+	require.LessOrEqual(t, j.bodies.used, maxTrafficRecords*size/pageSize+2)
+}
+
+func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
+	j := New(Options{}).Traffic()
+	var want []TrafficRecord
+	for i := range 3 * maxOrigins {
+		who := i
+		if i%3 > 0 { // most records are like one before
+			who = i % 7
+		}
+		rec := TrafficRecord{
+			Time: time.Unix(int64(i), 1), Session: fmt.Sprint("session ", who), Client: fmt.Sprint("client ", who%5),
+			Receivers: i % 2, Direction: Direction(i % 2), Server: fmt.Sprint("server ", who%3), Method: fmt.Sprint("method ", who%4),
+			Name: fmt.Sprint("name ", i), Duration: time.Duration(i), Asked: i%2 == 1, Size: int64(i) << 20,
+			Status: []string{"success", "failure", StatusNotification}[i%3], Code: -i,
+			Request: []byte{byte(i)}, Response: []byte{2, byte(i)}, Wire: []byte{3, 3, byte(i)}, RequestSize: 1, ResponseSize: i + 2,
+		}
+		if i == 0 {
+			rec.Time = time.Time{}
+		}
+		rec.Seq = j.Append(rec)
+		want = append(want, rec)
+	}
+	for _, rec := range want {
+		got, ok := j.Record(rec.Seq)
+		require.True(t, ok)
+		require.Equal(t, rec, got)
+	}
+	all := j.Window(0, -1)
+	require.Len(t, all, len(want))
+	for i, rec := range want {
+		rec.Request, rec.Response, rec.Wire = nil, nil, nil
+		require.Equal(t, rec, all[i])
+	}
+	require.LessOrEqual(t, len(j.origins.all), maxOrigins)
 }
 
 // A server that says much takes the places of its own records, not those of others.
@@ -198,13 +243,19 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 
 func TestAppendingToAFullJournalDoesNotAllocate(t *testing.T) {
 	r := New(Options{})
-	rec := TrafficRecord{Method: "tools/call", Name: "x", Request: make([]byte, 1000), Response: make([]byte, 1000)}
+	rec := TrafficRecord{Session: "1", Method: "tools/call", Name: "x", Request: make([]byte, 1000), Response: make([]byte, 1000)}
+	other := rec
+	other.Session = "2"
 	line := LogRecord{Text: "line"}
-	for range maxTrafficRecords {
+	appendAll := func() {
 		r.Traffic().Append(rec)
+		r.Traffic().Append(other)
 		r.Logs().Append(line)
 	}
-	require.Zero(t, testing.AllocsPerRun(100, func() { r.Traffic().Append(rec); r.Logs().Append(line) }))
+	for range maxTrafficRecords {
+		appendAll()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, appendAll))
 }
 
 func BenchmarkTrafficAppend(b *testing.B) {

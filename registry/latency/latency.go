@@ -15,18 +15,23 @@ const kept = 32
 type Servers struct {
 	mu      sync.Mutex
 	servers map[string]*lastAnswers
+	last    *lastAnswers // of the server that answered last, or nil
 }
 
 type lastAnswers struct {
-	took [kept]time.Duration
-	n    int
+	server string
+	took   [kept]time.Duration
+	n      int
 }
 
 // Add notes how long a known server took.
 func (l *Servers) Add(server string, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.servers[server]; a != nil {
+	if l.last == nil || l.last.server != server {
+		l.last = l.servers[server]
+	}
+	if a := l.last; a != nil {
 		a.took[a.n%kept] = took
 		a.n++
 	}
@@ -40,7 +45,7 @@ func (l *Servers) Know(server string) {
 		l.servers = make(map[string]*lastAnswers)
 	}
 	if l.servers[server] == nil {
-		l.servers[server] = &lastAnswers{}
+		l.servers[server] = &lastAnswers{server: server}
 	}
 }
 
@@ -49,6 +54,7 @@ func (l *Servers) Forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.servers, server)
+	l.last = nil
 }
 
 // Median is 0 for a server that has not answered yet.

@@ -22,6 +22,7 @@ type Ring[T any] struct {
 
 	servers map[string]*share
 	all     []*share // of servers, for finding who has most
+	last    *share   // whose record was put last
 }
 
 const nowhere = -1
@@ -54,7 +55,8 @@ type share struct {
 
 // Put makes a place for a record of so many bytes and returns it with the record's
 // number: the caller writes it there, over what may be left of another. gone is called
-// with the record that has to make room for it, if one has, and returns its bytes.
+// with the record that has to make room for it, if one has, and returns its bytes; nil if
+// none are counted.
 func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.left == g.Max {
 		g.evict(g.most(func(h *share) int { return h.records }), gone)
@@ -66,14 +68,10 @@ func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) 
 	} else {
 		g.free = g.slots[at].next
 	}
-	h := g.servers[server]
-	if h == nil {
-		h = &share{server: server, oldest: nowhere, newest: nowhere}
-		if g.servers == nil {
-			g.servers = make(map[string]*share)
-		}
-		g.servers[server] = h
-		g.all = append(g.all, h)
+	h := g.last
+	if h == nil || h.server != server {
+		h = g.share(server)
+		g.last = h
 	}
 	g.next++
 	g.left++
@@ -93,6 +91,28 @@ func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) 
 	}
 	g.order = append(g.order, place{g.next, at})
 	return &s.rec, g.next
+}
+
+// share is that of a server, which may have no record yet.
+func (g *Ring[T]) share(server string) *share {
+	h := g.servers[server]
+	if h == nil {
+		h = &share{server: server, oldest: nowhere, newest: nowhere}
+		if g.servers == nil {
+			g.servers = make(map[string]*share)
+		}
+		g.servers[server] = h
+		g.all = append(g.all, h)
+	}
+	return h
+}
+
+// Oldest is the number of a server's oldest record, 0 when it has none.
+func (g *Ring[T]) Oldest(server string) uint64 {
+	if h := g.servers[server]; h != nil {
+		return g.slots[h.oldest].seq
+	}
+	return 0
 }
 
 // most is the server that has most of something.
@@ -125,6 +145,7 @@ func (g *Ring[T]) evict(h *share, gone func(*T) int) *slot[T] {
 	if h.records--; h.records == 0 {
 		delete(g.servers, h.server)
 		g.all = slices.DeleteFunc(g.all, func(o *share) bool { return o == h })
+		g.last = nil
 	}
 	s.seq, s.next = 0, g.free
 	g.free = at
