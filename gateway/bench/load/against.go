@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"goblin/gateway/bench/internal/rig"
@@ -53,40 +54,99 @@ func (l *load) against(other, only string) error {
 	return nil
 }
 
-// pair gives both sides turns for a time, in an order that changes, and reports each
-// figure's medians and the median of the ratios of neighbouring turns.
-func (l *load) pair(title string, figures []figure, d time.Duration, turn func(side int) ([]float64, error)) error {
-	values := make([][2][]float64, len(figures))
-	end := time.Now().Add(l.during(d))
-	for round := 0; round < 3 || time.Now().Before(end); round++ {
+// contender starts what a comparison measures of one side: turn returns the figures of one
+// turn, end ends its processes.
+type contender func(rig.Programs) (turn func() ([]float64, error), end func(), err error)
+
+// turns are the figures of one life: of each figure, both sides' values, turn by turn.
+type turns [][2][]float64
+
+// pair compares both sides for 20 s, in several lives, and reports each figure.
+func (l *load) pair(title string, figures []figure, sides [2]rig.Programs, start contender) error {
+	all := make([]turns, l.lives)
+	for i := range all {
+		var err error
+		if all[i], err = l.live(i, len(figures), sides, start); err != nil {
+			return err
+		}
+	}
+	l.out.section(title, "", "other", "this", "ratio", "least", "most")
+	for i, f := range figures {
+		l.out.row(f.compared(i, all)...)
+	}
+	return nil
+}
+
+// live is life n: both sides start, warm up and take turns, each time the other one first.
+func (l *load) live(n, figures int, sides [2]rig.Programs, start contender) (turns, error) {
+	var turn [2]func() ([]float64, error)
+	values := make(turns, figures)
+	for i := range 2 {
+		side := (i + n) % 2
+		t, end, err := start(sides[side])
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		if _, err := t(); err != nil {
+			return nil, err
+		}
+		turn[side] = t
+	}
+	over := time.Now().Add(l.during(20 * time.Second / time.Duration(l.lives)))
+	for round := n; round < n+1 || time.Now().Before(over); round++ {
 		for i := range 2 {
 			side := (i + round) % 2
-			all, err := turn(side)
+			all, err := turn[side]()
+			if err == nil {
+				err = l.ctx.Err()
+			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for f, v := range all {
 				values[f][side] = append(values[f][side], v)
 			}
 		}
 	}
-	l.out.section(title, "", "other", "this", "ratio")
-	for i, f := range figures {
+	return values, nil
+}
+
+// compared is the row of figure i: the middle of each side's turns, the median of the
+// lives' ratios, and the least and the largest of them.
+func (f figure) compared(i int, all []turns) []string {
+	var sides [2][]float64
+	var ratios []float64
+	for _, values := range all {
 		other, this := values[i][0], values[i][1]
-		middle, ratio := median[float64], 0.0
-		if f.mean {
-			middle = mean
-			ratio = mean(this) / mean(other) // not a number where nothing counts it
-		} else {
-			ratios := make([]float64, len(this))
-			for i := range ratios {
-				ratios[i] = this[i] / other[i]
-			}
-			ratio = median(ratios)
-		}
-		l.out.row(f.name, f.show(middle(other)), f.show(middle(this)), fmt.Sprintf("%.2f", ratio))
+		sides[0], sides[1] = append(sides[0], other...), append(sides[1], this...)
+		ratios = append(ratios, f.ratio(other, this))
 	}
-	return nil
+	row := []string{f.name, f.show(f.middle(sides[0])), f.show(f.middle(sides[1]))}
+	for _, r := range []float64{median(ratios), slices.Min(ratios), slices.Max(ratios)} {
+		row = append(row, fmt.Sprintf("%.2f", r))
+	}
+	return row
+}
+
+// ratio is the median of the ratios of neighbouring turns; for a figure of means, that of
+// the means.
+func (f figure) ratio(other, this []float64) float64 {
+	if f.mean {
+		return mean(this) / mean(other) // not a number where nothing counts it
+	}
+	ratios := make([]float64, len(this))
+	for i := range ratios {
+		ratios[i] = this[i] / other[i]
+	}
+	return median(ratios)
+}
+
+func (f figure) middle(all []float64) float64 {
+	if f.mean {
+		return mean(all)
+	}
+	return median(all)
 }
 
 func mean(all []float64) float64 {
@@ -100,45 +160,39 @@ func mean(all []float64) float64 {
 // callsAgainst compares tools/call of three sizes, one, 16 and 64 at a time, by all
 // ways into Goblin, with the server that costs as little as one can.
 func (l *load) callsAgainst(sides [2]rig.Programs) error {
-	var ways [2][]*target
-	for i, programs := range sides {
-		targets, end, err := l.ways(programs)
-		if err != nil {
-			return err
-		}
-		defer end()
-		ways[i] = targets
-	}
 	var figures []figure
-	for _, t := range ways[0] {
-		figures = append(figures, ofTime(t.name), ofProcessor("  processor time"))
+	for _, way := range waysIn {
+		figures = append(figures, ofTime(way), ofProcessor("  processor time"))
 	}
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
-			turn := func(side int) ([]float64, error) {
-				var all []float64
-				for _, t := range ways[side] {
-					t.reset()
-					if err := t.turn(window, size, min(100*time.Millisecond, l.during(time.Second))); err != nil {
-						return nil, err
-					}
-					all = append(all, float64(median(t.latency)), float64(t.cpu)/float64(len(t.latency)))
-				}
-				return all, l.ctx.Err()
-			}
-			for side := range sides { // to warm up
-				if _, err := turn(side); err != nil {
-					return err
-				}
-			}
 			title := fmt.Sprintf("tools/call, result of %s, %d in flight", bytesText(size), window)
-			if err := l.pair(title, figures, 20*time.Second, turn); err != nil {
+			err := l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+				targets, end, err := l.ways(programs)
+				return func() ([]float64, error) { return l.callsOf(targets, size, window) }, end, err
+			})
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// callsOf gives each way in one turn.
+func (l *load) callsOf(ways []*target, size, window int) (all []float64, err error) {
+	for _, t := range ways {
+		t.reset()
+		if err := t.turn(window, size, min(100*time.Millisecond, l.during(time.Second))); err != nil {
+			return nil, err
+		}
+		all = append(all, float64(median(t.latency)), float64(t.cpu)/float64(len(t.latency)))
+	}
+	return all, nil
+}
+
+// waysIn names the ways into Goblin.
+var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a host)", "Streamable HTTP"}
 
 // ways are all ways into a Goblin with one backend, beside each other.
 func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err error) {
@@ -155,50 +209,45 @@ func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err e
 		endHosted()
 		return nil, nil, err
 	}
-	first := &target{name: "stdio --standalone", tool: "s0_echo", load: stream(alone), pids: []int{alone.PID}}
+	first := &target{name: waysIn[0], tool: "s0_echo", load: stream(alone), pids: []int{alone.PID}}
 	return append([]*target{first}, hosted...), func() { alone.Close(); endHosted() }, nil
 }
 
 // catalogsAgainst compares lists of 100,000 resources, and the memory after them.
 func (l *load) catalogsAgainst(sides [2]rig.Programs) error {
 	const resources = 100_000
-	var peers [2]*rig.Peer
-	for i, programs := range sides {
-		f, err := l.fixtureOf(programs, 1, resources)
-		if err != nil {
-			return err
-		}
-		if peers[i], err = f.Through("stdio", "--standalone"); err != nil {
-			return err
-		}
-		defer peers[i].Close()
-	}
 	title := fmt.Sprintf("resources/list of %d in pages of 1,000", resources)
 	figures := []figure{ofTime("first page"), ofTime("all pages"), ofMemory("memory")}
-	return l.pair(title, figures, 20*time.Second, func(side int) ([]float64, error) {
-		count, first, all, err := pages(peers[side])
-		if err == nil && count < resources {
-			err = fmt.Errorf("%d of %d resources are listed", count, resources)
+	return l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+		f, err := l.fixtureOf(programs, 1, resources)
+		if err != nil {
+			return nil, nil, err
 		}
-		return []float64{float64(first), float64(all), float64(rig.Own(peers[side].PID))}, err
+		peer, err := f.Through("stdio", "--standalone")
+		if err != nil {
+			return nil, nil, err
+		}
+		return func() ([]float64, error) {
+			count, first, all, err := pages(peer)
+			if err == nil && count < resources {
+				err = fmt.Errorf("%d of %d resources are listed", count, resources)
+			}
+			return []float64{float64(first), float64(all), float64(rig.Own(peer.PID))}, err
+		}, peer.Close, nil
 	})
 }
 
 // startsAgainst compares the time from the start until all is listed.
 func (l *load) startsAgainst(sides [2]rig.Programs) error {
 	for _, servers := range []int{1, 20} {
-		var fixtures [2]*rig.Fixture
-		for i, programs := range sides {
-			var err error
-			if fixtures[i], err = l.fixtureOf(programs, servers, 1); err != nil {
-				return err
-			}
-		}
 		title := fmt.Sprintf("from start to ready, %d servers", servers)
 		figures := []figure{ofTime("initialize"), ofTime("all listed"), ofMemory("memory"), ofMemory("  without its file")}
-		err := l.pair(title, figures, 20*time.Second, func(side int) ([]float64, error) {
-			answered, ready, resident, own, err := begin(fixtures[side])
-			return []float64{float64(answered), float64(ready), float64(resident), float64(own)}, err
+		err := l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+			f, err := l.fixtureOf(programs, servers, 1)
+			return func() ([]float64, error) {
+				answered, ready, resident, own, err := begin(f)
+				return []float64{float64(answered), float64(ready), float64(resident), float64(own)}, err
+			}, func() {}, err
 		})
 		if err != nil {
 			return err
@@ -209,20 +258,20 @@ func (l *load) startsAgainst(sides [2]rig.Programs) error {
 
 // updatesAgainst compares the way of one update to 50 sessions.
 func (l *load) updatesAgainst(sides [2]rig.Programs) error {
-	var crowds [2]*crowd
-	for i, programs := range sides {
+	title := fmt.Sprintf("one update to %d subscribers", subscribers)
+	figures := []figure{ofTime("until the last has it")}
+	return l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
 		f, err := l.fixtureOf(programs, 1, 1)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		if crowds[i], err = l.crowd(f); err != nil {
-			return err
+		c, err := l.crowd(f)
+		if err != nil {
+			return nil, nil, err
 		}
-		defer crowds[i].end()
-	}
-	title := fmt.Sprintf("one update to %d subscribers", subscribers)
-	return l.pair(title, []figure{ofTime("until the last has it")}, 20*time.Second, func(side int) ([]float64, error) {
-		took, err := crowds[side].update()
-		return []float64{float64(took)}, err
+		return func() ([]float64, error) {
+			took, err := c.update()
+			return []float64{float64(took)}, err
+		}, c.end, nil
 	})
 }

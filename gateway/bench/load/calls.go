@@ -109,8 +109,8 @@ func (l *load) hosted(programs rig.Programs) (targets []*target, end func(), err
 		return nil, nil, err
 	}
 	return []*target{
-		{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}},
-		{name: "Streamable HTTP", tool: "s0_echo", load: front.load, pids: []int{h.pid}},
+		{name: waysIn[1], tool: "s0_echo", load: stream(bridged), pids: []int{bridged.PID, h.pid}},
+		{name: waysIn[2], tool: "s0_echo", load: front.load, pids: []int{h.pid}},
 	}, func() { bridged.Close(); h.stop() }, nil
 }
 
@@ -156,7 +156,7 @@ func (l *load) beside(f *rig.Fixture) (targets []*target, end func(), err error)
 		}
 	}
 	add(&target{name: "direct", tool: "echo"}, func() (*rig.Peer, error) { return f.Direct(1) })
-	add(&target{name: "stdio --standalone", tool: "s0_echo"}, func() (*rig.Peer, error) { return f.Through("stdio", "--standalone") })
+	add(&target{name: waysIn[0], tool: "s0_echo"}, func() (*rig.Peer, error) { return f.Through("stdio", "--standalone") })
 	if _, missing := exec.LookPath("cat"); missing == nil {
 		add(&target{name: "a bare cat in between", tool: "echo"}, func() (*rig.Peer, error) { return f.Copied(1) })
 	}

@@ -29,7 +29,7 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			l := &load{ctx: t.Context(), dir: t.TempDir(), progs: progs, scale: 0.001, out: report{to: &said}}
+			l := &load{ctx: t.Context(), dir: t.TempDir(), progs: progs, scale: 0.001, lives: 1, out: report{to: &said}}
 			require.NoError(t, tt.run(l), "%s", &said)
 			for _, row := range tt.rows {
 				require.Contains(t, said.String(), row)
