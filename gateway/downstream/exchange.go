@@ -142,7 +142,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		s.markReadyLocked()
 	}
 	if s.stateless && m.Method == "tools/list" {
-		s.greetLocked(x.Client().Name, x.began)
+		s.greetLocked(x.Name(), x.began)
 	}
 	s.seq++
 	x.turn = s.queueLocked(m)
@@ -337,6 +337,17 @@ func (x *Exchange) Client() ClientInfo {
 		return m.Client()
 	}
 	return x.session.Client()
+}
+
+// Name is the name in that.
+func (x *Exchange) Name() string {
+	if m := x.Modern(); m != nil {
+		return m.Client().Name
+	}
+	if h := x.session.hello.Load(); h != nil {
+		return h.client.Name
+	}
+	return ""
 }
 
 // Can is [Session.Can] for the capabilities that hold for this request.

@@ -136,7 +136,7 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 // A blank line is none that Read returns with: it would wait for the next.
 func TestReaderIsNotReadyForBlankLines(t *testing.T) {
 	t.Parallel()
-	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n{}\n\r\n{"), 1<<10)
+	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n\u00a0\n{}\n\u00a0\r\n{"), 1<<10)
 	for _, ready := range []bool{true, false} {
 		_, err := r.Read()
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
@@ -51,6 +52,7 @@ type Reader struct {
 	limit    int64
 	buf      *chunk
 	from, to int   // what was read ahead
+	end      int   // of the first line of that, as Ready found it; 0 for unknown
 	err      error // of r, told when what came before it has been read
 	part     unfinished
 	skipping bool // what is read next is the rest of a frame that was thrown away
@@ -89,15 +91,17 @@ func (r *Reader) Cut() bool { return r.cut }
 // Ready reports whether a whole line that is not blank was read ahead: Read need
 // not wait for the peer.
 func (r *Reader) Ready() bool {
-	for rest := r.buf[r.from:r.to]; !r.skipping; {
-		n := bytes.IndexByte(rest, '\n')
+	for !r.skipping {
+		n := bytes.IndexByte(r.buf[r.from:r.to], '\n')
 		if n < 0 {
 			return false
 		}
-		if len(bytes.TrimSpace(rest[:n])) > 0 {
+		end := r.from + n + 1
+		if first := r.buf[r.from]; first > ' ' && first < utf8.RuneSelf || len(bytes.TrimSpace(r.buf[r.from:end])) > 0 {
+			r.end = end
 			return true
 		}
-		rest = rest[n+1:]
+		r.from = end
 	}
 	return false
 }
@@ -135,6 +139,10 @@ func (r *Reader) Parse(frame []byte) (Message, error) {
 
 // line reads to the next line break, or to an error of the underlying reader.
 func (r *Reader) line() ([]byte, error) {
+	if end := r.end; end > 0 {
+		r.end = 0
+		return r.take(0, end)
+	}
 	before := 0 // bytes of the line in part
 	defer func() {
 		if before > 0 {
