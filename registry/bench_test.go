@@ -172,7 +172,7 @@ func BenchmarkResolveHostile(b *testing.B) {
 		{"templates/100B", r.ResolveResource, "x:" + strings.Repeat("a/", 50)},
 		{"templates/8kB", r.ResolveResource, "x:" + strings.Repeat("a/", 4095)},
 		{"prefixless/100B", r.ResolveResource, "y:" + strings.Repeat("a/", 50)},
-		{"reference/8kB", r.ResolveTemplate, "x:" + strings.Repeat("a/", 4095)},
+		{"reference/8kB", r.Load().ResolveTemplate, "x:" + strings.Repeat("a/", 4095)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -64,10 +64,10 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	j.mu.Lock()
 	size := len(rec.Text)
 	for j.bytes+size > maxLogBytes {
-		j.ring.EvictLargest(j.left)
+		j.ring.EvictLargest(j.leftLocked)
 	}
 	j.bytes += size
-	kept, seq := j.ring.Put(rec.Server, size, j.left)
+	kept, seq := j.ring.Put(rec.Server, size, j.leftLocked)
 	*kept = rec
 	kept.Seq = seq
 	j.mu.Unlock()
@@ -75,8 +75,8 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	return seq
 }
 
-// left takes off what a record weighed that makes room.
-func (j *LogJournal) left(rec *LogRecord) int {
+// leftLocked subtracts the size of a record that the ring evicts.
+func (j *LogJournal) leftLocked(rec *LogRecord) int {
 	j.bytes -= len(rec.Text)
 	return len(rec.Text)
 }

@@ -155,7 +155,8 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	}
 	c := recipe{kind: kind, rule: &rule{Rule: &naming.Rule{Server: Local}}, linked: func(uri string) string { return uri }}
 	for i := range drafts {
-		if drafts[i].listed = drafts[i].name; kind == Tool {
+		drafts[i].listed = drafts[i].name
+		if kind == Tool {
 			drafts[i].listed = ownToolName(drafts[i].name, o.MaxName)
 		}
 	}

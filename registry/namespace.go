@@ -51,7 +51,8 @@ func (s *Snapshot) translate(t, was *table) *table {
 	u := *t
 	u.of = t
 	for _, k := range []Kind{Resource, Template} {
-		if u.runs[k] = was.runs[k]; was.of.runs[k] == t.runs[k] {
+		u.runs[k] = was.runs[k]
+		if was.of.runs[k] == t.runs[k] {
 			continue
 		}
 		if run, ok := t.runs[k].translate(s.flat); ok {

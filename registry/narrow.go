@@ -120,7 +120,8 @@ func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) merged {
 		if slices.Equal(was, is) {
 			return before.lists[k]
 		}
-		if all.version = before.lists[k].version; !slices.EqualFunc(was, is, (*run).looksLike) {
+		all.version = before.lists[k].version
+		if !slices.EqualFunc(was, is, (*run).looksLike) {
 			all.version++
 		}
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -61,7 +62,8 @@ func override(c recipe, drafts []draft, ps *problems) {
 	for i := range drafts {
 		d := &drafts[i]
 		o := all[d.name]
-		if delete(idle, d.name); o == nil {
+		delete(idle, d.name)
+		if o == nil {
 			continue
 		}
 		apply := map[Kind]func([]byte) ([]byte, *definition.Applied){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
@@ -69,7 +71,7 @@ func override(c recipe, drafts []draft, ps *problems) {
 		if o.Name != "" {
 			d.given = o.Name
 		}
-		d.item = trimSpace(d.item)
+		d.item = bytes.Trim(d.item, " \t\r\n")
 		d.key = rawjson.Get(d.item, keyOf(c.kind))
 		if c.kind == Tool {
 			d.links = linksOf(d.item)
@@ -100,7 +102,8 @@ func giveOnce(drafts []draft, ps *problems) {
 	}
 }
 
-// Called is the visible tool or prompt that clients call so at a server, nil for none.
+// Called finds the visible tool or prompt of a server by the name that clients call it by;
+// nil for none.
 func (s *Snapshot) Called(server string, k Kind, given string) *Entry {
 	if t := s.table(server); t != nil && !t.hidden {
 		return t.runs[k].called(hashKey(given), given)

@@ -70,7 +70,7 @@ func TestNamesBelowAPrefixAreItsServersForGood(t *testing.T) {
 				require.Empty(t, unknown.Nearest, "%q", name)
 				if c.kind == Resource {
 					set(r, "evil", Template, name)
-					target, err = r.ResolveTemplate(name)
+					target, err = r.Load().ResolveTemplate(name)
 					require.Error(t, err, "the reference %q reached %s", name, target.Server)
 				}
 			}
@@ -139,7 +139,7 @@ func TestNamesOfWithheldToolsReachNothingElse(t *testing.T) {
 	for _, name := range []string{"calc_add", "calc/add"} {
 		_, err := r.ResolveTool(name)
 		require.Error(t, err, name)
-		require.Equal(t, "add", r.Withheld(name).Name)
+		require.Equal(t, "add", r.Load().Withheld(name).Name)
 	}
 	require.Equal(t, "calc calc_add", outcome(r.ResolveTool("calc_calc_add")))
 }
@@ -277,7 +277,7 @@ func TestNamesAndURIsAreBounded(t *testing.T) {
 	require.Equal(t, 1, r.Load().Count(Resource))
 	require.Contains(t, ps[0].Text, `"uri" is longer than 65536 bytes`)
 	for what, resolve := range map[string]func(string) (Target, error){
-		"tool": r.ResolveTool, "prompt": r.ResolvePrompt, "resource": r.ResolveResource, "template": r.ResolveTemplate,
+		"tool": r.ResolveTool, "prompt": r.ResolvePrompt, "resource": r.ResolveResource, "template": r.Load().ResolveTemplate,
 	} {
 		_, err := resolve("a_" + strings.Repeat("x_", 1<<20))
 		require.Error(t, err, what)
@@ -320,7 +320,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	r.Learn("ok", "x:learned")
 	uri := "x:" + strings.Repeat("a/", 100)
 	for _, name := range []string{uri, "mcp://s1/" + uri, "s0_x_" + strings.Repeat("a_", 100)} {
-		for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.ResolveTemplate} {
+		for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.Load().ResolveTemplate} {
 			require.Equal(t, "RESOURCE_NOT_FOUND: too many templates to match: "+name, outcome(resolve(name)))
 		}
 	}
@@ -407,7 +407,7 @@ func FuzzOwner(f *testing.F) {
 				}
 			}
 			if below || strings.HasPrefix(uriform.Norm(name), "mcp://"+s+"/") {
-				for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.ResolveTemplate} {
+				for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.Load().ResolveTemplate} {
 					_, err := resolve(name)
 					require.Error(t, err, "%q", name)
 				}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -151,7 +152,7 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	if !rawjson.IsObject(item) {
 		return draft{}, fmt.Errorf("not an object")
 	}
-	d := draft{item: trimSpace(item)}
+	d := draft{item: bytes.Trim(item, " \t\r\n")}
 	d.raw = d.item
 	key := keyOf(kind)
 	if d.key = rawjson.Get(d.item, key); d.key == nil {
@@ -188,17 +189,6 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		}
 	}
 	return d, nil
-}
-
-func trimSpace(b []byte) []byte {
-	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-	for len(b) > 0 && space(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && space(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // linksOf finds the resource that a tool says shows its results:

@@ -80,11 +80,7 @@ func (t *pinned) of(server string) []PinnedTool {
 
 // PinnedTool is a tool that awaits approval; nil when it does not.
 func (r *Registry) PinnedTool(server, name string) *PinnedTool {
-	return r.pinned.tool(server, name)
-}
-
-func (t *pinned) tool(server, name string) *PinnedTool {
-	tools := t.of(server)
+	tools := r.pinned.of(server)
 	i, ok := slices.BinarySearchFunc(tools, name, func(p PinnedTool, name string) int { return cmp.Compare(p.Name, name) })
 	if !ok {
 		return nil
@@ -94,9 +90,6 @@ func (t *pinned) tool(server, name string) *PinnedTool {
 
 // Withheld is the tool that a name stands for, in one of the spellings that clients
 // may use, if they do not get it until it is approved; else nil.
-func (r *Registry) Withheld(name string) *PinnedTool { return r.Load().Withheld(name) }
-
-// Withheld is [Registry.Withheld] in this catalog.
 func (s *Snapshot) Withheld(name string) *PinnedTool {
 	owner, rest, _ := s.owner(Tool, name)
 	for _, t := range s.tables[1:] {

@@ -35,7 +35,7 @@ func TestWithheldToolsAreKnownInEverySpelling(t *testing.T) {
 	r.SetPinned("my", []PinnedTool{withheld("my", "db_x"), {Server: "my", Name: "told"}})
 	r.SetPinned("odd.one", []PinnedTool{withheld("odd.one", "a b"), withheld("odd.one", strings.Repeat("x", 80))})
 	of := func(name string) string {
-		p := r.Withheld(name)
+		p := r.Load().Withheld(name)
 		if p == nil {
 			return ""
 		}

@@ -42,7 +42,7 @@ type Registry struct {
 	snap atomic.Pointer[Snapshot]
 	feed feed
 
-	mu    sync.Mutex       // held by who makes the next snapshot
+	mu    sync.Mutex       // held while the next snapshot is made
 	rules map[string]*rule // of the configured servers
 	order []string         // the same names, in listing order of States
 

@@ -451,9 +451,6 @@ func (r *run) aliases(h *hits, key string) {
 // ResolveTemplate finds the template or resource that a completion reference
 // names: a listed template, its raw form with one owner, or anything that
 // [Registry.ResolveResource] takes.
-func (r *Registry) ResolveTemplate(ref string) (Target, error) { return r.Load().ResolveTemplate(ref) }
-
-// ResolveTemplate is [Registry.ResolveTemplate] in this catalog.
 func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	if len(ref) > MaxURI {
 		return Target{}, tooLong(Template, ref, MaxURI)

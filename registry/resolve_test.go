@@ -243,9 +243,9 @@ func TestResolveTemplate(t *testing.T) {
 				"mcp://filesystem/file:///{+path}, mcp://s3/file:///{+path}",
 			"mcp://dbsrv/nope": "RESOURCE_NOT_FOUND: Resource not found: mcp://dbsrv/nope",
 		} {
-			got := outcome(r.ResolveTemplate(ref))
+			got := outcome(r.Load().ResolveTemplate(ref))
 			if strings.HasPrefix(want, "AMBIGUOUS") {
-				_, err := r.ResolveTemplate(ref)
+				_, err := r.Load().ResolveTemplate(ref)
 				var many *AmbiguousError
 				require.ErrorAs(t, err, &many)
 				require.ElementsMatch(t, []string{"mcp://filesystem/file:///{+path}", "mcp://s3/file:///{+path}"}, many.Candidates)

@@ -144,7 +144,8 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 				full = c.rule.FullTool(d.given)
 			}
 			_, other := taken[full]
-			if taken[full] = struct{}{}; other && why == naming.None {
+			taken[full] = struct{}{}
+			if other && why == naming.None {
 				listed, why = c.rule.TailedTool(d.given), naming.Own
 			}
 			d.listed, d.tailed, d.full = listed, why != naming.None, !other

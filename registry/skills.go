@@ -80,9 +80,6 @@ func (t *table) mayHave(uri string) bool {
 // ResolveSkill finds the skill, or the folder, that a client means by a URI: of a server
 // named in it, listed or not; else that of exactly one server. Errors as
 // [Registry.ResolveTool].
-func (r *Registry) ResolveSkill(uri string) (Target, error) { return r.Load().ResolveSkill(uri) }
-
-// ResolveSkill is [Registry.ResolveSkill] in this catalog.
 func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	if len(uri) > MaxURI {
 		return Target{}, tooLong(Skill, uri, MaxURI)

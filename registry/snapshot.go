@@ -134,7 +134,8 @@ func merge(runs []*run) []segment {
 		}
 		end += to - top.at
 		segments = append(segments, segment{top.run, top.at, to, end})
-		if top.at = to; to == len(top.run.entries) {
+		top.at = to
+		if to == len(top.run.entries) {
 			heap.Pop(&h)
 		} else {
 			heap.Fix(&h, 0)

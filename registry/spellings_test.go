@@ -55,7 +55,7 @@ func TestNamesOfOtherLengthsAreTheirServersForGood(t *testing.T) {
 				target, err := r.ResolveTool(e.Listed)
 				require.Error(t, err, "%q reached %s %q", e.Listed, target.Server, target.Name)
 				r.SetPinned(victim, []PinnedTool{{Server: victim, Name: e.Name, Withheld: true}})
-				require.NotNil(t, r.Withheld(e.Listed), e.Listed)
+				require.NotNil(t, r.Load().Withheld(e.Listed), e.Listed)
 			}
 		}
 	}

@@ -232,7 +232,7 @@ func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 	return gone, true
 }
 
-// outdated takes the word of a server that somebody subscribed to.
+// outdated marks contents that were read before as stale, after an update of their server.
 func (r *Registry) outdated(server, uri string, now time.Time) {
 	if n := r.contents.updated(server, uri, now); n > 0 {
 		r.marked(server, n, StaleUpdated+": "+r.short(uri))

@@ -77,7 +77,8 @@ func (t *states) set(server string, s ServerState, now func() time.Time) (before
 	s.Counts = [Kinds]int{}
 	s.Capabilities = bytes.Clone(s.Capabilities)
 	if s.Since.IsZero() {
-		if s.Since = old.Since; s.State != old.State || old.Since.IsZero() {
+		s.Since = old.Since
+		if s.State != old.State || old.Since.IsZero() {
 			s.Since = now()
 		}
 	}

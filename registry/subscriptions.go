@@ -81,7 +81,8 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 	} else {
 		before = row.Status
 		s.Updates, s.LastUpdate = row.Updates, row.LastUpdate
-		if s.URI = row.URI; s.Listed == row.Listed {
+		s.URI = row.URI
+		if s.Listed == row.Listed {
 			s.Listed = row.Listed
 		} else {
 			s.Listed = strings.Clone(s.Listed)
@@ -122,9 +123,9 @@ func (r *Registry) Touched(server, uri string) {
 	now := r.opt.Now()
 	t := &r.subscriptions
 	t.mu.Lock()
-	nearest := t.touch(server, uri, now)
+	nearest := t.touchLocked(server, uri, now)
 	for parent := range Above(uri) {
-		if row := t.touch(server, parent, now); nearest == nil {
+		if row := t.touchLocked(server, parent, now); nearest == nil {
 			nearest = row
 		}
 	}
@@ -144,7 +145,7 @@ func (r *Registry) Touched(server, uri string) {
 	r.outdated(server, uri, now)
 }
 
-func (t *subscriptions) touch(server, uri string, now time.Time) *subscriptionRow {
+func (t *subscriptions) touchLocked(server, uri string, now time.Time) *subscriptionRow {
 	row := t.rows[subscriptionKey{server, uri}]
 	if row != nil {
 		row.Updates++

@@ -133,7 +133,7 @@ func FuzzResolve(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.ResolveTemplate, r.ResolveTool, r.ResolvePrompt} {
+		for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.Load().ResolveTemplate, r.ResolveTool, r.ResolvePrompt} {
 			target, err := resolve(name)
 			require.Equal(t, err == nil, target.Server != "" && target.Name != "")
 		}
@@ -182,7 +182,7 @@ func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 			require.NoError(t, err, asked)
 			require.Equal(t, want, got.Server+" "+got.Name, asked)
 		}
-		got, err := r.ResolveTemplate("ui://s/t/{id}")
+		got, err := r.Load().ResolveTemplate("ui://s/t/{id}")
 		require.NoError(t, err)
 		require.Equal(t, "ui://t/{id}", got.Name)
 		hit, ok := r.Load().Lists(Resource, "ui://s/app/x.html")

@@ -64,19 +64,19 @@ func (f *feed) watch(ctx context.Context, mask Changes) <-chan Changes {
 		f.subs = map[*watcher]struct{}{}
 	}
 	f.subs[w] = struct{}{}
-	f.want()
+	f.wantLocked()
 	f.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.subs, w)
-		f.want()
+		f.wantLocked()
 		close(w.ch)
 	})
 	return w.ch
 }
 
-func (f *feed) want() {
+func (f *feed) wantLocked() {
 	var all Changes
 	for w := range f.subs {
 		all |= w.mask

@@ -79,7 +79,8 @@ func (c *checker) check(path string, schema, value any) {
 		return
 	}
 	among, ok := s["enum"].([]any)
-	if c.left -= len(among); ok && !slices.ContainsFunc(among, func(one any) bool { return equal(one, value) }) {
+	c.left -= len(among)
+	if ok && !slices.ContainsFunc(among, func(one any) bool { return equal(one, value) }) {
 		c.mistake(path, "must be one of %s, not %s", shownAll(among), shown(value))
 	}
 	if only, ok := s["const"]; ok && !equal(only, value) {

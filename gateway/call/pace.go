@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// paces tell what answers so quickly that nothing has to extend its time. A progress token
+// paces remember which names answer so quickly that they need no progress token. One
 // that no client has asked for costs the servers of some SDKs a tenth of a short call, and
 // only matters where a call may outlast its timeout.
 type paces struct {
@@ -14,8 +14,8 @@ type paces struct {
 	names [1 << 10]Habit // by their hashes: names that share a place count as one
 }
 
-// Habit is that of one name: how often in a row it has answered quickly, or slow for ever.
-// nil has none.
+// Habit counts the quick answers in a row of one name; after a slow one it stays slow. nil
+// is never quick.
 type Habit struct{ answers atomic.Uint32 }
 
 const (
@@ -27,7 +27,7 @@ const (
 	slow   = enough + 1
 )
 
-// Habit is that of what clients see under a name.
+// Habit returns the habit of a listed name.
 func (t *Table) Habit(listed string) *Habit {
 	return &t.paces.names[maphash.String(t.paces.seed, listed)%uint64(len(t.paces.names))]
 }

@@ -18,7 +18,7 @@ func Related(obj []byte) []byte {
 }
 
 // Relate puts another id in the place of the one that a message names, if that is
-// the expected one; of other tasks the sender has nothing to say.
+// the expected one; the sender may name no other task.
 func Relate(obj []byte, expected, id string) []byte {
 	raw := Related(obj)
 	if name, ok := rawjson.String(raw); !ok || name != expected {
@@ -27,8 +27,7 @@ func Relate(obj []byte, expected, id string) []byte {
 	return rawjson.Splice(obj, rawjson.Replace(obj, raw, rawjson.Quote(id)))
 }
 
-// Unrelated takes the task's name out of a message to somebody who knows of no
-// task.
+// Unrelated takes the task's name out of a message to a receiver that has no such task.
 func Unrelated(obj []byte) []byte {
 	if Related(obj) == nil {
 		return obj

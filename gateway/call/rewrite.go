@@ -47,7 +47,8 @@ func Notice(r *registry.Registry, names Namer, server string, params []byte) []b
 // Read collects the edits of a result or an error and returns the text that they
 // are made in: the one given, or one without members that are in doubt.
 func (w *Rewriter) Read(tree *members.Tree, text []byte) []byte {
-	if w.whole = text; !tree.Read(w.Shape, text, w) {
+	w.whole = text
+	if !tree.Read(w.Shape, text, w) {
 		w.whole, w.Shape, w.Edits = tree.Clean(w.Shape, text), nil, nil
 		tree.Read(nil, w.whole, w)
 	}

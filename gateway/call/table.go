@@ -55,7 +55,8 @@ func (t *Table) add(conn upstream.Conn, x *Under) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.links[conn]; l != nil {
-		if x.link, x.older = l, l.newest; l.newest != nil {
+		x.link, x.older = l, l.newest
+		if l.newest != nil {
 			l.newest.newer = x
 		}
 		l.newest = x
@@ -150,11 +151,7 @@ func (t *Table) Server(conn upstream.Conn) string {
 func (t *Table) Links() []*Link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	links := make([]*Link, 0, len(t.links))
-	for _, l := range t.links {
-		links = append(links, l)
-	}
-	return links
+	return slices.Collect(maps.Values(t.links))
 }
 
 // Busy reports whether anything is under way at a server.
@@ -189,8 +186,8 @@ func (t *Table) Causes(conn upstream.Conn, c *upstream.Call) (found []*Under, ce
 	return found, t.OneClients(conn, found)
 }
 
-// OneClients reports whether what a connection says can only be because of one
-// client, whose requests all are. Those of stateless clients over HTTP have
+// OneClients reports whether all requests on a connection are one client's, so that what
+// the server says can have no other cause. Those of stateless clients over HTTP have
 // nothing but a token in common: two of them may be two clients', also when one
 // waits for its client to come back, since its server may ask more meanwhile.
 func (t *Table) OneClients(conn upstream.Conn, all []*Under) bool {

@@ -1,4 +1,4 @@
-// Package call has the requests of clients that are under way at servers.
+// Package call tracks the requests of clients that are under way at servers.
 //
 // A [Table] knows the open connections and what is under way on each, so that what
 // a server asks or says in between is traced to the client that caused it. An
@@ -70,7 +70,8 @@ func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habi
 	x := u.Exchange
 	u.habit = habit
 	var theirs []byte
-	if u.Call.Token, theirs = token.Find(x.Params(), meta); theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
+	u.Call.Token, theirs = token.Find(x.Params(), meta)
+	if theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
 		if theirs == nil && habit.quick() {
 			u.Call.Token = token.Kept
 		}

@@ -48,7 +48,8 @@ func (d *dialect) drop(f *configedit.File, name string) error {
 	return f.Remove(name)
 }
 
-// checked makes a change to a text only if it comes to the same as one to what that holds.
+// checked edits a text only if decoding the result gives what meaning makes of the decoded
+// text.
 func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error), meaning func(map[string]any)) error {
 	return f.Edit(func(text []byte) ([]byte, error) {
 		wanted, err := decoded(d, text)
@@ -151,7 +152,8 @@ func withoutTable(text []byte, section, name string) []byte {
 		switch {
 		case bytes.HasPrefix(trimmed, []byte("[")):
 			was := inside
-			if inside = header.Match(line); inside && !was && bytes.HasSuffix(out, []byte("\n\n")) {
+			inside = header.Match(line)
+			if inside && !was && bytes.HasSuffix(out, []byte("\n\n")) {
 				out = out[:len(out)-1] // the empty line before it
 			}
 			if !inside {

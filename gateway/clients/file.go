@@ -95,7 +95,7 @@ func decode(f format, text []byte) (held map[string]any, err error) {
 	return held, err
 }
 
-// deep reports what parsers that call themselves would go too deep for.
+// deep reports nesting that is too deep for recursive parsers.
 func deep(text []byte) bool {
 	depth := 0
 	for _, c := range text {

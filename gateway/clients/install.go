@@ -377,7 +377,7 @@ func (d *dialect) delete(held map[string]any, name string) {
 	}
 }
 
-// tidy says no servers in one way.
+// tidy removes an empty section.
 func (d *dialect) tidy(held map[string]any) map[string]any {
 	switch all := held[d.section[0]].(type) {
 	case map[string]any:
@@ -408,7 +408,8 @@ func (d *dialect) keys(command string, args []string) map[string]any {
 	}
 	if d.entry != nil {
 		for key, v := range d.entry(command, args) {
-			if all[key] = v; v == nil {
+			all[key] = v
+			if v == nil {
 				delete(all, key)
 			}
 		}

@@ -1,19 +1,14 @@
 package clients
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"goblin/gateway/config"
 )
-
-func asErrors(err error, to **config.Errors) bool { return err != nil && errors.As(err, to) }
 
 // Merge makes one set of the servers of all files: those that are the same become one, and
 // those that share a name without being the same get the name of their client behind it.
@@ -91,10 +86,7 @@ func Same(a, b map[string]any) bool {
 }
 
 func essence(entry map[string]any) (out map[string]any) {
-	text, err := yaml.Marshal(entry)
-	if err != nil || yaml.Unmarshal(text, &out) != nil {
-		return nil
-	}
+	out, _ = generic(entry).(map[string]any)
 	for _, key := range ways {
 		delete(out, key)
 	}

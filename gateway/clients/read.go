@@ -50,11 +50,11 @@ func (c *Client) Read(m Machine) []Found {
 	var list []Found
 	seen := map[string]bool{}
 	for _, p := range c.places(&m) {
-		if real, err := filepath.EvalSymlinks(p.path); err == nil {
-			if seen[real] {
+		if resolved, err := filepath.EvalSymlinks(p.path); err == nil {
+			if seen[resolved] {
 				continue
 			}
-			seen[real] = true
+			seen[resolved] = true
 		}
 		if f := read(&m, c, p); !errors.Is(f.Err, fs.ErrNotExist) {
 			list = append(list, f)
@@ -65,14 +65,15 @@ func (c *Client) Read(m Machine) []Found {
 			break
 		}
 		path := filepath.Join(m.Dir, filepath.FromSlash(p.path))
-		if real, err := filepath.EvalSymlinks(path); err != nil || seen[real] {
+		if resolved, err := filepath.EvalSymlinks(path); err != nil || seen[resolved] {
 			continue
 		}
 		f := read(&m, c, place{path, p.dialect})
 		for _, s := range f.Servers {
 			f.Left = append(f.Left, Left{s.Was, "is of this project only; --from " + p.path + " takes it"})
 		}
-		if f.Servers, f.Err = nil, nil; len(f.Left) > 0 { // nobody asked for it
+		f.Servers, f.Err = nil, nil // nobody asked for them
+		if len(f.Left) > 0 {
 			list = append(list, f)
 		}
 	}

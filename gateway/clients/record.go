@@ -33,7 +33,7 @@ type takenEntry struct {
 	Entry map[string]any `json:"entry"`
 }
 
-// fits reports whether a text without what was put in is the one before but for that.
+// fits reports whether before and after differ only by what was put in.
 func (r *record) fits(d *dialect, before, after []byte) bool {
 	was, errWas := decoded(d, before)
 	is, errIs := decoded(d, after)

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -222,7 +223,8 @@ func Relative(entry map[string]any) string {
 	args, _ := entry["args"].([]string)
 	words := append([]string{command}, args...)
 	if cwd, ok := entry["cwd"].(string); ok {
-		if words = nil; relative(cwd) {
+		words = nil
+		if relative(cwd) {
 			return cwd
 		}
 	}
@@ -256,23 +258,23 @@ func (r *reading) envFile(file string, env map[string]string) {
 		return
 	}
 	home := r.machine.home()
-	real := strings.NewReplacer("${userHome}", home, "${env:HOME}", home, "${HOME}", home, "${/}", "/").Replace(file)
-	if rest, ok := strings.CutPrefix(real, "~/"); ok {
-		real = filepath.Join(home, rest)
+	path := strings.NewReplacer("${userHome}", home, "${env:HOME}", home, "${HOME}", home, "${/}", "/").Replace(file)
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = filepath.Join(home, rest)
 	}
-	if strings.Contains(real, "${") || !filepath.IsAbs(real) {
+	if strings.Contains(path, "${") || !filepath.IsAbs(path) {
 		r.note("has an envFile that lies in a project; its variables are not taken")
 		return
 	}
-	vars, err := config.ReadEnvFile(real)
+	vars, err := config.ReadEnvFile(path)
 	if err != nil {
-		r.note("has an envFile, %s, which %v; its variables are not taken", short(real), err)
+		r.note("has an envFile, %s, which %v; its variables are not taken", short(path), err)
 		return
 	}
 	for name, value := range vars {
 		env[name] = strings.ReplaceAll(value, "${", "$${")
 	}
-	r.note("has the variables of %s in env", short(real))
+	r.note("has the variables of %s in env", short(path))
 }
 
 func (r *reading) remote(e keys, address, kind string) {
@@ -484,7 +486,7 @@ func mistake(entry map[string]any) string {
 	}
 	_, err = config.Parse("entry.yaml", text, func(string) (string, bool) { return "x", true })
 	var wrong *config.Errors
-	if asErrors(err, &wrong) && len(wrong.Problems) > 0 {
+	if errors.As(err, &wrong) && len(wrong.Problems) > 0 {
 		why, _, _ := strings.Cut(wrong.Problems[0].Text, " in server")
 		return "is not understood: " + why
 	}

@@ -197,7 +197,8 @@ func envValue(s string) (value string, ok bool) {
 	if rest := strings.TrimSpace(s[end+1:]); rest != "" && rest[0] != '#' {
 		return "", false
 	}
-	if value = s[1:end]; quoted == '"' {
+	value = s[1:end]
+	if quoted == '"' {
 		value = escapes.Replace(value)
 	}
 	return value, true

@@ -13,16 +13,14 @@ type Filter struct{ Allow, Deny []string }
 // Match reports whether an original name or URI is let through: it fits a glob
 // of Allow, or Allow is empty, and it fits none of Deny.
 func (f Filter) Match(original string) bool {
-	fits := func(glob string) bool { return globMatch(glob, original) }
+	fits := func(glob string) bool { return Glob(glob, original) }
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
-// Glob reports whether a name or URI fits one glob, as in [Filter].
-func Glob(glob, s string) bool { return globMatch(glob, s) }
-
-// globMatch takes time proportional to the product of both lengths at most:
-// only the last * is ever reconsidered.
-func globMatch(glob, s string) bool {
+// Glob reports whether a name or URI fits one glob, as in [Filter]. It takes time
+// proportional to the product of both lengths at most: only the last * is ever
+// reconsidered.
+func Glob(glob, s string) bool {
 	star, mark := "", "" // what follows the last *, and what it has not eaten yet
 	starred := false
 	for {

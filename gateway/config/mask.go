@@ -51,7 +51,7 @@ const masked = "[hidden]"
 // A Mask only grows: what a config held that was edited since may still be on
 // its way. The nil Mask hides nothing. Any goroutine may use it.
 type Mask struct {
-	mu     sync.Mutex // held by who makes the next table
+	mu     sync.Mutex // held while the next table is made
 	secret atomic.Pointer[secrets]
 }
 
@@ -102,7 +102,7 @@ func (m *Mask) Add(cfg *Config) {
 			}
 		}
 		for name, v := range s.Env {
-			if slices.Contains(s.FromEnv, name) || looksSecret(name, v) {
+			if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
 				add(v)
 			}
 		}
@@ -115,9 +115,9 @@ func (m *Mask) Add(cfg *Config) {
 		add(s.OAuth.ClientSecret)
 		add(urlSecrets(s.URL)...)
 		add(pathSecrets(s.URL)...)
-		add(argSecrets(s.Args)...)
+		add(SecretsOfArgs(s.Args)...)
 		for name, v := range s.Variables {
-			if looksSecret(name, v) || !ordinary(v) {
+			if LooksSecret(name, v) || !ordinary(v) {
 				add(v)
 			}
 		}
@@ -183,10 +183,7 @@ var (
 
 // LooksSecret reports whether a variable, or a header, holds a secret by its name and its
 // value, as [Mask] judges it.
-func LooksSecret(key, value string) bool { return looksSecret(key, value) }
-
-// looksSecret judges a value of env that stands in the file.
-func looksSecret(key, value string) bool {
+func LooksSecret(key, value string) bool {
 	if u, err := url.Parse(value); err == nil && u.User != nil {
 		return true
 	}

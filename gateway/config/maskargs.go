@@ -25,16 +25,13 @@ const (
 
 // SecretsOfArgs are the values in arguments of a program, or parts of those, that look
 // secret, as [Mask] judges it.
-func SecretsOfArgs(args []string) []string { return argSecrets(args) }
-
-// argSecrets are the secrets in the arguments of a program.
-func argSecrets(args []string) (secrets []string) {
+func SecretsOfArgs(args []string) (secrets []string) {
 	add := func(name, value string) {
 		key := "token"
 		if secretNever().MatchString(name) {
 			key = name
 		}
-		if !secretFlag().MatchString(name) || !looksSecret(key, value) {
+		if !secretFlag().MatchString(name) || !LooksSecret(key, value) {
 			return
 		}
 		secrets = append(secrets, value)

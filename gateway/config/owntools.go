@@ -68,7 +68,8 @@ func metaTools() kind[MetaTools] {
 		schema: func(def MetaTools) object {
 			s := some.schema(selection{All: def.All})
 			s["anyOf"] = append(s["anyOf"].([]any), object{"enum": []string{auto}})
-			if delete(s, "default"); def.Auto {
+			delete(s, "default")
+			if def.Auto {
 				s["default"] = auto
 			}
 			return s

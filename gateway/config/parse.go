@@ -103,7 +103,7 @@ const flatIsNoURI = "flat lists resources under ids that are not URIs; clients t
 
 // readToken reads auth_token and remembers whether there was one to use, so
 // that a mistake in it is not also reported as a missing token. A variable that is
-// not set is one for those only who listen.
+// not set is a mistake only if Goblin listens.
 func readToken(r *reader, at place, n *yaml.Node, dst *string) {
 	before := len(r.errs)
 	r.inToken = true

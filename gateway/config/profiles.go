@@ -115,9 +115,9 @@ func (p *Profile) Has(s *Server) bool {
 
 func chooses(glob string, s *Server) bool {
 	if tag, ok := strings.CutPrefix(glob, tagPrefix); ok {
-		return slices.ContainsFunc(s.Tags, func(t string) bool { return globMatch(tag, t) })
+		return slices.ContainsFunc(s.Tags, func(t string) bool { return Glob(tag, t) })
 	}
-	return globMatch(glob, s.Name)
+	return Glob(glob, s.Name)
 }
 
 // MatchOf is Match for what a server calls original, which globs may also name as
@@ -127,7 +127,7 @@ func (f Filter) MatchOf(server, original string) bool {
 		return true
 	}
 	full := server + "/" + original
-	fits := func(glob string) bool { return globMatch(glob, original) || globMatch(glob, full) }
+	fits := func(glob string) bool { return Glob(glob, original) || Glob(glob, full) }
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
@@ -157,12 +157,8 @@ func profileKeys() []field[Profile] {
 	}
 }
 
-func defaultProfile() Profile {
-	return Profile{MetaTools: MetaTools{Unsaid: true}, Expose: ExposeAll}
-}
-
-// Everything returns the profile of clients that have none.
-func Everything() Profile { return defaultProfile() }
+// Everything returns the profile of clients that are given none: all servers.
+func Everything() Profile { return Profile{MetaTools: MetaTools{Unsaid: true}, Expose: ExposeAll} }
 
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -170,7 +166,7 @@ var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func profiles() kind[[]Profile] {
 	return kind[[]Profile]{
 		schema: func([]Profile) object {
-			def := defaultProfile()
+			def := Everything()
 			return object{
 				"type": []string{"object", "null"}, "additionalProperties": tableSchema(profileKeys(), &def),
 				"propertyNames": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`},
@@ -182,7 +178,7 @@ func profiles() kind[[]Profile] {
 					r.fail(p.key, "%s is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64", quote(p.key.Value))
 					continue
 				}
-				profile := defaultProfile()
+				profile := Everything()
 				profile.Name = p.key.Value
 				r.overriding = Overridden{Profile: profile.Name}
 				seen := readTable(r, place{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
@@ -264,7 +260,7 @@ func (r *reader) checkProfiles(cfg *Config) {
 		if p.Namespace == NamespaceFlat {
 			r.warn(seen["namespace"], "%s: %s", at.key("namespace"), flatIsNoURI)
 		}
-		nothing := defaultProfile()
+		nothing := Everything()
 		nothing.Name = p.Name
 		switch servers := seen["servers"]; {
 		case p.same(&nothing):
@@ -286,12 +282,12 @@ func (r *reader) checkRules(cfg *Config) {
 			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.ProfileMeant(rule.Profile))
 		}
 		for j, first := range cfg.Clients[:i] {
-			if globMatch(first.Glob, rule.Glob) {
+			if Glob(first.Glob, rule.Glob) {
 				r.warn(r.rules[i], "clients: %s never counts, since %s on line %d comes first and fits the same names", quote(rule.Glob), quote(first.Glob), r.rules[j].Line)
 				break
 			}
 			// One that fits more than the first is for those that are left.
-			if rule.Profile != first.Profile && !globMatch(rule.Glob, first.Glob) && globsMeet(rule.Glob, first.Glob) {
+			if rule.Profile != first.Profile && !Glob(rule.Glob, first.Glob) && globsMeet(rule.Glob, first.Glob) {
 				r.warn(r.rules[i], "clients: names that fit both %s and %s on line %d get the profile %s, since that comes first", quote(rule.Glob), quote(first.Glob), r.rules[j].Line, quote(first.Profile))
 			}
 		}

@@ -169,7 +169,7 @@ func split(s string) (words []string, ok bool) {
 	return words, open == 0
 }
 
-// late is a kind whose texts may hold references.
+// late makes a kind expand references in its texts.
 func late[V any](k kind[V]) kind[V] {
 	return kind[V]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *V) {
 		before := r.secret
@@ -202,7 +202,8 @@ func (r *reader) noteReferences(at place, n *yaml.Node, e *expansion) {
 			r.server.late = append(r.server.late, f)
 		}
 	}
-	if e.other = append(e.other, e.late...); r.resolve == nil {
+	e.other = append(e.other, e.late...)
+	if r.resolve == nil {
 		e.other = nil // it is no value yet
 	}
 }

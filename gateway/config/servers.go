@@ -20,10 +20,8 @@ var (
 // reserved is the name under which Goblin lists what is its own.
 const reserved = "goblin"
 
-func validName(s string) bool { return serverName().MatchString(s) && s != reserved }
-
 // ValidName reports whether a server may have a name as it is.
-func ValidName(s string) bool { return validName(s) }
+func ValidName(s string) bool { return serverName().MatchString(s) && s != reserved }
 
 // readServers reads the mapping of servers.
 func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
@@ -41,14 +39,14 @@ func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
 func serverNames(pairs []pair) []string {
 	taken := make(map[string]bool)
 	for _, p := range pairs {
-		if validName(p.key.Value) {
+		if ValidName(p.key.Value) {
 			taken[p.key.Value] = true
 		}
 	}
 	list := make([]string, len(pairs))
 	next := make(map[string]int) // where counting goes on, by base
 	for i, p := range pairs {
-		if list[i] = p.key.Value; validName(list[i]) {
+		if list[i] = p.key.Value; ValidName(list[i]) {
 			continue
 		}
 		list[i] = fitName(p.key.Value, func(name string) bool { return taken[name] }, next)
@@ -69,7 +67,7 @@ func fitName(text string, taken func(name string) bool, next map[string]int) str
 		base = "server"
 	}
 	name := base[:min(len(base), 64)]
-	for taken(name) || !validName(name) {
+	for taken(name) || !ValidName(name) {
 		next[base] = max(next[base]+1, 2)
 		suffix := "-" + strconv.Itoa(next[base])
 		name = base[:min(len(base), 64-len(suffix))] + suffix

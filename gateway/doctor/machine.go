@@ -50,7 +50,8 @@ func (m *Machine) Look(ctx context.Context, place host.Place) {
 	defer cancel()
 	m.Place = place
 	status, err := (control.Remote{Place: place}).Status(ctx)
-	if m.NoStatus = err; err == nil {
+	m.NoStatus = err
+	if err == nil {
 		m.Status = &status
 	}
 }

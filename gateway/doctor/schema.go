@@ -33,7 +33,8 @@ func faults(def []byte) []fault {
 	if in == nil {
 		return []fault{{"has no inputSchema", true}}
 	}
-	if f.whole("inputSchema", in); len(f.found) == 0 {
+	f.whole("inputSchema", in)
+	if len(f.found) == 0 {
 		if out := rawjson.Get(def, "outputSchema"); out != nil && string(out) != "null" {
 			f.whole("outputSchema", out)
 		}

@@ -49,7 +49,8 @@ func (t *talk) SetList(server string, kind registry.Kind, items [][]byte) []regi
 func (t *talk) skip(_, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.junk++; t.banner == "" {
+	t.junk++
+	if t.banner == "" {
 		t.banner = strings.TrimSpace(line)
 	}
 }

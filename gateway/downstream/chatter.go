@@ -54,8 +54,8 @@ func (s *Session) spare(server string, out carrier) bool {
 	return off
 }
 
-// next decides on a notification, for which there is too much, or little; spared
-// is what is to be told of those before.
+// next decides on a notification, for which there is too much, or little; spared is how
+// many were dropped before it, to be reported.
 func (t *chatters) next(server string, much, little bool) (off bool, spared uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,13 +61,14 @@ func (t *calm) turned(c net.Conn, state http.ConnState) {
 		count(was, -1)
 	}
 	count(state, 1)
-	if t.states[c] = state; state == http.StateClosed || state == http.StateHijacked {
+	t.states[c] = state
+	if state == http.StateClosed || state == http.StateHijacked {
 		delete(t.states, c)
 	}
 	t.changedLocked()
 }
 
-// lasts says that a request is a stream that nobody waits for, until ended is called.
+// lasts takes a long-lived stream out of the count until ended is called.
 func (t *calm) lasts() (ended func()) {
 	by := func(n int) {
 		t.mu.Lock()

@@ -339,7 +339,7 @@ func (x *Exchange) Client() ClientInfo {
 	return x.session.Client()
 }
 
-// Name is the name in that.
+// Name returns the name in Client.
 func (x *Exchange) Name() string {
 	if m := x.Modern(); m != nil {
 		return m.Client().Name

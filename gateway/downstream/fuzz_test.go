@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
@@ -67,23 +66,3 @@ func (quiet) Opened(*downstream.Session)                   {}
 func (quiet) Closed(*downstream.Session)                   {}
 func (quiet) Notified(*downstream.Session, string, []byte) {}
 func (q quiet) Handle(x *downstream.Exchange)              { q.h.Handle(x) }
-
-// FuzzHeaderValues: what others encode is decoded, and nothing else changes.
-func FuzzHeaderValues(f *testing.F) {
-	f.Add("tool")
-	f.Add("=?base64?dG9vbA==?=")
-	f.Add("=?base64??=")
-	f.Add(" größer\n")
-	f.Fuzz(func(t *testing.T, value string) {
-		decoded, ok := downstream.DecodeHeader(value)
-		if !strings.HasPrefix(value, "=?base64?") {
-			require.True(t, ok)
-			require.Equal(t, value, decoded)
-		}
-		if text, ok := mcp.EncodeHeaderValue(value); ok {
-			back, ok := downstream.DecodeHeader(text)
-			require.True(t, ok)
-			require.Equal(t, value, back, "as %q", text)
-		}
-	})
-}

@@ -197,12 +197,7 @@ func writeError(w http.ResponseWriter, status int, frame []byte) {
 
 // namesLegacy reports whether the headers name no revision but those with sessions.
 func namesLegacy(head http.Header) bool {
-	for _, v := range head.Values(headerProtocol) {
-		if !slices.Contains(DefaultProtocols, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return !slices.Contains(DefaultProtocols, v) })
 }
 
 // checkProtocol refuses revisions that this endpoint does not speak. Absent

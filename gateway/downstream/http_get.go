@@ -57,7 +57,7 @@ func newHub(s *Session) *hub {
 	return b
 }
 
-func (b *hub) newest() *feed {
+func (b *hub) newestLocked() *feed {
 	if len(b.gets) == 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (b *hub) newest() *feed {
 
 func (b *hub) send(frame []byte) {
 	b.mu.Lock()
-	f := b.newest()
+	f := b.newestLocked()
 	if f == nil {
 		b.mu.Unlock()
 		return
@@ -78,7 +78,7 @@ func (b *hub) send(frame []byte) {
 
 func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 	b.mu.Lock()
-	f := b.newest()
+	f := b.newestLocked()
 	if f == nil {
 		if key != "" {
 			b.holdLocked(key, frame)
@@ -95,7 +95,7 @@ func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 func (b *hub) waiting(server string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f := b.newest(); f != nil {
+	if f := b.newestLocked(); f != nil {
 		return f.out.Waiting(server)
 	}
 	return 0
@@ -115,7 +115,7 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 	timer := time.After(streamWait)
 	for {
 		b.mu.Lock()
-		if f := b.newest(); f != nil {
+		if f := b.newestLocked(); f != nil {
 			f.out.Send(frame)
 			b.mu.Unlock()
 			b.check(f)

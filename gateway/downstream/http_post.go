@@ -38,8 +38,8 @@ type post struct {
 	awake  bool
 }
 
-// rouse tells the request's goroutine that there is something to write.
-func (p *post) rouse() {
+// rouseLocked tells the request's goroutine that there is something to write.
+func (p *post) rouseLocked() {
 	if !p.awake {
 		p.awake = true
 		close(p.wake)
@@ -51,7 +51,7 @@ func (p *post) upgradeLocked() *feed {
 	if p.feed == nil {
 		p.feed = newFeed(p.hub.share)
 		p.hub.add(p.feed)
-		p.rouse()
+		p.rouseLocked()
 	}
 	return p.feed
 }
@@ -161,7 +161,7 @@ func (p *post) finish(frame []byte, code int, after []jsonrpc.Mark) *feed {
 		return p.feed
 	}
 	p.result = frame
-	p.rouse()
+	p.rouseLocked()
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (p *post) abandon() {
 	if p.feed != nil {
 		p.feed.out.Finish()
 	}
-	p.rouse()
+	p.rouseLocked()
 }
 
 // hangUp takes nothing any more, unless there is something to write already.

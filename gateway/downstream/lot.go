@@ -55,19 +55,19 @@ type ticket struct {
 	round uint64
 }
 
-// place is whose a parked call is.
+// parkOwner identifies the owner of a parked call.
 //
 // Clients on byte streams are told apart by their sessions. Those of stateless HTTP
 // have nothing but an address, which all on one machine share, and a connection,
 // of which a client may have many. So room is made by the address with most calls,
 // and there by the connection with most.
-type place struct {
+type parkOwner struct {
 	session *Session // nil for stateless HTTP
 	address string
 	port    string
 }
 
-func placeOf(x *Exchange) (p place) {
+func parkOwnerOf(x *Exchange) (p parkOwner) {
 	if !x.session.stateless {
 		p.session = x.session
 	} else if host, port, err := net.SplitHostPort(x.modern.Remote); err == nil {
@@ -76,9 +76,9 @@ func placeOf(x *Exchange) (p place) {
 	return p
 }
 
-// client is whom the place counts for first, connection whom it does then.
-func (p place) client() place     { return place{session: p.session, address: p.address} }
-func (p place) connection() place { return p }
+// Room is made by client first, then by connection.
+func (p parkOwner) client() parkOwner     { return parkOwner{session: p.session, address: p.address} }
+func (p parkOwner) connection() parkOwner { return p }
 
 // keep notes a call for its client to come back to, and gives the state to
 // come back with; not ok when its session has too many, or there is no room. ousted is a call that
@@ -90,7 +90,7 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 		if s := x.session; !s.stateless {
 			own := 0
 			for _, other := range t.all {
-				if other.place.session == s {
+				if other.owner.session == s {
 					own++
 				}
 			}
@@ -98,9 +98,9 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 				return "", nil, false
 			}
 		}
-		c.place = placeOf(x)
+		c.owner = parkOwnerOf(x)
 		if len(t.all) >= maxParked {
-			ousted = t.farthestLocked(c.place)
+			ousted = t.farthestLocked(c.owner)
 			t.forgetLocked(ousted)
 		}
 		t.last++
@@ -118,18 +118,18 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 
 // farthestLocked is the oldest call of whoever has most, next included. There is at
 // least one call.
-func (t *Parking) farthestLocked(next place) *parked {
+func (t *Parking) farthestLocked(next parkOwner) *parked {
 	all := slices.Collect(maps.Values(t.all))
-	for _, who := range []func(place) place{place.client, place.connection} {
-		counts := map[place]int{who(next): 1}
+	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {
+		counts := map[parkOwner]int{who(next): 1}
 		for _, c := range all {
-			counts[who(c.place)]++
+			counts[who(c.owner)]++
 		}
 		most := 0
 		for _, c := range all {
-			most = max(most, counts[who(c.place)])
+			most = max(most, counts[who(c.owner)])
 		}
-		all = slices.DeleteFunc(all, func(c *parked) bool { return counts[who(c.place)] < most })
+		all = slices.DeleteFunc(all, func(c *parked) bool { return counts[who(c.owner)] < most })
 	}
 	return slices.MinFunc(all, func(a, b *parked) int { return cmp.Compare(a.number, b.number) })
 }

@@ -1,10 +1,10 @@
 package downstream
 
 import (
-	"encoding/base64"
 	"net/http"
 	"slices"
-	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -137,12 +137,7 @@ const (
 
 // namesModern reports whether the headers name a revision without sessions.
 func namesModern(head http.Header) bool {
-	for _, v := range head.Values(headerProtocol) {
-		if slices.Contains(ModernProtocols, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return slices.Contains(ModernProtocols, v) })
 }
 
 // checkHeaders compares what headers repeat of a request with the request.
@@ -176,7 +171,7 @@ func matches(head http.Header, name, want string) *jsonrpc.Error {
 	if len(values) != 1 {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must be given once, with the value of the body", name)
 	}
-	value, ok := DecodeHeader(values[0])
+	value, ok := mcp.DecodeHeaderValue(values[0])
 	if !ok {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is not valid base64", name)
 	}
@@ -184,19 +179,6 @@ func matches(head http.Header, name, want string) *jsonrpc.Error {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body says %q", name, clip(value), clip(want))
 	}
 	return nil
-}
-
-// DecodeHeader decodes a value that stands as it is or as =?base64?…?=.
-func DecodeHeader(value string) (string, bool) {
-	inner, ok := strings.CutPrefix(value, "=?base64?")
-	if !ok {
-		return value, true
-	}
-	if inner, ok = strings.CutSuffix(inner, "?="); !ok {
-		return value, true
-	}
-	text, err := base64.StdEncoding.DecodeString(inner)
-	return string(text), err == nil
 }
 
 // statusOf is the HTTP status that an error of a stateless request has.

@@ -59,12 +59,12 @@ type parked struct {
 	left      bool          // nobody can come back
 	gathering bool          // park is about to be called
 	open      []*query
-	queries   int    // queries so far
-	token     []byte // the progress token of at, nil for none
-	ticket    ticket // by which the client comes back
-	place     place  // guarded by lot.mu
-	number    uint64 // counts up; guarded by lot.mu
-	bytes     int64  // what it takes while its client is away; guarded by lot.mu
+	queries   int       // queries so far
+	token     []byte    // the progress token of at, nil for none
+	ticket    ticket    // by which the client comes back
+	owner     parkOwner // guarded by lot.mu
+	number    uint64    // counts up; guarded by lot.mu
+	bytes     int64     // what it takes while its client is away; guarded by lot.mu
 	room      memory.Claim
 	timer     *time.Timer
 }

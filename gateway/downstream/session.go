@@ -59,7 +59,7 @@ type Session struct {
 	level     atomic.Int32           // above LevelUnset
 	project   atomic.Pointer[string] // see SetProject
 	since     time.Time
-	askTurn   chan struct{} // capacity one: held by who waits for room to ask
+	askTurn   chan struct{} // capacity one: held while a question waits for room
 
 	mu       sync.Mutex
 	closing  atomic.Bool // no exchange may begin; changed under mu
@@ -338,7 +338,7 @@ func (s *Session) Reachable() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.newest() != nil
+	return b.newestLocked() != nil
 }
 
 // Request asks the client, outside of any exchange. When ctx ends first, the

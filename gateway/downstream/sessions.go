@@ -1,6 +1,8 @@
 package downstream
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,11 +25,7 @@ func (t *sessions) len() int {
 func (t *sessions) list() []*hub {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]*hub, 0, len(t.all))
-	for _, b := range t.all {
-		out = append(out, b)
-	}
-	return out
+	return slices.Collect(maps.Values(t.all))
 }
 
 // add puts b in the table, in use. When the table is full, the session unused

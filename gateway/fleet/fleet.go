@@ -160,7 +160,8 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
-	if out.recalled.Store(known != nil); known != nil {
+	out.recalled.Store(known != nil)
+	if known != nil {
 		out.loaded = make(chan struct{})
 	}
 	start, _ := f.sleeps(&s)

@@ -15,9 +15,6 @@ import (
 	"goblin/registry/diagnosis"
 )
 
-// latestRevision is the revision that a Client asks for.
-const latestRevision = "2025-11-25"
-
 var errStopped = errors.New("the gateway has stopped")
 
 // Client is a client session inside this process, through which a screen
@@ -53,7 +50,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 	<-opened
 	var err error
 	c.Client, err = client.Open(ctx, near, client.Options{
-		Name: name, Version: i.o.Version, Revision: latestRevision, Frame: i.o.Config.Gateway.Limits.Frame,
+		Name: name, Version: i.o.Version, Revision: downstream.LatestLegacy, Frame: i.o.Config.Gateway.Limits.Frame,
 		Ask: ask, Logger: i.o.Logger.With("session", c.session.ID()),
 	})
 	if err == nil {
@@ -68,7 +65,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 	return nil, fmt.Errorf("open a session: %w", err)
 }
 
-// opener tells the session that a stream became.
+// opener reports the session that serves a stream.
 type opener struct {
 	downstream.Handler
 	opened func(*downstream.Session)

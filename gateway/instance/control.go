@@ -26,7 +26,7 @@ var _ control.Gateway = (*Instance)(nil)
 // Status reports on this instance. It does not fail.
 func (i *Instance) Status(context.Context) (control.Status, error) {
 	s := control.Status{
-		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
+		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []control.Session{},
 	}
@@ -114,7 +114,8 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 	entries := []control.Entry{}
 	lists := i.registry.Seen(ctx)
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
-		if lists = seen.Lists; q.Every {
+		lists = seen.Lists
+		if q.Every {
 			lists = i.allAs(seen.Is)
 		}
 	}

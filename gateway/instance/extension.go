@@ -107,7 +107,7 @@ func (i *Instance) scriptClient(ctx context.Context, profile string) (*client.Cl
 	return c.Client, nil
 }
 
-// onlooker is a request of nobody's that sees what the clients of a profile see.
+// onlooker is a request without a client, which sees what those of a profile see.
 type onlooker func() *registry.Snapshot
 
 func (o onlooker) Catalog() *registry.Snapshot     { return o() }

@@ -454,5 +454,3 @@ func (i *Instance) ConfigName() string {
 	}
 	return i.o.Config.Path
 }
-
-var pid = os.Getpid()

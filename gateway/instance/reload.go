@@ -97,7 +97,8 @@ func (i *Instance) reload(meant bool) bool {
 	i.notify()
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 && i.served.SameProfiles(cfg) {
 		again := i.mistaken
-		if i.mistaken = false; again {
+		i.mistaken = false
+		if again {
 			i.o.Logger.Info("Config is what is served again")
 		}
 		return again

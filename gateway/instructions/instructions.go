@@ -61,7 +61,8 @@ func tools(has func(tool string) bool) string {
 	}
 	text := " Find what there is with " + strings.Join(searches, " and ") + " by keywords (verb, thing, service, synonyms)"
 	for i, step := range steps {
-		if text += ", "; i == len(steps)-1 {
+		text += ", "
+		if i == len(steps)-1 {
 			text += "and "
 		}
 		text += step

@@ -137,7 +137,8 @@ func (o *Outbox) turn() {
 		size += len(l.queue[n])
 		n++
 	}
-	if o.move(l, n); len(l.queue) > 0 {
+	o.move(l, n)
+	if len(l.queue) > 0 {
 		o.lanes = append(o.lanes[1:], l)
 	}
 }

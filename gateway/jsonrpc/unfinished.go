@@ -69,7 +69,8 @@ func (u *unfinished) size() int64 {
 // add keeps what fills a chunk and returns one to go on with. line is the
 // beginning of the frame so far; there may be no room for more of it.
 func (u *unfinished) add(c *chunk) (next *chunk, line []byte, room bool) {
-	if next = c; len(u.chunks) > 0 || !u.append(c[:]) {
+	next = c
+	if len(u.chunks) > 0 || !u.append(c[:]) {
 		u.chunks = append(u.chunks, c)
 		next = chunks.Get().(*chunk)
 	}

@@ -290,7 +290,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 			return nil, err
 		}
 	} else if l.Refresh == "" {
-		return nil, a.over(l, "the login has ended, and the authorization server gave nothing to go on with")
+		return nil, a.overLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
 	}
 	var scopes []string
 	if a.o.Machine {
@@ -299,7 +299,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	t, err := l.ask(ctx, h, grant, params, scopes)
 	switch {
 	case err != nil && refused(err):
-		return nil, a.over(l, err.Error())
+		return nil, a.overLocked(l, err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, err)
 	}
@@ -310,8 +310,8 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	return l, a.keep(l)
 }
 
-// over is end for one that holds the lock.
-func (a *Authorizer) over(l *Login, why string) error {
+// overLocked is end with the lock held.
+func (a *Authorizer) overLocked(l *Login, why string) error {
 	l.Over, l.Access, l.Refresh = why, "", ""
 	if err := a.keep(l); err != nil {
 		return err

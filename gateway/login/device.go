@@ -75,7 +75,7 @@ func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*o
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	_ = json.Unmarshal(text, &answer) // else it has no error
 	if resp.StatusCode != http.StatusOK || answer.Error != "" {

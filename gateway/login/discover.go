@@ -50,7 +50,7 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 		}
 		resp, err := h.Do(req)
 		if err != nil {
-			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", plain(err))
+			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", Plain(err))
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 		_ = resp.Body.Close()
@@ -130,7 +130,7 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 		break
 	}
 	if issuer == "" && fault != nil {
-		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(plain(fault).Error()), otherwise)
+		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(Plain(fault).Error()), otherwise)
 	}
 	legacy := issuer == ""
 	if legacy {
@@ -166,7 +166,7 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 	case err != nil && seen.fault != nil:
 		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
 	case err != nil:
-		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(plain(err).Error()), otherwise)
+		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(Plain(err).Error()), otherwise)
 	case p.meta == nil && !legacy:
 		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, otherwise)
 	case p.meta == nil:
@@ -190,7 +190,7 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 		"token_endpoint": p.meta.TokenEndpoint, "revocation_endpoint": p.meta.RevocationEndpoint,
 		"registration_endpoint": p.meta.RegistrationEndpoint, "device_authorization_endpoint": p.device,
 	} {
-		if address != "" && !secret(address) {
+		if address != "" && !keepsSecret(address) {
 			return fmt.Errorf("the %s of the authorization server %s is not https, so what is sent there would not stay secret%s", name, issuer, otherwise)
 		}
 	}
@@ -232,8 +232,8 @@ func metadataPlaces(named, server string) []metadataPlace {
 	return append(all, metadataPlace{base + known, base}, metadataPlace{base + known, base + "/"}, metadataPlace{base + known, server})
 }
 
-// plain takes the URL, which may hold secrets, out of an error of net/http.
-func plain(err error) error {
+// Plain takes the URL, which may hold secrets, out of an error of net/http.
+func Plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}

@@ -25,7 +25,7 @@ const (
 	callbackPath = "/callback"
 )
 
-// User is who logs in.
+// User is how a login reaches its user.
 type User struct {
 	// Show presents the page to log in at; it must not wait.
 	Show func(url string)

@@ -101,9 +101,9 @@ func private(ip netip.Addr) bool {
 		slices.ContainsFunc(local, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// secret reports whether what is sent to an address stays secret: it goes over TLS, or
+// keepsSecret reports whether what is sent to an address stays secret: it goes over TLS, or
 // does not leave the machine.
-func secret(address string) bool {
+func keepsSecret(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return false

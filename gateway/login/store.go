@@ -131,7 +131,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 	return r.once(notice), nil
 }
 
-// once is the notice, but "" if one was given since a keyring last took a login.
+// once returns the notice, or "" if one was given since a keyring last took a login.
 func (r *record) once(notice string) string {
 	mark := filepath.Join(filepath.Dir(r.path), "told")
 	if notice == "" {

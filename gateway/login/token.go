@@ -103,7 +103,7 @@ func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form 
 	}
 	resp, err := h.Do(req)
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	return resp, nil
 }
@@ -177,7 +177,7 @@ func tell(err error, secret string, params url.Values) error {
 		if text := err.Error(); strings.Contains(text, "oauth2: cannot parse") || strings.Contains(text, "oauth2: server response missing") {
 			return errors.New("its answer holds no token" + otherwise)
 		}
-		return plain(err)
+		return Plain(err)
 	}
 	status := r.Response.StatusCode
 	text := fmt.Sprintf("HTTP status %d", status)

@@ -132,7 +132,8 @@ func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(
 	case !agreed:
 		g.err = errRefused
 	}
-	if g.asked = true; g.err != nil {
+	g.asked = true
+	if g.err != nil {
 		f.forget(x.Session())
 	}
 	return opened, g.err

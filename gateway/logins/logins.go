@@ -70,7 +70,7 @@ func (l *Logins) Await(x *downstream.Exchange, err error) error {
 	}
 	defer l.leave(f)
 	if why := f.await(x); why != nil {
-		return b.NeedsLogin(why)
+		return b.NeedsLogin(why, nil)
 	}
 	return nil
 }

@@ -287,7 +287,8 @@ func (b *builder) text(bun *bundle, template string) (pieces []piece, whole bool
 				continue
 			}
 			values, has := b.option(bun, key)
-			if whole = whole && has; has && len(values) > 0 {
+			whole = whole && has
+			if has && len(values) > 0 {
 				value = values[0]
 			}
 		}

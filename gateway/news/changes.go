@@ -142,7 +142,7 @@ func (s *announced) again(server string, k registry.Kind) {
 	s.look()
 }
 
-// look has what there is to tell looked at.
+// look wakes the goroutine that announces.
 func (s *announced) look() {
 	select {
 	case s.wake <- struct{}{}:
@@ -168,8 +168,8 @@ func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64)
 	return all
 }
 
-// listsChanged reports whether lists are among the changes. Those who watch the
-// servers' state it tells of that at once.
+// listsChanged reports whether lists are among the changes. It notifies watchers of the
+// servers' states itself.
 func (n *News) listsChanged(changes registry.Changes) bool {
 	if changes&registry.Servers != 0 {
 		n.serversChanged()

@@ -32,7 +32,7 @@ type level struct {
 	turn    sync.Mutex // held while the server is told
 	set     bool       // it was told a level; guarded by turn, as are the next two
 	told    downstream.Level
-	wishes  uint64      // that there were when it was told so; 0: it was not, or did not take it
+	wishes  uint64      // levels.wishes when told was sent; 0: not sent, or refused
 	waiting atomic.Bool // somebody waits for turn, and will tell the newest
 	loan    loan
 }
@@ -165,18 +165,14 @@ func (n *News) SetLevel(s *downstream.Session, level downstream.Level) {
 // LevelsChanged tells every connected backend its level, each in a goroutine
 // of its own, and returns when all know it or after levelPatience.
 func (n *News) LevelsChanged() {
-	var done sync.WaitGroup
-	for _, l := range n.levels.all() {
-		done.Add(1)
-		n.work.Go(func() {
-			defer done.Done()
-			n.tellLevel(context.Background(), l)
-		})
-	}
 	all := make(chan struct{})
 	n.work.Go(func() {
+		defer close(all)
+		var done sync.WaitGroup
+		for _, l := range n.levels.all() {
+			done.Go(func() { n.tellLevel(context.Background(), l) })
+		}
 		done.Wait()
-		close(all)
 	})
 	select {
 	case <-all:

@@ -37,7 +37,7 @@ type subscriber struct {
 // subscriptions.mu, which is never held while a backend is asked.
 type subscription struct {
 	busy    chan struct{} // capacity one: holds a token while a backend is asked
-	waiters int           // who holds or waits for busy: the row must stay
+	waiters int           // how many hold or wait for busy: the row must stay
 
 	conn        upstream.Conn           // on which the backend agreed; nil for none
 	subscribers map[subscriber][]string // the spellings that each used
@@ -78,8 +78,8 @@ const (
 // it and as the server knows it, and an allowance for the tables.
 func weigh(key subscriptionKey, spelling string) int { return len(key.uri) + len(spelling) + 256 }
 
-// client is whose bytes a subscriber's subscriptions count for: a session's, but
-// stateless clients over HTTP, who have a session in common, each have their own.
+// client is the key under which a subscriber's bytes are counted: the session, but for
+// stateless clients over HTTP, which have one in common, their listen.
 func (h subscriber) client() any {
 	if h.session.Stateless() {
 		return h.listen
@@ -141,8 +141,10 @@ func (t *subscriptions) takeLocked(key subscriptionKey, row *subscription, s sub
 // countLocked adds bytes to what a subscriber's client and all clients hold.
 func (t *subscriptions) countLocked(s subscriber, n int) {
 	t.bytes += n
-	if t.clients[s.client()] += n; t.clients[s.client()] == 0 {
-		delete(t.clients, s.client())
+	client := s.client()
+	t.clients[client] += n
+	if t.clients[client] == 0 {
+		delete(t.clients, client)
 	}
 }
 
@@ -174,8 +176,8 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s subscribe
 	return true, nil
 }
 
-// let takes a session off a row: the one spelling, or all where it is "" or
-// another than those used. It reports whether the backend is to be told off.
+// let removes a subscriber's spelling from a row; all of them for "" or one that was not
+// used. It reports whether to unsubscribe at the backend.
 func (t *subscriptions) let(key subscriptionKey, s subscriber, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +197,7 @@ func (t *subscriptions) let(key subscriptionKey, s subscriber, spelling string) 
 	if last {
 		row.conn = nil
 	}
-	t.sweep(key, row)
+	t.sweepLocked(key, row)
 	return last
 }
 
@@ -291,7 +293,7 @@ func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscr
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		row.waiters--
-		t.sweep(key, row)
+		t.sweepLocked(key, row)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -301,11 +303,11 @@ func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row.waiters--
-	t.sweep(key, row)
+	t.sweepLocked(key, row)
 }
 
-// sweep drops a row without holders and waiting requests.
-func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
+// sweepLocked drops a row without holders and waiting requests.
+func (t *subscriptions) sweepLocked(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
 		delete(t.rows, key)
 		without(t.places, key.watched(), key)
@@ -337,7 +339,7 @@ func (t *subscriptions) move(server string, placeOf func(subscriptionKey, subscr
 				}
 			}
 		}
-		t.sweep(key, row)
+		t.sweepLocked(key, row)
 	}
 }
 

@@ -18,7 +18,7 @@ func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 	t.mu.Unlock()
 	_, err := t.hold(key, row, h, spelling)
 	t.mu.Lock()
-	t.sweep(key, row)
+	t.sweepLocked(key, row)
 	t.mu.Unlock()
 	return err
 }

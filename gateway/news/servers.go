@@ -11,8 +11,8 @@ import (
 // servers is the row of the subscribers to the state of the servers.
 var servers = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
-// serverNews has, of each who watches the servers, their states as they were told of last:
-// everybody hears of those that he sees, and of nothing else.
+// serverNews keeps the states that each watcher of the servers was sent last: of those that
+// it sees, and no others.
 type serverNews struct {
 	mu   sync.Mutex
 	told map[subscriber][]registry.ServerState

@@ -90,7 +90,8 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 				}
 			}
 			c, err := host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
-			if guest = nil; err == nil {
+			guest = nil
+			if err == nil {
 				if at := host.PlaceOf(c, place); at.Socket != place.Socket {
 					at.Profile = profile
 					guest = &at

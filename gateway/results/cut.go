@@ -131,7 +131,8 @@ func (s *Store) shorten(blocks []block, b Bound) []byte {
 	for _, one := range blocks {
 		head := boundary(one.text, limit/2-from)
 		tail := max(head, boundary(one.text, size-limit/2-from))
-		if from += len(one.text); !one.isText || head == tail {
+		from += len(one.text)
+		if !one.isText || head == tail {
 			out = append(out, one.raw)
 			continue
 		}

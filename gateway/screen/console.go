@@ -135,7 +135,7 @@ func (c *console) take() error {
 		}
 		c.taken = true
 	}
-	if _, err := c.w.WriteString(c.cleaning() + c.modes.again()); err != nil {
+	if _, err := c.w.WriteString(c.cleanLocked() + c.modes.again()); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
 	}
 	return nil
@@ -153,8 +153,9 @@ func (c *console) soil() {
 	}
 }
 
-// cleaning returns the sequences that switch off whatever a program may have left on.
-func (c *console) cleaning() string {
+// cleanLocked returns the sequences that switch off whatever a program may have left on,
+// once.
+func (c *console) cleanLocked() string {
 	if !c.dirty {
 		return ""
 	}
@@ -172,7 +173,7 @@ func (c *console) give() {
 }
 
 func (c *console) giveLocked() {
-	if text := c.cleaning(); text != "" {
+	if text := c.cleanLocked(); text != "" {
 		_, _ = c.w.WriteString(text)
 	}
 	if !c.taken {

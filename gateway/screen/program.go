@@ -89,7 +89,7 @@ func (r *relay) show(o order, content []byte) error {
 	}
 	r.con.restore()
 	if r.ctx.Err() == nil {
-		r.resume()
+		r.resumeLocked()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)

@@ -118,7 +118,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	switch err := r.con.take(); {
 	case errors.Is(err, errBehind):
 		ask = ""
-		r.wait()
+		r.waitLocked()
 	case err != nil:
 		r.con.end()
 		return "", err
@@ -212,7 +212,7 @@ func (r *relay) typed(p []byte) {
 		r.due.Reset(d)
 	}
 	for _, a := range answers {
-		r.learn(a)
+		r.learnLocked(a)
 	}
 	if len(answers) > 0 && r.cutter.idle() {
 		close(r.answered)
@@ -220,13 +220,16 @@ func (r *relay) typed(p []byte) {
 	r.send.put(keys)
 }
 
-// learn takes an answer of the terminal. r.cutting is held.
-func (r *relay) learn(a terminalAnswer) {
+// learnLocked takes an answer of the terminal. r.cutting is held.
+func (r *relay) learnLocked(a terminalAnswer) {
 	if a.kind == aboutBackground {
 		if dark, ok := isDark(a.body); ok {
 			r.send.background(dark)
 		}
-	} else if r.knows.learn(a); a.kind == aboutWhat && r.knows != (size{}) {
+		return
+	}
+	r.knows.learn(a)
+	if a.kind == aboutWhat && r.knows != (size{}) {
 		r.send.resize(r.sizeLocked())
 	}
 }
@@ -241,9 +244,9 @@ func (r *relay) lost(cause error) {
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
 }
 
-// wait begins to wait for the terminal. The host is not asked to pause: the
+// waitLocked begins to wait for the terminal. The host is not asked to pause: the
 // modes that it switches on now are needed later.
-func (r *relay) wait() {
+func (r *relay) waitLocked() {
 	r.waiting = true
 	if r.warn != nil {
 		r.warn()
@@ -365,7 +368,7 @@ func (r *relay) isWaiting() bool {
 // again takes the terminal back unless a pager or an editor has it.
 func (r *relay) again() {
 	if r.away.TryLock() {
-		r.resume()
+		r.resumeLocked()
 		r.away.Unlock()
 	}
 }
@@ -386,18 +389,18 @@ func (r *relay) suspend(s *signals) {
 	case <-time.After(200 * time.Millisecond):
 	}
 	s.stop(false)
-	r.resume()
+	r.resumeLocked()
 }
 
-// resume takes the terminal back and asks for a repaint. r.away is held.
-func (r *relay) resume() {
+// resumeLocked takes the terminal back and asks for a repaint. r.away is held.
+func (r *relay) resumeLocked() {
 	switch err := r.con.take(); {
 	case err == nil:
 		r.waiting = false
 		r.send.resize(r.size())
 	case errors.Is(err, errBehind):
 		if !r.waiting {
-			r.wait()
+			r.waitLocked()
 		}
 	case !errors.Is(err, errOver):
 		r.lost(err)

@@ -64,7 +64,7 @@ func (s *sender) next() []byte {
 	defer s.mu.Unlock()
 	s.writing = false
 	s.moved.Broadcast()
-	for !s.closed && s.quiet() {
+	for !s.closed && s.quietLocked() {
 		s.moved.Wait()
 	}
 	if s.closed {
@@ -93,7 +93,7 @@ func (s *sender) next() []byte {
 	return frame
 }
 
-func (s *sender) quiet() bool {
+func (s *sender) quietLocked() bool {
 	return len(s.control) == 0 && s.size == nil && s.dark == nil && len(s.pieces) == 0
 }
 
@@ -101,7 +101,7 @@ func (s *sender) quiet() bool {
 func (s *sender) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.closed && (s.writing || !s.quiet()) {
+	for !s.closed && (s.writing || !s.quietLocked()) {
 		s.moved.Wait()
 	}
 }

@@ -14,14 +14,3 @@ func flushInput(in *os.File) {
 	const read = 1 // FREAD of sys/fcntl.h
 	_ = unix.IoctlSetPointerInt(int(in.Fd()), unix.TIOCFLUSH, read)
 }
-
-func prepare(*os.File) (undo func()) { return func() {} }
-
-// cell is how many pixels a cell of a terminal has, 0 if it does not tell the kernel.
-func cell(out *os.File) (w, h int) {
-	s, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || s.Col == 0 || s.Row == 0 {
-		return 0, 0
-	}
-	return int(s.Xpixel) / int(s.Col), int(s.Ypixel) / int(s.Row)
-}

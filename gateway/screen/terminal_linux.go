@@ -32,14 +32,3 @@ func isSame(f, out *os.File) bool {
 }
 
 func flushInput(in *os.File) { _ = unix.IoctlSetInt(int(in.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
-
-func prepare(*os.File) (undo func()) { return func() {} }
-
-// cell is how many pixels a cell of a terminal has, 0 if it does not tell the kernel.
-func cell(out *os.File) (w, h int) {
-	s, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || s.Col == 0 || s.Row == 0 {
-		return 0, 0
-	}
-	return int(s.Xpixel) / int(s.Col), int(s.Ypixel) / int(s.Row)
-}

@@ -138,7 +138,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	b.kept.Write(p[:n])
 	b.left -= n
 	if n < len(p) && !b.over {
-		if b.over = true; b.full != nil {
+		b.over = true
+		if b.full != nil {
 			b.full()
 		}
 	}

@@ -471,7 +471,8 @@ func (t *Tasks) removeLocked(own *Task) {
 		delete(t.named, name)
 	}
 	rest := slices.DeleteFunc(t.owned[own.owner], func(other *Task) bool { return other == own })
-	if t.owned[own.owner] = rest; len(rest) == 0 {
+	t.owned[own.owner] = rest
+	if len(rest) == 0 {
 		delete(t.owned, own.owner)
 	}
 }

@@ -58,7 +58,7 @@ type Call struct {
 
 	handshake bool     // initialize and what comes before it: must never be cancelled
 	opening   bool     // initialize itself
-	own       bool     // asks for a sign of life: not cancelled, and no cause for doubts
+	own       bool     // a liveness probe: never cancelled, and its timeout starts no other
 	modern    bool     // sent in the modern era
 	room      [20]byte // for the id
 
@@ -142,7 +142,8 @@ func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 	}
 	if c.modern && reply.Result != nil {
 		was := reply.Result
-		if reply.Result = members.Result(c.Method).Clean(reply.Shape, was); &reply.Result[0] != &was[0] {
+		reply.Result = members.Result(c.Method).Clean(reply.Shape, was)
+		if &reply.Result[0] != &was[0] {
 			reply.Shape = nil // it is that of the other text
 		}
 	}

@@ -122,7 +122,7 @@ const (
 	maxCut = 3
 )
 
-// learn is remember for a server that may still have to answer.
+// learn is remember, after waiting for an answer that is still due.
 func (l *link) learn(discovered *discovery) {
 	s := l.srv
 	if discovered == nil && s.cut.Swap(false) {

@@ -3,7 +3,6 @@ package upstream
 import (
 	"errors"
 	"fmt"
-	"net/url"
 
 	"goblin/gateway/upstream/lenient"
 
@@ -63,8 +62,8 @@ var ErrForgotten = errors.New("the server has forgotten the session")
 // has forgotten. Requests that were under way may have been carried out.
 var errSessionOver = errors.New("the session is over")
 
-// unsent is the cause of an Error of a request that was not sent, because of why
-// its connection has ended.
+// unsent turns why, the end of a connection, into the cause of the Error of a request
+// that was not sent because of it.
 func unsent(why error) error {
 	if errors.Is(why, errSessionOver) {
 		return ErrForgotten
@@ -82,13 +81,4 @@ type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {
 	return fmt.Sprintf("%s (code %d)", lenient.Clip(e.object.Message, 500), e.object.Code)
-}
-
-// scrub takes the URL out of an error of net/http: it can hold user
-// information and secrets in its query.
-func scrub(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

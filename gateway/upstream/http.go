@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/login"
 	"goblin/gateway/memory"
 	"goblin/gateway/upstream/eventstream"
 	"goblin/registry/rawjson"
@@ -147,7 +148,7 @@ func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Re
 		if large := h.tooLarge("an answer", err); large != nil {
 			h.failCall(id, large)
 		} else if ctx.Err() == nil {
-			h.failCall(id, h.netFailure(ctx, scrub(err)))
+			h.failCall(id, h.netFailure(ctx, login.Plain(err)))
 		}
 		return
 	}
@@ -197,7 +198,7 @@ func forgotten(status int, body []byte) bool {
 // forgot ends the session for the call whose refusal told so. The others may have
 // been carried out.
 func (h *streamable) forgot(id int64) error {
-	known := h.over.Swap(true) // first: its caller looks for another connection
+	known := h.over.Swap(true) // before the call fails: its caller looks for another connection
 	h.failCall(id, h.sessionOver(ErrForgotten))
 	err := h.sessionOver(errSessionOver)
 	if known {

@@ -16,7 +16,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// What requests of a backend may be worked on at a time: each may wait for a
+// Bounds of a backend's requests that are worked on at once: each may wait for a
 // human, and many clients may share the backend.
 const (
 	maxAsking = 1024
@@ -61,8 +61,8 @@ type link struct {
 	kind    string      // name of the transport, for those who look at it
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
-	fresh   atomic.Bool    // nothing was answered since the handshake; see Unprompted
-	told    atomic.Int32   // notices that the server may not have read; see Unprompted
+	fresh   atomic.Bool    // no answer has arrived since the handshake; see Unprompted
+	told    atomic.Int32   // counts notices whose ping is unanswered; see Unprompted
 	burst   *jsonrpc.Burst // of the read loop; nil where there are several
 	arrived atomic.Uint64  // counts frames that arrived
 	doubts  chan struct{}  // capacity one: a call was not answered in time
@@ -407,7 +407,7 @@ func isError(object []byte) bool {
 	return code && rawjson.IsString(rawjson.Get(object, "message"))
 }
 
-// broken handles a frame that is no message: what it was meant for is told.
+// broken handles a malformed frame: the call that it answers, if any, fails.
 func (l *link) broken(frame []byte, err error) {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) || bad.ID == nil {
@@ -435,7 +435,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	}
 }
 
-// lost says why an answer was thrown away.
+// lost words the error for an answer that was too long.
 func lost(e *jsonrpc.TooLong) string {
 	if e.Cause != nil {
 		return "its answer was lost: " + e.Error()

@@ -195,7 +195,8 @@ func (ls *listens) renew() error {
 	// One that the server refuses must not cost the others.
 	for _, uri := range fresh {
 		err = ls.replace(append(slices.Clone(agreed), uri))
-		if ls.conclude([]string{uri}, err); err == nil && ls.agreed(uri) {
+		ls.conclude([]string{uri}, err)
+		if err == nil && ls.agreed(uri) {
 			agreed = append(agreed, uri)
 		}
 	}
@@ -417,7 +418,7 @@ func (ls *listens) over(x *listening, reply jsonrpc.Reply, err error) {
 	}
 }
 
-// take looks at a notification; it reports true when nobody else need see it.
+// take looks at a notification; it reports true when that was for listens alone.
 // It runs on read loops. What the protocol put into params is taken out.
 func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 	if m.Method == "notifications/cancelled" {

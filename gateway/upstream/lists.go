@@ -159,7 +159,7 @@ func (s *Server) relist(l *link) {
 	}
 }
 
-// unlisted fetches anew what came from a process that has ended.
+// unlisted fetches the lists again that came from a process which has ended.
 func (s *Server) unlisted(l *link) {
 	ls := s.lists.Load()
 	if ls == nil {
@@ -421,7 +421,8 @@ func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) boo
 			}
 			items = append(items, item)
 		}
-		if barren++; fresh {
+		barren++
+		if fresh {
 			fruitful, barren = time.Now(), 0
 		}
 		size += int64(len(reply.Result))

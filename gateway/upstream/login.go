@@ -13,9 +13,7 @@ func (s *Server) Authorizer() *login.Authorizer { return s.opt.Authorizer }
 
 // NeedsLogin is the Error of a request that a login by the user would mend; why says why
 // there is none.
-func (s *Server) NeedsLogin(why error) *Error { return s.needsLogin(why, nil) }
-
-func (s *Server) needsLogin(why, cause error) *Error {
+func (s *Server) NeedsLogin(why, cause error) *Error {
 	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", why, s.cfg.Name), cause)
 }
 
@@ -48,7 +46,7 @@ func (s *Server) LoggedOut() {
 	s.mu.Unlock()
 	for _, l := range links {
 		if l != nil {
-			l.fail(s.needsLogin(why, errLogin))
+			l.fail(s.NeedsLogin(why, errLogin))
 		}
 	}
 }

@@ -51,7 +51,8 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	switch {
 	case rawjson.IsObject(meta):
 		old, kept := rawjson.Drop(params, meta, hop.IsKey)
-		if edits = append(edits, old...); kept > 0 {
+		edits = append(edits, old...)
+		if kept > 0 {
 			own = append(own, ',')
 		}
 		at := rawjson.Offset(params, meta) + 1

@@ -34,10 +34,10 @@ func (r *remote) watch() {
 	}
 }
 
-// feel asks for a sign of life, and fails when there was none at all within
-// the server's timeout, or what a slow network may take. Whatever it answers is
-// one; and as no call may take longer without a word, one that is slow to answer
-// the others is not taken for dead.
+// feel pings the server, and fails when no frame at all arrives within the server's
+// timeout, or what a slow network may take if that is longer. An error is an answer,
+// too, and a server that is slow with other answers is not taken for dead: no call may
+// take longer without a word.
 func (r *remote) feel() error {
 	arrived, limit := r.arrived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.sign)
 	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, own: true}

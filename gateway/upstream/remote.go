@@ -147,7 +147,7 @@ func (r *remote) loginFailure(err error, status int) error {
 	if status == http.StatusForbidden { // others may be allowed
 		cause = err
 	}
-	return r.srv.needsLogin(err, cause)
+	return r.srv.NeedsLogin(err, cause)
 }
 
 // once is do without a second attempt, with the header Authorization.
@@ -160,7 +160,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	req, err := http.NewRequestWithContext(ctx, method, r.target(), content)
 	if err != nil {
 		cancel()
-		return nil, scrub(err)
+		return nil, login.Plain(err)
 	}
 	r.headers(req.Header)
 	if authorization != "" {
@@ -188,7 +188,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	release()
 	if err != nil {
 		cancel()
-		return nil, scrub(err)
+		return nil, login.Plain(err)
 	}
 	resp.Body = &body{ReadCloser: resp.Body, cancel: cancel}
 	return resp, nil

@@ -188,11 +188,13 @@ type Server struct {
 	served bool   // there was a connection that the next one replaces; belongs to Run
 	why    string // there is no connection, as was logged last; belongs to Run
 
-	stateMu  sync.Mutex
-	state    registry.ServerState
+	// Of what is listed; belong to the goroutine that lists.
 	known    [registry.Kinds]bool               // has entries in the registry
 	reported [registry.Kinds][]registry.Problem // reported last
-	skipped  lenient.Skipped
+
+	stateMu sync.Mutex
+	state   registry.ServerState
+	skipped lenient.Skipped
 }
 
 // NewServer returns a Server that does nothing until Run.
@@ -310,7 +312,7 @@ func (s *Server) Conn() (Conn, error) {
 	return nil, s.downLocked()
 }
 
-// Ready is Conn for those who go by what was listed, maybe over another connection.
+// Ready is Conn, but with ListFirst it fails until that connection has listed.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
 	if l, is := c.(*link); is && s.opt.ListFirst && !l.listed.Load() {
@@ -474,8 +476,8 @@ func (s *Server) broadcastLocked() {
 	s.changed = make(chan struct{})
 }
 
-// settle ends the waiting for the first attempt, unless ctx, what the
-// supervisor was doing, was interrupted meanwhile and another one begins.
+// settle ends the wait for the first attempt, unless ctx, that of the attempt, has
+// ended: then another one begins.
 func (s *Server) settle(ctx context.Context, err error) {
 	s.mu.Lock()
 	if ctx.Err() == nil {

@@ -250,7 +250,7 @@ func (s *Server) publish(l *link) *lists {
 	return ls
 }
 
-// withdraw ends what publish began. ctx tells whether somebody wanted it so.
+// withdraw ends what publish began. ctx has ended if that was on purpose.
 func (s *Server) withdraw(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()

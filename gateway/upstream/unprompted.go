@@ -58,7 +58,7 @@ func (l *link) behind(send func() error) error {
 	return nil
 }
 
-// notice is one that a server may ask for roots because of, with the ping behind it.
+// notice is one that may make a server ask for roots, with the ping sent behind it.
 type notice struct {
 	link *link
 	ping Call

@@ -296,7 +296,8 @@ func (v *view) load(r *registry.Registry) *made {
 		whole = v.from.load(now)
 	}
 	m := &made{of: now, is: whole.Narrow(v.choice, before.is)}
-	if m.lists = m.is; v.shown != nil {
+	m.lists = m.is
+	if v.shown != nil {
 		m.lists = m.is.Narrow(v.shown, before.lists)
 	}
 	v.last.Store(m)

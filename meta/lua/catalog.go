@@ -43,7 +43,8 @@ func tool(snap *registry.Snapshot, server, name string) (wire.Tool, error) {
 			found = append(found, wire.Tool{Name: e.Given(), Listed: e.Listed})
 			uses = append(uses, fmt.Sprintf("%s[%q]", wire.Global(server), e.Given()))
 		}
-		if names = append(names, id); id != e.Given() {
+		names = append(names, id)
+		if id != e.Given() {
 			names = append(names, e.Given())
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type Index struct {
 	registry *registry.Registry
 	state    atomic.Pointer[state]
-	writer   chan struct{} // taken by who makes the next state
+	writer   chan struct{} // taken while the next state is made
 	now      func() time.Time
 	list     int           // most bytes of the index of a list
 	ahead    time.Duration // how far a list may be read ahead of its time
@@ -182,7 +182,8 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 			x.paid[key] = from.Add(lasts(next.read))
 			x.tell(before, next)
 		}
-		if due = due.Add(time.Second); next.late && (s.due.IsZero() || due.Before(s.due)) {
+		due = due.Add(time.Second)
+		if next.late && (s.due.IsZero() || due.Before(s.due)) {
 			s.due = due // a little later, so that there is something to read for
 		}
 		s.sources = append(s.sources, next)

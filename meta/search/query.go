@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"goblin/registry"
 )
@@ -116,14 +115,6 @@ func parse(text string) []queryWord {
 		}
 	})
 	return all[:min(len(all), maxWords)]
-}
-
-func runes(s string) []rune {
-	r := make([]rune, 0, utf8.RuneCountInString(s))
-	for _, c := range s {
-		r = append(r, c)
-	}
-	return r
 }
 
 // stopWords tell nothing in a question. They are looked for only when there

@@ -268,7 +268,7 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 
 // typos plans the words that are the fewest edits away.
 func (r *ranking) typos(word int32, w *queryWord) {
-	typed := runes(w.stem)
+	typed := []rune(w.stem)
 	limit := edits(utf8.RuneCountInString(w.text))
 	if limit == 0 || !letters([]byte(w.text)) {
 		return

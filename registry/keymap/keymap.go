@@ -230,7 +230,8 @@ func change(changed map[string][]string) []Action {
 			continue
 		}
 		stays := slices.Contains(all[i].Keys, always)
-		if all[i].Keys = slices.Clone(keys); stays {
+		all[i].Keys = slices.Clone(keys)
+		if stays {
 			all[i].Keys = append(all[i].Keys, always)
 		}
 	}

@@ -115,7 +115,8 @@ func Paths(paths ...[]string) *Tree {
 	}
 	var parts []any
 	for _, name := range names {
-		if parts = append(parts, name); len(inner[name]) > 0 {
+		parts = append(parts, name)
+		if len(inner[name]) > 0 {
 			parts = append(parts, Paths(inner[name]...))
 		}
 	}

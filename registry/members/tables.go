@@ -100,7 +100,8 @@ func result(more ...any) *Tree {
 // parts are written into the Tree by object.
 func (t *Tree) parts() (parts []any) {
 	for _, m := range t.members {
-		if parts = append(parts, m.name); m.tree != nil {
+		parts = append(parts, m.name)
+		if m.tree != nil {
 			parts = append(parts, m.tree)
 		}
 	}

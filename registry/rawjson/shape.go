@@ -47,7 +47,8 @@ func (m *marks) closed(depth, end int) {
 		return
 	}
 	at := m.place[depth-1]
-	if m.long[at].end = end; end-m.long[at].start < minLong {
+	m.long[at].end = end
+	if end-m.long[at].start < minLong {
 		m.long = m.long[:at]
 	}
 }

@@ -53,7 +53,8 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 			i += n
 		case c >= utf8.RuneSelf:
 			n := runes(src[i:])
-			if i += n; n > 0 {
+			i += n
+			if n > 0 {
 				continue
 			}
 			switch {

@@ -135,7 +135,8 @@ func (p *printer) print() error {
 		return err
 	}
 	p.end(0)
-	if p.space(); p.i < len(p.src) {
+	p.space()
+	if p.i < len(p.src) {
 		return &rawjson.SyntaxError{Offset: p.i, Reason: "text after the value"}
 	}
 	return p.b.err
@@ -277,7 +278,8 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	start := p.i
 	opener := string(p.src[start])
 	p.i++
-	if p.space(); p.next() == closer {
+	p.space()
+	if p.next() == closer {
 		p.i++
 		p.put(inkPunct, opener+string(closer))
 		return nil
@@ -344,10 +346,12 @@ func (p *printer) name(depth int) error {
 	if err != nil {
 		return err
 	}
-	if p.token(inkName, end, depth); p.cut {
+	p.token(inkName, end, depth)
+	if p.cut {
 		return nil
 	}
-	if p.space(); p.next() != ':' {
+	p.space()
+	if p.next() != ':' {
 		if p.i >= len(p.src) {
 			return p.unexpected()
 		}

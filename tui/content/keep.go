@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// like is the line of d at which a window shows what it showed of old at top.
+// like finds the line of d that shows what line top of old showed.
 func (d *Doc) like(old *Doc, top int) int {
 	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
 		return 0

@@ -232,7 +232,8 @@ func (m *markdown) flush() {
 func columns(s string) int {
 	n := 0
 	for _, c := range []byte(s) {
-		if n++; c == '\t' {
+		n++
+		if c == '\t' {
 			n += (4 - n%4) % 4
 		}
 	}

@@ -260,7 +260,8 @@ func wrapCell(s []byte, w int) (out [][]byte) {
 			}
 		}
 		open = append(open, s[i:i+n]...)
-		if col += cw; s[i] == ' ' {
+		col += cw
+		if s[i] == ' ' {
 			gap = len(open)
 		}
 		i += n

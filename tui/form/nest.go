@@ -28,7 +28,7 @@ type tally struct{ live, tries int }
 // nests reports whether a field holds others.
 func (f *field) nests() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
 
-// kid makes a field within f. What must be there is there at once.
+// kid makes a field within f; its required members exist at once.
 func (f *field) kid(def Field) *field { return newField(f.look, def, f, f.tally) }
 
 // drop takes fields out of the count.

@@ -133,7 +133,8 @@ func (g *Gallery) enter(m *Image) *entry {
 	}
 	e := &entry{Image: m, used: g.clock}
 	for at := int(g.clock); ; at++ { // one that was freed is not used again at once
-		if at %= slots; at > 0 && g.slots[at] == nil {
+		at %= slots
+		if at > 0 && g.slots[at] == nil {
 			e.slot = byte(at)
 			break
 		}

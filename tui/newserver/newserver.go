@@ -107,7 +107,8 @@ func entry(values json.RawMessage) (name string, keys map[string]any, err error)
 		if len(words) == 0 {
 			return "", nil, fmt.Errorf("name a program or a URL")
 		}
-		if keys["command"] = words[0]; len(words) > 1 {
+		keys["command"] = words[0]
+		if len(words) > 1 {
 			keys["args"] = words[1:]
 		}
 	default:

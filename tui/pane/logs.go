@@ -56,7 +56,7 @@ type Logs struct {
 	near    nearby
 }
 
-// reader is how far a journal was read.
+// reader is a position in a journal.
 type reader struct {
 	stats registry.JournalStats
 	Read  uint64 // the last number that was read

@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,10 +22,7 @@ func (p *Servers) WhyNoEdit() string {
 }
 
 func (p *Servers) whyNoConfig() string {
-	if why := p.WhyNoEdit(); why != "" {
-		return why
-	}
-	return p.none()
+	return cmp.Or(p.WhyNoEdit(), p.none())
 }
 
 // Add opens the form of a new server, and goes to one that was added.

@@ -129,7 +129,8 @@ func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 		o["resultType"] = json.RawMessage(`"complete"`)
 	}
 	var m map[string]json.RawMessage
-	if _ = json.Unmarshal(o["_meta"], &m); m == nil {
+	_ = json.Unmarshal(o["_meta"], &m)
+	if m == nil {
 		m = map[string]json.RawMessage{}
 	}
 	m[metaKey+"serverInfo"] = marshal(map[string]string{"name": s.Name, "version": "1.0.0"})

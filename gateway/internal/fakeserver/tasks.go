@@ -59,7 +59,8 @@ func (s *server) tasked(x *exchange) bool {
 		s.succeed(x, marshal(map[string]any{"tasks": states}))
 		return true
 	case "tasks/get", "tasks/result", "tasks/cancel", "tasks/update":
-		if s.act(x, s.actions(x.method, "")); !x.over {
+		s.act(x, s.actions(x.method, ""))
+		if !x.over {
 			s.oneTask(x)
 		}
 		return true
@@ -243,7 +244,8 @@ func relate(object json.RawMessage, j *job) json.RawMessage {
 	if o == nil {
 		o = obj{}
 	}
-	if _ = json.Unmarshal(o["_meta"], &m); m == nil {
+	_ = json.Unmarshal(o["_meta"], &m)
+	if m == nil {
 		m = obj{}
 	}
 	m[metaKey+"related-task"] = marshal(map[string]string{"taskId": j.id})

@@ -389,7 +389,8 @@ func (s *state) list(all []Listed) {
 	for _, l := range all {
 		server := s.row(key{server: l.Server})
 		tool := s.row(key{server: l.Server, name: l.Tool})
-		if tool.listed, tool.off = l.Name, l.Off; l.Off {
+		tool.listed, tool.off = l.Name, l.Off
+		if l.Off {
 			continue // it costs nothing
 		}
 		server.tools++

@@ -48,7 +48,8 @@ func Clean(obj []byte, result bool) []byte {
 	outer, _ := rawjson.Drop(obj, obj, func(k rawjson.Key) bool {
 		return result && k.Is("resultType") || emptied && k.Is("_meta")
 	})
-	if edits = outer; !emptied {
+	edits = outer
+	if !emptied {
 		edits = append(edits, inner...)
 		Sort(edits)
 	}

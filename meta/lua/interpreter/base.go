@@ -76,7 +76,8 @@ func await(L *glua.LState) int {
 
 // assert raises its second argument as it is, a tool's error for instance.
 func assert(L *glua.LState) int {
-	if L.CheckAny(1); L.ToBool(1) {
+	L.CheckAny(1)
+	if L.ToBool(1) {
 		return L.GetTop()
 	}
 	message := L.Get(2)

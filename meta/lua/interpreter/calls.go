@@ -255,7 +255,8 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 			if fn, ok := th.Get(1).(*glua.LFunction); ok && err == nil && deferred[i] {
 				err = r.invoke(th, fn)
 			}
-			if failed[i] = err; err == nil {
+			failed[i] = err
+			if err == nil {
 				out.RawSetInt(i, r.orNull(th.Get(1)))
 			}
 		}
