@@ -258,6 +258,27 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 }
 
+// Subcommand refuses all that a command gets which does nothing without one of its own
+// commands: that is for the arguments in which none was found.
+func Subcommand(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	known := names[len(names)-1]
+	if before := names[:len(names)-1]; len(before) > 0 {
+		known = strings.Join(before, ", ") + " or " + known
+	}
+	if len(args) == 0 {
+		return Usage(cmd, "%s needs to know what to do: %s", Called(cmd), known)
+	}
+	meant := ""
+	if near := Nearest(args[0], names); len(near) > 0 {
+		meant = "; did you mean " + Quoted(near, " or ") + "?"
+	}
+	return Usage(cmd, "%s can %s, not %q%s", Called(cmd), known, args[0], meant)
+}
+
 // isConfig reports whether an argument looks like the file of a config.
 func isConfig(arg string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))

@@ -32,10 +32,8 @@ func (a *App) switchesOf(list string) *cobra.Command {
 config. It holds until it is changed back, also over restarts, and clients of a running
 host hear of it at once. What is off does not exist for them.`,
 		Example: "  goblin " + list + " list",
-		Args:    cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Usage(cmd, "%s needs to know what to do: off, on or list", list)
-		},
+		Args:    cli.Subcommand,
+		RunE:    refused, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(a.turn(list, false), a.turn(list, true), a.listOff(list))
 	return cmd

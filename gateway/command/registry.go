@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 	"time"
 
@@ -21,14 +22,8 @@ func (a *App) registry() *cobra.Command {
 same API (v0.1).`,
 		Example: `  goblin registry search github
   goblin registry search postgres --json | jq -r '.servers[].name'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(cmd, "say what to do: search")
-			}
-			return cli.Usage(cmd, "registry can search, not %q", args[0])
-		},
-		RunE:              func(*cobra.Command, []string) error { return nil }, // Args refuses all
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cli.Subcommand,
+		RunE: refused, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(a.registrySearch())
 	return cmd
@@ -72,7 +67,10 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 			}
 			words := strings.Fields(strings.Join(args, " "))
 			found, err := client.Search(cmd.Context(), words, limit)
-			if err != nil {
+			switch {
+			case errors.Is(err, mcpregistry.ErrAddress):
+				return cli.Usage(cmd, "the registry %v", err)
+			case err != nil:
 				return interrupted(cmd.Context(), cli.Fail(cli.CodeConnect, "%w", err))
 			}
 			return a.printRegistry(client, found, words, asJSON)

@@ -68,12 +68,12 @@ io.b/weather-bundle  0.1      not by Goblin  Tides
 func TestRegistrySearchThatCannotBe(t *testing.T) {
 	cache := map[string]string{"XDG_CACHE_HOME": t.TempDir()}
 	for want, args := range map[string][]string{
-		"goblin: ask http://127.0.0.1:1: ":        {"search", "--url", "http://127.0.0.1:1", "x"},
-		"is no URL such as https://registry":      {"search", "--url", "ftp://x", "x"},
-		"registry search needs words to look for": {"search", " "},
-		"--limit must be a number from 1 to 1000": {"search", "--limit", "0", "x"},
-		"say what to do: search":                  {},
-		"registry can search, not \"find\"":       {"find"},
+		"goblin: ask http://127.0.0.1:1: ":          {"search", "--url", "http://127.0.0.1:1", "x"},
+		"is no URL such as https://registry":        {"search", "--url", "ftp://x", "x"},
+		"registry search needs words to look for":   {"search", " "},
+		"--limit must be a number from 1 to 1000":   {"search", "--limit", "0", "x"},
+		"registry needs to know what to do: search": {},
+		"registry can search, not \"find\"":         {"find"},
 	} {
 		got := try{env: cache}.run(t, append([]string{"registry"}, args...)...)
 		require.NotZero(t, got.code, want)

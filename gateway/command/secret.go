@@ -23,10 +23,8 @@ func (a *App) secret() *cobra.Command {
 where there is none. ${keyring:NAME} in the config stands for the value, which Goblin
 reads when it starts the server.`,
 		Example: "  goblin secret list",
-		Args:    cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Usage(cmd, "secret needs to know what to do: set, get, list or rm")
-		},
+		Args:    cli.Subcommand,
+		RunE:    refused, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(a.secretSet(), a.secretGet(), a.secretList(), a.secretRemove())
 	return cmd

@@ -143,8 +143,12 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 
 // fill adds what flags say to the keys of a server.
 func (n *addition) fill(cmd *cobra.Command, keys map[string]any) error {
-	if n.kind != "" {
+	switch n.kind {
+	case "":
+	case "http", "streamable-http", "sse":
 		keys["type"] = n.kind
+	default:
+		return cli.Usage(cmd, "--type must be http or sse, not %q", n.kind)
 	}
 	if n.cwd != "" {
 		keys["cwd"] = n.cwd
@@ -334,7 +338,7 @@ outside of the entries stay, too. A running host stops them once their calls are
 
 func (a *App) enable() *cobra.Command {
 	return a.change("enable", "Turn servers on in the config",
-		"Turn servers on in the config: \"disabled: true\" goes. A running host starts them at once.",
+		"Turn servers on in the config: \"disabled: true\" goes. A running host serves them at once.",
 		"Turned %q on in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
 }
 

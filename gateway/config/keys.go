@@ -306,7 +306,7 @@ func luaKeys() []field[Lua] {
 	return []field[Lua]{
 		key("timeout", "The longest run.", duration(false), func(l *Lua) *time.Duration { return &l.Timeout }),
 		key("memory", "The most memory.", size(1<<20), func(l *Lua) *int64 { return &l.Memory }),
-		key("calls", "The most calls of tools, prompts and resources.", count(0, many), func(l *Lua) *int { return &l.Calls }),
+		key("calls", "The most calls of tools, prompts, resources and searches.", count(0, many), func(l *Lua) *int { return &l.Calls }),
 		key("output", "The longest output.", size(1<<10), func(l *Lua) *int64 { return &l.Output }),
 	}
 }

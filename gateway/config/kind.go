@@ -169,7 +169,10 @@ const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
 var durationSyntax = pattern(durationPattern)
 
 // duration is a time with units, more than nothing unless zero is allowed.
-func duration(zero bool) kind[time.Duration] {
+func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
+
+// durationOr is duration; or names, in complaints, what else its key takes.
+func durationOr(zero bool, or string) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
 			s := object{"type": "string", "pattern": durationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
@@ -192,7 +195,7 @@ func duration(zero bool) kind[time.Duration] {
 				return
 			}
 			if n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
-				r.fail(n, `%s must be a duration with a unit, such as "30s", not %s`, at, describe(n))
+				r.fail(n, `%s must be a duration with a unit, such as "30s"%s, not %s`, at, or, describe(n))
 				return
 			}
 			s, ok := r.text(at, n, false)
@@ -202,7 +205,7 @@ func duration(zero bool) kind[time.Duration] {
 			d, err := time.ParseDuration(s)
 			switch {
 			case err != nil || !durationSyntax().MatchString(s):
-				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m", not `+quote(n.Value))
+				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m"`+or+`, not `+quote(n.Value))
 			case d == 0 && !zero:
 				r.reject(at, n, "must be more than 0")
 			default:
@@ -214,7 +217,7 @@ func duration(zero bool) kind[time.Duration] {
 
 // durationOrOff is a time of more than nothing, or off.
 func durationOrOff() kind[time.Duration] {
-	some := duration(false)
+	some := durationOr(false, ", or off")
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
 			s := some.schema(def)
@@ -229,6 +232,12 @@ func durationOrOff() kind[time.Duration] {
 			some.read(r, at, n, dst)
 		},
 	}
+}
+
+// isNumber reports whether a scalar was written as a number, which lacks a unit.
+func isNumber(n *yaml.Node) bool {
+	tag := n.ShortTag()
+	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
 }
 
 const (
@@ -249,7 +258,7 @@ func days() kind[time.Duration] {
 				*dst = 0
 				return
 			}
-			s, ok := r.text(at, n, false)
+			s, ok := r.text(at, n, isNumber(n))
 			switch {
 			case !ok:
 			case !daysSyntax().MatchString(s):

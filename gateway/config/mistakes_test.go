@@ -186,6 +186,14 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "timeout" in server "a" must be a duration with a unit, such as "30s", not a number`, true,
 	},
 	{
+		"a duration without unit, where there may be none", "servers: {a: {command: x, idle_timeout: 30}}",
+		`goblin.yaml:1: "idle_timeout" in server "a" must be a duration with a unit, such as "30s", or off, not a number`, true,
+	},
+	{
+		"days without unit", "gateway: {remember: 5}",
+		`goblin.yaml:1: "remember" in gateway must be days such as "30d", or off, not "5"`, true,
+	},
+	{
 		"no duration", "gateway: {linger: soon}",
 		`goblin.yaml:1: "linger" in gateway must be a duration such as "500ms", "30s" or "5m", not "soon"`, true,
 	},

@@ -59,7 +59,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 func (i *Instance) Servers(_ context.Context, profile string) ([]control.Server, error) {
 	seen, ok := i.gateway.Views.Look(profile)
 	if !ok {
-		return nil, fmt.Errorf("no profile %q%s", profile, i.config().ProfileMeant(profile))
+		return nil, i.noProfile(profile)
 	}
 	return i.servers(i.registry.StatesIn(seen.Is)), nil
 }

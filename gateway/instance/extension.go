@@ -120,7 +120,7 @@ func (o onlooker) Client() string                  { return "" }
 func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
 	seen, ok := i.gateway.Views.Look(profile)
 	if profile != "" && !ok {
-		return ctx, fmt.Errorf("no profile %q%s", profile, i.config().ProfileMeant(profile))
+		return ctx, i.noProfile(profile)
 	}
 	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
 		if profile == "" {

@@ -33,7 +33,7 @@ func (i *Instance) switched() {
 // is "", for all. It stays so over restarts.
 func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) error {
 	if profile != "" && !i.gateway.HasProfile(profile) {
-		return fmt.Errorf("there is no profile %q", profile)
+		return i.noProfile(profile)
 	}
 	things := make([]switches.Switch, len(entries))
 	for n, e := range entries {
@@ -49,6 +49,11 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 		}
 	}
 	return nil
+}
+
+// noProfile is the error of a profile that the config lacks.
+func (i *Instance) noProfile(name string) error {
+	return fmt.Errorf("no profile %q%s", name, i.config().ProfileMeant(name))
 }
 
 // Profiles are those of the config.
@@ -101,7 +106,7 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
 	if q.Profile != "" && !i.gateway.HasProfile(q.Profile) {
-		return nil, fmt.Errorf("no profile %q%s", q.Profile, i.config().ProfileMeant(q.Profile))
+		return nil, i.noProfile(q.Profile)
 	}
 	i.switched() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)

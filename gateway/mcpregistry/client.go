@@ -206,11 +206,18 @@ type answer struct {
 	cached bool // it is old, because the registry could not be asked
 }
 
+// ErrAddress is the error of a registry whose address is none.
+var ErrAddress = errors.New("is no URL such as")
+
+func (c *Client) valid() bool {
+	base, err := url.Parse(c.Base)
+	return err == nil && base.Host != "" && (base.Scheme == "https" || base.Scheme == "http") && base.RawQuery == "" && base.Fragment == ""
+}
+
 // ask gets one answer: a young one of the cache, that of the registry, or else an old one.
 func (c *Client) ask(ctx context.Context, path string) (answer, error) {
-	base, err := url.Parse(c.Base)
-	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.Fragment != "" {
-		return answer{}, fmt.Errorf("the registry %q is no URL such as %s", c.Base, Official)
+	if !c.valid() {
+		return answer{}, fmt.Errorf("%q %w %s", c.Base, ErrAddress, Official)
 	}
 	to := strings.TrimSuffix(c.Base, "/") + path
 	kept, old := c.Cache.load(to)
