@@ -258,9 +258,17 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// Subcommand refuses all that a command gets which does nothing without one of its own
-// commands: that is for the arguments in which none was found.
-func Subcommand(cmd *cobra.Command, args []string) error {
+// Group returns a command that does nothing without one of its own commands.
+func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
+	cmd.Args = whichOwn
+	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.AddCommand(own...)
+	return cmd
+}
+
+// whichOwn refuses arguments in which none of the command's own commands was found.
+func whichOwn(cmd *cobra.Command, args []string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())

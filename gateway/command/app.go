@@ -48,9 +48,6 @@ func (a *App) Commands() []*cobra.Command {
 // more are the commands that only builds with tags have.
 var more []func(*App) *cobra.Command
 
-// refused is for commands whose Args refuse all.
-func refused(*cobra.Command, []string) error { return nil }
-
 // oneArg wants one argument, called what.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -111,7 +111,8 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	m.Servers = len(cfg.Servers)
 	m.Clients = a.installed()
 	place, err := a.Place(path)
-	if m.NoPlace = err; err == nil {
+	m.NoPlace = err
+	if err == nil {
 		m.Look(ctx, place)
 	}
 	found := &findings{Servers: []diagnosis.Report{}}

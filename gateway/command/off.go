@@ -26,17 +26,13 @@ func (a *App) switchable() (all []*cobra.Command) {
 }
 
 func (a *App) switchesOf(list string) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use: list, GroupID: cli.GroupConfig, Short: "Turn " + list + " off and on for clients",
 		Long: "Turn " + list + ` off and on for clients, all or those of a profile, without a change of the
 config. It holds until it is changed back, also over restarts, and clients of a running
 host hear of it at once. What is off does not exist for them.`,
 		Example: "  goblin " + list + " list",
-		Args:    cli.Subcommand,
-		RunE:    refused, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	cmd.AddCommand(a.turn(list, false), a.turn(list, true), a.listOff(list))
-	return cmd
+	}, a.turn(list, false), a.turn(list, true), a.listOff(list))
 }
 
 // examples of names of a list, as clients see them.

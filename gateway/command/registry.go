@@ -14,7 +14,7 @@ import (
 )
 
 func (a *App) registry() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:     "registry",
 		GroupID: cli.GroupAsk,
 		Short:   "Look for servers in a registry",
@@ -22,11 +22,7 @@ func (a *App) registry() *cobra.Command {
 same API (v0.1).`,
 		Example: `  goblin registry search github
   goblin registry search postgres --json | jq -r '.servers[].name'`,
-		Args: cli.Subcommand,
-		RunE: refused, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	cmd.AddCommand(a.registrySearch())
-	return cmd
+	}, a.registrySearch())
 }
 
 // mostServers are printed at most.

@@ -229,7 +229,8 @@ func size(n int64) string {
 	}
 	v, unit := float64(n), ""
 	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
-		if v /= 1000; v < 999.5 {
+		v /= 1000
+		if v < 999.5 {
 			break
 		}
 	}

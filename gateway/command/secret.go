@@ -17,17 +17,13 @@ import (
 )
 
 func (a *App) secret() *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use: "secret", GroupID: cli.GroupConfig, Short: "Keep secrets that the config refers to",
 		Long: `Keep secrets by name, in the system's keyring, or in a file that only you can read
 where there is none. ${keyring:NAME} in the config stands for the value, which Goblin
 reads when it starts the server.`,
 		Example: "  goblin secret list",
-		Args:    cli.Subcommand,
-		RunE:    refused, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	cmd.AddCommand(a.secretSet(), a.secretGet(), a.secretList(), a.secretRemove())
-	return cmd
+	}, a.secretSet(), a.secretGet(), a.secretList(), a.secretRemove())
 }
 
 func (a *App) secretSet() *cobra.Command {
