@@ -258,33 +258,31 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// Group returns a command that does nothing without one of its own commands.
+// Group returns a command that does nothing without one of its own commands. Errors name
+// them in the order given.
 func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
-	cmd.Args = whichOwn
-	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	cmd.AddCommand(own...)
-	return cmd
-}
-
-// whichOwn refuses arguments in which none of the command's own commands was found.
-func whichOwn(cmd *cobra.Command, args []string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
+	names := make([]string, len(own))
+	for i, one := range own {
+		names[i] = one.Name()
 	}
 	known := names[len(names)-1]
 	if before := names[:len(names)-1]; len(before) > 0 {
 		known = strings.Join(before, ", ") + " or " + known
 	}
-	if len(args) == 0 {
-		return Usage(cmd, "%s needs to know what to do: %s", Called(cmd), known)
+	cmd.Args = func(cmd *cobra.Command, args []string) error { // in which none of them was found
+		if len(args) == 0 {
+			return Usage(cmd, "%s needs to know what to do: %s", Called(cmd), known)
+		}
+		meant := ""
+		if near := Nearest(args[0], names); len(near) > 0 {
+			meant = "; did you mean " + Quoted(near, " or ") + "?"
+		}
+		return Usage(cmd, "%s can %s, not %q%s", Called(cmd), known, args[0], meant)
 	}
-	meant := ""
-	if near := Nearest(args[0], names); len(near) > 0 {
-		meant = "; did you mean " + Quoted(near, " or ") + "?"
-	}
-	return Usage(cmd, "%s can %s, not %q%s", Called(cmd), known, args[0], meant)
+	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.AddCommand(own...)
+	return cmd
 }
 
 // isConfig reports whether an argument looks like the file of a config.

@@ -156,9 +156,9 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 		{[]string{"status", "x"}, `takes no arguments, but got "x"`},
 		{[]string{"validate", "c.yaml"}, `takes no arguments; a config is named by --config c.yaml; see`},
 		{[]string{"restart"}, "needs the name of a server"},
-		{[]string{"tools"}, "goblin: tools needs to know what to do: list, off or on; see"},
-		{[]string{"tools", "of"}, `goblin: tools can list, off or on, not "of"; did you mean "off"?`},
-		{[]string{"secret", "frob"}, `goblin: secret can get, list, rm or set, not "frob"; see`},
+		{[]string{"tools"}, "goblin: tools needs to know what to do: off, on or list; see"},
+		{[]string{"tools", "of"}, `goblin: tools can off, on or list, not "of"; did you mean "off"?`},
+		{[]string{"secret", "frob"}, `goblin: secret can set, get, list or rm, not "frob"; see`},
 		{[]string{"add", "d", "http://x", "--type", "foo"}, `goblin: --type must be http or sse, not "foo"; see`},
 		{[]string{"registry", "search", "x", "--url", "foo"}, `goblin: the registry "foo" is no URL such as https://`},
 	}
