@@ -20,7 +20,11 @@ import (
 	"goblin/tui/dialog"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The clocks of tests are in UTC, and screens show times of where they are.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	goleak.VerifyTestMain(m)
+}
 
 // pipeTerminal is a terminal whose keys a test types and whose output it waits
 // for.

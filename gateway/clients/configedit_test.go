@@ -22,6 +22,7 @@ func opened(t require.TestingT, dir, name, text string) *configedit.File {
 	require.NoError(t, os.RemoveAll(path))
 	if text != "" {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o640))
+		require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
 	}
 	f, err := configedit.Open(path)
 	require.NoError(t, err, text)

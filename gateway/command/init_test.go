@@ -145,8 +145,11 @@ func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
 func TestAddTellsWhereRelativePathsBegin(t *testing.T) {
 	env, dir := inHome(t, nil)
 	path := filepath.Join(dir, "config.yaml")
-	for at, args := range []string{"-- x ./data", "-- ../x", "--cwd sub -- x", "-- x .", "-- x a.b -- ..c", "--cwd " + dir + " -- x .", "-- x " + dir} {
-		got := try{env: env}.runIn(t, path, strings.Fields(fmt.Sprintf("add s%d --no-check ", at)+args)...)
+	for at, args := range [][]string{
+		{"--", "x", "./data"}, {"--", "../x"}, {"--cwd", "sub", "--", "x"}, {"--", "x", "."},
+		{"--", "x", "a.b", "--", "..c"}, {"--cwd", dir, "--", "x", "."}, {"--", "x", dir},
+	} {
+		got := try{env: env}.runIn(t, path, append([]string{"add", fmt.Sprintf("s%d", at), "--no-check"}, args...)...)
 		require.Zero(t, got.code, got.err)
 		if relative := at < 4; relative {
 			require.Contains(t, got.err, " begins at "+dir+", not here; make it absolute, or say --cwd", args)

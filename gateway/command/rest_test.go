@@ -58,7 +58,7 @@ func TestWithoutAHostItsCommandsAreCode4(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "a"}} {
 		got := try{}.run(t, args...)
 		require.Equal(t, cli.CodeConnect, got.code, "%v", args)
-		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml", or let a client do it\n$`, got.err)
+		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml'?", or let a client do it\n$`, got.err)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	editor := control.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
 	watch := control.Session{ID: "2", Transport: downstream.ScreenTransport, Client: "goblin", Since: since, Screen: control.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
 	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor, watch}}))
-	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  0 s ago\n$`, out.String())
+	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  \d+ s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
 	out.Reset()
 	script := control.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}

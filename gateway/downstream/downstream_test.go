@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -134,12 +135,22 @@ type client struct {
 	stop context.CancelFunc
 }
 
+// socketFolder is a folder whose path is short enough for sockets, whatever TMPDIR says: they
+// may have about 100 characters.
+func socketFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gob")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // transports under which each stream test runs: net.Pipe has no descriptor,
 // so that frames take the writer goroutine; a socket is written directly.
 var transports = map[string]func(testing.TB) (client, server net.Conn){
 	"pipe": func(testing.TB) (net.Conn, net.Conn) { return net.Pipe() },
 	"socket": func(t testing.TB) (net.Conn, net.Conn) {
-		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		l, err := net.Listen("unix", filepath.Join(socketFolder(t), "s"))
 		require.NoError(t, err)
 		defer l.Close()
 		a, err := net.Dial("unix", l.Addr().String())

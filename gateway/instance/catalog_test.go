@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -138,8 +139,10 @@ func TestAClockThatJumpsCostsNothing(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	later := time.Now().AddDate(5, 0, 0)
-	year := fmt.Sprintf(`"saved":"%d`, time.Now().UTC().Year())
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), year, fmt.Sprintf(`"saved":"%d`, later.Year()), 1)), 0o600))
+	saved := regexp.MustCompile(`"saved":"[^"]+"`)
+	require.Regexp(t, saved, string(text))
+	text = saved.ReplaceAll(text, []byte(`"saved":"`+later.UTC().Format(time.RFC3339Nano)+`"`))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	require.NoError(t, os.Chtimes(file, later, later))
 	s, log := store(folder)
 	written(t, s) // which sweeps

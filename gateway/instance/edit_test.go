@@ -20,6 +20,7 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	const before = "# mine\nservers:\n  a: {command: none-such, disabled: true} # the first\n"
 	require.NoError(t, os.WriteFile(path, []byte(before), 0o640))
+	require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
 	cfg, err := config.Load(path)
 	require.NoError(t, err)
 	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
