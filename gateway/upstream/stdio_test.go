@@ -408,16 +408,21 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 	r := startFake(t, "", nil)
 	var returned atomic.Bool
 	var seen []string
+	var last time.Time
 	c := &Call{
 		Method: "tools/call", Params: toolParams("progress", `,"_meta":{"progressToken":"tok"}`),
-		// Six steps of 250 ms each take longer than this.
-		Timeout: time.Second,
-		Progress: func(params []byte) {
-			if returned.Load() {
-				t.Error("progress after the answer")
-			}
-			seen = append(seen, string(rawjson.Get(params, "progress")))
-		},
+		Timeout: time.Hour,
+	}
+	c.Progress = func(params []byte) {
+		if returned.Load() {
+			t.Error("progress after the answer")
+		}
+		seen = append(seen, string(rawjson.Get(params, "progress")))
+		_, _, deadline := c.clock.Look(time.Now())
+		if !deadline.After(last) {
+			t.Error("the time is not extended")
+		}
+		last = deadline
 	}
 	got, err := do(r.up(), c)
 	returned.Store(true)
