@@ -214,6 +214,15 @@ func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
 	c2.Ok("ping", nil)
 	require.Len(t, c2.Updates(), 1)
 
+	// And so does what it logs outside of calls; lines come in order.
+	clients := []*e2e.Client{c1, c2}
+	for n, line := range []string{"first", "second", "third"} {
+		b.DoAt(calls[n%2].Proc, e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))
+		clients[n%2].Noted("notifications/message", func(params json.RawMessage) bool { return e2e.Str(params, "data") == line })
+	}
+	require.Len(t, c1.NotesOf("notifications/message"), 2)
+	require.Len(t, c2.NotesOf("notifications/message"), 1)
+
 	c2.Close()
 	b.Wait("the end of the second client's process", func() bool { return calls[1].Proc.Gone })
 	require.Equal(t, "own:t:{}", c1.CallText("own_t", e2e.Obj{}))

@@ -427,6 +427,15 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look")
 			c.Settle()
 			c.Forget()
+			// What servers log outside of calls comes in order, and only from those it sees.
+			logs := func(b *e2e.Backend, line string) {
+				b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))
+			}
+			logs(other, "hidden")
+			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look", "its line was read before")
+			logs(back, "shown")
+			require.Equal(t, "shown", e2e.Str(c.Noted("notifications/message", nil).Params, "data"))
+			c.Forget()
 			// Others see what changes, and this client hears nothing.
 			other.Add("tools", e2e.Tool("more"))
 			other.ListChanged("tools")
