@@ -115,7 +115,7 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 			{"tokens in circles", redirects("/token", http.StatusTemporaryRedirect, itself), "redirects", e2e.ExitFailure},
 			{"a redirect of the token by GET", redirects("/token", http.StatusFound, itself), "method", e2e.ExitFailure},
 			{"tokens in HTML", answers("/token", 200, "text/html", html), "holds no token", e2e.ExitFailure},
-			{"tokens out of order", func(r *realm) { r.down = true }, "HTTP status 503", e2e.ExitFailure},
+			{"tokens out of order", func(r *realm) { r.status = http.StatusServiceUnavailable }, "HTTP status 503", e2e.ExitFailure},
 			{"tokens beyond all bounds", func(r *realm) {
 				r.answer = func(o e2e.Obj) { o["access_token"] = strings.Repeat("x", 2<<20) }
 			}, "holds no token", e2e.ExitFailure},
@@ -145,7 +145,7 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 	c := w.Standalone()
 	for _, row := range rows {
 		r.set(func() {
-			r.odd, r.meta, r.names, r.answer, r.redirect, r.down = nil, nil, nil, nil, nil, false
+			r.odd, r.meta, r.names, r.answer, r.redirect, r.status = nil, nil, nil, nil, nil, 0
 			row.realm(r)
 		})
 		code, told := r.logIn(w, "shop", func(at string) {
@@ -162,7 +162,7 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 		require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}), row.name)
 	}
 	require.Zero(t, elsewhere.hits.Load())
-	r.set(func() { r.odd, r.meta, r.names, r.answer, r.redirect, r.down = nil, nil, nil, nil, nil, false })
+	r.set(func() { r.odd, r.meta, r.names, r.answer, r.redirect, r.status = nil, nil, nil, nil, nil, 0 })
 	r.succeeds(w, r.visit)
 	c.WaitListed("tools", "shop_buy", true)
 }

@@ -39,10 +39,10 @@ type realm struct {
 	odd      map[string]http.HandlerFunc // by path: what answers instead
 	names    func(e2e.Obj)               // changes what servers say of it
 	secrets  []string                    // that were given or proved
-	down     bool
-	scope    string            // that servers want
-	bare     bool              // they do not say which
-	clients  map[string]string // id → redirect
+	status   int                         // of tokens, which are not given then; 0: they are
+	scope    string                      // that servers want
+	bare     bool                        // they do not say which
+	clients  map[string]string           // id → redirect
 	codes    map[string]url.Values
 	access   map[string]time.Time // ends
 	refresh  map[string]bool
@@ -169,8 +169,8 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 	r.asked[req.FormValue("grant_type")]++
 	r.proof(req)
 	scope := r.scope
-	if r.down {
-		http.Error(w, "<html>out of order</html>", http.StatusServiceUnavailable)
+	if r.status != 0 {
+		http.Error(w, "<html>out of order</html>", r.status)
 		return
 	}
 	switch req.FormValue("grant_type") {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,21 +103,26 @@ func TestProcessesRefreshALoginOnce(t *testing.T) {
 // more does, once.
 func TestOnlyARefusalEndsALogin(t *testing.T) {
 	t.Parallel()
-	r, w := loggedIn(t)
-	c := w.Standalone()
-	c.CallText("shop_buy", e2e.Obj{})
-	r.set(func() { clear(r.access); r.down = true })
-	require.Contains(t, c.Fails(buy).Message, "503")
-	r.set(func() { r.down = false })
-	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			r, w := loggedIn(t)
+			c := w.Standalone()
+			c.CallText("shop_buy", e2e.Obj{})
+			r.set(func() { clear(r.access); r.status = status })
+			require.Contains(t, c.Fails(buy).Message, strconv.Itoa(status))
+			r.set(func() { r.status = 0 })
+			e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
 
-	r.set(func() { clear(r.access); clear(r.refresh) })
-	before := r.count("refresh_token")
-	for range 5 {
-		require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+			r.set(func() { clear(r.access); clear(r.refresh) })
+			before := r.count("refresh_token")
+			for range 5 {
+				require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+			}
+			require.LessOrEqual(t, r.count("refresh_token"), before+1)
+			require.Contains(t, w.Run("list", "servers").Stdout, "needs login")
+		})
 	}
-	require.LessOrEqual(t, r.count("refresh_token"), before+1)
-	require.Contains(t, w.Run("list", "servers").Stdout, "needs login")
 }
 
 // A client that the authorization server has forgotten is registered again by itself,
