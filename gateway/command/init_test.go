@@ -146,8 +146,13 @@ func TestAddTellsWhereRelativePathsBegin(t *testing.T) {
 	env, dir := inHome(t, nil)
 	path := filepath.Join(dir, "config.yaml")
 	for at, args := range [][]string{
-		{"--", "x", "./data"}, {"--", "../x"}, {"--cwd", "sub", "--", "x"}, {"--", "x", "."},
-		{"--", "x", "a.b", "--", "..c"}, {"--cwd", dir, "--", "x", "."}, {"--", "x", dir},
+		{"--", "x", "./data"},
+		{"--", "../x"},
+		{"--cwd", "sub", "--", "x"},
+		{"--", "x", "."},
+		{"--", "x", "a.b", "--", "..c"},
+		{"--cwd", dir, "--", "x", "."},
+		{"--", "x", dir},
 	} {
 		got := try{env: env}.runIn(t, path, append([]string{"add", fmt.Sprintf("s%d", at), "--no-check"}, args...)...)
 		require.Zero(t, got.code, got.err)

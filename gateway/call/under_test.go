@@ -1,0 +1,40 @@
+package call
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// People may be asked by several questions at a time, and by calls within the call.
+func TestHowLongPeopleWereAskedBecauseOfACall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		outer := &Under{}
+		inner := &Under{Outer: outer}
+		waited := func(want time.Duration, calls ...*Under) {
+			t.Helper()
+			for _, u := range calls {
+				require.Equal(t, want, u.Waited())
+			}
+		}
+		waited(0, outer, inner)
+		inner.Pause()
+		time.Sleep(time.Second)
+		waited(time.Second, outer, inner)
+		inner.Pause() // a second question meanwhile
+		time.Sleep(time.Second)
+		inner.Resume()
+		time.Sleep(time.Second)
+		inner.Resume()
+		time.Sleep(time.Hour)
+		waited(3*time.Second, outer, inner)
+		outer.Pause() // a later one, of the outer call
+		time.Sleep(time.Second)
+		outer.Resume()
+		waited(4*time.Second, outer)
+		waited(3*time.Second, inner)
+	})
+}

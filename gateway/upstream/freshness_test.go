@@ -1,0 +1,46 @@
+package upstream
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/upstream/freshness"
+)
+
+func TestHowLongAListIsFresh(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, result string
+		fresh        time.Duration
+		hints        freshness.Hints // right after the fetch
+	}{
+		{"a minute, if the server says nothing", `{}`, time.Minute, freshness.Hints{TTL: time.Minute}},
+		{"as the server says", `{"ttlMs":5000,"cacheScope":"public"}`, 5 * time.Second, freshness.Hints{TTL: 5 * time.Second, Public: true, Said: true}},
+		{"a second at least", `{"ttlMs":0}`, time.Second, freshness.Hints{Said: true}},
+		{"a day at most", `{"ttlMs":9000000000000000000}`, 24 * time.Hour, freshness.Hints{TTL: 24 * time.Hour, Said: true}},
+		{"a minute, if what it says is less than nothing", `{"ttlMs":-1}`, time.Minute, freshness.Hints{TTL: time.Minute}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var l freshness.List
+				fetches := 0
+				stale := func() bool { return l.Stale(func() { fetches++ }) != nil }
+				require.True(t, stale(), "it was never fetched")
+				l.Note([]byte(tt.result))
+				l.Fetched()
+				require.Equal(t, tt.hints, l.Hints())
+				time.Sleep(tt.fresh - time.Nanosecond)
+				require.False(t, stale())
+				time.Sleep(time.Nanosecond)
+				require.True(t, stale())
+				require.True(t, stale())
+				require.Equal(t, 2, fetches, "only the first caller fetches")
+			})
+		})
+	}
+}
