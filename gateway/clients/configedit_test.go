@@ -188,13 +188,15 @@ func TestAServerThatWasTurnedOffByHandIsTurnedOn(t *testing.T) {
 func TestAServerIsTakenOutAndAllElseStays(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, before, after string }{
-		"YAML":             {"c.yaml", "# all\nservers:\n  # about a\n  a:\n    command: x # what\n\n    args: [y]\n\n  # about b\n  b: {command: z}\n", "# all\nservers:\n  # about a\n\n  # about b\n  b: {command: z}\n"},
-		"the only one":     {"c.yaml", "servers:\n  a:\n    command: x\nlog: {level: info}\n", "servers:\nlog: {level: info}\n"},
-		"YAML in braces":   {"c.yaml", "servers: {a: {command: x}, b: {command: y}}\n", "servers: {b: {command: y}}\n"},
-		"JSON, the first":  {"c.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"},\n    \"b\": {\"command\": \"y\"}\n  }\n}\n", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"},
-		"JSON, the last":   {"c.json", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}, // kept\n    \"a\": {\"command\": \"x\"}\n  }\n}\n", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"} // kept\n  }\n}\n"},
-		"JSON, the only":   {"c.json", `{"mcpServers": {"a": {"command": "x"}}}`, `{"mcpServers": {}}`},
-		"quotes and signs": {"c.yaml", "servers:\n  \"a\":\n    command: \"}{,#\" # }\n  b: {command: 'it''s: {', args: [\"]\"]}\n", "servers:\n  b: {command: 'it''s: {', args: [\"]\"]}\n"},
+		"YAML":                        {"c.yaml", "# all\nservers:\n  # about a\n  a:\n    command: x # what\n\n    args: [y]\n\n  # about b\n  b: {command: z}\n", "# all\nservers:\n  # about a\n\n  # about b\n  b: {command: z}\n"},
+		"the only one":                {"c.yaml", "servers:\n  a:\n    command: x\nlog: {level: info}\n", "servers:\nlog: {level: info}\n"},
+		"YAML in braces":              {"c.yaml", "servers: {a: {command: x}, b: {command: y}}\n", "servers: {b: {command: y}}\n"},
+		"behind letters beyond ASCII": {"c.yaml", "{log: {file: größe/∞}, servers: {a: {command: x}, b: {command: y}}}\n", "{log: {file: größe/∞}, servers: {b: {command: y}}}\n"},
+		"behind those in JSON":        {"c.json", `{"note": "größer als ∞ 🧌", "mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`, `{"note": "größer als ∞ 🧌", "mcpServers": {"b": {"command": "y"}}}`},
+		"JSON, the first":             {"c.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"},\n    \"b\": {\"command\": \"y\"}\n  }\n}\n", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"},
+		"JSON, the last":              {"c.json", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}, // kept\n    \"a\": {\"command\": \"x\"}\n  }\n}\n", "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"} // kept\n  }\n}\n"},
+		"JSON, the only":              {"c.json", `{"mcpServers": {"a": {"command": "x"}}}`, `{"mcpServers": {}}`},
+		"quotes and signs":            {"c.yaml", "servers:\n  \"a\":\n    command: \"}{,#\" # }\n  b: {command: 'it''s: {', args: [\"]\"]}\n", "servers:\n  b: {command: 'it''s: {', args: [\"]\"]}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
