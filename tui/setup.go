@@ -117,7 +117,7 @@ func (a *app) setupBlocks() []content.Block {
 		{Kind: content.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
 			"`${NAME}` stands for a variable of the environment.\n\n" +
 			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
-			"Goblin's own entry in it is left out.\n\n" +
+			"An entry for Goblin itself is off.\n\n" +
 			"`goblin validate` reports all mistakes in one run. " + follow},
 		{Title: "Your clients", Kind: content.Markdown, Text: "`goblin init` takes over the servers that your clients have; `goblin install CLIENT` puts Goblin into " +
 			"a client's config, `goblin uninstall` takes it out. Each client starts Goblin, and all of them share one. " +

@@ -408,9 +408,10 @@ func (d *dialect) keys(command string, args []string) map[string]any {
 	}
 	if d.entry != nil {
 		for key, v := range d.entry(command, args) {
-			all[key] = v
 			if v == nil {
 				delete(all, key)
+			} else {
+				all[key] = v
 			}
 		}
 	}

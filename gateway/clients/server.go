@@ -223,10 +223,10 @@ func Relative(entry map[string]any) string {
 	args, _ := entry["args"].([]string)
 	words := append([]string{command}, args...)
 	if cwd, ok := entry["cwd"].(string); ok {
-		words = nil
 		if relative(cwd) {
 			return cwd
 		}
+		words = nil
 	}
 	for _, word := range words {
 		if dotted(word) {

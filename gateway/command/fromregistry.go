@@ -180,6 +180,8 @@ func registryError(err error) error {
 		return err
 	case errors.Is(err, mcpregistry.ErrNotFound):
 		return cli.Fail(cli.CodeNotFound, "%w", err)
+	case errors.Is(err, mcpregistry.ErrAddress):
+		return cli.Fail(cli.CodeUsage, "%w", err)
 	}
 	return cli.Fail(cli.CodeConnect, "%w", err)
 }

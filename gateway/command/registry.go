@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 	"time"
 
@@ -63,11 +62,8 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 			}
 			words := strings.Fields(strings.Join(args, " "))
 			found, err := client.Search(cmd.Context(), words, limit)
-			switch {
-			case errors.Is(err, mcpregistry.ErrAddress):
-				return cli.Usage(cmd, "the registry %v", err)
-			case err != nil:
-				return interrupted(cmd.Context(), cli.Fail(cli.CodeConnect, "%w", err))
+			if err != nil {
+				return interrupted(cmd.Context(), registryError(err))
 			}
 			return a.printRegistry(client, found, words, asJSON)
 		},

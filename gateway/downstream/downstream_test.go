@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
@@ -135,22 +135,12 @@ type client struct {
 	stop context.CancelFunc
 }
 
-// socketFolder is a folder whose path is short enough for sockets, whatever TMPDIR says: they
-// may have about 100 characters.
-func socketFolder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "gob")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // transports under which each stream test runs: net.Pipe has no descriptor,
 // so that frames take the writer goroutine; a socket is written directly.
 var transports = map[string]func(testing.TB) (client, server net.Conn){
 	"pipe": func(testing.TB) (net.Conn, net.Conn) { return net.Pipe() },
 	"socket": func(t testing.TB) (net.Conn, net.Conn) {
-		l, err := net.Listen("unix", filepath.Join(socketFolder(t), "s"))
+		l, err := net.Listen("unix", filepath.Join(e2e.ShortDir(t), "s"))
 		require.NoError(t, err)
 		defer l.Close()
 		a, err := net.Dial("unix", l.Addr().String())

@@ -155,6 +155,16 @@ type World struct {
 	served   *Web // see Served
 }
 
+// ShortDir is a folder for sockets, whose paths may have about 100 characters, whatever
+// TMPDIR says.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gb")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	Use()

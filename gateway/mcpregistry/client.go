@@ -217,7 +217,7 @@ func (c *Client) valid() bool {
 // ask gets one answer: a young one of the cache, that of the registry, or else an old one.
 func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	if !c.valid() {
-		return answer{}, fmt.Errorf("%q %w %s", c.Base, ErrAddress, Official)
+		return answer{}, fmt.Errorf("the registry %q %w %s", c.Base, ErrAddress, Official)
 	}
 	to := strings.TrimSuffix(c.Base, "/") + path
 	kept, old := c.Cache.load(to)

@@ -28,23 +28,13 @@ type job struct {
 	pid  int
 }
 
-// socketFolder is a folder whose path is short enough for sockets, whatever TMPDIR says: they
-// may have about 100 characters.
-func socketFolder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "gob")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // runJob starts a shell that runs the relay, continues it in the foreground
 // each time it was stopped and a line was entered.
 func runJob(t *testing.T, env ...string) *job {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	socket := filepath.Join(socketFolder(t), "s")
+	socket := filepath.Join(e2e.ShortDir(t), "s")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	defer l.Close()
