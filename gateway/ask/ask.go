@@ -249,7 +249,7 @@ func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session
 func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if x := call.Newest(q.causes); x != nil {
-		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.Client().Name, Call: subject(q.causes)}
+		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.ClientName(), Call: subject(q.causes)}
 	}
 	session, result, fault, ok := a.askOthers(ctx, q, asker)
 	if !ok {

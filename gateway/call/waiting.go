@@ -36,7 +36,7 @@ func (w *Waiting) All() []registry.UnderWay {
 				continue
 			}
 			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
-				Time: x.Began(), Session: s.ID(), Client: x.Name(), Direction: registry.ToServer,
+				Time: x.Began(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
 				Wire: journal.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.Sent())), Status: registry.StatusUnderWay,
 				Request: j.Mask.Head(x.Sent(), mostShown), RequestSize: len(x.Sent()),
 			}})

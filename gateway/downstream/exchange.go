@@ -142,7 +142,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		s.markReadyLocked()
 	}
 	if s.stateless && m.Method == "tools/list" {
-		s.greetLocked(x.Name(), x.began)
+		s.greetLocked(x.ClientName(), x.began)
 	}
 	s.seq++
 	x.turn = s.queueLocked(m)
@@ -339,8 +339,8 @@ func (x *Exchange) Client() ClientInfo {
 	return x.session.Client()
 }
 
-// Name returns the name in Client.
-func (x *Exchange) Name() string {
+// ClientName returns the name in Client.
+func (x *Exchange) ClientName() string {
 	if m := x.Modern(); m != nil {
 		return m.Client().Name
 	}

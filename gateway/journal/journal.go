@@ -64,7 +64,7 @@ var heads = sync.Pool{New: func() any {
 // its method as metrics have it, server whom it was passed on to, name what it was
 // about in the client's words. It returns how long that took.
 func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) (took time.Duration) {
-	start, client := x.Began(), x.Name()
+	start, client := x.Began(), x.ClientName()
 	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	j.Metrics.Request(label, server, ok, took)

@@ -132,7 +132,7 @@ func (v *Views) view(x *downstream.Exchange) *view {
 	if len(set.clients) == 0 { // then who it is need not be read
 		return set.of(x.Session(), "")
 	}
-	return set.of(x.Session(), x.Name())
+	return set.of(x.Session(), x.ClientName())
 }
 
 // OfSession is [Views.Of] for the client of a session, or for the clients that share it;
@@ -204,7 +204,7 @@ func (v *Views) MaxResult(x *downstream.Exchange, server int64) int64 {
 		return 0
 	}
 	if len(set.clients) > 0 {
-		name = x.Name()
+		name = x.ClientName()
 	}
 	if c, ok := set.of(s, name).choice.(*choice); ok && c.profile.MaxResult != 0 {
 		server = c.profile.MaxResult
