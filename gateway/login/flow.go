@@ -289,7 +289,7 @@ func await(ctx context.Context, ln *net.TCPListener, u User, page string, check 
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = server.Serve(once{ln}) // until it is shut down below
+		_ = server.Serve(keptListener{ln}) // until it is shut down below
 		_ = ln.SetDeadline(time.Time{})
 	}()
 	defer func() {
@@ -321,12 +321,12 @@ func await(ctx context.Context, ln *net.TCPListener, u User, page string, check 
 	}
 }
 
-// once keeps a listener open beyond the server that uses it: a second attempt needs
+// keptListener keeps a listener open beyond the server that uses it: a second attempt needs
 // the same port.
-type once struct{ *net.TCPListener }
+type keptListener struct{ *net.TCPListener }
 
 // Close ends a wait for a connection.
-func (l once) Close() error { return l.SetDeadline(time.Now()) }
+func (l keptListener) Close() error { return l.SetDeadline(time.Now()) }
 
 // write answers the browser.
 func write(w http.ResponseWriter, err error) {

@@ -128,11 +128,11 @@ func (r *record) save(l *Login) (notice string, err error) {
 	if err := wholefile.Write(r.path, all); err != nil {
 		return "", err
 	}
-	return r.once(notice), nil
+	return r.noticeOnce(notice), nil
 }
 
-// once returns the notice, or "" if one was given since a keyring last took a login.
-func (r *record) once(notice string) string {
+// noticeOnce returns the notice, or "" if one was given since a keyring last took a login.
+func (r *record) noticeOnce(notice string) string {
 	mark := filepath.Join(filepath.Dir(r.path), "told")
 	if notice == "" {
 		_ = os.Remove(mark) // it may not be there

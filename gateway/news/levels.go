@@ -31,8 +31,8 @@ type level struct {
 	conn    upstream.Conn
 	turn    sync.Mutex // held while the server is told
 	set     bool       // it was told a level; guarded by turn, as are the next two
-	told    downstream.Level
-	wishes  uint64      // levels.wishes when told was sent; 0: not sent, or refused
+	sent    downstream.Level
+	wishes  uint64      // levels.wishes when it was sent; 0: not sent, or refused
 	waiting atomic.Bool // somebody waits for turn, and will tell the newest
 	loan    loan
 }
@@ -222,7 +222,7 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 		level = downstream.LevelInfo
 	}
 	l.set = set
-	if l.told == level && l.wishes == wishes {
+	if l.sent == level && l.wishes == wishes {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
@@ -237,7 +237,7 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 		wishes = 0
 		n.o.Logger.Warn("Log level not set", "server", l.server, "err", err)
 	}
-	l.told, l.wishes = level, wishes
+	l.sent, l.wishes = level, wishes
 }
 
 // Message delivers a log line: to the request that caused it, else to every

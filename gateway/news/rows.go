@@ -161,9 +161,9 @@ func (t *subscriptions) dropLocked(key subscriptionKey, row *subscription, s sub
 	}
 }
 
-// hold adds a session to a row, in the spelling that it used, and reports
+// add adds a session to a row, in the spelling that it used, and reports
 // whether that is new; with an error where the session may not hold more.
-func (t *subscriptions) hold(key subscriptionKey, row *subscription, s subscriber, spelling string) (added bool, err error) {
+func (t *subscriptions) add(key subscriptionKey, row *subscription, s subscriber, spelling string) (added bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if slices.Contains(row.subscribers[s], spelling) {
@@ -176,9 +176,9 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s subscribe
 	return true, nil
 }
 
-// let removes a subscriber's spelling from a row; all of them for "" or one that was not
+// remove removes a subscriber's spelling from a row; all of them for "" or one that was not
 // used. It reports whether to unsubscribe at the backend.
-func (t *subscriptions) let(key subscriptionKey, s subscriber, spelling string) (last bool) {
+func (t *subscriptions) remove(key subscriptionKey, s subscriber, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.rows[key]

@@ -16,7 +16,7 @@ func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 	key := subscriptionKey{server: "s", uri: uri}
 	row := t.rowLocked(key)
 	t.mu.Unlock()
-	_, err := t.hold(key, row, h, spelling)
+	_, err := t.add(key, row, h, spelling)
 	t.mu.Lock()
 	t.sweepLocked(key, row)
 	t.mu.Unlock()
@@ -56,13 +56,13 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 
 	// A second spelling counts, too, and each is given back.
 	key := subscriptionKey{server: "s", uri: "0" + long}
-	all.let(key, held[0], "mcp://s/0"+long)
+	all.remove(key, held[0], "mcp://s/0"+long)
 	require.NoError(t, all.holdOne(held[0], key.uri, "a"))
 	require.NoError(t, all.holdOne(held[0], key.uri, "b"))
-	all.let(key, held[0], "a")
+	all.remove(key, held[0], "a")
 	for _, h := range held {
 		for _, key := range all.all(h) {
-			all.let(key, h, "")
+			all.remove(key, h, "")
 		}
 	}
 	require.Zero(t, all.bytes)

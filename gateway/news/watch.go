@@ -84,7 +84,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 	defer n.rows.leave(key, row)
 	// An update can follow the backend's answer so closely that it must find
 	// the subscriber here already.
-	added, err := n.rows.hold(key, row, h, spelling)
+	added, err := n.rows.add(key, row, h, spelling)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 	if t.Local == nil {
 		if err := n.agree(ctx, conn, key, row); err != nil {
 			if added {
-				n.rows.let(key, h, spelling)
+				n.rows.remove(key, h, spelling)
 				n.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
 			}
 			return err
@@ -153,7 +153,7 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 
 // release takes a subscriber off a row; the last one makes the backend stop.
 func (n *News) release(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
-	last := n.rows.let(key, h, spelling)
+	last := n.rows.remove(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	if last {
 		n.giveBack(ctx, key)
@@ -212,7 +212,7 @@ func (n *News) releaseAll(h subscriber) {
 	rows := n.rows.all(h)
 	// First what is ours to end, then what needs a backend that may be slow.
 	rows = slices.DeleteFunc(rows, func(key subscriptionKey) bool {
-		last := n.rows.let(key, h, "")
+		last := n.rows.remove(key, h, "")
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})

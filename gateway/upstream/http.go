@@ -115,7 +115,7 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
 		h.failCall(id, h.srv.failure(BadReply, "accepted a request without answering it", nil))
 	case kind == "application/json" || kind == "":
-		h.whole(ctx, c, id, resp)
+		h.takeBody(ctx, c, id, resp)
 	default:
 		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", h.srv.quote(kind, 60)), nil))
 	}
@@ -141,8 +141,8 @@ func (h *streamable) open(id int64) bool {
 	return open
 }
 
-// whole takes an answer that is one JSON body.
-func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Response) {
+// takeBody takes an answer that is one JSON body.
+func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http.Response) {
 	body, err := h.readBody(resp)
 	if err != nil {
 		if large := h.tooLarge("an answer", err); large != nil {
@@ -205,7 +205,7 @@ func (h *streamable) forgot(id int64) error {
 		return err
 	}
 	if !h.spawn(func() {
-		h.settle()
+		h.drain()
 		h.fail(err)
 	}) {
 		h.fail(err)
@@ -213,12 +213,12 @@ func (h *streamable) forgot(id int64) error {
 	return err
 }
 
-// settleLimit is how long the end of a session waits for what is under way: each
+// answersLimit is how long the end of a session waits for what is under way: each
 // request is refused by itself, or is answered as it had reached the server before.
-const settleLimit = time.Second
+const answersLimit = time.Second
 
-func (h *streamable) settle() {
-	for end := time.Now().Add(settleLimit); h.calls.Len() > 0 && time.Now().Before(end); {
+func (h *streamable) drain() {
+	for end := time.Now().Add(answersLimit); h.calls.Len() > 0 && time.Now().Before(end); {
 		if sleep(h.ctx, 5*time.Millisecond) != nil {
 			return
 		}

@@ -373,7 +373,7 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 	if m.IsRequest() {
 		l.serve(ctx, c, &kept)
 	} else {
-		l.notice(c, &kept)
+		l.takeNotification(c, &kept)
 	}
 }
 
@@ -431,12 +431,12 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	case lenient.Asks(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
-		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, lost(e), e))
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, tooLongReason(e), e))
 	}
 }
 
-// lost words the error for an answer that was too long.
-func lost(e *jsonrpc.TooLong) string {
+// tooLongReason words the error for an answer that was too long.
+func tooLongReason(e *jsonrpc.TooLong) string {
 	if e.Cause != nil {
 		return "its answer was lost: " + e.Error()
 	}
@@ -459,7 +459,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	}
 	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
 	ctx, q.cancel = context.WithCancelCause(l.marked(ctx))
-	release, room := l.srv.keep(q.size)
+	release, room := l.srv.claim(q.size)
 	end := func() {
 		release()
 		q.cancel(nil)
@@ -509,8 +509,8 @@ func (l *link) admit(q *incoming, room bool) (refusal string) {
 
 var errWithdrawn = errors.New("the server has withdrawn its request")
 
-// notice works on a notification.
-func (l *link) notice(c *Call, m *jsonrpc.Message) {
+// takeNotification works on a notification.
+func (l *link) takeNotification(c *Call, m *jsonrpc.Message) {
 	if ls := l.listens.Load(); ls != nil {
 		if ls.take(c, m) {
 			return

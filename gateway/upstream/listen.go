@@ -360,7 +360,7 @@ func (ls *listens) begin(uris []string) (*listening, error) {
 		x.call.end()
 		reply, err := outcome.Take()
 		ls.calls.Release(open)
-		ls.over(x, reply, err)
+		ls.finish(x, reply, err)
 	}) {
 		ls.calls.Remove(x.id)
 		return nil, ls.link.err
@@ -384,8 +384,8 @@ func (ls *listens) end(x *listening) {
 	}
 }
 
-// over is called when a listen has ended, for whatever reason.
-func (ls *listens) over(x *listening, reply jsonrpc.Reply, err error) {
+// finish is called when a listen has ended, for whatever reason.
+func (ls *listens) finish(x *listening, reply jsonrpc.Reply, err error) {
 	if err == nil && reply.Error != nil {
 		err = ls.srv.refused(reply.Error)
 	}

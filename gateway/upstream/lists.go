@@ -185,11 +185,11 @@ func (ls *lists) run(ctx context.Context) {
 	var all, first sync.WaitGroup
 	first.Add(len(listings))
 	for i := range listings {
-		all.Go(func() { ls.keep(ctx, &listings[i], first.Done) })
+		all.Go(func() { ls.follow(ctx, &listings[i], first.Done) })
 	}
 	first.Wait()
 	if ctx.Err() == nil && ls.link.Err() == nil {
-		ls.srv.whole(ls.link)
+		ls.srv.allListed(ls.link)
 	}
 	all.Wait()
 }
@@ -201,8 +201,8 @@ const (
 	retryPause = 2 * time.Second
 )
 
-// keep keeps the list of one kind. first is called after the first attempt.
-func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
+// follow keeps the list of one kind. first is called after the first attempt.
+func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	s := ls.srv
 	offered := g.offered(ls.link.Info())
 	if g.kind == registry.Skill {

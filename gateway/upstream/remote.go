@@ -179,7 +179,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	release, ok := r.srv.keep(len(frame))
+	release, ok := r.srv.claim(len(frame))
 	if !ok {
 		cancel()
 		return nil, memory.ErrFull

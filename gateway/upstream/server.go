@@ -476,9 +476,9 @@ func (s *Server) broadcastLocked() {
 	s.changed = make(chan struct{})
 }
 
-// settle ends the wait for the first attempt, unless ctx, that of the attempt, has
+// endFirstAttempt ends the wait for the first attempt, unless ctx, that of the attempt, has
 // ended: then another one begins.
-func (s *Server) settle(ctx context.Context, err error) {
+func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 	s.mu.Lock()
 	if ctx.Err() == nil {
 		s.first = false

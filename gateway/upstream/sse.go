@@ -23,7 +23,7 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	c := &sse{r}
 	c.wire, c.target = c, c.base.String
 	// The stream outlives the attempt, whose end must reach it in another way.
-	defer context.AfterFunc(ctx, func() { c.lost("the server named no endpoint in time", context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, func() { c.failStream("the server named no endpoint in time", context.Cause(ctx)) })()
 	named := make(chan struct{})
 	c.spawn(func() { c.listen(named) })
 	select {
@@ -36,8 +36,10 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	}
 }
 
-// lost ends the connection because of its stream.
-func (c *sse) lost(reason string, err error) { c.fail(c.srv.failure(ConnectionError, reason, err)) }
+// failStream ends the connection because of its stream.
+func (c *sse) failStream(reason string, err error) {
+	c.fail(c.srv.failure(ConnectionError, reason, err))
+}
 
 // listen opens the stream and reads it to its end. named is closed when the target is
 // known.
@@ -48,7 +50,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		if errors.Is(err, errRedirect) {
 			reason = errRedirect.Error()
 		}
-		c.lost(reason, err)
+		c.failStream(reason, err)
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -57,24 +59,24 @@ func (c *sse) listen(named chan<- struct{}) {
 		c.fail(c.statusFailure(resp))
 		return
 	case contentType(resp) != "text/event-stream":
-		c.lost("the server named no endpoint: its answer is no event stream", nil)
+		c.failStream("the server named no endpoint: its answer is no event stream", nil)
 		return
 	}
 	for ev := eventstream.NewReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {
 		e, err := ev.Next()
 		switch {
 		case err != nil && named != nil:
-			c.lost("the server named no endpoint", err)
+			c.failStream("the server named no endpoint", err)
 		case errors.Is(err, io.EOF):
-			c.lost("the server closed the stream", err)
+			c.failStream("the server closed the stream", err)
 		case err != nil:
-			c.lost("the stream was lost: "+err.Error(), err)
+			c.failStream("the stream was lost: "+err.Error(), err)
 		case e.Name == "message" && len(e.Data) > 0:
 			c.handle(c.ctx, nil, e.Data)
 		case e.Name == "endpoint" && named != nil:
 			target, err := c.base.Parse(string(e.Data))
 			if err != nil || origin(target) != origin(c.base) {
-				c.lost("the server named no endpoint but one of another origin", nil)
+				c.failStream("the server named no endpoint but one of another origin", nil)
 				return
 			}
 			c.target = target.String

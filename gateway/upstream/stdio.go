@@ -127,7 +127,7 @@ func (c *stdio) start() error {
 		defer c.loops.Done()
 		if err := c.out.Run(); err != nil && !errors.Is(err, jsonrpc.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 			// A child that closes its stdin is about to end; its end says more.
-			c.lost("closed its stdin", err)
+			c.failProcess("closed its stdin", err)
 		}
 	}()
 	go c.readErrors()
@@ -174,7 +174,7 @@ func (c *stdio) read() {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
 				close(c.spoken)
-				c.lost("closed its stdout", err)
+				c.failProcess("closed its stdout", err)
 				return
 			}
 			c.tooLong(long)
@@ -189,7 +189,7 @@ func (c *stdio) read() {
 			continue
 		}
 		if err != nil && c.Info().Protocol == "" {
-			c.keep(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
+			c.keepLastLine(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
 		}
 		if c.ctx.Err() == nil {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
@@ -197,8 +197,8 @@ func (c *stdio) read() {
 	}
 }
 
-// lost ends the connection because of the child, and says how it ended.
-func (c *stdio) lost(what string, cause error) {
+// failProcess ends the connection because of the child, and says how it ended.
+func (c *stdio) failProcess(what string, cause error) {
 	wait := time.NewTimer(c.srv.tune.drain)
 	defer wait.Stop()
 	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
@@ -246,7 +246,7 @@ func (c *stdio) readErrors() {
 				}
 				second, lines, dropped = now, 0, 0
 			}
-			c.keep(line)
+			c.keepLastLine(line)
 			if lines++; lines <= maxStderrRate {
 				c.srv.journal(slog.LevelInfo, registry.SourceStderr, string(bytes.ToValidUTF8(line, []byte("\uFFFD"))))
 			} else {
@@ -262,7 +262,7 @@ func (c *stdio) readErrors() {
 	}
 }
 
-func (c *stdio) keep(line []byte) {
+func (c *stdio) keepLastLine(line []byte) {
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
 	line = bytes.Clone(line)

@@ -57,7 +57,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	s.units = make(map[string]*unit)
 	s.mu.Unlock()
-	s.settle(context.Background(), nil)
+	s.endFirstAttempt(context.Background(), nil)
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
 }
 
@@ -74,7 +74,7 @@ func (s *Server) idle(ctx context.Context) {
 	})
 	s.listed.Store(false)
 	s.served = false // what comes next is no restart
-	s.settle(ctx, nil)
+	s.endFirstAttempt(ctx, nil)
 	<-ctx.Done()
 }
 
@@ -89,7 +89,7 @@ func (s *Server) retry(ctx context.Context) {
 			return
 		}
 		wait := pause.Next(up, s.tune.settled)
-		s.rest(ctx, err, up > 0, wait)
+		s.recordFailure(ctx, err, up > 0, wait)
 		if config.Unresolved(err) {
 			<-ctx.Done()
 			return
@@ -110,8 +110,8 @@ func (s *Server) awaitLogin(ctx context.Context) {
 	}
 }
 
-// rest records why there is no connection.
-func (s *Server) rest(ctx context.Context, err error, lost bool, wait time.Duration) {
+// recordFailure records why there is no connection.
+func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait time.Duration) {
 	reason := reasonOf(err)
 	s.setState(func(st *registry.ServerState) {
 		switch {
@@ -136,7 +136,7 @@ func (s *Server) rest(ctx context.Context, err error, lost bool, wait time.Durat
 		s.returning = false
 		s.mu.Unlock()
 	}
-	s.settle(ctx, err)
+	s.endFirstAttempt(ctx, err)
 }
 
 // life is one connection from the attempt to its end. up is how long it was
@@ -314,8 +314,8 @@ func (s *Server) show(l *link) {
 	}
 }
 
-// whole is called when all lists of a connection have been fetched.
-func (s *Server) whole(l *link) {
+// allListed is called when all lists of a connection have been fetched.
+func (s *Server) allListed(l *link) {
 	l.listed.Store(true)
 	s.listed.Store(true)
 	s.show(l)
