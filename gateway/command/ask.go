@@ -313,8 +313,8 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	if slices.Contains(names(items), own) || slices.ContainsFunc(namesOf(servers), owned) {
 		return fmt.Sprintf("did you mean %q?", own)
 	}
-	if off := disabled(servers, r); off != "" {
-		return fmt.Sprintf("server %q is disabled", off)
+	if why := idle(servers, r); why != "" {
+		return why
 	}
 	if near := cli.NearestOf(r.target(), names(items), each(items, (*control.Entry).Original)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
@@ -322,11 +322,12 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	return fmt.Sprintf("\"%s\" shows all", a.Line("list "+r.kind.list))
 }
 
-// disabled is the disabled server that the name is of; "" for none.
-func disabled(servers []control.Server, r *request) string {
+// idle tells that the server that the name is of is disabled, or waits for a project; "" if
+// there is no such server.
+func idle(servers []control.Server, r *request) string {
 	for _, s := range servers {
-		if s.State == string(registry.StateDisabled) && r.kind.owns(s.Name, r.name) {
-			return s.Name
+		if (s.State == string(registry.StateDisabled) || waits(s)) && r.kind.owns(s.Name, r.name) {
+			return stateOf(s)
 		}
 	}
 	return ""
@@ -395,6 +396,9 @@ func missing(s control.Server) bool {
 	starts := s.State == string(registry.StateConnecting) && s.Error == ""
 	return unready(s.State) && (!starts || s.Remembered.IsZero())
 }
+
+// waits reports whether a server starts with the first client that has a project.
+func waits(s control.Server) bool { return s.State == string(registry.StateStopped) && s.Error != "" }
 
 // unready reports whether a server in that state cannot be asked although it
 // should be there.

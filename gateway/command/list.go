@@ -130,9 +130,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		}
 		if missing(s) {
 			down++
-			if q.Kind != "servers" {
-				a.Warn("%s", stateOf(s))
-			}
+		}
+		if q.Kind != "servers" && (missing(s) || waits(s)) {
+			a.Warn("%s", stateOf(s))
 		}
 	}
 	if down > 0 && down == wanted {

@@ -189,6 +189,9 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	if known != nil {
 		out.SetState(s.Name, *known)
 	}
+	if b.PerProject() && !s.Disabled && s.Problem == "" {
+		b.ShowWait() // nobody waits for its lists, and some look at its state at once
+	}
 	return b
 }
 

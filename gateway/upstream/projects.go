@@ -87,6 +87,13 @@ func (s *Server) follow(ctx context.Context) (up time.Duration, err error) {
 	return s.serve(ctx, l)
 }
 
+// ShowWait shows that the server starts with the first client that has a project.
+func (s *Server) ShowWait() {
+	s.setState(func(st *registry.ServerState) {
+		st.State, st.LastError, st.PID, st.Stale = registry.StateStopped, "waits for a client with a project (isolation: project)", 0, st.Listed
+	})
+}
+
 // lead waits for the connection of a project; the error is why one has none.
 func (s *Server) lead(ctx context.Context) (*link, error) {
 	waits := false
@@ -114,9 +121,7 @@ func (s *Server) lead(ctx context.Context) (*link, error) {
 		case why != nil && !opening:
 			return nil, why
 		case idle && !waits:
-			s.setState(func(st *registry.ServerState) {
-				st.State, st.LastError, st.PID, st.Stale = registry.StateStopped, "waits for a client with a project (isolation: project)", 0, st.Listed
-			})
+			s.ShowWait()
 		case !idle && waits:
 			s.setState(func(st *registry.ServerState) { st.State, st.LastError = registry.StateConnecting, "" })
 		}

@@ -105,6 +105,27 @@ func TestEachProjectHasAProcess(t *testing.T) {
 	require.Contains(t, second.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
 }
 
+func TestCommandsOutsideOfAProjectSayThatTheServerWaitsForOne(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, _, none := projects(t, w)
+	projectServer(w)
+	const why = `server "own" is stopped: waits for a client with a project (isolation: project)`
+
+	w.Cwd = none
+	called := w.Run("call", "own_where")
+	require.Equal(t, 7, called.Code)
+	require.Contains(t, called.Stderr, why)
+	require.NotContains(t, called.Stderr, "shows all")
+	listed := w.Run("list", "tools")
+	require.Zero(t, listed.Code, "nothing failed")
+	require.Contains(t, listed.Stderr, why)
+
+	w.Cwd = one
+	require.Contains(t, w.Succeeds("call", "own_where"), "WHERE=<"+one+">")
+	require.Empty(t, w.Run("list", "tools").Stderr)
+}
+
 func TestClientsOverHTTPNameTheirProjectByTheURL(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
