@@ -213,12 +213,10 @@ func (h *streamable) forgot(id int64) error {
 	return err
 }
 
-// answersLimit is how long the end of a session waits for what is under way: each
-// request is refused by itself, or is answered as it had reached the server before.
-const answersLimit = time.Second
-
+// drain waits for what is under way, a second at most: each request is refused by itself,
+// or is answered as it had reached the server before.
 func (h *streamable) drain() {
-	for end := time.Now().Add(answersLimit); h.calls.Len() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Second); h.calls.Len() > 0 && time.Now().Before(end); {
 		if sleep(h.ctx, 5*time.Millisecond) != nil {
 			return
 		}

@@ -105,8 +105,7 @@ func (s *Server) retry(ctx context.Context) {
 // awaitLogin returns when somebody has logged in, in whatever process. The server is
 // not asked before: it has said what it wants.
 func (s *Server) awaitLogin(ctx context.Context) {
-	const look = time.Second
-	for sleep(ctx, look) == nil && s.opt.Authorizer.Waiting() {
+	for sleep(ctx, time.Second) == nil && s.opt.Authorizer.Waiting() {
 	}
 }
 
