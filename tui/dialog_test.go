@@ -56,7 +56,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*clients.Clients)(nil).ListKeys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(pane.Watched).ListKeys()}, "clients": {"0", new(clients.Clients).ListKeys()},
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {

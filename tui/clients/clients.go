@@ -77,7 +77,7 @@ func New(a Desk) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
+	d.Search = dialog.Search{Input: edit.New(a.Look), Rows: d.Table}
 	d.refill()
 	return d
 }
@@ -255,25 +255,16 @@ func (d *Clients) ListKeys() keys.Table {
 			return nil
 		}
 	}
-	return append(keys.Table{
-		{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
-		{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
-		{ID: "clients.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "clients.sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return d.Table.Sorted() }},
-		{ID: "clients.sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return d.Table.NextOrder() }},
-		{ID: "clients.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
-		{ID: "clients.close", Long: "Close", Run: d.close},
-	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
+	return slices.Concat(
+		keys.Table{
+			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
+			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
+		},
+		d.Narrowing("clients"), d.Closing("clients", d.close),
+		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
 }
 
 func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }
-
-func (d *Clients) back() tea.Cmd {
-	if d.Table.Typed == "" {
-		return d.close()
-	}
-	return d.Clear()
-}
 
 func (d *Clients) traffic(r clientRow) tea.Cmd {
 	d.close()
@@ -300,15 +291,4 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 			})
 		}
 	}})
-}
-
-// Update handles the mouse, and text of the filter.
-func (d *Clients) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
-		if row, cmd := d.Table.Click(m.X, m.Y); !row {
-			return cmd
-		}
-	}
-	dialog.ScrollWheel(d.Table.Scroll, msg)
-	return d.Search.Update(msg)
 }

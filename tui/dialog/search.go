@@ -7,12 +7,21 @@ import (
 	"goblin/tui/keys"
 )
 
+// Rows are what a dialog lists.
+type Rows interface {
+	Filter(text string) tea.Cmd
+	Sorted() tea.Cmd
+	NextOrder() tea.Cmd
+	Move(by int)
+	Scroll(by int)
+	Click(x, y int) (row bool, cmd tea.Cmd)
+}
+
 // Search is a line of text in a dialog that narrows what it lists.
 type Search struct {
-	Input  edit.Text
-	Typed  bool // it has the focus
-	Narrow func(text string) tea.Cmd
-	Move   func(by int)
+	Input edit.Text
+	Typed bool // it has the focus
+	Rows  Rows
 }
 
 func (s *Search) Keys() keys.Table {
@@ -37,20 +46,48 @@ func (s *Search) Start() tea.Cmd {
 func (s *Search) Clear() tea.Cmd {
 	s.Typed = false
 	s.Input.Set("")
-	return s.Narrow("")
+	return s.Rows.Filter("")
 }
 
 func (s *Search) moves(by int) func() tea.Cmd {
 	return func() tea.Cmd {
-		s.Move(by)
+		s.Rows.Move(by)
 		return nil
 	}
 }
 
-// Update takes a key that is text, if the line has the focus.
+// Narrowing are the keys of the list; place is the dialog's in the table of keys.
+func (s *Search) Narrowing(place string) keys.Table {
+	return keys.Table{
+		{ID: place + ".filter", Hint: "filter", Long: "Filter the list", Run: s.Start},
+		{ID: place + ".sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return s.Rows.Sorted() }},
+		{ID: place + ".sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return s.Rows.NextOrder() }},
+	}
+}
+
+// Closing are the keys that end the dialog by end.
+func (s *Search) Closing(place string, end func() tea.Cmd) keys.Table {
+	return keys.Table{
+		{ID: place + ".back", Hint: "close", Long: "Clear the filter, then close", Run: func() tea.Cmd {
+			if s.Input.Value() == "" {
+				return end()
+			}
+			return s.Clear()
+		}},
+		{ID: place + ".close", Long: "Close", Run: end},
+	}
+}
+
+// Update takes the mouse, and a key that is text if the line has the focus.
 func (s *Search) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && LeftPress(m) {
+		if row, cmd := s.Rows.Click(m.X, m.Y); !row {
+			return cmd
+		}
+	}
+	ScrollWheel(s.Rows.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok && s.Typed && s.Input.Update(key) {
-		return s.Narrow(s.Input.Value())
+		return s.Rows.Filter(s.Input.Value())
 	}
 	return nil
 }

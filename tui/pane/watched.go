@@ -43,7 +43,7 @@ func NewWatched(a *Desk) dialog.Dialog {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
+	d.Search = dialog.Search{Input: edit.New(a.Look), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
@@ -225,40 +225,22 @@ func (d *Watched) ListKeys() keys.Table {
 			return nil
 		}
 	}
-	return append(keys.Table{
-		{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
-		{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
-		{ID: "subscriptions.filter", Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "subscriptions.sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return d.Table.Sorted() }},
-		{ID: "subscriptions.sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return d.Table.NextOrder() }},
-		{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy},
-		{ID: "subscriptions.back", Hint: "close", Long: "Clear the filter, then close", Run: d.back},
-		{ID: "subscriptions.close", Long: "Close", Run: d.close},
-	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
+	return slices.Concat(
+		keys.Table{
+			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
+			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
+		},
+		d.Narrowing("subscriptions"),
+		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
+		d.Closing("subscriptions", d.close),
+		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
 }
 
 func (d *Watched) close() tea.Cmd { return d.app.Drop(d) }
 
-func (d *Watched) back() tea.Cmd {
-	if d.Table.Typed == "" {
-		return d.close()
-	}
-	return d.Clear()
-}
-
 func (d *Watched) copy() tea.Cmd {
 	s, _ := d.Table.Selected()
 	return d.app.Copy(s.Listed, "the URI")
-}
-
-func (d *Watched) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
-		if row, cmd := d.Table.Click(m.X, m.Y); !row {
-			return cmd
-		}
-	}
-	dialog.ScrollWheel(d.Table.Scroll, msg)
-	return d.Search.Update(msg)
 }
 
 func subscribed(s registry.SubscriptionState) dialog.Item {
