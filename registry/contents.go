@@ -47,9 +47,8 @@ type Invocation struct {
 	Cancelled   bool      // before there was an answer; Put gets none that was
 	Time        time.Time // when it was asked; when zero Put fills in its own time
 	Duration    time.Duration
-	Stale       bool      // what the server has may be something else by now
-	StaleReason string    // [StaleUpdated] or [StaleLost], the later of the two
-	Touched     time.Time // of the first update since it was asked
+	Stale       bool   // what the server has may be something else by now
+	StaleReason string // [StaleUpdated] or [StaleLost], the later of the two
 }
 
 // content is an invocation in the cache.
@@ -113,7 +112,7 @@ func (r *Registry) Contents() *Contents { return &r.contents }
 // to, or by the end of the connection, is stored as stale.
 func (c *Contents) Put(inv *Invocation) *Invocation {
 	kept := *inv
-	kept.Stale, kept.StaleReason, kept.Touched = false, "", time.Time{}
+	kept.Stale, kept.StaleReason = false, ""
 	kept.Error = bounded(kept.Error, maxLogText)
 	if kept.Time.IsZero() {
 		kept.Time = c.registry.opt.Now()

@@ -103,6 +103,11 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources left the list"},
 		},
 		{
+			"asleep, which is no loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
+			[]string{"a: ready → sleeping"},
+		},
+		{"awake", func() { r.SetState("a", ServerState{State: StateReady}) }, []string{"a: sleeping → ready"}},
+		{
 			"lost", func() { r.SetState("a", ServerState{State: StateRetrying, LastError: "broken pipe"}) },
 			[]string{"WARN a: ready → retrying: broken pipe", "a: content stale: 1, connection lost"},
 		},
@@ -114,6 +119,12 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			r.SetState("a", ServerState{State: StateConnecting, LastError: "broken pipe"})
 			r.SetState("a", ServerState{State: StateFailed, LastError: "no such file"})
 		}, []string{"WARN a: connecting → failed: no such file"}},
+		{"ready, and its error not forgotten", func() {
+			r.SetState("a", ServerState{State: StateReady, LastError: "no such file"})
+		}, []string{"a: failed → ready"}},
+		{"lost by the error of before", func() {
+			r.SetState("a", ServerState{State: StateFailed, LastError: "no such file"})
+		}, []string{"WARN a: ready → failed: no such file"}},
 		{
 			"hidden", func() { r.SetVisible("a", false) },
 			[]string{"a: entries hidden", "a: content dropped: 1, entries hidden"},

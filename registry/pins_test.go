@@ -55,6 +55,21 @@ func TestWithheldToolsAreKnownInEverySpelling(t *testing.T) {
 	}
 }
 
+// Who asks for a tool by its name must not learn that there is one which a profile hides.
+func TestWithheldToolsOutsideOfAViewAreUnknown(t *testing.T) {
+	r := New(Options{Servers: []string{"odd.one", "other"}})
+	r.SetPinned("odd.one", []PinnedTool{{Server: "odd.one", Name: "a b", Withheld: true}, {Server: "odd.one", Name: "seen", Withheld: true}})
+	view := r.Load().Narrow(&chosen{
+		servers: map[string]bool{"odd.one": true, "other": true},
+		keep:    func(_ Kind, name string) bool { return name == "seen" },
+	}, nil)
+	for _, name := range []string{"a b", "odd_one_a_b", "odd.one/a b", "odd_one_a_b_" + tail("odd.one", "a b")} {
+		require.NotNil(t, r.Load().Withheld(name), name)
+		require.Nil(t, view.Withheld(name), name)
+	}
+	require.NotNil(t, view.Withheld("odd_one_seen"))
+}
+
 func TestDiffsSayWhatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool PinnedTool

@@ -39,22 +39,17 @@ func Above(uri string) iter.Seq[string] {
 
 // markLocked makes an invocation stale and reports whether it was not, for
 // that reason, before: of many updates only the first makes a copy.
-func (n *content) markLocked(reason string, now time.Time) bool {
+func (n *content) markLocked(reason string) bool {
 	if n.inv.Stale && n.inv.StaleReason == reason {
 		return false
 	}
 	inv := *n.inv
-	inv.outdate(reason, now)
+	inv.outdate(reason)
 	n.inv = &inv
 	return true
 }
 
-func (i *Invocation) outdate(reason string, now time.Time) {
-	i.Stale, i.StaleReason = true, reason
-	if reason == StaleUpdated && i.Touched.IsZero() {
-		i.Touched = now
-	}
-}
+func (i *Invocation) outdate(reason string) { i.Stale, i.StaleReason = true, reason }
 
 // updated marks what an update of a URI concerns, and returns how many. It is
 // remembered for what is on the way.
@@ -68,7 +63,7 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 			return
 		}
 		for _, n := range s.byURI[uri] {
-			if n.markLocked(StaleUpdated, now) {
+			if n.markLocked(StaleUpdated) {
 				marked++
 			}
 		}
@@ -102,7 +97,7 @@ func (c *Contents) lose(server string, now time.Time) (marked int) {
 	c.lost[server] = now
 	if s := c.servers[server]; s != nil {
 		for _, n := range s.byKey {
-			if n.markLocked(StaleLost, now) {
+			if n.markLocked(StaleLost) {
 				marked++
 			}
 		}
@@ -114,14 +109,14 @@ func (c *Contents) lose(server string, now time.Time) (marked int) {
 // have marked it happened while its answer was on the way.
 func (c *Contents) overtakenLocked(n *content) {
 	if n.uri != "" {
-		if p := c.past[n.inv.Server]; p != nil && p.updated.Since(hashKey(n.uri), n.inv.Time) {
-			n.inv.outdate(StaleUpdated, p.updated.At(hashKey(n.uri)))
-		} else if row, ok := c.registry.Subscription(n.inv.Server, n.uri); ok && row.LastUpdate.After(n.inv.Time) {
-			n.inv.outdate(StaleUpdated, row.LastUpdate)
+		p := c.past[n.inv.Server]
+		row, _ := c.registry.Subscription(n.inv.Server, n.uri) // which knows for longer
+		if p != nil && p.updated.Since(hashKey(n.uri), n.inv.Time) || row.LastUpdate.After(n.inv.Time) {
+			n.inv.outdate(StaleUpdated)
 		}
 	}
 	if c.lost[n.inv.Server].After(n.inv.Time) {
-		n.inv.outdate(StaleLost, time.Time{})
+		n.inv.outdate(StaleLost)
 	}
 }
 

@@ -44,8 +44,5 @@ func (m *Moments) Note(hash uint64, now time.Time) {
 // Since reports whether a name was noted after a moment, as far as is known.
 func (m *Moments) Since(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
 
-// At is when something happened to a name last, as far as is known.
-func (m *Moments) At(hash uint64) time.Time { return m.at[hash] }
-
 // Len is how many names are remembered.
 func (m *Moments) Len() int { return max(len(m.at), len(m.order)) }

@@ -1,0 +1,49 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFilesOfASkillAreInItsFolder(t *testing.T) {
+	for _, c := range []struct{ uri, file, wrong string }{
+		{"skill://f/SKILL.md", `"skill://f/a"`, ""},
+		{"skill://f/SKILL.md", `"skill://f/a/..b"`, ""},
+		{"skill://f/SKILL.md", `"skill://f"`, `its file "skill://f" is not in its folder`},
+		{"skill://f/SKILL.md", `"skill://fa"`, `its file "skill://fa" is not in its folder`},
+		{"skill://f/SKILL.md", `"skill://g/a"`, `its file "skill://g/a" is not in its folder`},
+		{"skill://f/SKILL.md", `"skill://f/../g/a"`, `its file "skill://f/../g/a" is not in its folder`},
+		{"skill://f/SKILL.md", `"skill://f/%2e%2E/g/a"`, `its file "skill://f/%2e%2E/g/a" is not in its folder`},
+		{"skill://f/SKILL.md", `7`, `its file "" is not in its folder`},
+		{"skill://f/../g/SKILL.md", `"skill://f/../g/a"`, "its uri climbs out of its folder"},
+		{"skill://f/README.md", `"skill://f/a"`, "its uri does not end in /SKILL.md"},
+		{"/SKILL.md", `"/a"`, "its uri does not end in /SKILL.md"},
+	} {
+		err := CheckSkill(fmt.Appendf(nil, `{"uri":%q,"resources":[{"uri":%s}]}`, c.uri, c.file))
+		if c.wrong == "" {
+			require.NoError(t, err, c.file)
+		} else {
+			require.EqualError(t, err, c.wrong)
+		}
+	}
+	long := "skill://f/" + strings.Repeat("a", MaxURI)
+	require.Error(t, CheckSkill(fmt.Appendf(nil, `{"uri":"skill://f/SKILL.md","resources":[{"uri":%q}]}`, long)))
+}
+
+// A server serves skills, and folders of theirs, that it does not list, but not those that
+// await approval.
+func TestNothingOfAWithheldSkillIsReached(t *testing.T) {
+	r := New(Options{Servers: []string{"a"}})
+	r.SkillsOf("a", true)
+	of := func(name string) PinnedTool { return PinnedTool{Server: "a", Name: name, Withheld: true} }
+	r.SetPinned("a", []PinnedTool{of("skill://f/SKILL.md"), {Server: "a", Name: "skill://told/SKILL.md"}})
+	for _, uri := range []string{"skill://f", "skill://f/", "skill://f/SKILL.md", "skill://f/a/b"} {
+		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: mcp://a/"+uri, outcome(r.Load().ResolveSkill("mcp://a/"+uri)))
+	}
+	for _, uri := range []string{"skill://fa", "skill://fa/SKILL.md", "skill://told", "skill://told/SKILL.md"} {
+		require.Equal(t, "a "+uri+" unlisted", outcome(r.Load().ResolveSkill("mcp://a/"+uri)))
+	}
+}
