@@ -2,6 +2,7 @@ package login
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,6 +74,9 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 	require.Equal(t,
 		other(func(o *Options) { o.Account = "a" }),
 		other(func(o *Options) { o.Account, o.Config, o.Server = "a", "d", "t" }))
+	require.NotEqual(t,
+		other(func(o *Options) { o.Account = "a" }),
+		other(func(o *Options) { o.Account, o.URL = "a", "https://t.example/mcp" }), "another server must not get the tokens")
 }
 
 // What a server on the internet names is not asked where only this network is.
@@ -86,4 +90,22 @@ func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
 	}
 	require.True(t, public("https://1.1.1.1/mcp"))
 	require.False(t, public("http://127.0.0.1/mcp"), "a server of this machine may name this machine")
+}
+
+// A redirect by 307 or 308 sends the form again, and what is secret in it.
+func TestRedirectsStayAtTheirOrigin(t *testing.T) {
+	follow := newHTTP("http://127.0.0.1/mcp").CheckRedirect
+	request := func(method, address string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+		require.NoError(t, err)
+		return r
+	}
+	first := request(http.MethodPost, "https://i.example/token")
+	require.NoError(t, follow(request(http.MethodPost, "https://i.example/other"), []*http.Request{first}))
+	for _, to := range []string{"http://i.example/token", "https://i.example:444/token", "https://x.example/token"} {
+		require.EqualError(t, follow(request(http.MethodPost, to), []*http.Request{first}), "redirects to another origin are not followed", to)
+		require.Error(t, follow(request(http.MethodPost, to), []*http.Request{first, request(http.MethodPost, to)}), "it is the first that counts: %s", to)
+	}
+	require.EqualError(t, follow(request(http.MethodGet, "https://i.example/other"), []*http.Request{first}), "a redirect that changes the method is not followed")
+	require.EqualError(t, follow(first, []*http.Request{first, first, first, first}), "too many redirects")
 }
