@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,9 @@ func TestOnlyLoopbackHostsAreServedOnLoopback(t *testing.T) {
 		{"127.1", false},
 		{"evil.example:80@localhost", false},
 		{"localhost:80:80", false},
+		{"localhost:", true},
+		{"localhost:x", false},
+		{"localhost:80@evil.example", false},
 	}
 	for _, token := range []string{"", "secret"} {
 		c := newSite(t, downstream.HTTPOptions{AuthToken: token, Open: map[string]http.Handler{"/healthz": http.NotFoundHandler()}})
@@ -82,6 +86,22 @@ func TestWebPagesOfStrangersAreRefused(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5, c.http.Sessions())
+}
+
+// The names of headers that repeat parameters of a tool are the tool's, so a page says which
+// it means to send.
+func TestPagesMaySendWhatRepeatsParametersAndNoOtherHeadersOfTheirs(t *testing.T) {
+	c := newSite(t, downstream.HTTPOptions{})
+	allowed := func(asked string) []string {
+		res := c.do("OPTIONS", "", "", "Origin", "http://localhost", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", asked)
+		require.Equal(t, 204, res.StatusCode)
+		return strings.Split(res.Header.Get("Access-Control-Allow-Headers"), ", ")
+	}
+	always := allowed("")
+	require.Equal(t, append(always, "mcp-param-city", "Mcp-Param-Zone"), allowed("content-type,mcp-param-city, x-mine , Mcp-Param-Zone,x-mcp-param-a"))
+	many := strings.Join(allowed(strings.Repeat("mcp-param-a,", 2000)), ", ")
+	require.Greater(t, len(many), 4000)
+	require.Less(t, len(many), 4096+len(strings.Join(always, ", ")), "no answer grows with what it is asked")
 }
 
 func TestTheTokenIsNeeded(t *testing.T) {

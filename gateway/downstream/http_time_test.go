@@ -126,6 +126,25 @@ func TestIdleSessionsEnd(t *testing.T) {
 	})
 }
 
+func TestNoStreamBeginsDuringAShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		id := c.open()
+		go func() {
+			if res, err := c.try(t.Context(), "POST", id, request("1", "block", "")); err == nil {
+				res.Body.Close()
+			}
+		}()
+		<-c.h.begun
+		closed := make(chan struct{})
+		go func() { defer close(closed); c.http.Close() }()
+		synctest.Wait() // for the request under way
+		require.Equal(t, 503, c.do("GET", id, "").StatusCode)
+		<-closed
+	})
+}
+
 func TestQuietStreamsShowThatTheyLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})

@@ -1,0 +1,20 @@
+package downstream_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+)
+
+// Whatever a client asked for, it gets what may be the worst.
+func TestLogLinesOfAnUnknownLevelCountAsTheHighest(t *testing.T) {
+	require.Equal(t, downstream.LevelWarning, downstream.LevelOf([]byte(`{"level":"warning"}`)))
+	for _, params := range []string{`{"level":"fatal"}`, `{"level":"WARNING"}`, `{"level":3}`, `{}`} {
+		for _, name := range downstream.Levels {
+			asked, _ := downstream.ParseLevel(name)
+			require.GreaterOrEqual(t, downstream.LevelOf([]byte(params)), asked, "%s for %s", params, name)
+		}
+	}
+}

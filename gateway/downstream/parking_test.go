@@ -1,0 +1,222 @@
+package downstream_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	account "goblin/gateway/memory"
+	"goblin/registry/rawjson"
+)
+
+// demanded reads an answer that demands input: what it asks, and the state to bring.
+func demanded(t *testing.T, m message) (inputs, state string) {
+	t.Helper()
+	require.JSONEq(t, `"input_required"`, string(rawjson.Get(m.Result, "resultType")), "%+v", m)
+	return string(rawjson.Get(m.Result, "inputRequests")), string(rawjson.Get(m.Result, "requestState"))
+}
+
+// refusal is the message of an answer that is an error.
+func refusal(t *testing.T, m message) string {
+	t.Helper()
+	require.NotNil(t, m.Error, "%.200s", m.Result)
+	return m.Error.Message
+}
+
+// calls sends a stateless call, with the state that the client was given if there is one.
+func (c *client) calls(id int, state string) {
+	params := `"name":"t"`
+	if state != "" {
+		params += `,"inputResponses":{"input-1":{"action":"accept"}},"requestState":` + state
+	}
+	c.send(request(number(id), "tools/call", modern(params)))
+}
+
+func refuse(x *downstream.Exchange, err error) {
+	_ = x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err))
+}
+
+// asking answers a call by what its client is asked.
+func asking(x *downstream.Exchange) {
+	answer, err := x.Request(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
+	if err != nil {
+		refuse(x, err)
+		return
+	}
+	_ = x.Reply(answer.Result)
+}
+
+// overAPipe runs a test in simulated time.
+func overAPipe(t *testing.T, o downstream.Options, handle func(*downstream.Exchange), test func(t *testing.T, c *client)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newScript()
+		h.handle = handle
+		o.Handler = h
+		test(t, dial(t, o, transports["pipe"]))
+	})
+}
+
+func TestASessionHasAShareOfTheCallsThatWaitForTheirClients(t *testing.T) {
+	overAPipe(t, downstream.Options{}, asking, func(t *testing.T, c *client) {
+		const most = 256
+		var state string
+		for i := range most {
+			c.calls(i, "")
+			_, state = demanded(t, c.message())
+		}
+		c.calls(most, "")
+		require.Equal(t, "too many calls wait for their client", refusal(t, c.message()))
+		c.calls(most+1, state)
+		require.JSONEq(t, `{"action":"accept"}`, string(c.message().Result))
+		c.calls(most+2, "")
+		demanded(t, c.message())
+	})
+}
+
+// Nothing is kept of a call that is to begin anew, so the state itself says how long it is
+// good for.
+func TestADemandToBeginAnewExpires(t *testing.T) {
+	handle := func(x *downstream.Exchange) {
+		switch state, err := x.State(); {
+		case err != nil:
+			refuse(x, err)
+		case state.Ours:
+			_ = x.Reply([]byte(`{"done":true}`))
+		default:
+			_ = x.Reply(x.Demand("elicitation/create", [][]byte{[]byte(`{"message":"?"}`)}))
+		}
+	}
+	overAPipe(t, downstream.Options{Parking: downstream.NewParking(time.Minute, nil)}, handle, func(t *testing.T, c *client) {
+		c.calls(1, "")
+		_, state := demanded(t, c.message())
+		time.Sleep(59 * time.Second)
+		c.calls(2, state)
+		require.JSONEq(t, `{"done":true}`, string(c.message().Result))
+		time.Sleep(2 * time.Second)
+		c.calls(3, state)
+		require.Contains(t, refusal(t, c.message()), "requestState has expired")
+	})
+}
+
+func TestADemandIsBounded(t *testing.T) {
+	handle := func(x *downstream.Exchange) {
+		inputs := make([][]byte, 65)
+		for i := range inputs {
+			inputs[i] = fmt.Appendf(nil, `{"message":"%d"}`, i+1)
+		}
+		_ = x.Reply(x.Demand("elicitation/create", inputs))
+	}
+	overAPipe(t, downstream.Options{}, handle, func(t *testing.T, c *client) {
+		c.calls(1, "")
+		inputs, _ := demanded(t, c.message())
+		require.Equal(t, 64, strings.Count(inputs, "elicitation/create"))
+		require.JSONEq(t, `{"method":"elicitation/create","params":{"message":"64"}}`, string(rawjson.Get([]byte(inputs), "input-64")))
+	})
+}
+
+// A client may stay away for long, and what its answer takes is held as long.
+func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		size int
+		kept bool
+	}{"small": {1 << 10, true}, "large": {2 << 20, false}} {
+		t.Run(name, func(t *testing.T) {
+			result := []byte(`{"text":"` + strings.Repeat("x", c.size) + `"}`)
+			var ended atomic.Bool
+			handle := func(x *downstream.Exchange) {
+				if _, err := x.State(); err != nil {
+					refuse(x, err)
+					return
+				}
+				ctx, enough := context.WithCancel(x.Context())
+				go func() {
+					time.Sleep(time.Second) // the client is away
+					enough()
+				}()
+				_, _ = x.Request(ctx, "elicitation/create", []byte(`{"message":"?"}`))
+				_ = x.Reply(result)
+				ended.Store(true)
+			}
+			overAPipe(t, downstream.Options{Memory: account.New(1 << 20)}, handle, func(t *testing.T, client *client) {
+				client.calls(1, "")
+				_, state := demanded(t, client.message())
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				require.Equal(t, !c.kept, ended.Load())
+				client.calls(2, state)
+				m := client.message()
+				if c.kept {
+					require.Equal(t, len(result), len(m.Result))
+				} else {
+					require.Contains(t, refusal(t, m), "requestState has expired")
+				}
+			})
+		})
+	}
+}
+
+// parker says whether a client may come back.
+type parker struct{ returns func() bool }
+
+func (parker) Parked([]byte, []rawjson.Edit) {}
+func (p parker) Returns() bool               { return p.returns() }
+
+func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
+	var open atomic.Bool
+	handle := func(x *downstream.Exchange) {
+		if _, err := x.State(); err != nil {
+			refuse(x, err)
+			return
+		}
+		x.ParkWith(parker{open.Load})
+		asking(x)
+	}
+	overAPipe(t, downstream.Options{}, handle, func(t *testing.T, c *client) {
+		c.calls(1, "")
+		_, state := demanded(t, c.message())
+		c.calls(2, state)
+		require.Contains(t, refusal(t, c.message()), "requestState was not given for this request")
+		open.Store(true)
+		c.calls(3, state)
+		require.JSONEq(t, `{"action":"accept"}`, string(c.message().Result))
+	})
+}
+
+// It may cancel the request by which it comes back before that has found its call.
+func TestAClientThatCancelsAsItComesBackCancelsTheCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		call, arrived, goOn := make(chan *downstream.Exchange, 1), make(chan struct{}), make(chan struct{})
+		h := newScript()
+		h.handle = func(x *downstream.Exchange) {
+			x.ParkWith(parker{func() bool {
+				close(arrived)
+				<-goOn
+				return true
+			}})
+			call <- x
+			for range 2 { // it goes on after the answer that the client brings
+				_, _ = x.Request(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
+			}
+		}
+		c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+		c.calls(1, "")
+		_, state := demanded(t, c.message())
+		c.calls(2, state)
+		<-arrived
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		synctest.Wait()
+		close(goOn)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause((<-call).Context()), downstream.ErrCancelled)
+	})
+}
