@@ -2,18 +2,22 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
+	"goblin/gateway/fleet"
 	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -260,6 +264,151 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// parsed is a config.
+func parsed(t *testing.T, text string) *config.Config {
+	t.Helper()
+	cfg, err := config.Parse("goblin.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	return cfg
+}
+
+// viewsOf are the views of a config and a catalog, of servers that do not run.
+func viewsOf(t *testing.T, r *registry.Registry, text string) *views.Views {
+	t.Helper()
+	return views.New(r, fleet.New(fleet.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
+}
+
+// tools are what lists have.
+func tools(s *registry.Snapshot) (names []string) {
+	for e := range s.All(registry.Tool) {
+		names = append(names, e.Listed)
+	}
+	return names
+}
+
+func TestAnEditedChoiceOfGoblinsOwnToolsCountsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := registry.New(registry.Options{Servers: []string{"a"}, Own: config.OwnTools()})
+	require.NoError(t, r.AddTool(registry.LocalTool{
+		Definition: []byte(`{"name":"catalog_tools"}`), Call: func(context.Context, []byte) ([]byte, error) { return nil, nil },
+	}))
+	r.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"x"}`), []byte(`{"name":"y"}`)})
+	const servers = "servers: {a: {command: c}}\n"
+	v := viewsOf(t, r, servers)
+	without, with := []string{"a_x", "a_y"}, []string{"catalog_tools", "a_x", "a_y"}
+	for _, c := range []struct {
+		gateway     string
+		seen, whole []string
+	}{
+		{"meta_tools_above: 1", with, with},
+		{"meta_tools_above: 2", without, without},
+		{"meta_tools_above: 1", with, with},
+		{"meta_tools: false", without, without},
+		{"meta_tools: true", with, with},
+		{"meta_tools: false", without, without},
+	} {
+		v.Apply(parsed(t, servers+"gateway: {"+c.gateway+"}"))
+		seen, ok := v.Look("")
+		require.True(t, ok)
+		require.Equal(t, c.seen, tools(seen.Lists), c.gateway)
+		require.Equal(t, c.whole, tools(v.Whole()), c.gateway)
+	}
+}
+
+func TestWhatIsOffForAllIsNotSaidToBeOffInAProfile(t *testing.T) {
+	t.Parallel()
+	r := registry.New(registry.Options{Servers: []string{"a"}})
+	r.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"x"}`)})
+	v := viewsOf(t, r, "servers: {a: {command: c}}\nprofiles: {p: {}}")
+	e, err := r.ResolveTool("a_x")
+	require.NoError(t, err)
+	one, all := switches.Switch{Profile: "p", Server: "a", Kind: "tool", Name: "x"}, switches.Switch{Server: "a", Kind: "tool", Name: "x"}
+	for want, off := range map[string][][]switches.Switch{
+		`turned off in profile "p"`:  {{one}},
+		"turned off for all clients": {{all}, {one, all}, {all, one}},
+	} {
+		for _, off := range off {
+			v.Switch(off)
+			require.Equal(t, want, v.Why("p", e.Entry).Why)
+		}
+	}
+}
+
+// A resource that is off is so however its URI is spelled, but it is no pattern.
+func TestNothingElseIsOffWithAResource(t *testing.T) {
+	t.Parallel()
+	for off, others := range map[string][]string{
+		"x:/a*":     {"x:/ab", "x:/a"},
+		"x:/a?b":    {"x:/axb", "x:/a", "x:/a?c"},
+		"x:/a?b=1":  {"x:/a", "x:/a?b=2"},
+		"x:/[ab]":   {"x:/a", "x:/b"},
+		"x:/]":      {"x:/"},
+		`x:/a\b`:    {"x:/ab"},
+		"x:/a#one":  {"x:/a", "x:/a#two"},
+		"x:/a;v=1":  {"x:/a", "x:/a;v=2"},
+		"x:/{a,b}":  {"x:/a"},
+		"x:/a%2Fb":  {"x:/a"},
+		"x:/dir":    {"x:/dir/file", "x:/di"},
+		"x:/plain":  nil,
+		"x:/!(a)":   {"x:/b"},
+		"x:/a/**/b": {"x:/a/c/b", "x:/a/b"},
+	} {
+		r := registry.New(registry.Options{Servers: []string{"a"}})
+		var items [][]byte
+		for _, uri := range append(others, off) {
+			items = append(items, fmt.Appendf(nil, `{"name":"n","uri":%q}`, uri))
+		}
+		r.SetList("a", registry.Resource, items)
+		v := viewsOf(t, r, "servers: {a: {command: c}}")
+		v.Switch([]switches.Switch{{Server: "a", Kind: "resource", Name: off}})
+		seen, _ := v.Look("")
+		require.False(t, seen.Is.Sees("a", registry.Resource, off), off)
+		require.False(t, seen.Is.Sees("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
+		for _, other := range others {
+			require.True(t, seen.Is.Sees("a", registry.Resource, other), "%s is off with %s", other, off)
+		}
+	}
+}
+
+func TestWhatSearchesFindIsNotLacking(t *testing.T) {
+	t.Parallel()
+	r := registry.New(registry.Options{Servers: []string{"a"}})
+	r.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"denied"}`), []byte(`{"name":"found"}`), []byte(`{"name":"off"}`)})
+	v := viewsOf(t, r, "servers: {a: {command: c}}\nprofiles: {p: {expose: search, tools: {deny: [denied]}}}")
+	since := time.Unix(50, 0)
+	v.Switch([]switches.Switch{{Server: "a", Kind: "tool", Name: "off", Since: since}, {Server: "a", Kind: "tool", Name: "gone", Since: since}})
+	var lacking []string
+	for _, off := range v.Lacking("p", registry.Tool) {
+		lacking = append(lacking, fmt.Sprintf("%s by %s since %d", off.Name, off.By, max(0, off.Since.Unix())))
+	}
+	require.Equal(t, []string{"denied by profile since 0", "off by you since 50", "gone by you since 50"}, lacking)
+}
+
+func TestAnUnknownToolIsSaidToBeOfAServerThatIsDown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		state  registry.ServerState
+		name   string
+		absent string
+	}{
+		{registry.ServerState{State: registry.StateFailed}, "a_x", `server "a" has failed, so its tools are unknown`},
+		{registry.ServerState{State: registry.StateSleeping}, "a_x", `server "a" is sleeping, so its tools are unknown`},
+		{registry.ServerState{State: registry.StateNeedsLogin}, "a_x", `server "a" needs login, so its tools are unknown`},
+		{registry.ServerState{State: registry.StateReady}, "a_x", ""},
+		{registry.ServerState{State: registry.StateFailed, Listed: true}, "a_x", ""},
+		{registry.ServerState{State: registry.StateFailed}, "b_x", ""},
+		{registry.ServerState{State: registry.StateFailed}, "x", ""},
+	} {
+		r := registry.New(registry.Options{Servers: []string{"a", "b"}})
+		r.SetState("a", c.state)
+		r.SetState("b", registry.ServerState{State: registry.StateReady})
+		_, err := viewsOf(t, r, "servers: {a: {command: c}, b: {command: c}}").FindFor(t.Context(), nil, (*registry.Snapshot).ResolveTool, c.name)
+		var unknown *registry.NotFoundError
+		require.ErrorAs(t, err, &unknown)
+		require.Equal(t, c.absent, unknown.Absent, "%s of %+v", c.name, c.state)
+	}
 }
 
 func sameJSON(a, b string) bool {

@@ -155,8 +155,8 @@ func newOff(profile string, switched []switches.Switch) off {
 }
 
 // literally is a URI as a glob that fits it. Nothing of it is dropped when the glob is
-// read as a URI: what is off by one fragment is not off by all.
-var literally = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`, "#", "[#]", ";", "[;]")
+// read as a URI: what is off by one query or fragment is not off by all.
+var literally = strings.NewReplacer("*", "[*]", "?", "[?-?]", "[", "[[]", `\`, `\\`, "#", "[#]", ";", "[;]")
 
 func thingOf(s *switches.Switch) (thing, bool) {
 	for k := range registry.Kind(registry.Kinds) {
