@@ -103,14 +103,14 @@ gateway: {linger: 1m}
 func TestOddNamesCommentsAndEmptySectionsStay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, before, after string }{
-		"a comment in empty braces": {"c.json", "{\"mcpServers\": {/* mine */}}\n", "{\"mcpServers\": {/* mine */\n  \"new\": {\n    \"url\": \"https://h\"\n  }\n}}\n"},
-		"servers that are null":     {"c.yaml", "servers: null # none\nlog: {level: info}\n", "servers:  # none\n  new:\n    url: https://h\nlog: {level: info}\n"},
-		"a name in escapes":         {"c.json", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"}\n}}\n", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"},\n  \"new\": {\n    \"url\": \"https://h\"\n  }\n}}\n"},
+		"a comment in empty braces": {"c.json", "{\"mcpServers\": {/* mine */}}\n", "{\"mcpServers\": {/* mine */\n  \"new\": {\n    \"url\": \"https://h/?a&b=<c>\"\n  }\n}}\n"},
+		"servers that are null":     {"c.yaml", "servers: null # none\nlog: {level: info}\n", "servers:  # none\n  new:\n    url: https://h/?a&b=<c>\nlog: {level: info}\n"},
+		"a name in escapes":         {"c.json", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"}\n}}\n", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"},\n  \"new\": {\n    \"url\": \"https://h/?a&b=<c>\"\n  }\n}}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := opened(t, t.TempDir(), test.file, test.before)
-			require.NoError(t, f.Add(configedit.Server{Name: "new", Keys: map[string]any{"url": "https://h"}}))
+			require.NoError(t, f.Add(configedit.Server{Name: "new", Keys: map[string]any{"url": "https://h/?a&b=<c>"}}))
 			require.Equal(t, test.after, string(f.Text()))
 		})
 	}

@@ -182,9 +182,11 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 // that the file was made for Goblin; note is what could not be put back.
 func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) (deletes bool, note string, err error) {
 	before := f.Text()
-	if rec != nil && rec.Sum == sum(before) {
-		f.SetText(rec.undo(before))
-		return !rec.Existed, "", nil
+	if rec != nil {
+		if was, ok := rec.undo(before); ok {
+			f.SetText(was)
+			return !rec.Existed, "", nil
+		}
 	}
 	if rec != nil && len(rec.New) > 0 && bytes.Count(before, rec.New) == 1 {
 		if after := bytes.Replace(before, rec.New, rec.Old, 1); rec.fits(d, before, after) {

@@ -2,6 +2,8 @@ package clients_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,6 +154,43 @@ func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 		require.True(t, undone.Deletes)
 		require.NoError(t, undone.Apply(noon))
 		require.NoFileExists(t, ch.File)
+	}
+}
+
+// What is remembered of a change is a file that somebody may have copied or cut short.
+func TestGoblinIsTakenOutWhateverTheRecordSays(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r map[string]any){
+		"of another file":         func(r map[string]any) { r["path"] = "/other" },
+		"of nothing":              func(r map[string]any) { clear(r) },
+		"at a place before all":   func(r map[string]any) { r["at"] = -1 },
+		"at a place behind all":   func(r map[string]any) { r["at"] = 1 << 20 },
+		"at a place beyond count": func(r map[string]any) { r["at"] = math.MaxInt },
+		"at another place":        func(r map[string]any) { r["at"] = 1 },
+		"of another text":         func(r map[string]any) { r["new"] = "AAAA" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir := home(t, map[string]string{".cursor/other": ""})
+			state := filepath.Join(dir, "state")
+			c := clients.Find("cursor")
+			ch := installed(t, c, m, state)
+			kept, err := filepath.Glob(filepath.Join(state, "clients", "*"))
+			require.NoError(t, err)
+			require.Len(t, kept, 1)
+			var record map[string]any
+			require.NoError(t, json.Unmarshal([]byte(read(t, kept[0])), &record))
+			change(record)
+			text, err := json.Marshal(record)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(kept[0], text, 0o600))
+
+			undone, err := c.Uninstall(m, state)
+			require.NoError(t, err)
+			require.False(t, undone.Deletes, "it may have been there")
+			require.NoError(t, undone.Apply(noon))
+			require.NotContains(t, read(t, ch.File), "goblin")
+		})
 	}
 }
 

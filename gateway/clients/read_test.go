@@ -134,7 +134,7 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
 
 [mcp_servers.context7]
 command = "npx"
-args = ["-y", "@upstash/context7-mcp", "${literal}"]
+args = ["-y", "@upstash/context7-mcp", "${literal}", "${{ secrets.K }}"]
 env_vars = ["LOCAL_TOKEN", { name = "REMOTE", source = "remote" }]
 startup_timeout_sec = 20
 tool_timeout_sec = 45.5
@@ -153,7 +153,7 @@ enabled = false
 `,
 			want: entries{
 				"context7": {
-					"command": "npx", "args": []string{"-y", "@upstash/context7-mcp", "$${literal}"}, "env": pairs{"MY_ENV_VAR": "MY_ENV_VALUE"},
+					"command": "npx", "args": []string{"-y", "@upstash/context7-mcp", "$${literal}", "$${{ secrets.K }}"}, "env": pairs{"MY_ENV_VAR": "MY_ENV_VALUE"},
 					"inherit_env": []string{"LOCAL_TOKEN"}, "startup_timeout": "20s", "call_timeout": "45.5s",
 					"tools": map[string]any{"allow": []string{"open", "screenshot"}, "deny": []string{"screenshot"}},
 				},
@@ -561,6 +561,31 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 	}, keys)
 	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry itself stays")
 	require.True(t, clients.Same(s.Keys, clients.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
+}
+
+func TestSecretsAreReplacedAsAWholeAndNothingElseIs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key         string
+		given, want any
+	}{
+		"a header with a scheme":      {"headers", pairs{"Authorization": "Bearer AAAA1111"}, pairs{"Authorization": "Bearer ${keyring:a.Authorization}"}},
+		"cookies":                     {"headers", pairs{"Cookie": "session=AAAA1111; theme=dark"}, pairs{"Cookie": "${keyring:a.Cookie}"}},
+		"a value of parts":            {"headers", pairs{"X-Token": "v1; AAAA1111"}, pairs{"X-Token": "${keyring:a.X-Token}"}},
+		"a value with a parameter":    {"headers", pairs{"X-Token": "t=AAAA1111 v"}, pairs{"X-Token": "${keyring:a.X-Token}"}},
+		"short, with signs":           {"args", []string{"--password", "p@s"}, []string{"--password", "${keyring:a.password}"}},
+		"short, with signs, assigned": {"args", []string{"--password=p@s"}, []string{"--password=${keyring:a.password}"}},
+		"as short as can be":          {"args", []string{"--password=s"}, []string{"--password=${keyring:a.password}"}},
+		"short, in others by chance":  {"args", []string{"--token", "abcde", "xabcdey", "xabcde"}, []string{"--token", "${keyring:a.token}", "xabcdey", "xabcde"}},
+		"long, in others":             {"args", []string{"--token", "abcdef", "xabcdefy"}, []string{"--token", "${keyring:a.token}", "x${keyring:a.arg3}y"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := clients.Server{Name: "a", Keys: map[string]any{test.key: test.given}}
+			keys, _ := s.SplitSecrets(func(wanted, _ string) string { return wanted })
+			require.Equal(t, map[string]any{test.key: test.want}, keys)
+		})
+	}
 }
 
 func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -129,10 +130,11 @@ func difference(before, after []byte) *record {
 	}
 }
 
-// undo is the text of before, if the sum is right.
-func (r *record) undo(text []byte) []byte {
-	if r.At < 0 || r.At+len(r.New) > len(text) {
-		return text
+// undo is the text of before the change, if text is the one after it.
+func (r *record) undo(text []byte) (before []byte, ok bool) {
+	if r.Sum != sum(text) || r.At < 0 || r.At > len(text) {
+		return nil, false
 	}
-	return slices.Concat(text[:r.At], r.Old, text[r.At+len(r.New):])
+	rest, ok := bytes.CutPrefix(text[r.At:], r.New)
+	return slices.Concat(text[:r.At], r.Old, rest), ok
 }

@@ -95,7 +95,11 @@ func (x *split) within(args []string) []string {
 		}
 		for i, arg := range args {
 			at, raw := written(arg, secret)
-			if raw != "" && !refers(raw) {
+			switch {
+			case raw == "" || refers(raw):
+			case len(secret) < long:
+				args[i] = arg[:at] + x.refer(argName(args, i, at), raw) + arg[at+len(raw):]
+			default:
 				args[i] = strings.ReplaceAll(arg, raw, x.refer(argName(args, i, at), raw))
 			}
 		}
@@ -103,11 +107,17 @@ func (x *split) within(args []string) []string {
 	return args
 }
 
+// long is how long a text is, in bytes, that is no part of something else by chance.
+const long = 6
+
 // written is how a secret stands in an argument, and where: also as URLs have it. raw is ""
 // if it does not, or if it is so short that it may be part of something else.
 func written(arg, secret string) (at int, raw string) {
-	if arg == secret || len(secret) >= 6 && strings.Contains(arg, secret) {
-		return strings.Index(arg, secret), secret
+	if at = strings.Index(arg, secret); at >= 0 && len(secret) >= long {
+		return at, secret
+	}
+	if before, ok := strings.CutSuffix(arg, secret); ok && (before == "" || strings.HasSuffix(before, "=")) {
+		return len(before), secret
 	}
 	for at = 0; at < len(arg); {
 		end := at + strings.IndexAny(arg[at:]+"&", "&=?/#@:")

@@ -272,7 +272,7 @@ func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
 		return nil, err
 	}
 	_, all := f.servers(root)
-	name, v := find(all, server)
+	_, v := find(all, server)
 	if v == nil || v.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("server %q is an alias, or merged in by \"<<\"; change it by hand", server)
 	}
@@ -300,9 +300,6 @@ func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
 	}
 	first := v.Content[0]
 	at := f.offset(first) - (first.Column - 1)
-	if first.Line == name.Line {
-		return nil, fmt.Errorf("server %q stands on one line; change it by hand", server)
-	}
 	return insert(f.text, at, strings.Repeat(" ", first.Column-1)+"disabled: true\n"), nil
 }
 
