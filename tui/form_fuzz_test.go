@@ -64,7 +64,7 @@ func FuzzFromSchema(f *testing.F) {
 		w, h = min(max(w, 0), 300), min(max(h, 0), 80)
 		fo := newForm(t, form.Spec{
 			Intro: schema, Fields: fields, Schema: json.RawMessage(schema), Last: json.RawMessage(`{"a":1}`),
-			Meta: true, Danger: "d", Preview: func(map[string]string) (string, error) { return schema, nil },
+			Meta: true, Danger: "d", Preview: func(map[string]string) string { return schema },
 		})
 		for _, b := range keys[:min(len(keys), 64)] {
 			script(fo, b)

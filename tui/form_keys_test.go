@@ -2,7 +2,6 @@ package tui_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -513,18 +512,13 @@ func TestPreview(t *testing.T) {
 	t.Parallel()
 	f := newForm(t, form.Spec{
 		Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true, Submit: "read",
-		Preview: func(v map[string]string) (string, error) {
-			if v["owner"] == "" {
-				return "", errors.New("owner is\x07 wanted")
-			}
-			return "repo://" + v["owner"] + "/" + v["repo"], nil
-		},
+		Preview: func(v map[string]string) string { return "repo\x07://" + v["owner"] + "/" + v["repo"] },
 	})
-	require.Contains(t, plain(f.Lines(80, 24)), `! owner is\x07 wanted`)
+	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07:///`)
 	press(f, "'me'")
-	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/")
+	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07://me/`)
 	press(f, "tab", "'x'")
-	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/x")
+	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07://me/x`)
 }
 
 func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {

@@ -134,14 +134,14 @@ func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
 	require.Contains(t, r.screen(), "Expand mcp://github/repo://{owner}/{name}/readme")
 	r.text("mark3labs")
 	require.Contains(t, r.screen(), "mcp://github/repo://mark3labs/")
-	r.keys("tab").text("mcp go")
-	require.Contains(t, r.screen(), "mcp://github/repo://mark3labs/mcp%20go/readme")
+	r.keys("tab").text("mcp gö")
+	require.Contains(t, r.screen(), "mcp://github/repo://mark3labs/mcp%20g%C3%B6/readme")
 	r.keys("ctrl+s")
 	last := r.backend.asked()[len(r.backend.asked())-1]
-	require.Equal(t, `resources/read {"uri":"mcp://github/repo://mark3labs/mcp%20go/readme"}`, last)
+	require.Equal(t, `resources/read {"uri":"mcp://github/repo://mark3labs/mcp%20g%C3%B6/readme"}`, last)
 	inv := r.reg.Contents().Last(registry.Template, "github", "repo://{owner}/{name}/readme")
 	require.NotNil(t, inv)
-	require.JSONEq(t, `{"owner":"mark3labs","name":"mcp go"}`, string(inv.Params))
+	require.JSONEq(t, `{"owner":"mark3labs","name":"mcp gö"}`, string(inv.Params))
 	require.Contains(t, r.screen(), `"name": "office"`)
 }
 

@@ -1,13 +1,12 @@
-// Package urimatch recognises the expansions of URI templates (RFC 6570),
-// one by one or among many templates.
+// Package urimatch expands URI templates (RFC 6570) with texts, and recognises their
+// expansions, one by one or among many templates.
 //
 // Templates and URIs come from foreign servers. A match takes time in
 // proportion to the product of the two lengths, never more: sets of reachable
 // positions instead of backtracking. Both are at most 8 KiB long, with 32
 // variables, and a look-up among many templates takes no more steps than its
 // [Budget] has. Everything is pure and immutable after its making, and safe for
-// concurrent use. It expands nothing but the flat spellings that it recognises;
-// it knows no protocol.
+// concurrent use. It knows no protocol.
 //
 // Matching is generous where the RFC leaves a client room: values need not be
 // percent-encoded, members of a query may come in any order and be absent.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	oracle "github.com/yosida95/uritemplate/v3"
 	"pgregory.net/rapid"
@@ -58,6 +59,40 @@ func TestParseRefusesBadTemplates(t *testing.T) {
 	}
 }
 
+// The examples are those of RFC 6570, section 3.2, but for the last ones.
+func TestExpand(t *testing.T) {
+	values := map[string]string{
+		"var": "value", "hello": "Hello World!", "half": "50%", "path": "/foo/bar", "base": "http://example.com/home/",
+		"who": "fred", "dub": "me/too", "x": "1024", "y": "768", "v": "6", "empty": "",
+		"word": "é日👩", "pct": "%E6%9!", "my-var": "a b", "broken": "\xff",
+	}
+	for template, want := range map[string]string{
+		"O{x}O": "O1024O", "{var}": "value", "{hello}": "Hello%20World%21", "{half}": "50%25", "{x,y}": "1024,768", "{x,hello,y}": "1024,Hello%20World%21,768",
+		"{var:3}": "val", "{var:30}": "value", "{+hello}": "Hello%20World!", "{+half}": "50%25", "{base}index": "http%3A%2F%2Fexample.com%2Fhome%2Findex",
+		"{+base}index": "http://example.com/home/index", "{+path}/here": "/foo/bar/here", "{+path:6}/here": "/foo/b/here", "{#x,hello,y}": "#1024,Hello%20World!,768", "{#path}": "#/foo/bar",
+		"X{.x,y}": "X.1024.768", "{/var,x}/here": "/value/1024/here", "{/var:1,var}": "/v/value", "{;x,y}": ";x=1024;y=768", "{;hello:5}": ";hello=Hello",
+		"{?x,y}": "?x=1024&y=768", "{?x,undef}": "?x=1024", "{?var:3}": "?var=val", "?fixed=yes{&x}": "?fixed=yes&x=1024", "{who,undef}|{/who*}": "fred%7C/fred", "O{undef,x}{/undef}": "O1024",
+		"{word}": "%C3%A9%E6%97%A5%F0%9F%91%A9", "{+word}": "%C3%A9%E6%97%A5%F0%9F%91%A9", "{word:1}": "%C3%A9", "{?word:2}": "?word=%C3%A9%E6%97%A5",
+		"日 {x}": "%E6%97%A5%201024", "{pct}": "%25E6%259%21", "{+pct}": "%E6%259!", "{my-var}": "a%20b", "{broken}": "%FF", "{x}{empty}{?empty}": "1024",
+	} {
+		tpl, err := Parse(template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tpl.Expand(values)
+		if got != want {
+			t.Errorf("%s expands to %s, not %s", template, got, want)
+		}
+		if !tpl.Match(got) {
+			t.Errorf("%s does not match its expansion %s", template, got)
+		}
+	}
+	tpl, _ := Parse("{b}{/a,b:3}{?c*}")
+	if got := strings.Join(tpl.Names(), " "); got != "b a c" {
+		t.Errorf("the variables are %s", got)
+	}
+}
+
 // What an independent implementation expands must match.
 func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +136,32 @@ func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
 		if !tpl.Match(uri) {
 			t.Fatalf("%s does not match its expansion %s", text.String(), uri)
 		}
+		if own, alike := expanded(tpl, values); alike && own != uri {
+			t.Fatalf("%s expands to %s, not %s", text.String(), own, uri)
+		}
 	})
+}
+
+// expanded is our expansion of the other implementation's values, and whether both should
+// be alike: it encodes what is not ASCII as no UTF-8, literals not at all, a triplet as three
+// characters where a prefix ends, and knows lists.
+func expanded(tpl *Template, values oracle.Values) (uri string, alike bool) {
+	texts := map[string]string{}
+	for name, value := range values {
+		if value.T != oracle.ValueTypeString {
+			return "", false
+		}
+		texts[name] = value.V[0]
+		if strings.ContainsFunc(value.V[0], func(r rune) bool { return r == '%' || r > unicode.MaxASCII }) {
+			return "", false
+		}
+	}
+	for _, p := range tpl.parts {
+		if p.encoded != "" {
+			return "", false
+		}
+	}
+	return tpl.Expand(texts), true
 }
 
 func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {

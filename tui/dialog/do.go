@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/yosida95/uritemplate/v3"
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/urimatch"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/work"
@@ -121,35 +121,19 @@ func (a *Common) getPrompt(e *registry.Entry, args json.RawMessage) tea.Cmd {
 
 // Expand opens the form of a template's variables.
 func (a *Common) Expand(it Item) tea.Cmd {
-	t, err := uritemplate.New(it.Listed)
+	t, err := urimatch.Parse(it.Listed)
 	if err != nil {
 		return a.Complain("%s: %v", it.Listed, err)
 	}
 	s := form.Spec{
-		Fields: form.FromTemplate(t.Varnames()), Strings: true, Meta: true, Submit: "read",
-		Preview: func(values map[string]string) (string, error) { return expansion(t, values) },
+		Fields: form.FromTemplate(t.Names()), Strings: true, Meta: true, Submit: "read",
+		Preview: t.Expand,
 	}
 	return a.ask(it, "Expand "+it.Listed, s, func(args, meta json.RawMessage) Request {
 		var values map[string]string
 		_ = json.Unmarshal(args, &values) // the form made it of texts
-		uri, err := expansion(t, values)
-		if err != nil {
-			uri = it.Listed // the server says what is wrong with it
-		}
-		return Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: uri, Show: true}
+		return Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: t.Expand(values), Show: true}
 	})
-}
-
-// expansion is the URI that a template gives for values (RFC 6570). Variables
-// without a value are undefined.
-func expansion(t *uritemplate.Template, values map[string]string) (string, error) {
-	v := uritemplate.Values{}
-	for name, text := range values {
-		if text != "" {
-			v.Set(name, uritemplate.String(text))
-		}
-	}
-	return t.Expand(v)
 }
 
 // CallAgain repeats what is kept of an item.

@@ -125,8 +125,6 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 	}
 	switch {
 	case h < 6 || f.raw:
-	case f.prevErr != "":
-		below = append(below, plain(l.Bad.On(l.Cut("! "+shown(f.prevErr), w))))
 	case f.preview != "":
 		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(display.Line(display.Head(f.preview, longText)), max(w-2, 0))))
 	}

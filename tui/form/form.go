@@ -113,9 +113,8 @@ type Spec struct {
 	// Strings sends every value as a string: prompts and templates.
 	Strings bool
 	// Preview is computed from the values after each change and shown below the
-	// fields, such as the expanded URI; so is its error. It must be quick.
-	// Empty values are not in the map.
-	Preview func(values map[string]string) (string, error)
+	// fields, such as the expanded URI. It must be quick. Empty values are not in the map.
+	Preview func(values map[string]string) string
 	Submit  string // what the button says: "call", "get", "read", "answer"
 	Danger  string // shown when set
 	// Decline has buttons to submit, decline and cancel. Only they and C-s submit:
@@ -167,7 +166,6 @@ type Form struct {
 	note    string // what cannot be checked
 	check   *validator
 	preview string
-	prevErr string
 
 	raw       bool
 	area      edit.Text // the arguments in the raw mode
@@ -376,16 +374,9 @@ func (f *Form) edited() {
 
 // refresh computes the preview.
 func (f *Form) refresh() {
-	if f.spec.Preview == nil {
-		return
+	if f.spec.Preview != nil {
+		f.preview = f.spec.Preview(f.plain(nil))
 	}
-	f.preview, f.prevErr = "", ""
-	s, err := f.spec.Preview(f.plain(nil))
-	if err != nil {
-		f.prevErr = err.Error()
-		return
-	}
-	f.preview = s
 }
 
 // plain are the values as text, without those that are empty and one field.

@@ -127,7 +127,7 @@ var rules = []row{
 	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
 
 	{"tui", "gateway/display registry registry/keymap registry/near tui/ask tui/clients tui/content tui/dialog tui/edit tui/filter tui/graphics tui/keys tui/list tui/look tui/pane tui/past tui/pulse tui/query tui/record tui/usage tui/view tui/work", "the screen defines the interfaces that it calls"},
-	{"tui/dialog", "gateway/display registry registry/bill registry/diagnosis registry/keymap tui/edit tui/form tui/keys tui/look tui/work", "knows no pane: what it asks of the screen is an interface"},
+	{"tui/dialog", "gateway/display registry registry/bill registry/diagnosis registry/keymap registry/urimatch tui/edit tui/form tui/keys tui/look tui/work", "knows no pane: what it asks of the screen is an interface"},
 	{"tui/ask", "gateway/display registry registry/keymap registry/rawjson tui/content tui/dialog tui/edit tui/form tui/keys tui/look tui/work", "asks by dialogs, and knows no pane"},
 	{"tui/pane", "gateway/display registry registry/account registry/definition registry/diagnosis registry/keymap registry/rawjson tui/content tui/dialog tui/edit tui/filter tui/form tui/keys tui/list tui/look tui/newserver tui/pulse tui/query tui/record tui/remedy tui/shell tui/view tui/work", "knows no app"},
 	{"tui/clients", "gateway/display registry tui/dialog tui/edit tui/filter tui/keys tui/list tui/look tui/work", "is given what leads to the panes"},
