@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"goblin/gateway/wholefile"
+	"goblin/registry/rawjson"
 	"goblin/registry/tidy"
 )
 
@@ -411,11 +412,13 @@ func compose(f io.Writer, h head, lists map[int][][]byte) error {
 	var entry bytes.Buffer
 	for _, i := range slices.Sorted(maps.Keys(lists)) {
 		for _, item := range lists[i] {
-			entry.Reset()
-			entry.WriteByte('0' + byte(i))
-			if depth(item) > maxDepth || json.Compact(&entry, item) != nil {
+			if depth(item) > maxDepth || !json.Valid(item) {
 				continue
 			}
+			entry.Reset()
+			entry.WriteByte('0' + byte(i))
+			entry.Write(item)
+			rawjson.OneLine(entry.Bytes()) // with all its blanks: it is compared with what the server lists next time
 			entry.WriteByte('\n')
 			if size += entry.Len(); size > maxFile-maxHead-128 {
 				return errLarge

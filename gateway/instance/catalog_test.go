@@ -62,7 +62,7 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
 	s, log := store(folder)
-	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}}) // the other list is as before
+	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte("{\"name\" : \"c\",\r\n\t\"x\": []}")}}) // the other list is as before
 	written(t, s)
 	head := s.Head("one", "id")
 	require.NotNil(t, head)
@@ -70,7 +70,7 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	require.WithinDuration(t, time.Now(), head.Saved, time.Minute)
 	lists, ok := s.Lists("one", "id")
 	require.True(t, ok)
-	require.Equal(t, `[[{"name":"c"}] [] [{"uri":"x:1"}]]`, fmt.Sprintf("%s", lists))
+	require.Equal(t, "[[{\"name\" : \"c\",  \t\"x\": []}] [] [{\"uri\":\"x:1\"}]]", fmt.Sprintf("%s", lists), "with its blanks, in one line")
 	require.Nil(t, s.Head("two", "id"))
 	require.Empty(t, log.String())
 

@@ -86,7 +86,7 @@ var rules = []row{
 	{"gateway/filter", "gateway/config registry/uriform", "the language of allow and deny is the config's"},
 	{"gateway/projects", "gateway/downstream registry/rawjson", "asks a client where it is, and knows no servers"},
 	{"gateway/login", "gateway/config gateway/secrets gateway/wholefile", "gets and keeps tokens, and sends nothing else to servers"},
-	{"gateway/catalog", "gateway/wholefile registry/tidy", "a leaf: keeps bytes, whatever they list"},
+	{"gateway/catalog", "gateway/wholefile registry/rawjson registry/tidy", "a leaf: keeps bytes, whatever they list"},
 	{"gateway/pins", "gateway/wholefile registry/rawjson", "compares definitions as text"},
 	{"gateway/switches", "gateway/wholefile", "keeps names, whatever they are of"},
 	{"gateway/journal/meter", "gateway/wholefile registry/bill", "counts calls, whatever they were about"},
