@@ -252,12 +252,12 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 			return cli.Fail(cli.CodeFailure, "%s: %s", what, failure.Message)
 		}
 	}
-	return a.notFound(ctx, g, only, r, failure.Message)
+	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
 }
 
 // notFound tells which names are near, or that the server that would know is
-// not there.
-func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string) error {
+// not there. The message is the server's own if it says so itself.
+func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, itself bool) error {
 	status, err := g.Status(ctx)
 	if err != nil {
 		return err
@@ -290,6 +290,12 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if err != nil {
 		return err
 	}
+	if itself {
+		fmt.Fprintf(&text, "; its server says: %s", message)
+		if slices.Contains(names(items), r.name) {
+			return cli.Fail(cli.CodeNotFound, "%s", text.String())
+		}
+	}
 	elsewhere := ""
 	if r.server != "" {
 		fmt.Fprintf(&text, " of server %q", r.server)
@@ -299,12 +305,12 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if len(down) > 0 {
 		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.Line("list servers"))
 	}
-	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere) + a.withheld(r, status.Servers))
+	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere, message) + a.withheld(r, status.Servers))
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
-// instead says what to try instead of a name that is not there.
-func (a *App) instead(r *request, servers []control.Server, items []control.Entry, elsewhere string) string {
+// instead says what to try instead of a name that is not there, of which the message is.
+func (a *App) instead(r *request, servers []control.Server, items []control.Entry, elsewhere, message string) string {
 	_, own, _ := strings.Cut(r.name, "/")
 	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
 	if elsewhere != "" {
@@ -315,6 +321,9 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	}
 	if why := idle(servers, r); why != "" {
 		return why
+	}
+	if hint, ok := strings.CutPrefix(message, fmt.Sprintf("unknown %s %q; ", r.kind.noun, r.name)); ok {
+		return hint // which knows of renames
 	}
 	if near := cli.NearestOf(r.target(), names(items), each(items, (*control.Entry).Original)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))

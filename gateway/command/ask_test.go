@@ -114,7 +114,7 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 		{"timeout, as models see it", gives(`{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"goblin/error":{"code":"REQUEST_TIMEOUT"}}}`), cli.CodeTimeout, `tool "a_x": late`},
 		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), cli.CodeFailure, "a_x or b_x"},
 		{"the server's own", fails(-32000, "boom\x1b", ``), cli.CodeFailure, `tool "a_x": boom\x1b`},
-		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `there is no tool "a_x"`},
+		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `there is no tool "a_x"; its server says: gone; "goblin list tools`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,6 +153,22 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 	require.Regexp(t, `; not up: b \(see "[^"]*"\); did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
 	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
+}
+
+func TestWhatTheGatewayOrTheServerKnowsOfANameIsTold(t *testing.T) {
+	g := &scripted{hosted: true, status: ready("n", "s"), items: map[string][]control.Entry{
+		"tools":     {{Name: "n_say", Server: "n", OriginalName: "simple"}, {Name: "s_simple", Server: "s"}},
+		"resources": {{URI: "mcp://n/x:1", Server: "n"}},
+	}}
+	g.answer = fails(-32602, `unknown tool "n_simple"; did you mean "n_say"?`, `{"code":"TOOL_NOT_FOUND"}`)
+	got := try{gateway: g}.run(t, "call", "n_simple")
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no tool \"n_simple\"; did you mean \"n_say\"?\n"}, got, "an override has renamed it")
+
+	g.answer = fails(-32002, "it was here \x1byesterday", ``)
+	got = try{gateway: g}.run(t, "read", "mcp://n/x:1")
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no resource \"mcp://n/x:1\"; its server says: it was here \\x1byesterday\n"}, got)
+	got = try{gateway: g}.run(t, "read", "mcp://n/x:2")
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no resource \"mcp://n/x:2\"; its server says: it was here \\x1byesterday; did you mean \"mcp://n/x:1\"?\n"}, got)
 }
 
 func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
