@@ -102,6 +102,28 @@ func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
 	require.NotContains(t, got.out, `"db"`)
 }
 
+func TestServersThatGoblinCannotStartYetStayInTheirClient(t *testing.T) {
+	env, dir := inHome(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"fine": {"command": "x"}, "lame": {"command": "y", "args": ["${env:SURELY_NOT_SET}"]}}}`})
+	path := filepath.Join(dir, "config.yaml")
+	require.Zero(t, try{env: env}.runIn(t, path, "init").code)
+	got := try{env: env}.runIn(t, path, "install", "cursor", "--replace")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "out of it, since Goblin serves them: fine\n  left in it, since Goblin cannot start them yet: lame\n")
+	left := readFile(t, filepath.Join(dir, ".cursor/mcp.json"))
+	require.Contains(t, left, `"lame"`)
+	require.NotContains(t, left, `"fine"`)
+}
+
+func TestAFileThatWasMadeForGoblinIsSaidToBeDeleted(t *testing.T) {
+	env, dir := inHome(t, nil)
+	path := configAt(t, dir, "servers: {a: {command: x}}\n")
+	made := try{env: env}.runIn(t, path, "install", "cursor").out
+	require.Contains(t, made, "mcp.json is written; start Cursor again.\n")
+	got := try{env: env}.runIn(t, path, "uninstall", "cursor")
+	require.Contains(t, got.out, strings.Replace(made, "is written;", "is deleted, since it was made for Goblin;", 1))
+	require.NoFileExists(t, filepath.Join(dir, ".cursor/mcp.json"))
+}
+
 func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})

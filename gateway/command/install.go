@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +36,7 @@ indentation too; a copy of the old one is made beside it, and "goblin uninstall"
 back the bytes of before.
 
 --replace also takes out the servers that Goblin serves now: those that "goblin init"
-took over, and that have not changed since. Other servers stay.
+took over, that have not changed since, and that can start. Other servers stay.
 
 --dry-run shows the difference; --print shows the entry, for files that you edit by hand.
 
@@ -56,16 +54,16 @@ Clients: ` + wrapped(clients.Names(), 78) + `.`,
 			if err != nil {
 				return err
 			}
-			served, err := a.served(n.replace)
+			served, lame, err := a.served(n.replace)
 			if err != nil {
 				return err
 			}
 			return a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
-				var took []string
-				if n.replace {
-					took = c.Served(m, served)
+				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.Served(m, served))
+				if stay := c.Served(m, lame); err == nil && len(stay) > 0 {
+					ch.Note = "left in it, since Goblin cannot start them yet: " + strings.Join(stay, ", ")
 				}
-				return c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, took)
+				return ch, err
 			})
 		},
 	}
@@ -126,14 +124,8 @@ func clientArgs(word string) cobra.PositionalArgs {
 func (a *App) ownCommand() (command string, args []string, err error) {
 	exe := a.program
 	if exe == "" {
-		if exe, err = os.Executable(); err != nil {
-			return "", nil, fmt.Errorf("find this program: %w", err)
-		}
-		// As it was called: a link of a package manager outlives the file that it leads to.
-		if called, err := exec.LookPath(os.Args[0]); err == nil {
-			if called, err = filepath.Abs(called); err == nil && sameFile(called, exe) {
-				exe = called
-			}
+		if exe, err = cli.Program(); err != nil {
+			return "", nil, err
 		}
 	}
 	path, err := a.Find()
@@ -150,36 +142,35 @@ func (a *App) ownCommand() (command string, args []string, err error) {
 	return words[0], words[1:], nil
 }
 
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
-}
-
 // served are the entries of the servers in Goblin's config that are on, with the secrets in
-// the place of references to where they are kept.
-func (a *App) served(wanted bool) ([]map[string]any, error) {
+// the place of references to where they are kept; lame are those that cannot start.
+func (a *App) served(wanted bool) (served, lame []map[string]any, err error) {
 	if !wanted {
-		return nil, nil
+		return nil, nil, nil
 	}
 	f, err := a.toEdit(configedit.Open)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	names, err := f.Servers()
+	cfg, err := a.LoadFile(f.Path())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if len(names) == 0 {
-		return nil, cli.Fail(cli.CodeConfig, "%s has no servers that could replace others; goblin init takes them over", fileName(f.Path()))
+	if len(cfg.Servers) == 0 {
+		return nil, nil, cli.Fail(cli.CodeConfig, "%s has no servers that could replace others; goblin init takes them over", fileName(f.Path()))
 	}
-	var entries []map[string]any
-	for _, name := range names {
-		if keys := f.Keys(name); keys != nil && keys["disabled"] != true && keys["enabled"] != false {
-			entries = append(entries, clients.WithSecrets(keys, a.Secrets().Get))
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		keys := f.Keys(s.Name)
+		switch entry := clients.WithSecrets(keys, a.Secrets().Get); {
+		case keys == nil, s.Disabled:
+		case s.Problem != "":
+			lame = append(lame, entry)
+		default:
+			served = append(served, entry)
 		}
 	}
-	return entries, nil
+	return served, lame, nil
 }
 
 // clientChange tells in JSON how a client's file was changed.
@@ -187,6 +178,7 @@ type clientChange struct {
 	Client  string   `json:"client"`
 	File    string   `json:"file,omitempty"`
 	Changed bool     `json:"changed"`
+	Deleted bool     `json:"deleted,omitempty"`
 	Diff    string   `json:"diff,omitempty"`
 	Took    []string `json:"replaced,omitempty"`
 	Backup  string   `json:"backup,omitempty"`
@@ -211,7 +203,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		did := clientChange{Client: name, File: c.Place(m)}
 		if err == nil {
 			did.Took, did.Note = ch.Took, ch.Note
-			did.Changed = !ch.Same()
+			did.Changed, did.Deleted = !ch.Same(), ch.Deletes
 			if n.dryRun {
 				did.Diff = ch.Diff()
 			} else {
@@ -263,6 +255,8 @@ func (d *clientChange) text(dry bool) string {
 		fmt.Fprintf(&out, "%s: %s is as it should be.\n", title, d.File)
 	case dry:
 		fmt.Fprintf(&out, "%s: %s would change. Nothing was written.\n%s", title, d.File, d.Diff)
+	case d.Deleted:
+		fmt.Fprintf(&out, "%s: %s is deleted, since it was made for Goblin; start %s again.\n", title, d.File, title)
 	default:
 		fmt.Fprintf(&out, "%s: %s is written; start %s again.\n", title, d.File, title)
 	}
