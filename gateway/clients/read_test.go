@@ -217,9 +217,11 @@ enabled = false
 			client: "cline", file: ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
 			text: `{"mcpServers": {
   "local": {"command": "node", "args": ["/x.js"], "env": {"API_KEY": "k"}, "alwaysAllow": ["t"], "disabled": false, "timeout": 60},
+  "mine": {"command": "~/bin/server", "cwd": "~"},
   "remote": {"url": "https://e.com/mcp", "type": "streamableHttp", "headers": {"Authorization": "Bearer k"}}}}`,
 			want: entries{
 				"local":  {"command": "node", "args": []string{"/x.js"}, "env": pairs{"API_KEY": "k"}, "timeout": "1m", "call_timeout": "1m"},
+				"mine":   {"command": "~/bin/server", "cwd": "~"},
 				"remote": {"url": "https://e.com/mcp", "type": "http", "headers": pairs{"Authorization": "Bearer k"}},
 			},
 		},

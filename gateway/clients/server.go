@@ -484,7 +484,17 @@ func mistake(entry map[string]any) string {
 	if err != nil {
 		return "cannot be written down"
 	}
-	_, err = config.Parse("entry.yaml", text, func(string) (string, bool) { return "x", true })
+	home, err := filepath.Abs("/")
+	if err != nil {
+		return err.Error()
+	}
+	set := func(name string) (string, bool) {
+		if name == "HOME" { // "~" is this
+			return home, true
+		}
+		return "x", true
+	}
+	_, err = config.Parse("entry.yaml", text, set)
 	var wrong *config.Errors
 	if errors.As(err, &wrong) && len(wrong.Problems) > 0 {
 		why, _, _ := strings.Cut(wrong.Problems[0].Text, " in server")
