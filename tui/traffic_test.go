@@ -281,6 +281,9 @@ func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
 	require.Equal(t, `goblin call github_create_issue --args '{"title":"It'\''s","n":1}'`, r.copied())
 	r.keys("j Y")
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md`, r.copied())
+	r.app.Command = []string{"/opt/goblin", "stdio", "--config", "/etc/two words.yaml"}
+	r.keys("Y")
+	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.copied(), "of the same host")
 	r.keys("j j Y")
 	require.Contains(t, r.line("No command"), "elicitation/create has none")
 	require.Contains(t, r.copied(), `"jsonrpc"`)
@@ -303,7 +306,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := shell.Command(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)})
+			got, why := shell.Command(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)}, "")
 			require.Equal(t, tt.want, got)
 			require.Equal(t, got == "", why != "")
 		})

@@ -30,9 +30,10 @@ type Desk struct {
 	since   time.Time
 	Layout  layout
 	Pulse   *pulse.Pulse
-	Demo    bool   // the built-in demo
-	Wide    bool   // long lines are not wrapped
-	path    string // that was typed last
+	Demo    bool     // the built-in demo
+	Command []string // what clients start, for commands about the same config
+	Wide    bool     // long lines are not wrapped
+	path    string   // that was typed last
 
 	trail     []step // the jumps that brought the user here
 	LastClick Click

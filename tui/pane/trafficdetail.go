@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -172,7 +173,11 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 	if !ok {
 		return a.Complain("%s", missing(seq))
 	}
-	command, why := shell.Command(&rec)
+	config := ""
+	if at := slices.Index(a.Command, "--config"); at >= 0 && at+1 < len(a.Command) {
+		config = a.Command[at+1]
+	}
+	command, why := shell.Command(&rec, config)
 	if command != "" {
 		return a.Copy(command, "the command")
 	}

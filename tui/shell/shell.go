@@ -12,9 +12,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Command is the goblin command that asks for the same, or why there is
-// none.
-func Command(r *registry.TrafficRecord) (command, why string) {
+// Command is the goblin command that asks for the same of the host of a config, whose path
+// is "" for the one that is found by itself; or why there is none.
+func Command(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
 	if verb == "" || r.Direction != registry.ToServer {
 		return "", r.Method + " has none"
@@ -55,6 +55,9 @@ func Command(r *registry.TrafficRecord) (command, why string) {
 	if len(p.Meta) > 0 {
 		meta, _ := display.Encoded(p.Meta, "") // all its parts are valid
 		words = append(words, "--meta", display.Word(meta))
+	}
+	if config != "" {
+		words = append(words, "--config", display.Word(config))
 	}
 	if late {
 		words = append(words, "--", display.Word(name))
