@@ -179,10 +179,15 @@ func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 // Done is closed when the host takes no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
+// restoreEvery is how often a host looks whether its sockets are there.
+const restoreEvery = 5 * time.Second
+
 // Freshen makes the files of the host look used: programs that clear folders of what is
-// old would else remove them while it runs, and another host start beside it.
+// old would else remove them while it runs, and another host start beside it. A socket that
+// was removed is made anew, which Serve does by itself within seconds.
 // Call it every few hours.
 func (l *Listener) Freshen() {
+	l.restore()
 	l.mu.Lock()
 	seats := l.seats
 	l.mu.Unlock()
@@ -235,11 +240,17 @@ func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 		begin(s)
 	}
 	l.mu.Unlock()
-	select {
-	case err := <-failed:
-		return err
-	case <-l.done:
-		return nil
+	look := time.NewTicker(restoreEvery)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case <-l.done:
+			return nil
+		case <-look.C:
+			l.restore()
+		}
 	}
 }
 
@@ -441,7 +452,7 @@ func (l *Listener) endLocked() {
 		l.timer.Stop()
 	}
 	for _, s := range l.seats {
-		_ = s.ln.Close() // removes the socket; we still hold the lock
+		_ = s.close() // we still hold the lock
 	}
 	for c, introduced := range l.conns {
 		if !introduced {

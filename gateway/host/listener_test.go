@@ -262,6 +262,41 @@ func TestFreshenedFilesAreNotOld(t *testing.T) {
 	}
 }
 
+func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
+	p := place(t)
+	l, _ := serve(t, p, echoing)
+	first, err := host.Dial(context30s(t), p, host.KindMCP)
+	require.NoError(t, err)
+	defer first.Close()
+	require.NoError(t, os.Remove(p.Socket))
+	l.Freshen()
+	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	require.NoError(t, err)
+	c.Close()
+	require.Equal(t, os.FileMode(0o600), stat(t, p.Socket).Mode().Perm())
+	l.Freshen()
+	_, err = first.Write([]byte("still\n"))
+	require.NoError(t, err)
+	line, err := bufio.NewReader(first).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "still\n", line, "who is there stays")
+}
+
+func TestAHostThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
+	p := place(t)
+	old, err := host.Listen(p)
+	require.NoError(t, err)
+	for _, path := range []string{p.Lock, p.Socket} { // as who clears the folder does
+		require.NoError(t, os.Remove(path))
+	}
+	serve(t, p, echoing)
+	old.Freshen()
+	require.NoError(t, old.Close())
+	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	require.NoError(t, err)
+	c.Close()
+}
+
 func stat(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	fi, err := os.Stat(path)

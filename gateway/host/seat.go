@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ type seat struct {
 	place Place
 	lock  *flock.Flock
 	ln    *net.UnixListener
-	left  atomic.Bool // for another one
+	files map[string]os.FileInfo // the lock and the socket, as the host made them
+	left  atomic.Bool            // for another one
 }
 
 // lock is the lock of a place, not taken yet.
@@ -37,20 +39,77 @@ func sit(p Place, lock *flock.Flock) (*seat, error) {
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("remove the socket of a host that died: %w", err), lock.Unlock())
 	}
+	s := &seat{place: p, lock: lock}
+	if err := s.listen(); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return s, nil
+}
+
+// listen makes the socket.
+func (s *seat) listen() error {
+	p := s.place
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen on the host's socket: %w", err), lock.Unlock())
+		return fmt.Errorf("listen on the host's socket: %w", err)
 	}
+	ln.SetUnlinkOnClose(false) // by its path, which may be another host's by then
 	if err := os.Chmod(p.Socket, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close(), lock.Unlock())
+		return errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close(), os.Remove(p.Socket))
 	}
-	return &seat{place: p, lock: lock, ln: ln}, nil
+	s.ln, s.files = ln, make(map[string]os.FileInfo)
+	for _, path := range []string{p.Lock, p.Socket} {
+		if info, err := os.Lstat(path); err == nil {
+			s.files[path] = info
+		}
+	}
+	return nil
+}
+
+// has reports whether the file at a path is the one that the host made there.
+func (s *seat) has(path string) bool {
+	now, err := os.Lstat(path)
+	return err == nil && s.files[path] != nil && os.SameFile(s.files[path], now)
+}
+
+// close takes no more connections, and removes the socket.
+func (s *seat) close() error {
+	if s.has(s.place.Socket) {
+		_ = os.Remove(s.place.Socket)
+	}
+	return s.ln.Close()
 }
 
 // leave gives a place up.
 func (s *seat) leave() error {
 	s.left.Store(true)
-	return errors.Join(s.ln.Close(), s.lock.Unlock())
+	return errors.Join(s.close(), s.lock.Unlock())
+}
+
+// restore makes sockets anew that somebody has removed, or nobody would find the host, and
+// none could start beside it, as it has the lock.
+func (l *Listener) restore() {
+	l.moved.Lock()
+	defer l.moved.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, s := range l.seats {
+		_, err := os.Lstat(s.place.Socket)
+		if l.ending || l.accept == nil || !errors.Is(err, os.ErrNotExist) || !s.has(s.place.Lock) {
+			continue
+		}
+		next := &seat{place: s.place, lock: s.lock}
+		if err := next.listen(); err != nil {
+			l.log.Debug("the host's socket is gone", "err", err)
+			continue
+		}
+		l.log.Warn("the host's socket was removed, and made anew", "socket", s.place.Socket)
+		l.seats = slices.Clone(l.seats)
+		l.seats[i] = next
+		l.accept(next)
+		s.left.Store(true)
+		_ = s.ln.Close()
+	}
 }
 
 // moveLimit is how long a host that may be at another place already has to answer.
