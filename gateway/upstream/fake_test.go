@@ -43,7 +43,6 @@ const mcpGo = "mcp-go"
 // What the fake is told of limits, see there.
 const (
 	maxAskingBytes = 4 << 20
-	slowPages      = 15
 )
 
 var (
@@ -51,7 +50,7 @@ var (
 	fakeSizes   = func() string {
 		text, _ := json.Marshal(map[string]int{
 			"Line": maxStderrLine, "Split": maxSplit, "Quote": maxQuote,
-			"Asking": maxAsking, "Heavy": maxAskingBytes, "Pages": slowPages,
+			"Asking": maxAsking, "Heavy": maxAskingBytes,
 		})
 		return string(text)
 	}()

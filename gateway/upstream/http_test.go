@@ -38,13 +38,11 @@ type web struct {
 	tool     func(w http.ResponseWriter, r *http.Request, name string, id []byte)
 	before   func(w http.ResponseWriter, r *http.Request, method string) bool // answers by itself
 	toolList string
+	list     func(w http.ResponseWriter, r *http.Request, cursor string, id []byte) // instead of toolList
 }
 
 func newWeb(t *testing.T, change func(*web)) *web {
-	b := &web{t: t, session: "s-1", push: make(chan string), answers: make(chan jsonrpc.Message, 10), toolList: `[{"name":"a"}]`}
-	if change != nil {
-		change(b)
-	}
+	b := scripted(t, change)
 	b.srv = httptest.NewUnstartedServer(http.HandlerFunc(b.serve))
 	b.srv.Config.ConnState = func(_ net.Conn, st http.ConnState) {
 		if st == http.StateNew {
@@ -53,6 +51,15 @@ func newWeb(t *testing.T, change func(*web)) *web {
 	}
 	b.srv.Start()
 	t.Cleanup(b.srv.Close)
+	return b
+}
+
+// scripted is a web that nobody can reach yet.
+func scripted(t *testing.T, change func(*web)) *web {
+	b := &web{t: t, session: "s-1", push: make(chan string), answers: make(chan jsonrpc.Message, 10), toolList: `[{"name":"a"}]`}
+	if change != nil {
+		change(b)
+	}
 	return b
 }
 
@@ -95,6 +102,9 @@ func (b *web) serve(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Mcp-Session-Id", b.session)
 		}
 		b.json(w, m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"web","version":"1"}}`)
+	case m.Method == "tools/list" && b.list != nil:
+		cursor, _ := rawjson.String(rawjson.Get(m.Params, "cursor"))
+		b.list(w, r, cursor, m.ID)
 	case m.Method == "tools/list":
 		b.mu.Lock()
 		list := b.toolList

@@ -3,93 +3,129 @@ package upstream
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// vanishing makes a server take every request and answer none while gone says
-// so, as a half-open connection looks from here.
-func vanishing(gone *atomic.Bool) func(*web) {
+// vanishing makes a server answer nothing from gone until back, as a half-open connection
+// looks from here.
+func vanishing(gone, back <-chan struct{}) func(*web) {
 	return func(b *web) {
 		b.before = func(_ http.ResponseWriter, r *http.Request, _ string) bool {
-			if gone.Load() {
-				<-r.Context().Done()
+			select {
+			case <-gone:
+			default:
+				return false
 			}
-			return gone.Load()
+			select {
+			case <-back:
+				return false
+			case <-r.Context().Done():
+				return true
+			}
 		}
 		b.tool = func(w http.ResponseWriter, _ *http.Request, _ string, id []byte) { b.json(w, id, `{}`) }
 	}
 }
 
-func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
+func TestHTTPServerThatVanishedIsNoticed(t *testing.T) {
 	t.Parallel()
-	for name, noticed := range map[string]func(*rig, Conn){
-		"in silence, as it might speak": func(*rig, Conn) {},
-		"by a call without an answer": func(r *rig, conn Conn) {
-			_, err := r.call(conn, "a")
-			requireCode(r.t, err, ConnectionError, "has vanished: no answer to ping within 1s")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	tests := []struct {
+		name           string
+		timeout, after time.Duration // 0 for never
+		heard          bool          // it has a stream on which it might speak
+		calls          bool
+		why            string
+	}{
+		{"in silence, as it might speak", 10 * time.Second, 69 * time.Second, true, false, "no answer to ping within 10s"},
+		{"by a call without an answer", 10 * time.Second, 20 * time.Second, false, true, "no answer to ping within 10s"},
+		{"after what a slow network may take, however short the timeout is", time.Second, 6 * time.Second, false, true, "no answer to ping within 5s"},
+		{"never, where nothing is asked and nothing can be missed", 10 * time.Second, 0, false, false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var gone atomic.Bool
-			b := newWeb(t, vanishing(&gone))
-			b.noGET = strings.HasPrefix(name, "by") // where nothing can be missed, nothing is asked without need
-			cfg := b.config()
-			cfg.Timeout = time.Second
-			r := start(t, cfg, func(r *rig) {
-				r.tune.pulse, r.tune.sign = 20*time.Millisecond, time.Second
-			}).whole()
-			conn := r.up()
-			_, err := r.call(conn, "a")
-			require.NoError(t, err)
+			synctest.Test(t, func(t *testing.T) {
+				gone := make(chan struct{})
+				b := scripted(t, vanishing(gone, nil))
+				b.noGET = !tt.heard
+				r, conn := startStill(t, b, func(r *rig) { r.cfg.Timeout = tt.timeout })
+				time.Sleep(time.Hour + time.Second) // of silence, in which it answers; a second after it did
+				require.NoError(t, conn.Err())
+				_, err := r.call(conn, "a")
+				require.NoError(t, err)
 
-			gone.Store(true)
-			noticed(r, conn)
-			select {
-			case <-conn.Done():
-			case <-time.After(patience):
-				t.Fatal("nobody has noticed")
-			}
-			requireCode(t, conn.Err(), ConnectionError, "has vanished: no answer to ping within 1s")
-			r.until("calls to fail at once", func() bool { _, err := r.Conn(); return err != nil })
-			_, err = r.Conn()
-			requireCode(t, err, ConnectionError, "vanished")
-
-			gone.Store(false)
-			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
-			r.until("its lists and what the gateway restores", func() bool {
-				return strings.Count(b.posted(), `"tools/list"`) >= 2 && len(r.h.readies()) >= 2
+				close(gone)
+				since := time.Now()
+				if tt.after == 0 {
+					time.Sleep(time.Hour)
+					require.NoError(t, conn.Err())
+					return
+				}
+				if tt.calls {
+					_, err := do(conn, &Call{Context: within(t), Method: toolCall, Params: toolParams("a", "")})
+					requireCode(t, err, ConnectionError, "has vanished: "+tt.why)
+				}
+				select {
+				case <-conn.Done():
+				case <-time.After(time.Hour):
+				}
+				require.Equal(t, tt.after, time.Since(since))
+				requireCode(t, conn.Err(), ConnectionError, "has vanished: "+tt.why)
+				_, err = r.Conn()
+				requireCode(t, err, ConnectionError, "vanished")
 			})
 		})
 	}
 }
 
+func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
+	t.Parallel()
+	gone, back := make(chan struct{}), make(chan struct{})
+	b := newWeb(t, vanishing(gone, back))
+	cfg := b.config()
+	cfg.Timeout = time.Second // where that is too short for a busy machine, it is joined again before
+	r := start(t, cfg, func(r *rig) { r.tune.pulse, r.tune.sign = 20*time.Millisecond, time.Second }).whole()
+	conn := r.up()
+	r.until("the stream on which it might speak", func() bool { return conn.(*link).hears.Load() || conn.Err() != nil })
+	close(gone)
+	select {
+	case <-conn.Done():
+	case <-time.After(patience):
+		t.Fatal("nobody has noticed")
+	}
+	requireCode(t, conn.Err(), ConnectionError, "has vanished: no answer to ping within 1s")
+	r.until("calls to fail at once", func() bool { _, err := r.Conn(); return err != nil })
+
+	lists, readies := strings.Count(b.posted(), `"tools/list"`), len(r.h.readies())
+	close(back)
+	r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
+	r.until("its lists and what the gateway restores", func() bool {
+		return strings.Count(b.posted(), `"tools/list"`) > lists && len(r.h.readies()) > readies
+	})
+}
+
 func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 	t.Parallel()
-	answer := make(chan struct{})
-	b := newWeb(t, func(b *web) { b.noGET = true })
-	b.tool = func(w http.ResponseWriter, r *http.Request, name string, id []byte) {
-		if name == "slow" {
-			select {
-			case <-answer:
-			case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		b := scripted(t, func(b *web) { b.noGET = true })
+		b.tool = func(w http.ResponseWriter, r *http.Request, name string, id []byte) {
+			if name == "slow" {
+				<-r.Context().Done()
+				return
 			}
+			b.json(w, id, `{}`)
 		}
-		b.json(w, id, `{}`)
-	}
-	t.Cleanup(func() { close(answer) })
-	cfg := b.config()
-	cfg.Timeout, cfg.CallTimeout = 500*time.Millisecond, 1800*time.Millisecond
-	r := start(t, cfg, nil).whole()
-	conn := r.up()
-	_, err := r.call(conn, "slow")
-	requireCode(t, err, RequestTimeout, "no answer to tools/call within 1.8s (call_timeout)")
-	r.until("questions for a sign of life, again and again", func() bool { return strings.Count(b.posted(), `"ping"`) >= 3 })
-	_, err = r.call(conn, "a")
-	require.NoError(t, err)
-	require.NoError(t, conn.Err())
+		r, conn := startStill(t, b, func(r *rig) { r.cfg.Timeout, r.cfg.CallTimeout = 10*time.Second, 35*time.Second })
+		_, err := r.call(conn, "slow")
+		requireCode(t, err, RequestTimeout, "no answer to tools/call within 35s (call_timeout)")
+		synctest.Wait()
+		require.Equal(t, 4, strings.Count(b.posted(), `"ping"`), "it is asked for a sign of life each 10s, and at the end")
+		_, err = r.call(conn, "a")
+		require.NoError(t, err)
+		require.NoError(t, conn.Err())
+	})
 }

@@ -5,9 +5,14 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -198,15 +203,54 @@ func TestAKindThatHangsHidesNoOther(t *testing.T) {
 
 func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 	t.Parallel()
-	long := startFake(t, "slow-pages", func(r *rig) { r.tune.list = time.Second })
-	bounded := startFake(t, "hang-pages", func(r *rig) { r.tune.list = time.Second })
-	cfg, _ := fakeConfig(t, "hang-pages")
-	cfg.Timeout = time.Second
-	r := start(t, cfg, nil).whole()
-	require.Len(t, r.cat.list(registry.Tool), 1, "what had arrived")
-	require.True(t, r.cat.logged("tools/list failed: no answer to tools/list within 1s (timeout)"))
-	require.Len(t, bounded.whole().cat.list(registry.Tool), 1, "no timeout is longer than the bound of a page")
-	require.Len(t, long.whole().cat.list(registry.Tool), slowPages)
+	const s = time.Second
+	tests := []struct {
+		name     string
+		timeout  time.Duration
+		pages    []time.Duration // how long each takes, but for the first
+		progress bool            // is told each second
+		listed   int
+		after    time.Duration
+		failure  string
+	}{
+		{"each within the timeout", 30 * s, slices.Repeat([]time.Duration{29 * s}, 14), false, 15, 14 * 29 * s, ""},
+		{"one beyond the timeout", 30 * s, []time.Duration{29 * s, 31 * s}, false, 2, 59 * s, "no answer to tools/list within 30s (timeout)"},
+		{"one beyond the bound of a page, which no timeout makes longer", time.Hour, []time.Duration{59 * s, 61 * s}, false, 2, 119 * s, "no answer in time"},
+		{"nor does progress", 30 * s, []time.Duration{59 * s, 61 * s}, true, 2, 119 * s, "no answer in time"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := scripted(t, func(b *web) { b.noGET = true })
+				b.list = func(w http.ResponseWriter, r *http.Request, cursor string, id []byte) {
+					send := eventsTo(w)
+					page, _ := strconv.Atoi(cursor)
+					for left := append([]time.Duration{0}, tt.pages...)[page]; left > 0; left -= s {
+						select {
+						case <-time.After(s):
+						case <-r.Context().Done():
+							return
+						}
+						if tt.progress {
+							send(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(id) + `,"progress":1}}`)
+						}
+					}
+					next := ""
+					if page < len(tt.pages) {
+						next = fmt.Sprintf(`,"nextCursor":"%d"`, page+1)
+					}
+					send(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a%d"}]%s}}`, id, page, next))
+				}
+				since := time.Now()
+				r, _ := startStill(t, b, func(r *rig) { r.cfg.Timeout = tt.timeout })
+				<-r.FirstList()
+				require.Equal(t, tt.after, time.Since(since))
+				require.Len(t, r.cat.list(registry.Tool), tt.listed, "what had arrived")
+				require.Equal(t, tt.failure != "", r.cat.logged("tools/list failed: "+tt.failure))
+			})
+		})
+	}
 }
 
 func TestRunEndsEverything(t *testing.T) {

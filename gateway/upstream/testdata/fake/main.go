@@ -25,7 +25,6 @@ type sizes struct {
 	Quote  int
 	Asking int // requests of a server at a time
 	Heavy  int // bytes of such requests
-	Pages  int // of the mode slow-pages; all take 1.5 s
 }
 
 func main() {
@@ -273,17 +272,6 @@ func (f *fake) tools(id json.RawMessage, cursor *string) {
 		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a"}],"nextCursor":"c%d"}`, page+1))
 	case "new-items":
 		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a%d"}],"nextCursor":"c%d"}`, page, page+1))
-	case "slow-pages":
-		time.Sleep(1500 * time.Millisecond / time.Duration(f.Pages))
-		next := ""
-		if page+1 < f.Pages {
-			next = fmt.Sprintf(`,"nextCursor":"c%d"`, page+1)
-		}
-		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a%d"}]%s}`, page, next))
-	case "hang-pages":
-		if page == 0 {
-			f.result(id, `{"tools":[{"name":"a"}],"nextCursor":"c1"}`)
-		}
 	case "no-array":
 		f.result(id, `{"tools":{"name":"a"}}`)
 	case "die-on-second-page":

@@ -1,0 +1,90 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+)
+
+// inside answers the requests of a client in the same process: in the bubble of a
+// synctest, no time passes while a socket is waited for.
+type inside struct{ http.Handler }
+
+func (i inside) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	out, in := io.Pipe()
+	if req.Body == nil {
+		req.Body = http.NoBody
+	}
+	w := &insideWriter{header: http.Header{}, body: in, begun: make(chan int, 1)}
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
+	go func() {
+		defer stop()
+		i.ServeHTTP(w, req)
+		w.WriteHeader(http.StatusOK)
+		_ = in.Close()
+	}()
+	select {
+	case status := <-w.begun:
+		return &http.Response{StatusCode: status, Header: w.header, Body: out, ContentLength: -1, Request: req}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// insideWriter is the answer of inside while it is written.
+type insideWriter struct {
+	header  http.Header
+	body    *io.PipeWriter
+	begun   chan int // the status
+	written bool
+}
+
+func (w *insideWriter) Header() http.Header { return w.header }
+func (w *insideWriter) Flush()              {}
+
+func (w *insideWriter) WriteHeader(status int) {
+	if !w.written {
+		w.written = true
+		w.begun <- status
+	}
+}
+
+func (w *insideWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// startStill connects to a web in the bubble of a synctest, where time stands still while
+// anything goes on, and serves the connection until the test ends.
+func startStill(t *testing.T, b *web, change func(*rig)) (*rig, Conn) {
+	t.Helper()
+	r := newRig(t, config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: "http://files/mcp", Isolation: config.Shared}, change)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.mu.Lock()
+	r.running = ctx
+	r.mu.Unlock()
+	l, err := r.greet(ctx, "", func(ctx context.Context, s *Server, unit string) (*link, error) {
+		l, err := dialHTTP(ctx, s, unit)
+		if err == nil {
+			l.wire.(*streamable).client.Transport = inside{http.HandlerFunc(b.serve)}
+		}
+		return l, err
+	})
+	require.NoError(t, err)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_, _ = r.serve(ctx, l)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-served
+	})
+	return r, l
+}
