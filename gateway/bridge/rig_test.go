@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/bridge"
+	"goblin/gateway/e2e"
 )
 
 // rig is a bridge between a client and hosts that the test plays itself.
@@ -37,9 +38,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
-	dir, err := os.MkdirTemp("", "gob")
-	require.NoError(t, err)
-	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+	ln, err := net.Listen("unix", filepath.Join(e2e.ShortDir(t), "s"))
 	require.NoError(t, err)
 	inR, inW, err := os.Pipe()
 	require.NoError(t, err)
@@ -49,7 +48,6 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	t.Cleanup(func() {
 		inR.Close()
 		ln.Close()
-		os.RemoveAll(dir)
 	})
 	r.run(inR, outW, func() (near, far net.Conn, err error) {
 		if near, err = net.Dial("unix", ln.Addr().String()); err == nil {

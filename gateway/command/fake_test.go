@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/bill"
@@ -204,7 +205,7 @@ func (y try) runIn(t *testing.T, path string, args ...string) outcome {
 		y.env = map[string]string{}
 	}
 	if y.env["XDG_RUNTIME_DIR"] == "" {
-		y.env["XDG_RUNTIME_DIR"] = runtimeDir(t)
+		y.env["XDG_RUNTIME_DIR"] = e2e.ShortDir(t)
 	}
 	a := &App{App: &cli.App{
 		In: strings.NewReader(y.stdin), Out: &out, Err: &errs, InTTY: y.choose != nil, OutTTY: y.tty, ErrTTY: y.tty,
@@ -239,15 +240,6 @@ func (y try) runIn(t *testing.T, path string, args ...string) outcome {
 		require.Equal(t, len(g.opened), g.closed, "every gateway is closed")
 	}
 	return outcome{out.String(), errs.String(), code}
-}
-
-// runtimeDir is short: paths of sockets are limited.
-func runtimeDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "gc")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 func fails(code int, message, data string) func(*scripted, string, []byte) (string, *jsonrpc.Error) {

@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/control"
 	"goblin/gateway/doctor"
+	"goblin/gateway/e2e"
 	"goblin/gateway/host"
 	"goblin/registry/diagnosis"
 )
@@ -21,9 +22,7 @@ import (
 // place is that of a host with a short path.
 func place(t *testing.T, version string) host.Place {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "d")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	p, err := host.Locate("hash", version, func(k string) string { return map[string]string{"XDG_RUNTIME_DIR": dir}[k] })
 	require.NoError(t, err)
 	p.Config = "/c.yaml"

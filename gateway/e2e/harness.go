@@ -159,7 +159,11 @@ type World struct {
 // TMPDIR says.
 func ShortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gb")
+	base := ""
+	if len(os.TempDir()) > 40 && runtime.GOOS != "windows" {
+		base = "/tmp"
+	}
+	dir, err := os.MkdirTemp(base, "gb")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
@@ -168,8 +172,7 @@ func ShortDir(t testing.TB) string {
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	Use()
-	dir, err := os.MkdirTemp("", "gb") // short: socket paths are limited
-	require.NoError(t, err)
+	dir := ShortDir(t)
 	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{
 		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
 		"start": "eager", // a test that has two hosts in a row wants its servers in both
@@ -206,7 +209,6 @@ func (w *World) clean() {
 	for _, b := range w.Backends {
 		b.close()
 	}
-	_ = os.RemoveAll(w.Dir)
 }
 
 // Survivors waits until no process of the world is left whose command line holds

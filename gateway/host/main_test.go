@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"goblin/gateway/e2e"
 	"goblin/gateway/host"
 )
 
@@ -83,14 +84,10 @@ func echo(ctx context.Context, c net.Conn, r io.Reader, _ host.Client) {
 	_, _ = io.Copy(c, r)
 }
 
-// place is one in a short folder: t.TempDir's names can be too long for a
-// socket.
+// place is one in a short folder.
 func place(t *testing.T) host.Place {
 	t.Helper()
-	run, err := os.MkdirTemp("", "gob")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(run) })
-	p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run}))
+	p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": e2e.ShortDir(t)}))
 	require.NoError(t, err)
 	return p
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/e2e"
 	"goblin/gateway/host"
 )
 
@@ -100,9 +101,7 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tmp, err := os.MkdirTemp("", "gob")
-			require.NoError(t, err)
-			t.Cleanup(func() { os.RemoveAll(tmp) })
+			tmp := e2e.ShortDir(t)
 			host.Bases(t, filepath.Join(tmp, "run"), tmp)
 			getenv := env(nil)
 			p, err := host.Locate("hash", "v1", getenv)

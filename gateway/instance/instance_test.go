@@ -78,9 +78,7 @@ func (w teller) Write(p []byte) (int, error) {
 
 // newPlace is a place of a host in a folder of its own.
 func newPlace(t *testing.T) host.Place {
-	dir, err := os.MkdirTemp("", "gi") // short: paths of sockets are limited
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	return host.Place{
 		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
 		Log: filepath.Join(dir, "log"), Version: "v",

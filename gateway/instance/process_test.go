@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/e2e"
 	"goblin/gateway/host"
 	"goblin/gateway/process"
 	"goblin/gateway/screen"
@@ -56,9 +57,7 @@ func (s *said) until(text string) string {
 // newProcess is a process with a config without servers.
 func newProcess(t *testing.T, show process.ShowFunc) (p *process.Process, place host.Place, stderr *said) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gp") // short: paths of sockets are limited
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	file := filepath.Join(dir, "goblin.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("servers: {}\n"), 0o600))
 	stderr = newSaid()

@@ -30,9 +30,7 @@ func place(t *testing.T) []string {
 	if runtime.GOOS == "windows" {
 		t.Skip("signals and sockets are tested on Unix")
 	}
-	dir, err := os.MkdirTemp("", "gm") // short: paths of sockets are limited
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := e2e.ShortDir(t)
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir}
 }
 
