@@ -5,6 +5,7 @@ package screen
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -13,7 +14,7 @@ import (
 )
 
 // lateSink begins to take keys a moment after it is asked to, and loses those that come
-// before.
+// before. The moment is over when nobody is about to read a key.
 type lateSink struct {
 	takes atomic.Bool
 	keys  chan string
@@ -30,7 +31,7 @@ func (s *lateSink) drop(on bool) {
 	select {
 	case key := <-s.early:
 		s.keys <- "lost: " + key
-	case <-time.After(50 * time.Millisecond): // none can come any more
+	case <-time.After(time.Second): // passes in the bubble only when none can come
 	}
 	s.takes.Store(true)
 }
@@ -53,11 +54,14 @@ func TestAKeyTypedBeforeTheTerminalIsTakenIsNotLost(t *testing.T) {
 	require.NoError(t, err)
 	_, err = typist.WriteString("W")
 	require.NoError(t, err)
-	sink := &lateSink{keys: make(chan string, 1), early: make(chan string, 1)}
-	c, err := openConsole(tty, tty, false, sink)
+	sink := &lateSink{}
+	c, err := openConsole(tty, tty, false, sink) // signals come from outside of the bubble
 	require.NoError(t, err)
 	defer c.close()
-	require.NoError(t, c.read())
-	defer c.stop()
-	require.Equal(t, "W", <-sink.keys)
+	synctest.Test(t, func(t *testing.T) {
+		sink.keys, sink.early = make(chan string, 1), make(chan string, 1)
+		require.NoError(t, c.read())
+		defer c.stop()
+		require.Equal(t, "W", <-sink.keys)
+	})
 }

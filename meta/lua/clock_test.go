@@ -3,8 +3,8 @@ package lua
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,11 +12,8 @@ import (
 	"goblin/registry"
 )
 
-// asked is a request that waits for people while thinking is set.
-type asked struct {
-	thinking atomic.Bool
-	begin    time.Time
-}
+// asked is a request because of which people are asked from begin to end.
+type asked struct{ begin, end time.Time }
 
 func (a *asked) Progress(float64, float64, string) {}
 
@@ -25,25 +22,39 @@ func (a *asked) Client() string { return "" }
 func (a *asked) Catalog() *registry.Snapshot { return nil }
 
 func (a *asked) Waited() time.Duration {
-	if a.thinking.Load() {
-		return time.Since(a.begin)
+	now := time.Now()
+	if a.end.Before(now) {
+		now = a.end
 	}
-	return 0
+	return max(0, now.Sub(a.begin))
 }
 
 func TestWaitsForPeopleDoNotCount(t *testing.T) {
 	t.Parallel()
 	errLate := errors.New("late")
-	a := &asked{begin: time.Now()}
-	a.thinking.Store(true)
-	ctx, release := limited(registry.WithRequest(context.Background(), a), 30*time.Millisecond, errLate)
-	defer release()
-	select {
-	case <-ctx.Done():
-		t.Fatal("ended while people were asked")
-	case <-time.After(200 * time.Millisecond):
+	tests := []struct {
+		name                     string
+		begin, end, limit, after time.Duration
+	}{
+		{"none are asked", 0, 0, time.Minute, time.Minute},
+		{"from the beginning on", 0, time.Hour, time.Minute, time.Hour + time.Minute},
+		{"in the middle", 30 * time.Second, time.Hour, time.Minute, time.Hour + 30*time.Second},
+		{"before it began", -time.Hour, 0, time.Minute, time.Minute},
+		{"with hardly anything left", time.Minute - 1, 2 * time.Minute, time.Minute, 2*time.Minute + 1},
 	}
-	a.thinking.Store(false)
-	<-ctx.Done()
-	require.True(t, errors.Is(context.Cause(ctx), errLate))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				now := time.Now()
+				a := &asked{now.Add(tt.begin), now.Add(tt.end)}
+				ctx, release := limited(registry.WithRequest(context.Background(), a), tt.limit, errLate)
+				defer release()
+				<-ctx.Done()
+				require.Equal(t, errLate, context.Cause(ctx))
+				require.GreaterOrEqual(t, time.Since(now), tt.after)
+				require.LessOrEqual(t, time.Since(now), tt.after+soonest)
+			})
+		})
+	}
 }
