@@ -1,12 +1,16 @@
 package upstream
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/clock"
 )
 
@@ -76,4 +80,52 @@ func TestASilentServerIsTold(t *testing.T) {
 		_, silent, _ = c.Look(time.Now())
 		require.False(t, silent, "progress is a sign of life")
 	})
+}
+
+func TestTheTimeOfACallRestsWhileItsServerAsksPeople(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]bool{
+		"and the server answers afterwards": true,
+		"and goes on afterwards":            false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := scripted(t, func(b *web) { b.noGET = true })
+				b.tool = func(w http.ResponseWriter, r *http.Request, _ string, id []byte) {
+					send := eventsTo(w)
+					time.Sleep(time.Second)
+					send(`data: {"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage","params":{"n":1.50}}`)
+					m := <-b.answers
+					if answers {
+						send(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%s,"result":{"answer":%s}}`, id, m.Result))
+					}
+					<-r.Context().Done()
+				}
+				c := &Call{Method: toolCall, Params: toolParams("a", ""), Timeout: 3 * time.Second}
+				r, conn := startStill(t, b, func(r *rig) {
+					r.h.request = func(ctx context.Context, _ *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+						if method != "sampling/createMessage" || string(params) != `{"n":1.50}` {
+							t.Errorf("got %s %s", method, params)
+						}
+						c.Pause()
+						defer c.Resume()
+						_ = sleep(ctx, time.Minute) // a human
+						return []byte(`{"model":1.50}`), nil
+					}
+				})
+				since := time.Now()
+				got, err := do(conn, c)
+				if answers {
+					require.NoError(t, err)
+					require.Equal(t, `{"answer":{"model":1.50}}`, got)
+					require.Equal(t, time.Minute+time.Second, time.Since(since))
+					return
+				}
+				requireCode(t, err, RequestTimeout, "no answer to tools/call within 3s")
+				require.Equal(t, time.Minute+3*time.Second, time.Since(since))
+				require.NoError(t, r.up().Err())
+			})
+		})
+	}
 }
