@@ -26,6 +26,7 @@ type Pane struct {
 	write  func(line string)
 	blocks []block // answers to commands that were written, in that order
 	news   int     // how often tmux told that something has changed
+	used   string  // the last prompt that a command was typed at
 	ended  bool
 }
 
@@ -53,7 +54,7 @@ func (w *World) Pane(width, height int) *Pane {
 	require.NoError(w.T, os.WriteFile(conf, []byte(tmuxConf), 0o600))
 	w.panes++
 	p := &Pane{t: w.T, dir: w.Dir, socket: "p" + strconv.Itoa(w.panes)}
-	env := append(w.Environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready> ", "ENV=", "G="+Goblin, "TMUX_TMPDIR="+w.Dir)
+	env := append(w.Environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready $((prompts=prompts+1))> ", "ENV=", "G="+Goblin, "TMUX_TMPDIR="+w.Dir)
 	start := exec.Command("tmux", "-L", p.socket, "-f", conf, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", w.Dir, "sh")
 	start.Env = env
 	out, err := start.CombinedOutput()
@@ -159,7 +160,7 @@ func (p *Pane) Types(text string) {
 // Line types a command line, once the shell waits for one.
 func (p *Pane) Line(format string, args ...any) {
 	p.t.Helper()
-	p.prompt()
+	p.used = p.prompt()
 	p.Types(fmt.Sprintf(format, args...))
 	p.Keys("Enter")
 }
@@ -182,13 +183,23 @@ func (p *Pane) Shows(texts ...string) string {
 	})
 }
 
+// bare is a prompt with nothing behind it at the end of a screen. Each has a number: one
+// that a command was typed at shows until what was typed is echoed.
+var bare = regexp.MustCompile(`(?:^|\n)(ready \d+>)[\n ]*$`)
+
 // prompt waits until the shell waits for a command, and nobody else for keys:
 // what is typed before that is echoed elsewhere, or lost.
-func (p *Pane) prompt() string {
+func (p *Pane) prompt() (which string) {
 	p.t.Helper()
-	return p.Until("a prompt", func(screen string) bool {
-		return strings.HasSuffix("\n"+strings.TrimRight(screen, "\n "), "\nready>")
+	p.Until("a prompt", func(screen string) bool {
+		found := bare.FindStringSubmatch(screen)
+		if found == nil || found[1] == p.used {
+			return false
+		}
+		which = found[1]
+		return true
 	})
+	return which
 }
 
 // Hides waits until the terminal does not show a text.
