@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -67,4 +68,31 @@ func OverEveryFront(t *testing.T, test func(t *testing.T, w *World, connect func
 			})
 		})
 	}
+}
+
+// WithinALimit tries what must come about within a limit of time, in a world of its own,
+// with longer and longer ones until it does: a machine may be too slow for the first, and
+// what is broken fails with all. trouble is what did not come about.
+func WithinALimit(t *testing.T, try func(limit time.Duration) (trouble string)) {
+	t.Helper()
+	trouble := ""
+	for _, limit := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {
+		if trouble = try(limit); trouble == "" {
+			return
+		}
+	}
+	t.Fatal(trouble)
+}
+
+// AskedBy waits until a request of the client has made its server ask; it reports false when
+// it has ended before.
+func (c *Client) AskedBy(id string) (question Message, ok bool) {
+	c.T.Helper()
+	c.Wait("a request of the server, or the end of "+id, func() bool {
+		if ok = len(c.Asks) > 0; ok {
+			question = c.Asks[len(c.Asks)-1]
+		}
+		return ok || len(c.Replies[id]) > 0
+	})
+	return question, ok
 }

@@ -38,7 +38,7 @@ type web struct {
 	tool     func(w http.ResponseWriter, r *http.Request, name string, id []byte)
 	before   func(w http.ResponseWriter, r *http.Request, method string) bool // answers by itself
 	toolList string
-	list     func(w http.ResponseWriter, r *http.Request, cursor string, id []byte) // instead of toolList
+	on       map[string]func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) // by method
 }
 
 func newWeb(t *testing.T, change func(*web)) *web {
@@ -87,6 +87,10 @@ func (b *web) serve(w http.ResponseWriter, r *http.Request) {
 	if b.before != nil && b.before(w, r, m.Method) {
 		return
 	}
+	if do := b.on[m.Method]; do != nil {
+		do(w, r, m)
+		return
+	}
 	switch {
 	case r.Method == http.MethodGet:
 		b.stream(w, r)
@@ -102,9 +106,6 @@ func (b *web) serve(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Mcp-Session-Id", b.session)
 		}
 		b.json(w, m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"web","version":"1"}}`)
-	case m.Method == "tools/list" && b.list != nil:
-		cursor, _ := rawjson.String(rawjson.Get(m.Params, "cursor"))
-		b.list(w, r, cursor, m.ID)
 	case m.Method == "tools/list":
 		b.mu.Lock()
 		list := b.toolList

@@ -18,8 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 func TestCrashLoopsStartSlowerAndSlowerForEver(t *testing.T) {
@@ -223,24 +225,20 @@ func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := scripted(t, func(b *web) { b.noGET = true })
-				b.list = func(w http.ResponseWriter, r *http.Request, cursor string, id []byte) {
-					send := eventsTo(w)
-					page, _ := strconv.Atoi(cursor)
-					for left := append([]time.Duration{0}, tt.pages...)[page]; left > 0; left -= s {
-						select {
-						case <-time.After(s):
-						case <-r.Context().Done():
-							return
+				b.on = map[string]func(http.ResponseWriter, *http.Request, jsonrpc.Message){
+					"tools/list": func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) {
+						cursor, _ := rawjson.String(rawjson.Get(m.Params, "cursor"))
+						page, _ := strconv.Atoi(cursor)
+						next := ""
+						if page < len(tt.pages) {
+							next = fmt.Sprintf(`,"nextCursor":"%d"`, page+1)
 						}
+						each := time.Duration(0)
 						if tt.progress {
-							send(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(id) + `,"progress":1}}`)
+							each = s
 						}
-					}
-					next := ""
-					if page < len(tt.pages) {
-						next = fmt.Sprintf(`,"nextCursor":"%d"`, page+1)
-					}
-					send(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a%d"}]%s}}`, id, page, next))
+						late(w, r, m, append([]time.Duration{0}, tt.pages...)[page], each, fmt.Sprintf(`{"tools":[{"name":"a%d"}]%s}`, page, next))
+					},
 				}
 				since := time.Now()
 				r, _ := startStill(t, b, func(r *rig) { r.cfg.Timeout = tt.timeout })

@@ -2,13 +2,17 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
 )
 
 // inside answers the requests of a client in the same process: in the bubble of a
@@ -58,6 +62,31 @@ func (w *insideWriter) WriteHeader(status int) {
 func (w *insideWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
+}
+
+// late answers a request after so much time, with progress each so often until then, 0 for
+// none.
+func late(w http.ResponseWriter, r *http.Request, m jsonrpc.Message, after, each time.Duration, result string) {
+	send := eventsTo(w)
+	over := time.After(after)
+	var step <-chan time.Time
+	if each > 0 {
+		steps := time.NewTicker(each)
+		defer steps.Stop()
+		step = steps.C
+	}
+	for {
+		select {
+		case <-over:
+			send(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
+			return
+		case <-step:
+			send(fmt.Sprintf(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`,
+				rawjson.Path(m.Params, "_meta", "progressToken")))
+		case <-r.Context().Done():
+			return
+		}
+	}
 }
 
 // startStill connects to a web in the bubble of a synctest, where time stands still while

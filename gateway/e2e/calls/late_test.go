@@ -5,6 +5,7 @@ package calls
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,33 +14,50 @@ import (
 
 func TestProgressExtendsTheTimeout(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 20, "ms": 200}))}}, e2e.Obj{"timeout": "3s"})
-	c := w.Standalone()
-	m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
-	require.Nil(t, m.Error, m.Raw)
-	require.Len(t, c.NotesOf("notifications/progress"), 20)
+	e2e.WithinALimit(t, func(limit time.Duration) string {
+		w := e2e.NewWorld(t)
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{
+			"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 12, "ms": limit.Milliseconds() / 6})),
+		}}, e2e.Obj{"timeout": limit.String()})
+		c := w.Standalone()
+		m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
+		if m.Failed() {
+			return string(m.Raw)
+		}
+		require.Len(t, c.NotesOf("notifications/progress"), 12)
+		return ""
+	})
 }
 
 func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
-		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
-		"tools/call hang": e2e.Actions(e2e.Do("hang")),
-	}}, e2e.Obj{"timeout": "2s"})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	c.Init()
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	ask := c.Asked(1)
-	// Another call runs into its timeout meanwhile, twice in a row.
-	for range 2 {
-		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
-	}
-	c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
-	require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(c.End(id).Result, "content", 0, "text"))
-	require.Equal(t, 3, b.Count("tools/call"))
+	e2e.WithinALimit(t, func(limit time.Duration) string {
+		w := e2e.NewWorld(t)
+		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
+			"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
+			"tools/call hang": e2e.Actions(e2e.Do("hang")),
+		}}, e2e.Obj{"timeout": limit.String()})
+		c := w.Pipe("stdio", "--standalone")
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Init()
+		id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+		ask, ok := c.AskedBy(id)
+		if !ok {
+			return string(c.End(id).Raw)
+		}
+		// Another call runs into its timeout meanwhile, twice in a row.
+		for range 2 {
+			require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
+		}
+		c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
+		m := c.End(id)
+		if m.Failed() {
+			return string(m.Raw)
+		}
+		require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(m.Result, "content", 0, "text"))
+		require.Equal(t, 3, b.Count("tools/call"))
+		return ""
+	})
 }
 
 func TestClientThatReadsNothingDelaysNobody(t *testing.T) {

@@ -14,19 +14,43 @@ import (
 
 func TestScriptsRunInTheNameOfTheirClient(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		w.Lua = e2e.Obj{"timeout": "4s"}
-		w.Backend("b", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": "3s"})
+		w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
 		c := connect(e2e.Obj{"elicitation": e2e.Obj{}})
 		id := c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return b.ask{}`}})
 		question := c.Asked(1)
 		require.Equal(t, "elicitation/create", question.Method)
-		time.Sleep(4500 * time.Millisecond) // longer than the script's time and the server's
 		c.Answer(question, func(e2e.Message) (any, any) { return e2e.Accepted, nil })
 		end := c.End(id)
 		require.Nil(t, end.Error, "%s", end.Raw)
-		require.Nil(t, e2e.At(end.Result, "isError"), "the wait for a human does not count: %s", end.Raw)
 		require.Contains(t, string(end.Result), "Alice")
 		require.Contains(t, connect(e2e.Obj{}).LuaText(`return json.encode({b.ask{}})`), "elicitation", "another client cannot be asked")
+	})
+}
+
+func TestWaitForAHumanCountsNeitherAgainstAScriptNorAgainstItsServer(t *testing.T) {
+	t.Parallel()
+	e2e.WithinALimit(t, func(limit time.Duration) string {
+		w := e2e.WithMeta(t)
+		w.Lua = e2e.Obj{"timeout": limit.String()}
+		w.Backend("b", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": (2 * limit).String()})
+		c := w.Socket()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Init()
+		id := c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return b.ask{}`}})
+		question, ok := c.AskedBy(id)
+		if !ok {
+			return string(c.End(id).Raw)
+		}
+		// Those that wait for nobody run into both limits meanwhile.
+		require.Contains(t, c.LuaFails(`b.hang{}`), "(lua.timeout)")
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
+		c.Answer(question, func(e2e.Message) (any, any) { return e2e.Accepted, nil })
+		end := c.End(id)
+		if end.Failed() || e2e.At(end.Result, "isError") != nil {
+			return string(end.Raw)
+		}
+		require.Contains(t, string(end.Result), "Alice")
+		return ""
 	})
 }
 
@@ -44,7 +68,7 @@ func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
 
 func TestProgressOfAScriptCountsItsCalls(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("steps")}, "on": e2e.Obj{"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 20, "ms": 200}))}}, e2e.Obj{"timeout": "3s"})
+		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 		c := connect(e2e.Obj{})
 		m := c.Request("tools/call", e2e.Obj{
 			"name": "execute_lua", "arguments": e2e.Obj{"script": `b.t{} b.t{} b.t{} return 1`}, "_meta": e2e.Obj{"progressToken": "p"},
@@ -57,8 +81,26 @@ func TestProgressOfAScriptCountsItsCalls(t *testing.T) {
 			require.Equal(t, fmt.Sprint(i+1), string(e2e.At(n.Params, "progress")))
 			require.Less(t, n.Seq, m.Seq)
 		}
-		require.Equal(t, `1`, c.LuaText(`b.steps{} return 1`), "progress of a call extends its time")
-		require.Equal(t, 4, b.Count("tools/call"))
+		require.Equal(t, 3, b.Count("tools/call"))
+	})
+}
+
+func TestProgressExtendsTheTimeOfAScriptsCall(t *testing.T) {
+	t.Parallel()
+	e2e.WithinALimit(t, func(limit time.Duration) string {
+		w := e2e.WithMeta(t)
+		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps")}, "on": e2e.Obj{
+			"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 12, "ms": limit.Milliseconds() / 6})),
+		}}, e2e.Obj{"timeout": limit.String()})
+		c := w.Socket()
+		c.Init()
+		result := c.Lua(`b.steps{} return 1`)
+		if e2e.At(result, "isError") != nil {
+			return string(result)
+		}
+		require.Equal(t, `1`, e2e.Str(result, "content", 0, "text"))
+		require.Equal(t, 1, b.Count("tools/call"))
+		return ""
 	})
 }
 
