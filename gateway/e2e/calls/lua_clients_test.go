@@ -89,6 +89,7 @@ func TestProgressExtendsTheTimeOfAScriptsCall(t *testing.T) {
 	t.Parallel()
 	e2e.WithinALimit(t, func(limit time.Duration) string {
 		w := e2e.WithMeta(t)
+		w.Lua = e2e.Obj{"timeout": (20 * limit).String()}
 		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps")}, "on": e2e.Obj{
 			"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 12, "ms": limit.Milliseconds() / 6})),
 		}}, e2e.Obj{"timeout": limit.String()})
