@@ -81,6 +81,10 @@ func digest(key []byte) string {
 
 // read reads a file, or one byte more than a configuration may have.
 func read(path string) ([]byte, fs.FileInfo, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		// To open one would wait for a writer, and who follows the file reads it again and again.
+		return nil, nil, fileError(path, "is a pipe or a socket; the config has to be a file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fileError(path, "cannot be read: %v", reason(err))

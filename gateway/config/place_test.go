@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -78,4 +79,13 @@ func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 	require.EqualError(t, err, "none.yaml: cannot be read: no such file or directory")
 	var list *config.Errors
 	require.ErrorAs(t, err, &list)
+
+	pipe := filepath.Join(t.TempDir(), "pipe.yaml")
+	if exec.Command("mkfifo", pipe).Run() != nil {
+		t.Skip("no pipes with a name here")
+	}
+	_, _, err = config.PlaceOf(pipe, os.LookupEnv)
+	require.EqualError(t, err, pipe+": is a pipe or a socket; the config has to be a file", "nobody waits for who writes into it")
+	_, err = config.Load(pipe)
+	require.ErrorContains(t, err, "is a pipe or a socket")
 }
