@@ -119,9 +119,14 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
-	c, err := client.Open(ctx, conn, client.Options{
-		Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
-	})
+	o := client.Options{Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame}
+	if hosted {
+		o.Alive = func(ctx context.Context) error {
+			_, err := g.Status(ctx)
+			return err
+		}
+	}
+	c, err := client.Open(ctx, conn, o)
 	if err != nil {
 		return nil, hosted, lost(err)
 	}
