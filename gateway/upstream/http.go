@@ -152,13 +152,7 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 		}
 		return
 	}
-	if rawjson.IsArray(body) && rawjson.Valid(body) == nil {
-		for m := range rawjson.Elements(body) { // a batch, as 2025-03-26 had them
-			h.handle(ctx, c, m)
-		}
-	} else {
-		h.handle(ctx, c, body)
-	}
+	h.handle(ctx, c, body)
 	h.failCall(id, h.srv.failure(BadReply, "answered a request with something else", nil))
 }
 

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -356,6 +357,12 @@ func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 // handleParsed is handle for a frame of which parse made m and err.
 func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonrpc.Message, err error) {
 	l.arrived.Add(1)
+	if err != nil && rawjson.IsArray(frame) && rawjson.Valid(frame) == nil {
+		for m := range rawjson.Elements(bytes.Clone(frame)) { // a batch, as 2025-03-26 had them
+			l.handle(ctx, c, m)
+		}
+		return
+	}
 	if err != nil {
 		l.broken(frame, err)
 		return

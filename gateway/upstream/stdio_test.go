@@ -172,7 +172,7 @@ func TestOddAnswers(t *testing.T) {
 	r := startFake(t, "", nil)
 	conn := r.up()
 	for tool, want := range map[string]string{
-		"garbage": `{"ok":1}`, "glued": `{"ok":1}`, "flood": `{"ok":1}`, "posing": `{"ok":1}`,
+		"garbage": `{"ok":1}`, "glued": `{"ok":1}`, "flood": `{"ok":1}`, "batch": `{"ok":1}`, "posing": `{"ok":1}`,
 		"utf8": "{\"t\":\"a\uFFFDb\"}", "bad-ask": `{"ok":1}`,
 	} {
 		got, err := r.call(conn, tool)

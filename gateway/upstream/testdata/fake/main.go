@@ -330,6 +330,8 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 	case "glued":
 		f.print("INFO {answering} ")
 		f.result(id, `{"ok":1}`)
+	case "batch": // as 2025-03-26 allows; the next line must not disturb it
+		f.print(`[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"ok":1}}]` + "\n" + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 200) + `"}}` + "\n")
 	case "posing":
 		f.print(`{"jsonrpc":"2.0","id":777,"result":{"text":\x {"jsonrpc":"2.0","id":` + string(id) + `,"result":{"posed":1}}` + "\n")
 		f.result(id, `{"ok":1}`)
