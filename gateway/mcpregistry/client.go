@@ -270,7 +270,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s says HTTP %d: is it a registry of MCP servers (API v0.1)?", c.Base, resp.StatusCode)
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w", c.Base, errors.Join(errAway, err))
+		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.Base, errAway, err)
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("%s: its answer is larger than %d MiB", c.Base, maxBody>>20)
 	case !json.Valid(body):
