@@ -128,6 +128,10 @@ func hex(v uint64, digits int) string {
 // script needs, and too few to draw over the lines around it, or to hide a text.
 const maxCluster = 8
 
+// mostCluster is how many bytes one character more than that takes, each with a style
+// and a joiner, which are not counted.
+const mostCluster = (maxCluster + 1) * (utf8.UTFMax + len(string(emojiStyle)) + len(string(joiner)))
+
 // unsafeAt is where the first character is that must not reach a terminal, or
 // -1. What comes before s is not known, so nothing in it may join that.
 func unsafeAt(s string, lines bool) int {
@@ -147,7 +151,7 @@ func unsafeAt(s string, lines bool) int {
 		}
 		// As much as tells whether it is too much: what is longer still is not gone
 		// through again and again.
-		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+utf8.UTFMax*(maxCluster+1))], ansi.GraphemeWidth)
+		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+mostCluster)], ansi.GraphemeWidth)
 		n := 0
 		for k, r := range cluster {
 			invalid := false

@@ -460,6 +460,17 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 	require.Less(t, len(v.Lines(40, 1)[0]), 40*lookCluster, "no line grows without bound")
 }
 
+func TestAPictureOfMorePicturesThanAnyNeedsIsReplaced(t *testing.T) {
+	const one, joined = "👨", "👨\ufe0f\u200d"
+	shown := func(text string) string {
+		return screen(t, build(t, Options{Width: 40}, Block{Kind: Text, Text: text + "x"}))
+	}
+	longest := strings.Repeat(joined, 6) + one
+	require.Len(t, longest, longCluster)
+	require.Equal(t, longest+"x\n", shown(longest))
+	require.Equal(t, replacement+"x\n", shown(joined+longest))
+}
+
 // jsonOf is JSON that holds a text, but for what JSON must escape.
 func jsonOf(s string) string {
 	s = strings.Map(func(r rune) rune {

@@ -153,6 +153,9 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 	found(20, 94)
 	v.Next()
 	found(1, 4)
+	v.Bottom()
+	require.Equal(t, 1, v.Search("line 42"))
+	require.Contains(t, drawn(t, v, 20, 5)[1], "line 42", "above it, as nothing is found below")
 	require.Zero(t, v.Search("nothing like it"))
 	at, n := v.Found()
 	require.Equal(t, []int{0, 0}, []int{at, n})
@@ -187,6 +190,25 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 	require.Equal(t, "line 1", top(v))
 	_, n = v.Found()
 	require.Zero(t, n)
+}
+
+func TestChangedJSONStaysAtTheSameNode(t *testing.T) {
+	of := func(in string) *Doc { return build(t, Options{Depth: 9}, Block{Kind: JSON, Data: []byte(in)}) }
+	list := strings.Repeat(`,[0]`, 9)
+	for name, now := range map[string]string{
+		"it is another one now":                    `[[1],[2],{"b":1}` + list + `]`,
+		"there is another one more where it stood": `[[1],[9],[2],{"b":1}` + list + `]`,
+		"those before it are no nodes any more":    `[1,2,{"b":1}` + list + `]`,
+		"its list is in an object":                 `{"a":[[1],[2],{"b":1}` + list + `]}`,
+	} {
+		v := NewView(plainLook())
+		v.Show(of(`[[1],[2],{"b":1}`+list+`]`), false)
+		v.Lines(20, 5)
+		v.Scroll(7)
+		require.Equal(t, "   {", strings.TrimRight(drawn(t, v, 20, 5)[0], " "))
+		v.Show(of(now), true)
+		require.Contains(t, drawn(t, v, 20, 5)[1], `"b": 1`, name)
+	}
 }
 
 func TestAnotherWidthStaysInsideALongLine(t *testing.T) {
