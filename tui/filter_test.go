@@ -120,6 +120,7 @@ func TestGrammar(t *testing.T) {
 		{"a part does not count twice", "mime:application/*application/json", ""},
 		{"a star alone is anything", "mime:*", all},
 		{"empty quotes ask for no value", `mime:""`, "e"},
+		{"and so does an equals sign in quotes", `mime:"="`, "e"},
 		{"a field is excluded", "-mime:json", "bcde"},
 		{"by a glob", "-mime:text/*", "aef"},
 		{"each exclusion counts", "-mime:json -mime:text", "e"},
@@ -137,6 +138,7 @@ func TestGrammar(t *testing.T) {
 		{"in seconds", "updated:<11s", "a"},
 		{"in days", "updated:>=2d", "d"},
 		{"exactly is not older", "updated:>2d", ""},
+		{"younger than more than can be counted", "updated:<9223372036.854775808s", "abcdf"},
 		{"units add up", "updated:<=1h30m", "abf"},
 		{"a range of ages", "updated:>1m updated:<2h", "bf"},
 		{"not younger includes never", "-updated:<5m", "cdef"},
@@ -267,6 +269,28 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 	require.True(t, slices.IsSorted(found[2:]), "equal ones keep their order")
 }
 
+func TestOfTooManyRowsThoseAreScoredWhoseLettersLieClosest(t *testing.T) {
+	t.Parallel()
+	const wide, most = "the_cat_of_my_granny", 2000
+	for _, c := range []struct{ name, query, others, near string }{
+		{"in the first part", "~cfg", wide, "c-fg\x00" + wide},
+		{"in another part", "~cfg", wide, wide + "\x00c-fg"},
+		{"behind much else", "~cfg", wide, strings.Repeat("x", 50) + "c-fg"},
+		{"behind another of the letters", "~cfg", wide, "c" + strings.Repeat("x", 50) + "c-fg"},
+		{"the letters between those of all words together", "~cfg ~mn", "cfg m----n", "c-fg m--n"},
+	} {
+		ix := filter.NewIndex(most+1, func(i int) string {
+			if i == most {
+				return c.near
+			}
+			return c.others
+		})
+		found, err := filter.Parse(c.query, nil).Match(t.Context(), ix, now)
+		require.NoError(t, err)
+		require.Less(t, slices.Index(found, most), most, "%s: what is not scored comes last", c.name)
+	}
+}
+
 func TestScoreCountsWordBoundaries(t *testing.T) {
 	t.Parallel()
 	texts := []string{"xxrxxmxx", "readMe", "r_m"}
@@ -389,15 +413,15 @@ func TestSpans(t *testing.T) {
 
 func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 	t.Parallel()
-	texts := []string{"echo\x00\x00runs along", "long-run\x00Runs", "sum\x00Long sums\x00adds", "prolong", "Long\x00x\x00y"}
+	texts := []string{"echo\x00\x00runs along", "long-run\x00Runs", "sum\x00Long sums\x00adds", "prolong", "Long\x00x\x00y", "along\x00Long"}
 	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
 	for query, want := range map[string][]int32{
-		"long":       {1, 3, 4, 2, 0},
-		"Long":       {4, 2},
+		"long":       {1, 3, 4, 5, 2, 0},
+		"Long":       {4, 2, 5}, // in the second part of the last, whose first has a small one
 		"run long":   {1, 0},
-		"long -echo": {1, 3, 4, 2},
+		"long -echo": {1, 3, 4, 5, 2},
 		"s":          {2, 1, 0},
-		"":           {0, 1, 2, 3, 4},
+		"":           {0, 1, 2, 3, 4, 5},
 	} {
 		got, err := filter.Parse(query, nil).Match(t.Context(), ix, time.Now())
 		require.NoError(t, err)

@@ -94,10 +94,8 @@ func scorable(text string) string { return strings.ReplaceAll(text, "\x00", "\x0
 // scoreFolded scores a text whose characters only folding makes equal to those
 // asked for: the scorer folds less than we do.
 func (f *fuzzyWord) scoreFolded(low string) int {
-	if m, ok := f.match(low); ok {
-		return m.Score
-	}
-	return -len(low)
+	m, _ := f.match(low) // it finds in a folded text what we found there
+	return m.Score
 }
 
 // match asks the scorer about one text.
