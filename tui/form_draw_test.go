@@ -342,6 +342,22 @@ func TestCompletion(t *testing.T) {
 		args, _, _ := f.Values()
 		require.Equal(t, `{"owner":"g","repo":"x"}`, string(args))
 	})
+	t.Run("Tab leads past what nobody asked for, unless it is chosen", func(t *testing.T) {
+		t.Parallel()
+		for want, keys := range map[string][]string{
+			`{"repo":"x"}`:                  {"tab", "'x'"},
+			`{"owner":"go","repo":"x"}`:     {"down", "tab", "tab", "'x'"},
+			`{"owner":"gopher","repo":"x"}`: {"down", "down", "tab", "tab", "'x'"},
+		} {
+			f := start()
+			ask := typed(f, "c-space")().(form.Completion)
+			f.Offer(ask.Gen, []string{"go", "gopher"}, 2, false)
+			press(f, keys...)
+			args, _, err := f.Values()
+			require.NoError(t, err)
+			require.Equal(t, want, string(args))
+		}
+	})
 	t.Run("Esc closes the list, then the form", func(t *testing.T) {
 		t.Parallel()
 		f := offered("go")

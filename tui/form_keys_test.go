@@ -163,6 +163,10 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 		{"no integer", `"properties":{"a":{"type":"integer"}}`, []string{"'1.5'"}, "a: not a whole number"},
 		{"leading zeros", `"properties":{"a":{"type":"integer"}}`, []string{"'007'"}, "a: not a whole number"},
 		{"an enormous exponent", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e999999999'"}, "a: its exponent is too large"},
+		{"an exponent one too large", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e+401'"}, "a: its exponent is too large"},
+		{"one too small", `"properties":{"a":{"type":"number","minimum":5}}`, []string{"'1e-401'"}, "a: its exponent is too large"},
+		{"the largest exponent that is compared", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e+400'"}, "a: at most 5"},
+		{"the smallest", `"properties":{"a":{"type":"number","minimum":5}}`, []string{"'1e-400'"}, "a: at least 5"},
 		{"below", `"properties":{"a":{"type":"integer","minimum":9007199254740992}}`, []string{"'9007199254740991'"}, "a: at least 9007199254740992"},
 		{"above", `"properties":{"a":{"type":"number","maximum":0.5}}`, []string{"'0.51'"}, "a: at most 0.5"},
 		{"a line of a list", `"properties":{"a":{"type":"array","items":{"type":"string","format":"email"}}}`, []string{"paste:a@b.de\nb"}, "a: line 2: not an email address"},
@@ -180,6 +184,9 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 		{"only the whole schema knows: in an object", `"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","multipleOf":2}}}}`, []string{"space", "down", "'3'"}, "a: at /b: a multiple of 2"},
 		{"time", `"properties":{"a":{"type":"string","format":"time"}}`, []string{"'25:00:00Z'"}, "a: not a time with zone, such as 12:00:00Z"},
 		{"address", `"properties":{"a":{"type":"string","format":"ipv6"}}`, []string{"'192.0.2.1'"}, "a: not an address, such as 2001:db8::1"},
+		{"an address of the other version", `"properties":{"a":{"type":"string","format":"ipv4"}}`, []string{"'2001:db8::1'"}, "a: not an address, such as 192.0.2.1"},
+		{"an address of one machine's own interface", `"properties":{"a":{"type":"string","format":"ipv6"}}`, []string{"'fe80::1%eth0'"}, "a: not an address, such as 2001:db8::1"},
+		{"no address at all", `"properties":{"a":{"type":"string","format":"ipv6"}}`, []string{"'here'"}, "a: not an address, such as 2001:db8::1"},
 		{"only the whole schema knows: what it refers to", `"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"multipleOf":2.5}}`, []string{"'4'"}, "a: a multiple of 2.5"},
 		{"only the whole schema knows: alternatives", `"properties":{"a":{"type":"object","anyOf":[{"required":["x"]},{"maxProperties":0}]}}`, []string{"'{\"y\":1}'"}, "a: fits none of the alternatives"},
 		{"only the whole schema knows: together", `"minProperties":1,"properties":{"a":{"type":"string"}}`, nil, "minProperties: object has 0 properties, less than 1"},
@@ -382,6 +389,27 @@ func TestRawMode(t *testing.T) {
 		require.Equal(t, `{"customer":{"city":"Lima"},"lines":[{"day":"2026-01-31","count":1}],"pay":{"kind":"card","number":""},"gift":{"text":"","wrap":true}}`, string(args))
 		press(f, "c-e")
 		require.Contains(t, plain(f.Lines(80, 24)), "2026-01-31")
+	})
+	t.Run("a number that must be there begins at its least if that is above zero", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: props(`"required":["a","b"],"properties":{"a":{"type":"integer","minimum":5},"b":{"type":"number","minimum":-5}}`)})
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), `"a": 5,`)
+		require.Contains(t, plain(f.Lines(80, 24)), `"b": 0`)
+	})
+	t.Run("of very many members those are left out that are too many", func(t *testing.T) {
+		var objects []string
+		for i := range 100 {
+			objects = append(objects, fmt.Sprintf(`"o%d":{"type":"object","required":["a","b","c","d"],"properties":{"a":{"const":1},"b":{"const":1},"c":{"const":1},"d":{"const":1}}}`, i))
+		}
+		fields, err := form.FromSchema(props(`"properties":{` + strings.Join(objects, ",") + `}`))
+		require.NoError(t, err)
+		f := newForm(t, form.Spec{Fields: fields})
+		press(f, "c-e", "c-t")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.NotContains(t, string(args), "null", "which is no value of theirs")
+		require.Contains(t, string(args), `"o79":{"a":1,`)
+		require.NotContains(t, string(args), "o80")
 	})
 	t.Run("it is checked before it is submitted", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})

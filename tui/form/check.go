@@ -33,7 +33,7 @@ func numeral(s string) (*big.Rat, error) {
 		return nil, errNumber
 	}
 	if at := strings.IndexAny(s, "eE"); at >= 0 {
-		if e, err := strconv.Atoi(strings.TrimPrefix(s[at+1:], "+")); err != nil || e > maxExponent || e < -maxExponent {
+		if e, err := strconv.Atoi(s[at+1:]); err != nil || e > maxExponent || e < -maxExponent {
 			return nil, errors.New("its exponent is too large")
 		}
 	}

@@ -1,13 +1,11 @@
 package form
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,14 +91,8 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 			found = nil // what the library cannot check, the server will
 		}
 	}()
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber()
-	var exact any
-	if d.Decode(&exact) != nil || beyond(exact) {
-		return nil
-	}
 	var doc any
-	if json.Unmarshal(value, &doc) != nil {
+	if json.Unmarshal(value, &doc) != nil { // as a number that is too large for the library, too
 		return nil
 	}
 	members, _ := doc.(map[string]any)
@@ -296,22 +288,4 @@ func lookUp(doc any, pointer string) (any, bool) {
 		}
 	}
 	return doc, true
-}
-
-// beyond reports numbers so large that computing with them takes seconds.
-func beyond(v any) bool {
-	switch v := v.(type) {
-	case json.Number:
-		_, err := numeral(v.String())
-		return err != nil
-	case []any:
-		return slices.ContainsFunc(v, beyond)
-	case map[string]any:
-		for _, item := range v {
-			if beyond(item) {
-				return true
-			}
-		}
-	}
-	return false
 }
