@@ -95,6 +95,38 @@ func TestASecretMovesFromTheFileToTheKeyring(t *testing.T) {
 	_, err = secrets.Open(state).Get("a")
 	require.ErrorContains(t, err, "the system's keyring has it, and there is none here")
 	require.Error(t, secrets.Open(state).Remove("a"))
+	_, err = secrets.Open(state).Set("a", "in the file again")
+	require.NoError(t, err)
+	value, err := keyring.Get("goblin secrets", "a")
+	require.NoError(t, err)
+	require.Equal(t, "in the keyring", value, "where there is no keyring, none is asked")
+}
+
+func TestAKeyringThatDoesNotForgetKeepsItsSecretListed(t *testing.T) {
+	withKeyring(t, keyring.MockInit)
+	s := secrets.Open(t.TempDir())
+	_, err := s.Set("a", "b")
+	require.NoError(t, err)
+	keyring.MockInitWithError(errors.New("locked \x1b\u009b[2J" + strings.Repeat("x", 300)))
+	cut := "locked [2J" + strings.Repeat("x", 190) + "…"
+	require.EqualError(t, s.Remove("a"), "the system's keyring does not forget it: "+cut)
+	_, err = s.Get("a")
+	require.EqualError(t, err, "the system's keyring does not give it: "+cut)
+	names, err := s.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
+}
+
+func TestNoSecretMakesTheFileTooLargeToBeRead(t *testing.T) {
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	state := t.TempDir()
+	full := []byte(`{"a":{"value":"` + strings.Repeat("v", 4<<20-1000) + `"}}`)
+	require.NoError(t, os.WriteFile(filepath.Join(state, "secrets.json"), full, 0o600))
+	_, err := secrets.Open(state).Set("b", strings.Repeat("v", 1000))
+	require.ErrorContains(t, err, "would become too large")
+	names, err := secrets.Open(state).List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
 }
 
 func TestWhatIsNoSecretIsRefused(t *testing.T) {
@@ -113,8 +145,22 @@ func TestWhatIsNoSecretIsRefused(t *testing.T) {
 	names, err := s.List()
 	require.NoError(t, err)
 	require.Empty(t, names)
+	_, err = s.Set(strings.Repeat("a", 128), strings.Repeat("v", secrets.MaxValue))
+	require.NoError(t, err, "as long as may be")
 	_, err = secrets.Open("").Set("a", "b")
 	require.ErrorContains(t, err, "set HOME")
+}
+
+func TestTheKeyringIsNotAskedForANameThatNoSecretHas(t *testing.T) {
+	withKeyring(t, keyring.MockInit)
+	require.NoError(t, keyring.Set("goblin secrets", "of/others", "by other means"))
+	require.NoError(t, keyring.Set("goblin secrets", "-a b", "no secret"))
+	s := secrets.Open(t.TempDir())
+	value, err := s.Get("of/others")
+	require.NoError(t, err)
+	require.Equal(t, "by other means", value)
+	_, err = s.Get("-a b")
+	require.ErrorIs(t, err, secrets.ErrNone)
 }
 
 func TestAFileThatGoblinDidNotWriteIsLeftAlone(t *testing.T) {

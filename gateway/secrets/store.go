@@ -76,7 +76,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 			all[name] = record{Keyring: true}
 			return nil
 		}
-		if all[name].Keyring {
+		if all[name].Keyring && service.There() {
 			_ = service.Delete(name) // an older value; it may not be reached
 		}
 		all[name] = record{Value: value}
