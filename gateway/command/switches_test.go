@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,7 +91,51 @@ func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
 	s, err := switches.Open("")
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Set(false, switches.Switch{Server: "s", Kind: "skill", Name: "x"}), "known are tool, prompt, resource, template")
+	require.ErrorContains(t, s.Set(false, tool("", "")), "no server or no name")
+	require.ErrorContains(t, s.Set(false, switches.Switch{Kind: "tool", Name: "x"}), "no server or no name")
+	require.ErrorContains(t, s.Set(false, tool("coding", strings.Repeat("x", 8<<10))), "longer than 8192 bytes")
 	require.Empty(t, s.Off())
+}
+
+func TestThingsOfOneNameAreOffEachForItself(t *testing.T) {
+	t.Parallel()
+	s, err := switches.Open("")
+	require.NoError(t, err)
+	prompt := switches.Switch{Server: "files", Kind: "prompt", Name: "x"}
+	other := switches.Switch{Server: "docs", Kind: "tool", Name: "x"}
+	require.NoError(t, s.Set(false, tool("", "x"), tool("coding", "x"), prompt, other))
+	require.Equal(t, []switches.Switch{other, tool("", "x"), prompt, tool("coding", "x")}, s.Off())
+	require.NoError(t, s.Set(true, tool("", "x")))
+	require.Equal(t, []switches.Switch{other, prompt, tool("coding", "x")}, s.Off())
+}
+
+func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
+	t.Parallel()
+	s, err := switches.Open("")
+	require.NoError(t, err)
+	var all []switches.Switch
+	var lines []string
+	for i := range switches.Max + 1 {
+		all = append(all, tool("", fmt.Sprintf("t%06d", i)))
+		lines = append(lines, `{"server":"files","kind":"tool","name":"`+all[i].Name+`"}`)
+	}
+	require.NoError(t, s.Set(false, all[:switches.Max]...))
+	require.ErrorContains(t, s.Set(false, all[switches.Max]), "at most 10000 things can be off")
+	require.Len(t, s.Off(), switches.Max)
+
+	text := func(n int) []byte { return []byte(`{"version":1,"off":[` + strings.Join(lines[:n], ",") + `]}`) }
+	off, _, err := switches.Parse(text(switches.Max))
+	require.NoError(t, err)
+	require.Equal(t, s.Off(), off)
+	_, _, err = switches.Parse(text(switches.Max + 1))
+	require.EqualError(t, err, "it turns 10001 things off; 10000 are the most")
+}
+
+func TestWhatAFileTurnsOffTwiceIsOffOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	off, _, err := switches.Parse([]byte(`{"version":1,"off":[{"server":"files","kind":"tool","name":"b"},{"server":"files","kind":"tool","name":"a"},{"server":"files","kind":"tool","name":"b","since":"2026-01-02T03:04:05Z"}]}`))
+	require.NoError(t, err)
+	require.Equal(t, []switches.Switch{tool("", "a"), tool("", "b")}, off)
 }
 
 // FuzzOffFile: what is read can be written and read again; a mistake is on a line of the text.
