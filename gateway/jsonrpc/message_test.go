@@ -34,6 +34,10 @@ func TestParseReadsTheEnvelope(t *testing.T) {
 	require.True(t, m.IsResponse())
 	require.Equal(t, `{"r":[]}`, string(m.Result))
 
+	m, err = jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":-7,"method":"ping"}`))
+	require.NoError(t, err)
+	require.Equal(t, "-7", string(m.ID), "whatever number it is")
+
 	m, err = jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}`))
 	require.NoError(t, err)
 	require.True(t, m.IsResponse())
@@ -57,6 +61,7 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		{`{"id":1,"jsonrpc":"2.0","method":"x","method":"y"}`, "1", jsonrpc.CodeInvalidRequest, `"method" stands twice`},
 		{`{"id":{},"jsonrpc":"2.0","method":"x","method":"y"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":[1]}`, "1", jsonrpc.CodeInvalidParams, `"params" must be an object`},
+		{`{"jsonrpc":"2.0","method":"x","params":[1]}`, "", jsonrpc.CodeInvalidRequest, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":7}`, "1", jsonrpc.CodeInvalidRequest, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0"}`, "1", jsonrpc.CodeInvalidRequest, "either a method, a result or an error"},
 		{`{"id":1,"jsonrpc":"2.0","result":1,"error":{}}`, "1", jsonrpc.CodeInvalidRequest, "either a method"},
