@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +152,16 @@ func TestWhatIsNoSecretIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "set HOME")
 }
 
+func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("it is there in any case")
+	}
+	withKeyring(t, keyring.MockInit)
+	require.True(t, secrets.Keyring("any").There())
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
+	require.False(t, secrets.Keyring("any").There(), "asking would start one")
+}
+
 func TestTheKeyringIsNotAskedForANameThatNoSecretHas(t *testing.T) {
 	withKeyring(t, keyring.MockInit)
 	require.NoError(t, keyring.Set("goblin secrets", "of/others", "by other means"))
@@ -228,12 +239,14 @@ func TestReferencesGiveValues(t *testing.T) {
 		{"file", []string{"/dev/zero"}, "", "is not a file"},
 		{"file", []string{write("empty", "\n", 0o600)}, "", "is empty"},
 		{"file", []string{write("nul", "a\x00b", 0o600)}, "", "NUL"},
+		{"file", []string{write("longest", strings.Repeat("v", secrets.MaxValue), 0o600)}, strings.Repeat("v", secrets.MaxValue), ""},
 		{"file", []string{write("long", strings.Repeat("v", secrets.MaxValue+1), 0o600)}, "", "longer than 64 KiB"},
 		{"cmd", []string{"printf", "%s\n", "a b; $HOME"}, "a b; $HOME", ""},
 		{"cmd", []string{"cat", "a"}, "of a", ""},
 		{"cmd", []string{"no-such-program"}, "", "not found in PATH; install it"},
 		{"cmd", []string{write("say", "#!/bin/sh\necho the value\necho \"signed out\x1b[2J\" >&2\nexit 3\n", 0o700)}, "", "fails (exit status 3): signed out [2J; run it"},
 		{"cmd", []string{write("leak", "#!/bin/sh\necho the value\necho not: the value >&2\nexit 3\n", 0o700)}, "", "it says nothing of why"},
+		{"cmd", []string{write("mute", "#!/bin/sh\necho signed out >&2\nexit 3\n", 0o700)}, "", "fails (exit status 3): signed out; run it"},
 		{"cmd", []string{"true"}, "", "is empty"},
 		{"cmd", []string{"yes"}, "", "prints more than 64 KiB"},
 		{"cmd", []string{dir}, "", "run it in a terminal"},
