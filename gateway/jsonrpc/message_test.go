@@ -127,6 +127,27 @@ func TestFramesCarryRawParts(t *testing.T) {
 	require.Equal(t, e, back)
 }
 
+func TestNoLineBreakOfAMessageIsLeftBetweenItsTokens(t *testing.T) {
+	t.Parallel()
+	const broken, whole = "{\"a\":\r\n[1,\n\"\\n\"]}", "{\"a\":  [1, \"\\n\"]}"
+	read := func(frame string) jsonrpc.Message {
+		m, err := jsonrpc.Parse([]byte(frame))
+		require.NoError(t, err)
+		m.OneLine()
+		return m
+	}
+	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":`+broken+"\n}").Params))
+	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"result":`+broken+"}").Result))
+	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"error":`+broken+"}").Error))
+	require.Equal(t, "{ }\n", string(jsonrpc.OneLine([]byte("{\n}\n"))), "but that at the end of a frame")
+}
+
+func TestACancellationSaysWhyIfThatIsKnown(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"it is \"late\""}}`+"\n", string(jsonrpc.Cancellation([]byte(`"a"`), `it is "late"`)))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n", string(jsonrpc.Cancellation([]byte("7"), "")))
+}
+
 func TestEqualIDsHaveEqualKeys(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, jsonrpc.IDString([]byte(`"\u0061"`)), jsonrpc.IDString([]byte(`"a"`)))
