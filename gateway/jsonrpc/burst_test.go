@@ -136,8 +136,8 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 // A blank line is none that Read returns with: it would wait for the next.
 func TestReaderIsNotReadyForBlankLines(t *testing.T) {
 	t.Parallel()
-	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n\u00a0\n{}\n\u00a0\r\n{"), 1<<10)
-	for _, ready := range []bool{true, false} {
+	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n\u00a0\n{}\n \u00a0{}\n\u00a0\r\n{"), 1<<10)
+	for _, ready := range []bool{true, true, false} {
 		_, err := r.Read()
 		require.NoError(t, err)
 		require.Equal(t, ready, r.Ready())
@@ -187,6 +187,20 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	require.ErrorIs(t, err, jsonrpc.ErrClosed)
 	_, err = p.Begin("late")
 	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+}
+
+func TestACallThatIsUsedAgainIsWaitedForIfItsOpenerWaits(t *testing.T) {
+	t.Parallel()
+	var p jsonrpc.Pending[string]
+	p.Then = func(string, int64, jsonrpc.Reply, error) { t.Error("it was told of a call that somebody waits for") }
+	id, err := p.Begin("a")
+	require.NoError(t, err)
+	_, ok := p.End(id)
+	require.True(t, ok)
+	again, err := p.Add("b")
+	require.NoError(t, err)
+	require.True(t, p.Fail(again.ID, jsonrpc.ErrClosed))
+	require.Len(t, again.Done(), 1)
 }
 
 func countOf(p *jsonrpc.Pending[string], id int64) int {

@@ -52,6 +52,7 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		text      string
 	}{
 		{`{"jsonrpc":"2.0","id":7,"method":`, "7", jsonrpc.CodeParse, "unexpected end"},
+		{`{"jsonrpc":"2.0","id":-7,"method":`, "-7", jsonrpc.CodeParse, "unexpected end"},
 		{`garbage`, "", jsonrpc.CodeParse, "unexpected 'g'"},
 		{`{"id":1,"jsonrpc":"2.0","result":` + strings.Repeat("[", 200_000), "1", jsonrpc.CodeInvalidRequest, "nested more than 10000 deep"},
 		{`{"id":{"a":1},"jsonrpc":"2.0","method":"x"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be a string or a number`},

@@ -25,9 +25,54 @@ func TestReaderFramesByLine(t *testing.T) {
 		got, err := r.Read()
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
+		require.Equal(t, want == "last", r.Cut(), "%.9s", want)
 	}
 	_, err := r.Read()
 	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestALineMayBeAsLongAsTheLimitWithItsBreak(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1000, 200 << 10} { // within one buffer, and over several
+		longest := strings.Repeat("x", limit-1)
+		r := jsonrpc.NewReader(strings.NewReader(longest+"\n"+longest+"x\n{}\n"), int64(limit))
+		got, err := r.Read()
+		require.NoError(t, err)
+		require.True(t, longest == string(got))
+		_, err = r.Read()
+		var tooLong *jsonrpc.TooLong
+		require.ErrorAs(t, err, &tooLong)
+		got, err = r.Read()
+		require.NoError(t, err)
+		require.Equal(t, "{}", string(got))
+	}
+}
+
+// reads is a reader that is a function.
+type reads func(p []byte) (int, error)
+
+func (f reads) Read(p []byte) (int, error) { return f(p) }
+
+func TestReaderDoesNotTakeInWhatIsTooLongAlready(t *testing.T) {
+	t.Parallel()
+	taken := 0
+	r := jsonrpc.NewReader(reads(func(p []byte) (int, error) { // a line without an end
+		taken += copy(p, bytes.Repeat([]byte("x"), len(p)))
+		if taken > 1<<20 {
+			return 0, io.EOF
+		}
+		return len(p), nil
+	}), 100<<10)
+	_, err := r.Read()
+	var tooLong *jsonrpc.TooLong
+	require.ErrorAs(t, err, &tooLong)
+	require.Less(t, taken, 300<<10)
+}
+
+func TestAPeerThatGivesNothingAndNoErrorIsNotReadForEver(t *testing.T) {
+	t.Parallel()
+	_, err := jsonrpc.NewReader(reads(func([]byte) (int, error) { return 0, nil }), 1000).Read()
+	require.ErrorIs(t, err, io.ErrNoProgress)
 }
 
 func TestReaderReadsFramesOfEverySizeFromEveryPiece(t *testing.T) {
@@ -218,8 +263,9 @@ func TestPendingEndsEachCallOnce(t *testing.T) {
 	p.Close(jsonrpc.ErrClosed)
 	_, err = (<-b.Done()).Take()
 	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+	p.Close(io.ErrUnexpectedEOF)
 	_, err = p.Add("c")
-	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+	require.ErrorIs(t, err, jsonrpc.ErrClosed, "the first reason counts")
 	require.Zero(t, p.Len())
 }
 
