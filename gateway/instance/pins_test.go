@@ -266,7 +266,10 @@ func TestAServerThatIsGoneAwaitsNothing(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
 	require.Empty(t, check(t, s, "srv", `{"name":"a"}`))
 	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`))
+	require.Empty(t, check(t, s, pins.Skills("srv"), `{"name":"s"}`))
+	require.Equal(t, []string{"changed s"}, check(t, s, pins.Skills("srv"), `{"name":"s","title":"S"}`))
 	s.Forget("srv")
+	require.Empty(t, changed(t, s, pins.Skills("srv")))
 	require.Empty(t, changed(t, s, "srv"))
 	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "what was approved is remembered")
 }
@@ -305,6 +308,31 @@ func TestWhatCouldNotBeWrittenIsNotApprovedButProvisionally(t *testing.T) {
 	require.NoError(t, os.Remove(lock))
 	require.Empty(t, check(t, s, "c", `{"name":"z"}`))
 	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`), "it is written with the next")
+
+	later := open(t, path)
+	require.Equal(t, []string{"changed x"}, check(t, later, "a", `{"name":"x","title":"X"}`))
+	_, err = later.Approve("a", nil)
+	require.NoError(t, err)
+	require.Empty(t, check(t, s, "a", `{"name":"x","title":"X"}`), "from then on the file counts")
+}
+
+func TestAnApprovalThatCouldNotBeWrittenIsNone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	require.Empty(t, check(t, s, "srv", `{"name":"x"}`))
+	now := tools(`{"name":"x","title":"X"}`)
+	v, err := s.Check("srv", now, false)
+	require.NoError(t, err)
+	require.Equal(t, []bool{false}, v.Approved)
+	require.NoError(t, os.Remove(path+".lock"))
+	require.NoError(t, os.Mkdir(path+".lock", 0o700)) // which cannot be locked
+	_, err = s.Approve("srv", nil, "x")
+	require.ErrorContains(t, err, "save pinned tools")
+	v, err = s.Check("srv", now, false)
+	require.NoError(t, err)
+	require.Equal(t, []bool{false}, v.Approved)
+	require.Len(t, v.Changes, 1)
 }
 
 func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
@@ -340,8 +368,13 @@ func TestNoServerMakesTheFileTooLarge(t *testing.T) {
 		names = append(names, `{"name":"`+long+strconv.Itoa(i)+`"}`)
 	}
 	require.Empty(t, check(t, s, "definitions", definitions...))
-	require.Empty(t, check(t, s, "names", names...))
 	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(5<<20))
+	v, err := s.Check("names", tools(names...), false)
+	require.NoError(t, err)
+	require.Equal(t, 32, v.Unwatched, "what is beyond 4 MiB of names")
+	info, err = os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), int64(10<<20))
 	definitions[199] = `{"name":"t199","description":"other"}`
@@ -357,4 +390,10 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 	require.Empty(t, check(t, s, "srv", deep(`{"x":1,"y":2}`)))
 	require.Empty(t, check(t, s, "srv", deep(`{"y":2,"x":1}`)))
 	require.Equal(t, []string{"changed a"}, check(t, s, "srv", deep(`{"x":1,"y":3}`)))
+
+	large := func(core string) string {
+		return `{"name":"a","inputSchema":` + core + `,"description":"` + strings.Repeat("x", 1<<20) + `"}`
+	}
+	require.Empty(t, check(t, s, "large", large(`{"x":1,"y":2}`)))
+	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "so large, it is compared as it is written")
 }
