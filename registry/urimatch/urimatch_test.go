@@ -14,7 +14,7 @@ func TestMatch(t *testing.T) {
 	for _, c := range []struct{ template, yes, no string }{
 		{"mcp://database/{table}/{id}", "mcp://database/users/42|mcp://database/a%2Fb/é x", "mcp://database/users/42/x|mcp://database/users/|mcp://database/users|mcp://database/u?a/1"},
 		{"file:///{+path}", "file:///a|file:///a/b/c?d#e", "file:///|file://a"},
-		{"x:{v*}", "x:a,b|x:a/b", "x:|x:a?b"},
+		{"x:{v*}", "x:a,b|x:a/b", "x:|x:a?b|x:a#b"},
 		{"x:{a,b}", "x:1,2|x:1", "x:1/2"},
 		{"x:{v:3}y", "x:abcy|x:ay|x:%41bcy|x:éééy|x:%C3%A9%C3%A9%C3%A9y", "x:abcdy|x:y"},
 		{"x{#v}", "x|x#|x#a/b?c", "xa"},
@@ -22,7 +22,7 @@ func TestMatch(t *testing.T) {
 		{"x{/v}", "x|x/|x/a", "xa|x/a/b"},
 		{"x{/a,b}/end", "x/end|x/1/end|x/1/2/end", "x/1/2/3/end"},
 		{"x{/v*}", "x|x/a/b/c", "xa|x/a?b"},
-		{"x{;a,b}", "x|x;a|x;a=1|x;b=2;a=1", "x;c=1|x;ax"},
+		{"x{;a,b}", "x|x;a|x;a=1|x;b=2;a=1", "x;c=1|x;ax|x;a=1;c=2"},
 		{"x{;m*}", "x;q=1;r=2|x", "x;q/1"},
 		{"x{?a,b}", "x|x?a=1|x?b=2|x?b=2&a=1|x?a=&b=x/y", "x?c=1|x&a=1|x?a=1&c=2|x?a=1#f"},
 		{"x?k=v{&a,b}", "x?k=v|x?k=v&b=1&a=2", "x?k=v?a=1|x?k=v&c=1"},
@@ -50,7 +50,7 @@ func TestMatch(t *testing.T) {
 
 func TestParseRefusesBadTemplates(t *testing.T) {
 	for _, s := range []string{
-		"file:///{bad", "a}b", "{}", "{+}", "{a,}", "{=a}", "{|a}", "{a b}", "{a:0}", "{a:10000}", "{a:x}", "{a:+1}",
+		"file:///{bad", "a}b", "{}", "{+}", "{a,}", "{=a}", "{|a}", "{a b}", "{a:0}", "{a:10000}", "{a:x}", "{a:+1}", "{a:01}",
 		"{a*:3}", "{{a}}", "{.}", "{a..b}", "{%zz}", strings.Repeat("{a}", MaxVariables+1), strings.Repeat("x", MaxTemplate+1),
 	} {
 		if _, err := Parse(s); err == nil {
@@ -240,6 +240,21 @@ func TestStepsGrowWithTheProductOfBothLengthsOnly(t *testing.T) {
 					t.Errorf("%.40s with %d bytes of %s: %d steps, want at most %d", template, size, unit, took, most)
 				}
 			}
+		}
+	}
+}
+
+func TestLongerURIsMatchNothing(t *testing.T) {
+	tpl, err := Parse("{+a}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, _ := tpl.Flatten(flatten)
+	for size, want := range map[int]bool{MaxURI: true, MaxURI + 1: false} {
+		uri := strings.Repeat("a", size)
+		_, ways := flat.Parse(uri)
+		if one, of := tpl.Match(uri), NewIndex([]*Template{tpl}).Match(uri, ample()); one != want || (of == 0) != want || (ways == 1) != want {
+			t.Errorf("%d bytes: %v, %d of an index, %d ways from a flat spelling", size, one, of, ways)
 		}
 	}
 }
