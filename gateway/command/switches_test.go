@@ -68,6 +68,7 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 		{"{\n\"version\": 2, \"off\": []}", "off.json:2: what is off cannot be read: it has version 2, not 1"},
 		{"{\"off\": []}", "off.json: what is off cannot be read: it has no version"},
 		{"{\"version\": 1,\n \"off\": [\n  {\"server\":\"s\",\"kind\":\"tool\",\"name\":\"x\"},\n  {\"server\":\"s\",\"kind\":\"tol\",\"name\":\"x\"}]}", `off.json:4: what is off cannot be read: its kind is "tol"`},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"3\"},\n  3]}", "off.json:3: what is off cannot be read: json: cannot unmarshal"},
 		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\"}]}", "off.json:2: what is off cannot be read: it has no server or no name"},
 		{"{\"version\": 1,\n\n", "off.json:3: what is off cannot be read: unexpected end"},
 		{"{\"version\": 1,\n \"off\": 3}", "off.json:2: what is off cannot be read: json: cannot unmarshal"},
