@@ -168,6 +168,7 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 	texts := []string{
 		"{+any}", "file:///{+path}", "file:///logs/{+path}", "file:///{dir}/app.log", "file:///{x}", "file:///{y}",
 		"db://{a}", "db://t/{a}/b/{c}", "file:///logs/app.log",
+		"q:{y}c", "q:b{x}",
 	}
 	var list []*Template
 	for _, s := range texts {
@@ -185,6 +186,7 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 		"file:///one":           "file:///{+path}", // first of three that say as much
 		"db://t/1/b/2":          "db://t/{a}/b/{c}",
 		"db://t":                "db://{a}",
+		"q:bzc":                 "q:b{x}", // the longer prefix of two that say as much
 		"zzz://q":               "{+any}",
 	} {
 		got := ""
@@ -297,6 +299,26 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 	}
 }
 
+func TestWhatWasFoundBeforeTheBudgetWasSpentIsNotTheAnswer(t *testing.T) {
+	const uri = "x:abcdefgh"
+	var list []*Template
+	for _, s := range []string{"x:{v}", "{+v}abcdefgh"} { // the second one says more, and is looked at later
+		tpl, err := Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, tpl)
+	}
+	first := ample()
+	if i := NewIndex(list[:1]).Match(uri, first); i != 0 {
+		t.Fatalf("found %d", i)
+	}
+	budget := Budget(1<<40) - *first
+	if i := NewIndex(list).Match(uri, &budget); i != -1 {
+		t.Errorf("found %d with a budget for one of two", i)
+	}
+}
+
 func TestThePrefixIsWhatBothSpellingsShare(t *testing.T) {
 	for template, want := range map[string]string{
 		"x:{a}": "x:", "{a}": "", "": "", "x:y": "x:y", "x:a b{c}": "x:a", "é{c}": "", "x:\"{c}": "x:",
@@ -337,6 +359,7 @@ func TestFlatParse(t *testing.T) {
 		{"x:{a}{b}", "x_abc", "", 2},
 		{"x:{a}/end", "x_1_end", "x:1/end", 1},
 		{"x:{a}", "x_", "", 0},
+		{"x{a}", "x_a", "", 0}, // no spelling has two underscores in a row, so no value begins with one
 		{"plain:uri", "plain_uri", "plain:uri", 1},
 	} {
 		tpl, err := Parse(c.template)
