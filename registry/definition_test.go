@@ -56,6 +56,7 @@ func TestArgumentsThatTheConfigDecidesAreInEachCall(t *testing.T) {
 		`{"arguments":{"owner":"\u0061cme"}}`:           `{"arguments":{"owner":"acme"}}`, // the same value
 		`{"arguments":{"owner":"evil"}}`:                `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
 		`{"arguments":{"Owner":"acme"}}`:                `!argument "Owner" may be read as "owner", which Goblin's config decides (overrides); leave it out`,
+		`{"arguments":{"owner\u0000":"acme"}}`:          `!argument "owner\x00" may be read as "owner", which Goblin's config decides (overrides); leave it out`,
 		`{"arguments":{"owner":"acme","owner":"evil"}}`: `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
 		`{"arguments":[1]}`:                             `!member "arguments" must be an object`,
 	} {
@@ -68,6 +69,46 @@ func TestArgumentsThatTheConfigDecidesAreInEachCall(t *testing.T) {
 		}
 		require.Equal(t, want, got, params)
 	}
+}
+
+func TestADefinitionThatIsOddIsOverriddenAllTheSame(t *testing.T) {
+	t.Parallel()
+	override := &definition.Override{
+		Description: texts("new"), Annotations: []definition.Member{{Name: "readOnlyHint", Value: []byte("true")}},
+		Arguments: []definition.Member{{Name: "owner", Value: []byte(`"acme"`)}},
+	}
+	for item, want := range map[string]string{
+		`{"name":"a"}`: `{"name":"a","description":"new","annotations":{"readOnlyHint":true}}`,
+		`{"description":"one","description":"two","annotations":[],"inputSchema":"none"}`: `{"annotations":{"readOnlyHint":true},"inputSchema":"none","description":"new"}`,
+	} {
+		got, applied := override.Tool([]byte(item))
+		require.Equal(t, want, string(got))
+		require.Equal(t, []string{`argument "owner" is not in the schema`}, applied.Problems)
+		require.Len(t, applied.Fill, 1, "calls get it nevertheless")
+	}
+}
+
+func TestArgumentsOfPromptsThatTheConfigDecidesAreTexts(t *testing.T) {
+	t.Parallel()
+	override := &definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte("5")}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte("true")}}}
+	got, applied := override.Prompt([]byte(`{"name":"p","arguments":[{"name":"n"},{"name":"who","required":true},{"name":"rest"}]}`))
+	require.Equal(t, `{"name":"p","arguments":[{"name":"rest"}]}`, string(got))
+	require.Equal(t, definition.Fill{{Name: "n", Value: []byte(`"5"`)}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte(`"true"`)}}, applied.Fill)
+	require.Equal(t, []string{`argument "wo" is not among those of the prompt; did you mean "who"?`}, applied.Problems)
+}
+
+func TestAnArgumentThatTheConfigDecidesIsNotCompletedInAnySpelling(t *testing.T) {
+	t.Parallel()
+	fill := definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}
+	require.NoError(t, fill.Permits("own"))
+	for _, name := range []string{"owner", "OWNER", "owner\x00x"} {
+		var fixed *definition.FixedError
+		require.ErrorAs(t, fill.Permits(name), &fixed)
+		require.Equal(t, definition.FixedError{Argument: name, Fixed: "owner"}, *fixed)
+	}
+	edit, err := fill.Edit([]byte(`{"argument":{}}`), "context", "of", "arguments")
+	require.NoError(t, err)
+	require.Equal(t, `{"argument":{},"context":{"of":{"arguments":{"owner":"acme"}}}}`, string(rawjson.Splice([]byte(`{"argument":{}}`), edit)))
 }
 
 // FuzzOverride: whatever a server says, what clients see is JSON without what is hidden,

@@ -3,6 +3,7 @@ package definition
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"goblin/registry/rawjson"
@@ -37,7 +38,7 @@ func (f Fill) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 		inner := rawjson.Get(obj, name)
 		if inner == nil {
 			value, err := f.into([]byte("{}"))
-			for _, outer := range backward(path[i+1:]) {
+			for _, outer := range slices.Backward(path[i+1:]) {
 				value = rawjson.AppendMember([]byte{'{'}, rawjson.Quote(outer), value)
 				value = append(value, '}')
 			}
@@ -54,14 +55,6 @@ func (f Fill) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	}
 	value, err := f.into(obj)
 	return rawjson.Replace(params, obj, value), err
-}
-
-func backward(path []string) []string {
-	out := make([]string, 0, len(path))
-	for i := len(path) - 1; i >= 0; i-- {
-		out = append(out, path[i])
-	}
-	return out
 }
 
 // Permits says whether a client may give an argument of that name, whatever its value.
