@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,58 @@ func TestAnArgumentThatTheConfigDecidesIsNotCompletedInAnySpelling(t *testing.T)
 	edit, err := fill.Edit([]byte(`{"argument":{}}`), "context", "of", "arguments")
 	require.NoError(t, err)
 	require.Equal(t, `{"argument":{},"context":{"of":{"arguments":{"owner":"acme"}}}}`, string(rawjson.Splice([]byte(`{"argument":{}}`), edit)))
+}
+
+func TestAnArgumentIsOfTheTypeThatTheSchemaWants(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ types, value, want, problem string }{
+		{`"number"`, `5`, `5`, ""},
+		{`"number"`, `"5"`, `5`, ""}, // a config can only have texts where variables stand
+		{`"number"`, `" 1.5 "`, `1.5`, ""},
+		{`"integer"`, `"5"`, `5`, ""},
+		{`"integer"`, `"1.5"`, `"1.5"`, `argument "n" is to be of type integer, and is of type string`},
+		{`"boolean"`, `"true"`, `true`, ""},
+		{`["string","integer"]`, `"5"`, `"5"`, ""},
+		{`["null","boolean"]`, `[]`, `[]`, `argument "n" is to be of type null or boolean, and is of type array`},
+		{`7`, `{}`, `{}`, ""},
+	} {
+		override := &definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte(c.value)}}}
+		_, applied := override.Tool([]byte(`{"inputSchema":{"properties":{"n":{"type":` + c.types + `}}}}`))
+		require.Equal(t, c.want, string(applied.Fill[0].Value), "%s of %s", c.value, c.types)
+		require.Equal(t, c.problem, strings.Join(applied.Problems, ""), "%s of %s", c.value, c.types)
+	}
+}
+
+func TestAProfilesOverrideLeavesTheRestToTheServers(t *testing.T) {
+	t.Parallel()
+	below := &definition.Override{
+		Name: "name", Label: "label", Title: texts("title"), Description: texts("about"),
+		Annotations: []definition.Member{{Name: "a", Value: []byte("1")}, {Name: "c", Value: []byte("1")}},
+		Arguments:   []definition.Member{{Name: "x", Value: []byte("1")}},
+	}
+	above := &definition.Override{Title: texts(""), Annotations: []definition.Member{{Name: "a", Value: []byte("2")}, {Name: "b", Value: []byte("2")}}}
+	joined := (&definition.Set{Tools: map[string]*definition.Override{"t": above}}).Over(&definition.Set{Tools: map[string]*definition.Override{"t": below, "u": below}})
+	require.Equal(t, map[string]*definition.Override{"u": below, "t": {
+		Name: "name", Label: "label", Title: texts(""), Description: texts("about"),
+		Annotations: []definition.Member{{Name: "a", Value: []byte("2")}, {Name: "b", Value: []byte("2")}, {Name: "c", Value: []byte("1")}},
+		Arguments:   below.Arguments,
+	}}, joined.Tools)
+}
+
+func TestANameThatAnotherHasIsNotGiven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		own, given []string
+		want       map[int]int
+	}{
+		{[]string{"a", "b"}, []string{"a", "b"}, map[int]int{}},
+		{[]string{"a", "b"}, []string{"b", "a"}, map[int]int{}},                     // both give theirs up
+		{[]string{"a", "b"}, []string{"b", "b"}, map[int]int{0: 1}},                 // who is called so keeps it
+		{[]string{"a", "b"}, []string{"x", "x"}, map[int]int{1: 0}},                 // the first has it
+		{[]string{"a", "b", "c"}, []string{"x", "x", "b"}, map[int]int{1: 0, 2: 1}}, // who is refused keeps its own
+	} {
+		require.Equal(t, c.want, definition.Equal(c.own, c.given), "%v", c.given)
+	}
 }
 
 // FuzzOverride: whatever a server says, what clients see is JSON without what is hidden,
