@@ -140,8 +140,10 @@ func TestAProfilesOverrideLeavesTheRestToTheServers(t *testing.T) {
 		Arguments:   []definition.Member{{Name: "x", Value: []byte("1")}},
 	}
 	above := &definition.Override{Title: texts(""), Annotations: []definition.Member{{Name: "a", Value: []byte("2")}, {Name: "b", Value: []byte("2")}}}
-	joined := (&definition.Set{Tools: map[string]*definition.Override{"t": above}}).Over(&definition.Set{Tools: map[string]*definition.Override{"t": below, "u": below}})
-	require.Equal(t, map[string]*definition.Override{"u": below, "t": {
+	joined := (&definition.Set{Tools: map[string]*definition.Override{"t": above, "v": {Name: "other"}}}).Over(&definition.Set{Tools: map[string]*definition.Override{"t": below, "u": below, "v": below}})
+	renamed := *below
+	renamed.Name = "other"
+	require.Equal(t, map[string]*definition.Override{"u": below, "v": &renamed, "t": {
 		Name: "name", Label: "label", Title: texts(""), Description: texts("about"),
 		Annotations: []definition.Member{{Name: "a", Value: []byte("2")}, {Name: "b", Value: []byte("2")}, {Name: "c", Value: []byte("1")}},
 		Arguments:   below.Arguments,

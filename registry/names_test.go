@@ -30,6 +30,12 @@ func tail(server, original string) string {
 	return short[1:]
 }
 
+// longTail is the long one, with its separators.
+func longTail(server, original string) string {
+	_, long := naming.Tails(server+"\x00"+original, '_')
+	return long
+}
+
 // flatHash is the short tail of a flat id, without its separator.
 func flatHash(original string) string {
 	short, _ := naming.Tails(original, '~')
@@ -58,6 +64,15 @@ func TestToolNames(t *testing.T) {
 				"my.api/x": "my_api_x",
 				"my_api/x": tailed("my_api_x", "my_api", "x"), "my_api/y": tailed("my_api_y", "my_api", "y"),
 			},
+		},
+		{"what looks like a tail, where it is nobody's", "s tool x_0123abcd", map[string]string{"s/x_0123abcd": "s_x_0123abcd"}},
+		{
+			"what looks like a tail, where it could be another's", "my tool y\nmy_db tool x_0123abcd",
+			map[string]string{"my/y": "my_y", "my_db/x_0123abcd": "my_db_x_0123abcd" + longTail("my_db", "x_0123abcd")},
+		},
+		{
+			"what looks like a tail and falls under another's prefix", "my tool db_x_0123abcd\nmy_db tool y",
+			map[string]string{"my/db_x_0123abcd": "my_db_x_0123abcd" + longTail("my", "db_x_0123abcd"), "my_db/y": "my_db_y"},
 		},
 		{
 			"changed into a name that the server has", "s tool a.b\ns tool a_b\ns tool a:b",
@@ -222,6 +237,8 @@ func TestFlatIDs(t *testing.T) {
 		"s_file_a_b~" + max(flatHash("file:///a/b"), flatHash("file:///a_b")),
 		"s_file_a_c",
 	}, listed(r.Load(), Resource))
+	equal := catalog(t, Options{Flat: true}, "my resource x\nmy_ resource y")
+	require.Equal(t, []string{"my__y~" + flatHash("y"), "my_x"}, listed(equal.Load(), Resource), "the first in the config keeps its ids")
 	_, err := r.ResolveResource("s_file_a_b")
 	var many *AmbiguousError
 	require.ErrorAs(t, err, &many)
