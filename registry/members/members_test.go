@@ -3,6 +3,7 @@ package members_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -51,6 +52,49 @@ func TestMembersThatReadersMayTakeForAnotherAreFound(t *testing.T) {
 	require.Error(t, members.Params("vendor/method").Check([]byte(`{"_meta":{},"_Meta":{}}`)))
 	require.NoError(t, members.Params("vendor/method").Check([]byte(`{"name":1,"Name":2}`)))
 	require.Error(t, members.Params("completion/complete").Check([]byte(`{"ref":{"type":"ref/prompt","name":"a"},"ref":{}}`)))
+}
+
+func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
+	t.Parallel()
+	tree := members.Paths([]string{"state", "of"}, []string{"state", "at"}, []string{})
+	for text, want := range map[string]string{
+		`{"state":{"of":1,"at":2,"other":3,"Other":4}}`:     ``,
+		"{\"\u017ftate\":1}":                                "readers may take member \"\u017ftate\" for \"state\"; leave it out",
+		`{"state":{"at":1,"AT":2}}`:                         `readers may take member "AT" for "state.at"; leave it out`,
+		`{"state\u0000` + strings.Repeat("x", 200) + `":1}`: `readers may take member "state\u0000` + strings.Repeat("x", 88) + ` for "state"; leave it out`,
+	} {
+		err := tree.Check([]byte(text))
+		if want == "" {
+			require.NoError(t, err, text)
+		} else {
+			require.EqualError(t, err, want, text)
+		}
+	}
+	require.EqualError(t, members.Paths([]string{"\u212aelvin"}).Check([]byte(`{"kelvin":1}`)), "readers may take member \"kelvin\" for \"\u212aelvin\"; leave it out")
+	var many [][]string
+	for i := range 100 {
+		many = append(many, []string{fmt.Sprintf("m%d", i)})
+	}
+	tree = members.Paths(many...)
+	require.Error(t, tree.Check([]byte(`{"M63":1}`)))
+	require.NoError(t, tree.Check([]byte(`{"M64":1}`)), "those beyond the bound do not count")
+}
+
+// uris are the URIs of a text that a visitor was told of.
+type uris []string
+
+func (u *uris) URI(raw []byte) { *u = append(*u, string(raw)) }
+
+func TestURIsOfContentAreThoseOfLinksAndOfWhatIsEmbedded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]uris{
+		`{"content":[{"type":"resource_link","uri":"a"},{"uri":"b","type":"resource_link"},{"type":"resource","resource":{"uri":"c"}}]}`:                    {`"a"`, `"b"`, `"c"`},
+		`{"content":[{"type":"resource_link"},{"type":"text","uri":"a"},{"type":"resource","uri":"b"},{"uri":"c"},{"type":"text","resource":{"uri":"d"}}]}`: nil,
+	} {
+		var told uris
+		require.True(t, members.Result("tools/call").Read(nil, []byte(text), &told))
+		require.Equal(t, want, told, text)
+	}
 }
 
 func TestValuesOfTheMembersThatDecideAreFoundByTheirPlaces(t *testing.T) {
