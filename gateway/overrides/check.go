@@ -133,7 +133,7 @@ func (c *checker) check(at config.Overridden, set, all *definition.Set, has byNa
 				c.tell(at, "it has no %s %q%s", kind.one, name, near.Meant(best...))
 				continue
 			}
-			if other, taken := has[kind.key][o.Name]; taken && o.Name != name && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
+			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
 				c.tell(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
 			}
 			var applied *definition.Applied

@@ -1,0 +1,108 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/overrides"
+	"goblin/registry"
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
+)
+
+func TestArgumentsThatTheConfigDecidesAreInACompletionAndNotCompleted(t *testing.T) {
+	t.Parallel()
+	override := &definition.Applied{Override: &definition.Override{}, Fill: definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}}
+	complete := func(of *registry.Entry, text string) (string, error) {
+		params := []byte(text)
+		rename := rawjson.Replace(params, rawjson.Path(params, "ref", "name"), []byte(`"p"`))
+		edits, err := overrides.Complete(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
+		return string(rawjson.Splice(params, edits...)), err
+	}
+	for _, c := range []struct {
+		override     *definition.Applied
+		params, want string
+	}{
+		{override, `{"ref":{"name":"a_p"},"argument":{"name":"title"}}`, `{"ref":{"name":"p"},"argument":{"name":"title"},"context":{"arguments":{"owner":"acme"}}}`},
+		{override, `{"context":{"arguments":{"n":"1"}},"ref":{"name":"a_p"}}`, `{"context":{"arguments":{"n":"1","owner":"acme"}},"ref":{"name":"p"}}`}, // in the order of the text
+		{&definition.Applied{Override: &definition.Override{}}, `{"ref":{"name":"a_p"}}`, `{"ref":{"name":"p"}}`},
+		{nil, `{"ref":{"name":"a_p"},"argument":{"name":"owner"}}`, `{"ref":{"name":"p"},"argument":{"name":"owner"}}`},
+	} {
+		got, err := complete(&registry.Entry{Override: c.override}, c.params)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+	}
+	got, err := complete(nil, `{"ref":{"name":"a_p"},"argument":{"name":"owner"}}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"ref":{"name":"p"},"argument":{"name":"owner"}}`, got)
+
+	_, err = complete(&registry.Entry{Override: override}, `{"ref":{"name":"a_p"},"argument":{"name":"Owner"}}`)
+	var refused *jsonrpc.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, jsonrpc.CodeInvalidParams, refused.Code)
+	require.JSONEq(t, `{"code":"ARGUMENT_FIXED","argument":"Owner"}`, string(refused.Data))
+	_, err = complete(&registry.Entry{Override: override}, `{"ref":{"name":"a_p"},"context":[]}`)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, `Invalid params: member "context" must be an object`, refused.Message)
+	require.Nil(t, refused.Data)
+}
+
+func TestOverridesForNothingAreToldOnTheirLines(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse("goblin.yaml", []byte(`
+servers:
+  hub:
+    command: x
+    overrides:
+      tools:
+        creat: {title: t}
+        open: {name: close}
+        list: {name: list}
+        move: {name: gone, arguments: {n: yes}}
+      prompts:
+        review: {arguments: {stile: brief}}
+      resources:
+        "repo:a": {title: t}
+        "repo:b": {title: t}
+  idle:
+    command: x
+    overrides: {tools: {any: {title: t}}}
+profiles:
+  work:
+    overrides:
+      hub: {tools: {gone: {name: moved}, close: {name: open}, list: {name: create}}}
+`), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	thing := func(kind registry.Kind, definition string) overrides.Thing {
+		name, _ := rawjson.String(rawjson.Get([]byte(definition), "name"))
+		return overrides.Thing{Server: "hub", Kind: kind, Name: name, Definition: []byte(definition)}
+	}
+	things := []overrides.Thing{
+		thing(registry.Tool, `{"name":"create"}`), thing(registry.Tool, `{"name":"open"}`), thing(registry.Tool, `{"name":"close"}`), thing(registry.Tool, `{"name":"list"}`),
+		thing(registry.Tool, `{"name":"move","inputSchema":{"properties":{"n":{"type":"integer"}}}}`), thing(registry.Tool, `{"name":"gone"}`),
+		thing(registry.Prompt, `{"name":"review","arguments":[{"name":"style"}]}`),
+		thing(registry.Resource, `{"name":"repo:a"}`), {Server: "other", Kind: registry.Tool, Name: "creat"},
+	}
+	tell := func(kinds ...registry.Kind) (told []string) {
+		for _, p := range overrides.Check(cfg, slices.Values(things), kinds...) {
+			told = append(told, fmt.Sprintf("%d: %s", p.Line, strings.TrimPrefix(p.Text, `overrides of server "hub"`)))
+		}
+		return told
+	}
+	require.Equal(t, []string{
+		`7: : it has no tool "creat"; did you mean "create"?`,
+		`8: : tool "open" is not renamed to "close", which is another of its tools`,
+		`10: : tool "move" is not renamed to "gone", which is another of its tools`,
+		`10: : tool "move": argument "n" is to be of type integer, and is of type string`,
+		`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`,
+		`15: : it has no resource or template "repo:b"; did you mean "repo:a"?`,
+		`22:  in profile "work": tool "list" is not renamed to "create", which is another of its tools`,
+	}, tell())
+	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`}, tell(registry.Prompt), "of other kinds nothing is known")
+}
