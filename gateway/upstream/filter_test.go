@@ -160,6 +160,19 @@ func TestTemplatesAreJudgedAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+func TestURIsWithTooManyReadingsAreRefused(t *testing.T) {
+	t.Parallel()
+	f := filter.New(config.Filter{Allow: []string{"x:*"}})
+	escaped := func(times int) string { return "x:%" + strings.Repeat("25", times) + "41" }
+	long := func(size int) string { return "x:" + strings.Repeat("a", size) + "%25252541" }
+	for uri, want := range map[string]bool{
+		escaped(100): true, escaped(130): false, // of 128 in number
+		long(10 << 10): true, long(20 << 10): false, // and of 64 KiB together
+	} {
+		require.Equal(t, want, f.Match(uri), "%.40s… of %d bytes", uri, len(uri))
+	}
+}
+
 func TestWithoutFiltersEverythingPasses(t *testing.T) {
 	t.Parallel()
 	f := filter.New(config.Filter{})
