@@ -66,14 +66,15 @@ func TestNoSpellingLeadsOutOfWhatIsAllowed(t *testing.T) {
 			require.False(t, f.Match(uri), "%s %q", allow, uri)
 		}
 	}
-	f := filter.New(config.Filter{Allow: []string{"*.txt", "db://t?table=users", `doc://d\?x`}})
+	f := filter.New(config.Filter{Allow: []string{"*.txt", "db://t?table=users", `doc://d\?x`, "x://a%2Ab", "x://a%3Fc"}})
 	for _, uri := range []string{
 		"file:///etc/passwd?.txt", "file:///etc/passwd#.txt", "file:///etc/passwd;.txt", "file:///etc/passwd%3f.txt", "file:///etc/passwd%23a.txt", "file:///etc/passwd%00.txt",
 		"db://t", "db://t?table=secrets", "db://t?table=users#x", "doc://d", "doc://dax",
+		"x://asecretb", "x://asc", // the globs have no wildcards
 	} {
 		require.False(t, f.Match(uri), uri)
 	}
-	for _, uri := range []string{"file:///pub/a.txt", "file:///pub/a%20b.txt", "https://example.com/a.txt", "db://t?table=users", "doc://d?x"} {
+	for _, uri := range []string{"file:///pub/a.txt", "file:///pub/a%20b.txt", "https://example.com/a.txt", "db://t?table=users", "doc://d?x", "x://a*b", "x://a%2ab"} {
 		require.True(t, f.Match(uri), uri)
 	}
 }
@@ -81,7 +82,7 @@ func TestNoSpellingLeadsOutOfWhatIsAllowed(t *testing.T) {
 func TestWhatIsListedAsTheConfigSaysIsAllowed(t *testing.T) {
 	t.Parallel()
 	for allow, uris := range map[string][]string{
-		"file:///srv/*":             {"file:///srv/a", "file:///srv/a%20b", "file:///srv/a b", "file:///srv/docs/", "file:///srv/.hidden", "file:///srv/a..b", "file:///srv/100%25", "file:///srv/a%23b", "file:///srv/ü", "file:///srv/%C3%BC", "file:/srv/a", "file:///srv/a?v=1", "file:///srv/C++"},
+		"file:///srv/*":             {"file:///srv/a", "file:///srv/a%20b", "file:///srv/a b", "file:///srv/docs/", "file:///srv/.hidden", "file:///srv/a..b", "file:///srv/100%25", "file:///srv/a%23b", "file:///srv/ü", "file:///srv/%C3%BC", "file:/srv/a", "file:///srv/a?v=1", "file:///srv/C++", "file://localhost/srv/a", "file://LocalHost/srv/a"},
 		"file:///srv":               {"file:///srv"},
 		"file:///srv/a%20b":         {"file:///srv/a%20b", "file:///srv/a b"},
 		"file://logs/*":             {"file://logs/app.log"},
@@ -115,16 +116,16 @@ func TestDeniedHostsAndSchemes(t *testing.T) {
 			"http:///169.254.169.254/a", `http:\\169.254.169.254\a`, "http://u:p@169.254.169.254/a", "http://@169.254.169.254/a", "http://169.254.169.254", "http://１６９.254.169.254/a", "http://169.254.169.254./a",
 		},
 		"https://intern.example/*": {"https://INTERN.example/a", "https://intern.example./a", "https://intern%2eexample/a", "https://intern。example/a", "https://intern.example:443/a", "https://intern.example?x"},
-		"notes://private/*":        {"notes://private/a", "notes://private", "notes:///private/a", "notes:private/a", "NOTES://Private/a", "notes://x/../../private/a", "notes://private%2fa", "notes://pub/../private/../../private/a"},
+		"notes://private/*":        {"notes://private/a", "notes://private", "notes:///private/a", "notes:private/a", "NOTES://Private/a", "notes://x/../../private/a", "notes://private%2fa", "notes://pub/../private/../../private/a", "notes://./private/a"},
 		"notes:///private*":        {"notes:///private", "notes://x/private", "notes://private"},
-		"file:///C:/Secret/*":      {"file:///c:/Secret/a", "file:///C|/Secret/a", "file:///C:/../Secret/a", "file:///c%3A/Secret/a", `file:///C:\Secret\a`, "file://host/C:/Secret/a", `C:\Secret\a`, "file:///C:/Secret./a"},
+		"file:///C:/Secret/*":      {"file:///c:/Secret/a", "file:///C|/Secret/a", "file:///C:/../Secret/a", "file:///c%3A/Secret/a", `file:///C:\Secret\a`, "file://host/C:/Secret/a", `C:\Secret\a`, "C|/Secret/a", "file:///C:/Secret./a"},
 		"*/id_rsa":                 {"file:///id_rsa/", "file:///x/id_rsa.", "file:///x/id_rsa?y", "file:///x/id%5frsa", `file:///x\id_rsa`},
 		"file:///\u00fc/*":         {"file:///u\u0308/a", "file:///u%cc%88/a", "file:///%C3%BC/a"},
 		"file:///u\u0308/*":        {"file:///\u00fc/a"},
 		"file:///secret/*": {
 			"file:///sefile://cret/k", "file:///pub/.file://./secret/k", "file:///sefile:%2F/cret/k", "file:///sefile:cret/k", "FILE:///sefile://cret/k", "file:///sefifile://le://cret/k",
 		},
-		"notes://priv/*":                    {"notes://prinotes://v/a", "notes://pub/.notes://./.notes://./priv/a", "notes://priv:/a"},
+		"notes://priv/*":                    {"notes://prinotes://v/a", "NOTES://prinotes://v/a", "notes://pub/.notes://./.notes://./priv/a", "notes://priv:/a"},
 		"*.pem":                             {"file:///k.pefile://m"},
 		"http://127.0.0.1:80/*":             {"http://127.0.0.1/a", "http://2130706433/a"},
 		"https://example.com:443/private/*": {"https://example.com/private/a", "https://example.com:0443/private/a"},
@@ -133,6 +134,9 @@ func TestDeniedHostsAndSchemes(t *testing.T) {
 		"file:///pub/../sec/*":              {"file:///sec/k"},
 		"http://a.example/b/../c/*":         {"http://a.example/c/d"},
 		"x://h/a/../secret":                 {"x://h/secret"},
+		"doc://h/secret":                    {"doc://h/pub///../../secret"}, // as file systems read it, below the host
+		"https://intern.example./*":         {"https://intern.example/a"},
+		"*//private/*":                      {"doc://private", "doc://private/a"},
 	} {
 		f := filter.New(config.Filter{Deny: []string{deny}})
 		for _, uri := range uris {
@@ -158,6 +162,9 @@ func TestTemplatesAreJudgedAsTheyAreWritten(t *testing.T) {
 	} {
 		require.Equal(t, want, f.MatchTemplate(template), template)
 	}
+	f = filter.New(config.Filter{Allow: []string{"*"}})
+	require.True(t, f.MatchTemplate("doc://a"))
+	require.False(t, f.MatchTemplate("doc://a\x00"), "readers disagree about it")
 }
 
 func TestURIsWithTooManyReadingsAreRefused(t *testing.T) {
