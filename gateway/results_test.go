@@ -144,6 +144,19 @@ func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
 	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
 }
 
+func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
+	t.Parallel()
+	const limit = results.MinLimit
+	s := results.New(nil)
+	a, b := strings.Repeat("a", 1000), strings.Repeat("b", 1500)
+	got := read(t, s.Cut("tools/call", texts(a, b), nil, results.Bound{Limit: limit, Links: true})).Content
+	require.Equal(t, a[:limit/2], got[0].Text)
+	uri := got[3].URI
+	require.Contains(t, got[1].Text, "read the resource "+uri+" and then "+uri+"/2, within an hour.]")
+	require.Equal(t, b[:limit/2], got[2].Text)
+	require.Equal(t, a[limit/2:]+"\n"+b[limit/2:], rest(t, s, "", uri, limit))
+}
+
 func TestWhoMayReadTheRestOfAResult(t *testing.T) {
 	t.Parallel()
 	s := results.New(nil)
@@ -210,6 +223,25 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		time.Sleep(results.Life + time.Second)
 		require.False(t, reads("them", other))
 	})
+	many := results.New(nil)
+	long := texts(strings.Repeat("x", 2000))
+	var oldest string
+	for i := range 1025 {
+		c := read(t, many.Cut("tools/call", long, nil, results.Bound{Limit: results.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
+		if i == 0 {
+			oldest = c[len(c)-1].URI
+		}
+	}
+	_, err := many.Read("session 0", oldest)
+	require.Error(t, err, "however many sessions there are, they have 1024 results")
+
+	account := memory.New(4 << 20)
+	s := results.New(account)
+	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, results.Bound{Limit: results.MinLimit, Owner: "me"}))
+	require.False(t, account.Party().Room(900<<10))
+	s.Drop("me")
+	require.True(t, account.Party().Room(900<<10), "what is dropped is room again")
+
 	full := results.New(memory.New(1 << 20))
 	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, results.Bound{Limit: results.MinLimit, Links: true}))
 	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
