@@ -75,6 +75,36 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 	}
 }
 
+func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
+	t.Parallel()
+	area := func(text string) *edit.Text {
+		f := edit.NewArea(look.New(look.Options{}))
+		f.Set(text)
+		return &f
+	}
+	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", edit.MaxLines)
+	for _, text := range []string{marks, lines} {
+		f := area(text)
+		require.False(t, f.Update(keyOf("X")))
+		require.Equal(t, text, f.Value())
+	}
+	f := area("a")
+	require.False(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
+	require.Equal(t, "a", f.Value())
+	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\r\ny\rz" + marks[:20]), Paste: true}))
+	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area begins at its beginning, and line breaks are line breaks")
+}
+
+func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {
+	t.Parallel()
+	f := edit.New(look.New(look.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
+	f.Set("a b")
+	require.Equal(t, "a b_", f.View())
+	f.Update(keyOf("left"))
+	f.Update(keyOf("left"))
+	require.Equal(t, "a_b", f.View())
+}
+
 func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 	t.Parallel()
 	f := plainField(0)
