@@ -107,6 +107,10 @@ func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find f
 func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
 	m, r := newModel(t), fixture(t)
+	require.NoError(t, r.AddTool(registry.LocalTool{
+		Definition: []byte(`{"name":"own","description":"tells what this host has"}`),
+		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },
+	}))
 	find, failures := meaningful(t, m, r, 4)
 	require.Equal(t, "clock_time_in", find("which hour", "")[0])
 	require.ElementsMatch(t, []string{"files_delete_file", "files_read_file"}, find("paper", ""))
@@ -119,12 +123,16 @@ func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 
 	require.Empty(t, r.SetList("clock", registry.Tool, [][]byte{
 		[]byte(`{"name":"time_in","description":"Tells the time in a zone.","inputSchema":{"type":"object","properties":{"zone":{"type":"string"}}}}`),
-		[]byte(`{"name":"look","description":"Shows a table.","inputSchema":{"type":"object"}}`),
+		[]byte(`{"name":"look","title":"Look` + strings.Repeat("x", 1500) + `","description":"Shows a table.` + strings.Repeat("x", 1500) + `","inputSchema":{"type":"object"}}`),
 	}))
 	require.Eventually(t, func() bool { names := find("database", "clock"); return len(names) > 0 && names[0] == "clock_look" }, 20*time.Second, 5*time.Millisecond)
+	find(strings.Repeat("hour ", 1000), "")
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for text, n := range m.asked {
+		require.LessOrEqual(t, len(text), 2<<10)
+		require.False(t, strings.HasPrefix(text, "hour") && len(text) > search.MaxText, "of a query, too, no more is sent than is looked for")
+		require.NotContains(t, text, "tells what this host has", "Goblin's own tools are nobody else's business")
 		if strings.Contains(text, ":") { // a tool, not a query
 			require.Equal(t, 1, n, "%s is not asked for again", text)
 		}
@@ -169,6 +177,54 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 	find, failures := meaningful(t, m, r, 0)
 	require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, 5*time.Millisecond)
 	require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""))
+}
+
+func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
+	t.Parallel()
+	var astray atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { astray.Add(1) }))
+	t.Cleanup(other.Close)
+	const tools = 4
+	answer := func(change func(data []map[string]any) []map[string]any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			var data []map[string]any
+			for i := range tools {
+				data = append(data, map[string]any{"index": i, "embedding": []float64{1, 2}})
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"data": change(data)})
+		}
+	}
+	for name, broken := range map[string]http.HandlerFunc{
+		"one too few":      answer(func(data []map[string]any) []map[string]any { return data[1:] }),
+		"one too many":     answer(func(data []map[string]any) []map[string]any { return append(data, data[0]) }),
+		"one twice":        answer(func(data []map[string]any) []map[string]any { data[1]["index"] = 0; return data }),
+		"before the first": answer(func(data []map[string]any) []map[string]any { data[1]["index"] = -1; return data }),
+		"behind the last":  answer(func(data []map[string]any) []map[string]any { data[1]["index"] = tools; return data }),
+		"another length":   answer(func(data []map[string]any) []map[string]any { data[1]["embedding"] = []float64{1}; return data }),
+		"no direction":     answer(func(data []map[string]any) []map[string]any { data[1]["embedding"] = []float64{0, 0}; return data }),
+		"too long": answer(func(data []map[string]any) []map[string]any {
+			for i := range data {
+				long := make([]float64, 8193)
+				long[0] = 1
+				data[i]["embedding"] = long
+			}
+			return data
+		}),
+		"another status": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusAccepted)
+			answer(func(data []map[string]any) []map[string]any { return data })(w, r)
+		},
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		},
+	} {
+		m, r := newModel(t), fixture(t)
+		m.break_.Store(&broken)
+		find, failures := meaningful(t, m, r, 0)
+		require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, time.Millisecond, name)
+		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
+	}
+	require.Zero(t, astray.Load(), "a token does not follow where an answer leads")
 }
 
 // FuzzEmbeddings: whatever the API answers, a search does as well as by words.

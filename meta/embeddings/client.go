@@ -107,7 +107,7 @@ func normalize(v []float32) bool {
 	for _, x := range v {
 		sum += float64(x) * float64(x)
 	}
-	if length := math.Sqrt(sum); length > 0 && !math.IsInf(length, 0) {
+	if length := math.Sqrt(sum); length > 0 {
 		for i := range v {
 			v[i] = float32(float64(v[i]) / length)
 		}
