@@ -152,7 +152,7 @@ func unsafeAt(s string, lines bool) int {
 		// As much as tells whether it is too much: what is longer still is not gone
 		// through again and again.
 		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+mostCluster)], ansi.GraphemeWidth)
-		n := 0
+		n, joint := 0, -1 // where what joins the next one begins
 		for k, r := range cluster {
 			invalid := false
 			if r == utf8.RuneError {
@@ -160,11 +160,18 @@ func unsafeAt(s string, lines bool) int {
 				invalid = size == 1
 			}
 			if joined(cluster, k, r) {
+				if joint < 0 {
+					joint = k
+				}
 				continue // counted with what it joins
 			}
 			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || hidden(r) {
+				if joint >= 0 {
+					return i + joint // it would join nothing
+				}
 				return i + k
 			}
+			joint = -1
 		}
 		i, first = i+len(cluster), false
 	}

@@ -14,6 +14,7 @@ import (
 
 func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
 	five := strings.Repeat("👨\u200d", 4) + "👨"
+	eight := strings.Repeat("👨\ufe0f\u200d", 7) + "👨"
 	tests := []struct{ name, in, text, line string }{
 		{"plain text is untouched", "héllo, 世界 🙂", "héllo, 世界 🙂", "héllo, 世界 🙂"},
 		{"window title", "\x1b]0;owned\x07", `\x1b]0;owned\x07`, `\x1b]0;owned\x07`},
@@ -43,6 +44,9 @@ func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
 		{"emoji joined by styles and skins", "👩\u200d❤\ufe0f\u200d👨 👩🏽\u200d🚀 👨\u200d👩\u200d👧\u200d👦", "👩\u200d❤\ufe0f\u200d👨 👩🏽\u200d🚀 👨\u200d👩\u200d👧\u200d👦", "👩\u200d❤\ufe0f\u200d👨 👩🏽\u200d🚀 👨\u200d👩\u200d👧\u200d👦"},
 		{"a family of four skins", "👨🏻\u200d👩🏽\u200d👧🏿\u200d👦🏼", "👨🏻\u200d👩🏽\u200d👧🏿\u200d👦🏼", "👨🏻\u200d👩🏽\u200d👧🏿\u200d👦🏼"},
 		{"a heap of marks on a family", five + strings.Repeat("\U0001e8d0", 10), five + strings.Repeat("\U0001e8d0", 3) + strings.Repeat(`\U0001e8d0`, 7), five + strings.Repeat("\U0001e8d0", 3) + strings.Repeat(`\U0001e8d0`, 7)},
+		{"as many pictures as one place takes", eight, eight, eight},
+		{"one more", "👨\ufe0f\u200d" + eight, eight + `\u200d👨`, eight + `\u200d👨`},
+		{"one more without styles", "👨\u200d👨\u200d👨\u200d👨\u200d" + five, "👨\u200d👨\u200d👨\u200d" + five + `\u200d👨`, "👨\u200d👨\u200d👨\u200d" + five + `\u200d👨`},
 		{"joiners that join nothing", "a\u200db 👩\u200d 👩\u200d\u200d💻 \u200d💻", `a\u200db 👩\u200d 👩\u200d\u200d💻 \u200d💻`, `a\u200db 👩\u200d 👩\u200d\u200d💻 \u200d💻`},
 		{"a heap of marks", "a" + strings.Repeat("\u0301", 10) + "b", "a" + strings.Repeat("\u0301", 7) + `\u0301\u0301\u0301b`, "a" + strings.Repeat("\u0301", 7) + `\u0301\u0301\u0301b`},
 		{"marks that join what is before the text", "\u0301\u0301a", `\u0301\u0301a`, `\u0301\u0301a`},
@@ -158,7 +162,7 @@ func withoutJoints(s string) string {
 func FuzzNothingDangerousIsLeft(f *testing.F) {
 	for _, s := range []string{
 		"", "a\x1b[2J", "\xff\u202e\r\n", "\U000e0041x", "e" + strings.Repeat("\u0301\u0903", 9), "\u1100\u1100\u1161\u11a8",
-		"👨🏻\u200d👩\ufe0f\u200d👧" + strings.Repeat("\U0001e8d0", 9), "क्ष्क्ष्क्ष्क्ष्क्ष", strings.Repeat("\u0d4e", 20), "🇩🇪🇩👍🏽🏽", "⚠\ufe0f\ufe0f", "\uff9e\u0e33",
+		strings.Repeat("👨\u200d", 9) + "👨", "👨🏻\u200d👩\ufe0f\u200d👧" + strings.Repeat("\U0001e8d0", 9), "क्ष्क्ष्क्ष्क्ष्क्ष", strings.Repeat("\u0d4e", 20), "🇩🇪🇩👍🏽🏽", "⚠\ufe0f\ufe0f", "\uff9e\u0e33",
 	} {
 		f.Add(s)
 	}
