@@ -76,6 +76,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 			r := newRig(t, 80, 24, "files")
 			one := r.ask("elicitation/create", wantsColour)
 			require.Contains(t, r.screen(), "Which colour?")
+			require.Contains(t, r.screen(), "no passwords")
 			tt.do(r.later())
 			got, err := one.answer()
 			require.NoError(t, err)
@@ -226,6 +227,9 @@ func TestOddAddressesAreNamed(t *testing.T) {
 		"http://example.com/":          "not encrypted",
 		"https://xn--pple-43d.com/":    "look like others",
 		"https://g\u043e\u043egle.com": "look like others",
+		"https://XN--PPLE-43d.com/":    "look like others",
+		"https://a.\u043erg/":          "look like others",
+		"https://a\u202eb.com/":        "look like others",
 		"javascript:alert(1)":          "no web address",
 		"file:///etc/passwd":           "no web address",
 		"https://":                     "no host",
@@ -236,12 +240,30 @@ func TestOddAddressesAreNamed(t *testing.T) {
 		require.NoError(t, err)
 		r.ask("elicitation/create", string(raw))
 		require.Contains(t, r.screen(), want, address)
+		require.NotContains(t, r.screen(), "\u202e")
 		if strings.Contains(want, "no ") {
+			require.NotContains(t, r.screen(), "copy", address)
 			r.later().keys("y enter")
 			require.NotContains(t, r.term.written.String(), "\x1b]52", address)
 			require.Len(t, r.app.Dialogs, 1, "it cannot be accepted: %s", address)
 		}
 	}
+}
+
+func TestThePortOfAnAddressStandsWithItsHost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "files")
+	r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com:8443/x"}`)
+	require.Equal(t, "example.com:8443", strings.Trim(r.line("  example.com:8443 "), "│ ─╭╮╰╯"))
+}
+
+func TestAnAnswerToAWithdrawnQuestionSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "files")
+	one := r.ask("elicitation/create", wantsColour)
+	one.withdraw()
+	r.later().keys("esc")
+	require.Contains(t, r.screen(), "The server had withdrawn its question")
 }
 
 func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {

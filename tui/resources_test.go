@@ -200,6 +200,14 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 	require.Len(t, r.backend.asked(), 1, "repeating asks too")
 }
 
+func TestAToolThatIsNotListedAnyMoreIsNotRepeatedUnasked(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.run(r.app.Again(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
+	require.Contains(t, r.screen(), "may destroy something with this tool")
+	require.Empty(t, r.backend.asked())
+}
+
 func TestRunningCallShowsProgressAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
