@@ -70,6 +70,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 	}{
 		{"accept", func(r *rig) { r.text("red").keys("ctrl+s") }, `{"action":"accept","content":{"colour":"red"}}`},
 		{"decline", func(r *rig) { r.keys("tab tab enter") }, `{"action":"decline"}`},
+		{"decline, whatever was typed", func(r *rig) { r.text("red").keys("tab tab enter") }, `{"action":"decline"}`},
 		{"cancel", func(r *rig) { r.keys("esc") }, `{"action":"cancel"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
