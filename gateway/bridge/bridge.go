@@ -34,6 +34,9 @@ type Options struct {
 	// Connect reaches the host, or starts it and reaches it. It is called
 	// again when the host has died.
 	Connect func(ctx context.Context) (net.Conn, error)
+	// Alive tells whether the host that was reached last lives, if it is not nil: one that
+	// hangs while requests wait is left ([liveness.Watch]).
+	Alive func(ctx context.Context) error
 	// In and Out are the client. A blocked read or write of them can be ended
 	// only if they take deadlines, as pipes in non-blocking mode and sockets
 	// do; on others it stays behind in its goroutine when Run returns.

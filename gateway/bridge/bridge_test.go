@@ -447,6 +447,43 @@ func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
 	})
 }
 
+func TestAHostThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		r := newStillRig(t, func(o *bridge.Options) {
+			o.Alive = func(context.Context) error {
+				if hangs.Load() {
+					return errors.New("it does not answer")
+				}
+				return nil
+			}
+		})
+		h := r.open()
+		require.NoError(t, h.c.SetDeadline(time.Time{}))
+		call := request("1", "tools/call", `{"name":"a"}`)
+		r.send(call)
+		h.expect(call)
+		time.Sleep(time.Hour) // it takes its time
+		h.send(result("1", `{}`))
+		r.expect(result("1", `{}`))
+
+		hangs.Store(true)
+		time.Sleep(time.Hour) // nobody waits
+		call = request("2", "tools/call", `{"name":"a"}`)
+		r.send(call)
+		h.expect(call)
+		began := time.Now()
+		require.Contains(t, r.read(), "it may have been carried out: look before you send it again")
+		require.InDelta(t, 30, time.Since(began).Seconds(), 10)
+		hangs.Store(false)
+		h = r.reopen()
+		call = request("3", "tools/call", `{"name":"a"}`)
+		r.send(call)
+		h.expect(call)
+	})
+}
+
 func TestWhatWasUnsubscribedBeforeTheAnswerIsNotSubscribedAtTheNextHost(t *testing.T) {
 	r := newRig(t)
 	h := r.open()

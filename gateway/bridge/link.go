@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/liveness"
 	"goblin/registry/rawjson"
 )
 
@@ -52,13 +53,30 @@ func (b *bridge) connected(conn net.Conn) *link {
 		l.out.Close(jsonrpc.ErrClosed)
 		_ = conn.SetWriteDeadline(time.Now())
 	})
+	var looks sync.WaitGroup
+	if b.o.Alive != nil {
+		looks.Go(func() {
+			if err := liveness.Watch(l.ctx, b.busy, b.o.Alive); err != nil {
+				b.log.Warn("the host hangs; it is left", "err", err)
+				conn.Close()
+			}
+		})
+	}
 	go func() {
 		wg.Wait()
 		conn.Close()
 		l.cancel()
+		looks.Wait()
 		close(l.done)
 	}()
 	return l
+}
+
+// busy reports whether the client waits for an answer of a host.
+func (b *bridge) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.open) > 0
 }
 
 // abort ends the link now.

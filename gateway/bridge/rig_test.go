@@ -60,14 +60,14 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 
 // newStillRig is a rig for synctest, in whose bubble no time passes while anything goes on:
 // files and sockets would be waited for outside of it.
-func newStillRig(t testing.TB) *rig {
+func newStillRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	inR, inW := net.Pipe()
 	outR, outW := net.Pipe()
 	r := &rig{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR}
 	r.run(inR, outW, func() (near, far net.Conn, err error) {
 		near, far = net.Pipe()
 		return near, far, nil
-	})
+	}, set...)
 	return r
 }
 
@@ -125,7 +125,7 @@ func (r *rig) expect(lines ...string) {
 
 func (r *rig) read() string {
 	r.t.Helper()
-	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(time.Minute)))
 	text, err := r.out.ReadString('\n')
 	require.NoError(r.t, err)
 	return strings.TrimSuffix(text, "\n")

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/liveness"
 	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
@@ -31,8 +32,6 @@ import (
 const (
 	maxQuestions = 256                    // that wait for an answer at a time
 	farewell     = 200 * time.Millisecond // for the last frames to be taken
-	look         = 10 * time.Second       // between two looks whether the gateway is alive
-	maxSilent    = 3                      // looks in a row that it may fail, as on a busy machine
 )
 
 var (
@@ -56,8 +55,8 @@ type Options struct {
 	Revision             string       // of the protocol
 	Frame                int64        // the most bytes of a message that the gateway takes from its servers
 	Ask                  AskFunc      // nil declares that there is nobody to ask
-	// Alive is called now and then while requests wait, if it is not nil: once it has failed
-	// several times in a row, they fail with its error, and the session ends.
+	// Alive tells whether the gateway lives, if it is not nil: requests of one that hangs
+	// fail with its error, and the session ends ([liveness.Watch]).
 	Alive func(ctx context.Context) error
 	Logger               *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
 }
@@ -92,7 +91,11 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	})
 	c.links.Go(func() { c.shut(c.read()) })
 	if o.Alive != nil {
-		c.links.Go(c.watch)
+		c.links.Go(func() {
+			if err := liveness.Watch(c.ctx, func() bool { return c.calls.Len() > 0 }, o.Alive); err != nil {
+				c.shut(fmt.Errorf("%w: %w", ErrLost, err))
+			}
+		})
 	}
 	params, err := json.Marshal(c.hello())
 	if err == nil {
@@ -145,32 +148,6 @@ func (c *Client) shut(reason error) {
 	c.end(reason)
 	c.out.Finish()
 	_ = c.conn.SetWriteDeadline(time.Now().Add(farewell))
-}
-
-// watch ends a session whose gateway hangs.
-func (c *Client) watch() {
-	t := time.NewTicker(look)
-	defer t.Stop()
-	for silent := 0; ; {
-		select {
-		case <-t.C:
-		case <-c.ctx.Done():
-			return
-		}
-		if c.calls.Len() == 0 {
-			silent = 0
-			continue
-		}
-		ctx, cancel := context.WithTimeout(c.ctx, look)
-		err := c.o.Alive(ctx)
-		cancel()
-		if silent++; err == nil {
-			silent = 0
-		}
-		if silent == maxSilent {
-			c.shut(fmt.Errorf("%w: %w", ErrLost, err))
-		}
-	}
 }
 
 // Request sends one MCP request and returns its raw result. params is a raw

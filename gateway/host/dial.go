@@ -65,6 +65,19 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 	return c, w, nil
 }
 
+// Alive reports why the host at a place, which was there, does not answer; nil if it does.
+func Alive(ctx context.Context, p Place) error {
+	c, _, err := dial(ctx, p, KindControl)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return nil
+	}
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
 // reach connects to the socket. A full queue of a living host is waited for;
 // nothing else makes connecting to a socket file wait.
 func reach(ctx context.Context, p Place) (*net.UnixConn, error) {

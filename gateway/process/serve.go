@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -74,7 +75,9 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	defer lines.Close() //nolint:errcheck // says what was left out
 
 	var guest *host.Place // of the last host, if that had more variables
+	var last atomic.Pointer[host.Place]
 	err = bridge.Run(ctx, bridge.Options{
+		Alive: func(ctx context.Context) error { return host.Alive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next host will
 			// be found where it says. One that is gone leads to no host, which
@@ -86,14 +89,17 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			place.Profile = profile
 			if guest != nil { // somebody who has them starts the next one
 				if c := dialSoon(ctx, *guest, host.KindMCP, guestAttempts); c != nil {
+					last.Store(guest)
 					return c, nil
 				}
 			}
 			c, err := host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
 			guest = nil
 			if err == nil {
-				if at := host.PlaceOf(c, place); at.Socket != place.Socket {
-					at.Profile = profile
+				at := host.PlaceOf(c, place)
+				at.Profile = profile
+				last.Store(&at)
+				if at.Socket != place.Socket {
 					guest = &at
 				}
 			}
