@@ -2,6 +2,7 @@ package ask
 
 import (
 	"crypto/rand"
+	"maps"
 	"slices"
 	"sync"
 
@@ -77,16 +78,20 @@ func (a *Asker) Progress(s *downstream.Session, params []byte) {
 type elicitations struct {
 	mu    sync.Mutex
 	asked map[elicitation]*downstream.Session
-	order []elicitation
+	order map[string][]elicitation // of each server, the oldest first
 }
 
 // elicitation is the id that a server chose. Processes of units choose theirs
 // independently.
 type elicitation struct{ server, unit, id string }
 
-// maxElicitations bounds how many open URL elicitations are remembered; the
-// oldest are forgotten first.
-const maxElicitations = 1024
+// Bounds of how many open URL elicitations are remembered. One answer can name any number
+// of them: a server that has more than its share loses its own oldest, and when there are
+// too many of all, the server that has most does.
+const (
+	maxElicitations = 1024
+	maxOfServer     = 128
+)
 
 // maxElicitationID is how many bytes such an id may have to be remembered: of one
 // that has more, the client does not hear when its user is done.
@@ -100,28 +105,38 @@ func (e *elicitations) remember(key elicitation, s *downstream.Session) {
 	defer e.mu.Unlock()
 	if e.asked == nil {
 		e.asked = make(map[elicitation]*downstream.Session)
+		e.order = make(map[string][]elicitation)
 	}
 	if _, known := e.asked[key]; !known {
-		e.order = append(e.order, key)
+		e.order[key.server] = append(e.order[key.server], key)
 	}
 	e.asked[key] = s
-	if len(e.order) > maxElicitations {
-		delete(e.asked, e.order[0])
-		e.order = e.order[1:]
+	most := key.server
+	if len(e.order[most]) <= maxOfServer {
+		if len(e.asked) <= maxElicitations {
+			return
+		}
+		for server, keys := range e.order {
+			if len(keys) > len(e.order[most]) {
+				most = server
+			}
+		}
 	}
+	delete(e.asked, e.order[most][0])
+	e.order[most] = e.order[most][1:]
 }
 
 // forget drops what an ended session was asked.
 func (e *elicitations) forget(s *downstream.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.order = slices.DeleteFunc(e.order, func(key elicitation) bool {
-		if e.asked[key] != s {
-			return false
+	for server, keys := range e.order {
+		keys = slices.DeleteFunc(keys, func(key elicitation) bool { return e.asked[key] == s })
+		if e.order[server] = keys; len(keys) == 0 {
+			delete(e.order, server)
 		}
-		delete(e.asked, key)
-		return true
-	})
+	}
+	maps.DeleteFunc(e.asked, func(_ elicitation, of *downstream.Session) bool { return of == s })
 }
 
 func (e *elicitations) session(key elicitation) *downstream.Session {
