@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,6 +51,90 @@ func TestTheUnionLeavesOutWhatServersDifferIn(t *testing.T) {
 	union, complaints = extensions.Union(many)
 	require.Equal(t, 256, count(union))
 	require.Len(t, complaints, 600-256)
+}
+
+func extensionsOf(server, ext string) extensions.Declared {
+	return extensions.Declared{Server: server, Capabilities: []byte(`{"extensions":` + ext + `}`)}
+}
+
+func TestNoServerTakesWhatAnotherDeclares(t *testing.T) {
+	t.Parallel()
+	const page = `"text/html;profile=mcp-app"`
+	good := extensionsOf("good", `{"io.modelcontextprotocol/ui":{"mimeTypes":[`+page+`],"deep":{"a":[1],"b":{"c":true}}}}`)
+	for _, row := range []struct {
+		lie, mimeTypes, deep string
+		complaints           int
+	}{
+		{`{"mimeTypes":["x"]}`, `[` + page + `,"x"]`, `{"a":[1],"b":{"c":true}}`, 0},
+		{`{"mimeTypes":[` + page + `]}`, `[` + page + `]`, `{"a":[1],"b":{"c":true}}`, 0},
+		{`{"mimeTypes":"x"}`, `[` + page + `]`, `{"a":[1],"b":{"c":true}}`, 1},
+		{`{"deep":null}`, `[` + page + `]`, `{"a":[1],"b":{"c":true}}`, 1},
+		{`{"deep":{"b":{"c":false},"d":{"e":"x"}}}`, `[` + page + `]`, `{"a":[1],"b":{},"d":{"e":"x"}}`, 1},
+	} {
+		bad := extensionsOf("bad", `{"io.modelcontextprotocol/ui":`+row.lie+`}`)
+		for _, all := range [][]extensions.Declared{{good, bad}, {bad, good}} {
+			union, complaints := extensions.Union(all)
+			ui := rawjson.Get(union, extensions.UI)
+			var want, got []string
+			require.NoError(t, json.Unmarshal([]byte(row.mimeTypes), &want))
+			require.NoError(t, json.Unmarshal(rawjson.Get(ui, "mimeTypes"), &got))
+			require.ElementsMatch(t, want, got)
+			require.JSONEq(t, row.deep, string(rawjson.Get(ui, "deep")))
+			require.Len(t, complaints, row.complaints)
+		}
+	}
+	_, complaints := extensions.Union([]extensions.Declared{
+		extensionsOf("good", `{"acme/x":{"list":[1],"n":1,"m":1}}`), extensionsOf("bad", `{"acme/x":{"list":{"a":1},"n":2,"m":2}}`),
+	})
+	require.Equal(t, []string{
+		`member "list" of extension "acme/x" of server "bad" is left out: "good" has another kind of value; so are 2 more of its members`,
+	}, complaints)
+	deep := strings.Repeat(`{"a":`, 10)
+	union, _ := extensions.Union([]extensions.Declared{
+		extensionsOf("a", `{"acme/x":`+deep+"[1]"+strings.Repeat("}", 11)), extensionsOf("b", `{"acme/x":`+deep+"[2]"+strings.Repeat("}", 11)),
+	})
+	require.JSONEq(t, `{"acme/x":{"a":{"a":{"a":{"a":{}}}}}}`, string(union), "what is deep in settings is not looked into")
+}
+
+func TestNoServerTakesTheRoomOfAnothersExtensions(t *testing.T) {
+	t.Parallel()
+	many := func(server string, n, size int) extensions.Declared {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"com.%s/%d":{"x":%q}`, server, i, strings.Repeat("y", size)))
+		}
+		return extensionsOf(server, "{"+strings.Join(all, ",")+"}")
+	}
+	of := func(union []byte, server string) (n int) {
+		for k := range rawjson.Members(union) {
+			if name, _ := rawjson.String(k); strings.HasPrefix(name, "com."+server+"/") {
+				n++
+			}
+		}
+		return n
+	}
+	// What is good's is within its part: 256 KiB and 256 extensions of so many servers.
+	for name, row := range map[string]struct{ loud, size, n, goodSize int }{
+		"large": {2, 16_200, 60, 1_000},
+		"many":  {6, 1, 3, 10_000},
+		"both":  {20, 16_200, 12, 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all []extensions.Declared
+			for i := range row.loud {
+				all = append(all, many(fmt.Sprintf("loud%d", i), 64, row.size))
+			}
+			union, complaints := extensions.Union(append(all, many("good", row.n, row.goodSize)))
+			require.Equal(t, row.n, of(union, "good"))
+			require.LessOrEqual(t, len(union), 260<<10)
+			require.Len(t, complaints, row.loud*64+row.n-count(union), "what is left out is told")
+			for _, c := range complaints {
+				require.NotContains(t, c, "good")
+			}
+			require.InDelta(t, of(union, "loud0"), of(union, "loud1"), 1, "what is left is shared alike")
+		})
+	}
 }
 
 func sorted(s []string) []string {

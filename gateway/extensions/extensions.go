@@ -49,6 +49,9 @@ const (
 	maxOfServer = 64
 	maxOfAll    = 256
 	maxBytes    = 256 << 10
+	// maxJoined is how deep in the settings members are joined: each level costs another
+	// look at all below.
+	maxJoined = 4
 )
 
 // own reports whether an extension is not a server's to declare to clients.
@@ -98,21 +101,28 @@ type Declared struct {
 	Capabilities []byte
 }
 
-// setting is a member of an extension's settings.
-type setting struct {
-	server string // that declared it first
-	key    rawjson.Key
-	value  []byte // nil when servers differ
-	same   string // the value in its canonical form
+// offer is an extension that a server declares.
+type offer struct {
+	server, name string
+	settings     []byte
+	level        int // how much of the room the server needs for what it declares up to here
+	refused      bool
 }
 
-// Union joins the declarations of all servers into a raw object, with complaints about
-// members that are left out: those on which two servers differ, and those that servers
-// have no right to declare.
+// Union joins the declarations of all servers, in the order of the config, into a raw
+// object, with complaints about what is left out: what servers have no right to declare,
+// what finds no room, and members on which servers differ.
+//
+// A server's extensions find room if it declares no more than its equal part of that; what
+// others do not need is shared alike, so that nobody takes the place of another. Of an
+// extension that several declare, lists are joined, and so are objects, by their members:
+// clients hear what any of the servers can do. Other members that differ are left out: no
+// client can go by them. Beside a list or an object they do not count, and of these two the
+// first does: no server takes another's list away.
 func Union(all []Declared) (union []byte, complaints []string) {
-	found := map[string]map[string]*setting{}
-	size := 0
+	var offers []*offer
 	for _, d := range all {
+		n, size := 0, 0
 		for k, settings := range rawjson.Members(rawjson.Get(d.Capabilities, "extensions")) {
 			name, _ := rawjson.String(k)
 			if own(name) {
@@ -121,49 +131,169 @@ func Union(all []Declared) (union []byte, complaints []string) {
 				}
 				continue
 			}
-			if size += len(k) + len(settings); size > maxBytes || found[name] == nil && len(found) >= maxOfAll {
-				complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: all together have at most %d, of %d KiB", name, d.Server, maxOfAll, maxBytes>>10))
-				continue
+			if !rawjson.IsObject(settings) {
+				continue // of a catalog that is no longer what Goblin wrote
 			}
-			if found[name] == nil {
-				found[name] = map[string]*setting{}
-			}
-			complaints = append(complaints, merge(found[name], name, d.Server, settings)...)
+			n++
+			size += len(k) + len(settings)
+			offers = append(offers, &offer{server: d.Server, name: name, settings: settings, level: max(n*(maxBytes/maxOfAll), size)})
 		}
+	}
+	admit(offers)
+	found := map[string][]stated{}
+	for _, o := range offers {
+		if o.refused {
+			complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: all together have at most %d, of %d KiB, and each server its share", o.name, o.server, maxOfAll, maxBytes>>10))
+			continue
+		}
+		found[o.name] = append(found[o.name], stated{o.server, o.settings})
 	}
 	union = []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		settings := []byte{'{'}
-		for _, key := range slices.Sorted(maps.Keys(found[name])) {
-			if s := found[name][key]; s.value != nil {
-				settings = rawjson.AppendMember(settings, s.key, s.value)
-			}
+		j := joint{extension: name}
+		union = rawjson.AppendMember(union, rawjson.Quote(name), j.value("", 0, found[name]))
+		if more := len(j.complaints) - 1; more > 0 {
+			j.complaints = []string{fmt.Sprintf("%s; so are %d more of its members", j.complaints[0], more)}
 		}
-		union = rawjson.AppendMember(union, rawjson.Quote(name), append(settings, '}'))
+		complaints = append(complaints, j.complaints...)
 	}
 	return append(union, '}'), complaints
 }
 
-// merge adds one server's settings of an extension.
-func merge(into map[string]*setting, name, server string, settings []byte) (complaints []string) {
-	for k, value := range rawjson.Members(settings) {
-		key, _ := rawjson.String(k)
-		same := string(rawjson.AppendCanonical(nil, value))
-		switch s := into[key]; {
-		case s == nil:
-			into[key] = &setting{server, k, value, same}
-		case name == Skills && key == "directoryRead":
-			// Clients without it are not asked: each URI is one server's.
-			if same == "true" {
-				s.value = value
-			}
-		case s.value != nil && s.same != same:
-			s.value = nil
-			complaints = append(complaints, fmt.Sprintf("member %q of extension %q is left out: servers %q and %q differ in it",
-				key[:min(len(key), maxName)], name, s.server, server))
+// admit refuses the offers for which there is no room. Those of low levels come first: of
+// n servers, one that needs no more than the n-th part has all others' behind its own.
+func admit(offers []*offer) {
+	inLine := slices.SortedStableFunc(slices.Values(offers), func(a, b *offer) int { return cmp.Compare(a.level, b.level) })
+	size := 0
+	names := map[string]bool{}
+	for _, o := range inLine {
+		needs := len(o.name) + len(o.settings)
+		if o.refused = size+needs > maxBytes || !names[o.name] && len(names) >= maxOfAll; !o.refused {
+			size += needs
+			names[o.name] = true
 		}
 	}
-	return complaints
+}
+
+// stated is a value as one server has it.
+type stated struct {
+	server string
+	value  []byte
+}
+
+// joint is an extension that several servers may declare.
+type joint struct {
+	extension  string
+	complaints []string
+}
+
+func (j *joint) complain(member, format string, args ...any) {
+	what := fmt.Sprintf("member %q of extension %q", member[:min(len(member), maxName)], j.extension)
+	j.complaints = append(j.complaints, what+fmt.Sprintf(format, args...))
+}
+
+// value joins what servers say of a member so many objects deep, which is the settings at
+// 0; nil if they differ.
+func (j *joint) value(member string, depth int, all []stated) []byte {
+	if len(all) == 1 {
+		return all[0].value
+	}
+	var kind func([]byte) bool // nil when there is nothing to join
+	different := map[string]bool{}
+	var other string // server that differs from the first
+	for _, s := range all {
+		if different[string(rawjson.AppendCanonical(nil, s.value))] = true; len(different) == 2 && other == "" {
+			other = s.server
+		}
+		switch {
+		case kind != nil || depth > maxJoined:
+		case rawjson.IsArray(s.value):
+			kind = rawjson.IsArray
+		case rawjson.IsObject(s.value):
+			kind = rawjson.IsObject
+		}
+	}
+	switch {
+	case len(different) == 1:
+		return all[0].value
+	case j.extension == Skills && member == "directoryRead":
+		// Clients without it are not asked: each URI is one server's.
+		if different["true"] {
+			return []byte("true")
+		}
+		return all[0].value
+	case kind == nil:
+		j.complain(member, " is left out: servers %q and %q differ in it", all[0].server, other)
+		return nil
+	}
+	var same []stated
+	for _, s := range all {
+		if kind(s.value) {
+			same = append(same, s)
+		}
+	}
+	for _, s := range all {
+		if !kind(s.value) {
+			j.complain(member, " of server %q is left out: %q has another kind of value", s.server, same[0].server)
+		}
+	}
+	if rawjson.IsArray(same[0].value) {
+		return list(same)
+	}
+	return j.object(member, depth, same)
+}
+
+// list has the elements of all lists, each once.
+func list(all []stated) []byte {
+	joined := []byte{'['}
+	there := map[string]bool{}
+	for _, s := range all {
+		for e := range rawjson.Elements(s.value) {
+			same := string(rawjson.AppendCanonical(nil, e))
+			if there[same] {
+				continue
+			}
+			if len(there) > 0 {
+				joined = append(joined, ',')
+			}
+			there[same] = true
+			joined = append(joined, e...)
+		}
+	}
+	return append(joined, ']')
+}
+
+// object has the members of all objects.
+func (j *joint) object(member string, depth int, all []stated) []byte {
+	type entry struct {
+		key    rawjson.Key
+		values []stated
+	}
+	found := map[string]*entry{}
+	for _, s := range all {
+		for k, v := range rawjson.Members(s.value) {
+			name, _ := rawjson.String(k)
+			e := found[name]
+			if e == nil {
+				e = &entry{key: k}
+				found[name] = e
+			}
+			if n := len(e.values); n == 0 || e.values[n-1].server != s.server { // else it is there twice
+				e.values = append(e.values, stated{s.server, v})
+			}
+		}
+	}
+	joined := []byte{'{'}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		path := name
+		if member != "" {
+			path = member + "." + name
+		}
+		if v := j.value(path, depth+1, found[name].values); v != nil {
+			joined = rawjson.AppendMember(joined, found[name].key, v)
+		}
+	}
+	return append(joined, '}')
 }
 
 // Has reports whether capabilities declare an extension.
