@@ -24,6 +24,7 @@ func TestTheTimeOfACall(t *testing.T) {
 	t.Parallel()
 	extend, pause, resume := (*clock.Clock).Extend, (*clock.Clock).Pause, (*clock.Clock).Resume
 	const s = time.Second
+	again := func(c *clock.Clock) { c.Start(s, 0, 10*s) }
 	tests := []struct {
 		name         string
 		limit, whole time.Duration
@@ -36,6 +37,9 @@ func TestTheTimeOfACall(t *testing.T) {
 		{"is not made longer than the whole by progress", s, 2 * s, []act{{s / 2, extend}, {s, extend}, {3 * s / 2, extend}}, 2 * s},
 		{"rests while people are asked", s, 10 * s, []act{{s / 4, pause}, {5 * s, resume}}, 5*s + 3*s/4},
 		{"rests until the last of them has answered", s, 10 * s, []act{{s / 4, pause}, {s / 2, pause}, {2 * s, resume}, {3 * s, resume}}, 3*s + 3*s/4},
+		{"goes on when the call is sent again", s, 10 * s, []act{{s / 4, again}, {s / 2, again}}, s},
+		{"goes on after what people took", s, 10 * s, []act{{s / 2, pause}, {5 * s, resume}, {5*s + s/4, again}}, 5*s + s/2},
+		{"goes on while others of its client are asked", s, 10 * s, []act{{s / 2, pause}, {2 * s, again}, {3 * s, resume}}, 3*s + s/2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,4 +175,24 @@ func TestHowLongAServerMayTakeToAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWaitsBeforeACallIsSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for limit, want := range map[time.Duration][]time.Duration{
+			0:           {200, 400, 800, 1600, 3200, 5000, 5000},
+			time.Second: {200, 400, 400, 0, 0},
+		} {
+			var c clock.Clock
+			c.Start(limit, 0, time.Minute)
+			for _, ms := range want {
+				wait := c.Later()
+				require.Equal(t, ms*time.Millisecond, wait, limit)
+				time.Sleep(wait)
+			}
+			over, _, _ := c.Look(time.Now())
+			require.Equal(t, limit > 0, over)
+		}
+	})
 }

@@ -8,9 +8,6 @@ import (
 // errExpired is the outcome of a call whose time is over.
 var errExpired = errors.New("no answer in time")
 
-// expect makes sure that calls are looked at no later than a deadline; zero is none.
-func (l *link) expect(deadline time.Time) { l.expiry.Expect(deadline) }
-
 // expire ends the calls whose time is over, and sets the alarm for the others:
 // progress or a question to a human may have moved their deadlines.
 func (l *link) expire() {
@@ -28,5 +25,5 @@ func (l *link) expire() {
 			next = at
 		}
 	}
-	l.expect(next)
+	l.expiry.Expect(next)
 }

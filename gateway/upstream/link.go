@@ -210,7 +210,7 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	case err != nil:
 		return nil, err
 	}
-	l.expect(deadline)
+	l.expiry.Expect(deadline)
 	c.id = open.ID
 	id := strconv.AppendInt(c.room[:0], open.ID, 10)
 	c.place()
@@ -258,6 +258,16 @@ func (l *link) ended(c *Call, id int64, err error) error {
 		c.end()
 		return err
 	}
+	err = l.late(c)
+	if !c.own {
+		l.doubt()
+	}
+	l.abandon(c, id, err)
+	return err
+}
+
+// late is the error of a call whose time is over.
+func (l *link) late(c *Call) error {
 	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.Limit())
 	switch {
 	case c.Timeout > 0:
@@ -266,12 +276,7 @@ func (l *link) ended(c *Call, id int64, err error) error {
 	default:
 		reason += " (timeout)"
 	}
-	err = l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
-	if !c.own {
-		l.doubt()
-	}
-	l.abandon(c, id, err)
-	return err
+	return l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
 }
 
 // Start implements [Conn].
@@ -285,7 +290,7 @@ func (l *link) Start(c *Call, caller Caller) bool {
 	if c.id, err = l.calls.Begin(c); err != nil {
 		return false
 	}
-	l.expect(deadline)
+	l.expiry.Expect(deadline)
 	c.place()
 	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.room[:0], c.id, 10)))
 	return true

@@ -17,10 +17,6 @@ const (
 	maxRounds = 10
 	// maxQuestions is how many questions one such answer may hold.
 	maxQuestions = 32
-	// laterPause is the wait before a call is made again that the backend put
-	// off without a question; it doubles up to laterLimit.
-	laterPause = 200 * time.Millisecond
-	laterLimit = 5 * time.Second
 )
 
 // callModern is Call in the modern era.
@@ -36,7 +32,6 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 	}
 	c.modern = true
 	var opened []string // ids of URLs that the client has opened
-	pause := laterPause
 	refreshed := false
 	for round := 0; ; {
 		reply, err := l.exchange(c)
@@ -63,9 +58,9 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			return cleaned(reply, true), nil
 		}
 		if round++; round > maxRounds {
-			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("asked for input %d times in one call", maxRounds), nil)
+			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("put one call off %d times by input_required", round), nil)
 		}
-		answers, fault, err := l.input(c, reply.Result, &opened, &pause)
+		answers, fault, err := l.input(c, reply.Result, &opened)
 		if err != nil || fault != nil {
 			return jsonrpc.Reply{Error: fault}, err
 		}
@@ -95,7 +90,7 @@ type question struct {
 
 // input gets what a backend wants to know before it goes on. fault is the error
 // object for the caller when that cannot be had.
-func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Duration) (answers, fault []byte, err error) {
+func (l *link) input(c *Call, result []byte, opened *[]string) (answers, fault []byte, err error) {
 	switch c.Method {
 	case "tools/call", "prompts/get", "resources/read":
 	default:
@@ -116,17 +111,17 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	if len(needed) == 0 { // it is not ready; only its state is to come back
-		_ = sleep(ctx, *pause) // why it was ended is looked at below
-		*pause = min(2**pause, laterLimit)
+		_ = sleep(ctx, c.clock.Later()) // why it was ended is looked at below
 	}
 	l.ask(ctx, c, needed, opened)
-	if err := l.Err(); err != nil {
-		return nil, nil, err
-	}
-	if c.Context.Err() != nil {
+	switch over, _, _ := c.clock.Look(time.Now()); {
+	case l.Err() != nil:
+		return nil, nil, l.Err()
+	case c.Context.Err() != nil:
 		return nil, nil, l.cancelled(c.Context)
-	}
-	if len(needed) == 0 {
+	case over:
+		return nil, nil, l.late(c)
+	case len(needed) == 0:
 		return nil, nil, nil
 	}
 	answers = []byte{'{'}
@@ -165,6 +160,8 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 // ask puts all questions side by side, as if the backend had sent requests
 // during the call, and returns when all are answered.
 func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]string) {
+	c.Pause()
+	defer c.Resume()
 	var all sync.WaitGroup
 	for _, q := range needed {
 		if mode, _ := rawjson.String(rawjson.Get(q.params, "mode")); mode == "url" && q.method == "elicitation/create" {

@@ -32,6 +32,20 @@ func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
 	require.JSONEq(t, `{"k":{"roots":[]}}`, string(e2e.At(retry.Msg, "params", "inputResponses")))
 }
 
+// One that asks nothing of anybody has the time of one call, however often it puts it off.
+func TestBackendThatPutsACallOffHasTheTimeOfOneCall(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		later := e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "requestState": "s"}})
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(later)}}, e2e.Obj{"call_timeout": "500ms"})
+		c := w.Standalone()
+		c.Names("tools")
+		e := c.Fails(e2e.Obj{"name": "b_t"})
+		require.Equal(t, "REQUEST_TIMEOUT", e.Kind())
+		require.Contains(t, e.Message, "within 500ms (call_timeout)")
+		require.LessOrEqual(t, b.Count("tools/call"), 2)
+	})
+}
+
 func TestClientThatCannotBeAskedIsToldWhatIsMissing(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		on := e2e.Obj{}

@@ -19,7 +19,8 @@ type Clock struct {
 	// silence is how long the server may say nothing, over a connection that would
 	// not tell of its end, until it is asked for a sign of life; 0 for any time.
 	silence time.Duration
-	quiet   time.Time // when that is over
+	quiet   time.Time     // when that is over
+	later   time.Duration // the last of [Clock.Later]
 }
 
 // Limit is how long the call may take, 0 for any time.
@@ -30,15 +31,34 @@ func (c *Clock) Limit() time.Duration {
 }
 
 // Start starts the time of a call, which no progress makes longer than whole, and returns
-// when it is to be looked at; zero for never.
+// when it is to be looked at; zero for never. A call that is sent again goes on with what is
+// left of its time, however often the server puts it off.
 func (c *Clock) Start(limit, silence, whole time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.limit, c.left, c.silence = limit, limit, silence
-	c.deadline, c.last, c.quiet = time.Time{}, now.Add(whole), time.Time{}
-	c.againLocked(now, limit)
+	if c.last.IsZero() {
+		c.limit, c.left, c.silence = limit, limit, silence
+		c.last = now.Add(whole)
+		c.againLocked(now, limit)
+	} else if c.silence > 0 {
+		c.quiet = now.Add(c.silence)
+	}
 	return c.nextLocked()
+}
+
+const minLater, maxLater = 200 * time.Millisecond, 5 * time.Second
+
+// Later is the wait before a call is sent again that the server put off without a
+// question: twice as long each time, and never longer than what is left.
+func (c *Clock) Later() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.later = min(max(2*c.later, minLater), maxLater)
+	if c.deadline.IsZero() || c.pauses > 0 {
+		return c.later
+	}
+	return min(c.later, time.Until(c.deadline))
 }
 
 // againLocked lets the call take so long from now on, and the server be silent anew.
