@@ -52,13 +52,13 @@ type AskFunc = func(ctx context.Context, method string, params json.RawMessage) 
 // Options describe the client.
 type Options struct {
 	Name, Title, Version string
-	Revision             string       // of the protocol
-	Frame                int64        // the most bytes of a message that the gateway takes from its servers
-	Ask                  AskFunc      // nil declares that there is nobody to ask
+	Revision             string  // of the protocol
+	Frame                int64   // the most bytes of a message that the gateway takes from its servers
+	Ask                  AskFunc // nil declares that there is nobody to ask
 	// Alive tells whether the gateway lives, if it is not nil: requests of one that hangs
 	// fail with its error, and the session ends ([liveness.Watch]).
-	Alive func(ctx context.Context) error
-	Logger               *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
+	Alive  func(ctx context.Context) error
+	Logger *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
 }
 
 // Client is one session.

@@ -81,9 +81,9 @@ func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server, tool string, 
 		Server: server, Tool: tool, Original: original, Conn: conn, owner: ownerOf(f.Exchange.Session()),
 		modern: true, durable: t.durable(server, conn),
 	}
-	if !t.keep(own, reply.Result) {
+	if err := t.admit(own, reply.Result); err != nil {
 		t.cancel(own)
-		return jsonrpc.Reply{}, errTooManyTasks
+		return jsonrpc.Reply{}, err
 	}
 	return jsonrpc.Reply{Result: rename(reply.Result, own.id)}, nil
 }
@@ -98,18 +98,15 @@ func badTask(server string) error {
 	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it made a task without a taskId of %d bytes at most", maxTaskID)}
 }
 
-var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
-	"Too many tasks at a time; at most %d of a session, and %d in all. Cancel some, or fetch their results and let them expire", maxSessionTasks, maxTasks)
-
 // Create makes a call that is to be answered by a task (2025-11-25), and answers.
 // The client calls the server's tool name.
 func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name string, answer func(jsonrpc.Reply)) error {
 	x := f.Exchange
-	switch {
-	case !offersTasks(conn):
+	if !offersTasks(conn) {
 		return Unsupported(name)
-	case !t.room(x.Session()):
-		return errTooManyTasks
+	}
+	if err := t.room(x.Session(), server); err != nil {
+		return err
 	}
 	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
@@ -144,9 +141,9 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name str
 		err = badTask(server)
 	case made:
 		own.Original = id
-		if !t.keep(own, state) {
+		if err = t.admit(own, state); err != nil {
 			t.cancel(own)
-			err, made = errTooManyTasks, false
+			made = false
 		}
 	}
 	if !made {

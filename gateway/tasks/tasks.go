@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -40,12 +41,14 @@ import (
 // extension names the extension in capabilities.
 const extension = extensions.Tasks
 
-// Bounds of the tasks that are known: in all, of one session, and of all
-// clients of stateless HTTP together.
+// Bounds of the tasks that are known: in all, of one session, of all clients of stateless
+// HTTP together, and of one server, a part of those in all and of stateless HTTP. Tasks
+// that are over make room for others.
 const (
 	maxTasks          = 8192
 	maxSessionTasks   = 1024
 	maxStatelessTasks = maxTasks / 2
+	serverPart        = 4
 )
 
 const (
@@ -131,6 +134,7 @@ type Tasks struct {
 	last     uint64
 	all      map[string]*Task
 	owned    map[*downstream.Session][]*Task // in the order of their creation
+	shares   map[share]int                   // how many of owned
 	named    map[taskName]*Task              // those of 2025-11-25
 	births   map[upstream.Conn]*births
 	progress map[taskToken]func(params []byte)
@@ -142,6 +146,7 @@ func New(o Options) *Tasks {
 		o:        o,
 		all:      make(map[string]*Task),
 		owned:    make(map[*downstream.Session][]*Task),
+		shares:   make(map[share]int),
 		named:    make(map[taskName]*Task),
 		births:   make(map[upstream.Conn]*births),
 		progress: make(map[taskToken]func([]byte)),
@@ -217,38 +222,83 @@ func (t *Tasks) reported(conn upstream.Conn, params []byte) {
 	}
 }
 
-// room reports whether a client may have one more task.
-func (t *Tasks) room(owner *downstream.Session) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.roomLocked(owner)
+// share are the tasks of one server, of sessions or of all clients of stateless HTTP.
+type share struct {
+	server    string
+	stateless bool
 }
 
-func (t *Tasks) roomLocked(owner *downstream.Session) bool {
-	limit := maxSessionTasks
-	if owner == nil {
-		limit = maxStatelessTasks
+func (own *Task) share() share { return share{own.Server, own.owner == nil} }
+
+// room reports whether a client may have one more task of a server; the error says which
+// bound leaves no room.
+func (t *Tasks) room(owner *downstream.Session, server string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.roomLocked(&Task{owner: owner, Server: server}, func(*Task) {})
+}
+
+// roomLocked has drop take out what makes room for a task. What it says holds as well while
+// drop takes nothing.
+func (t *Tasks) roomLocked(more *Task, drop func(*Task)) error {
+	mine, whose := maxSessionTasks, "of this session"
+	all, kind := maxTasks, "sessions"
+	if more.owner == nil {
+		mine, whose = maxStatelessTasks, "of all clients without a session"
+		all, kind = maxStatelessTasks, "clients without a session"
 	}
-	full := func() bool { return len(t.all) >= maxTasks || len(t.owned[owner]) >= limit }
-	if !full() {
-		return true
+	for _, b := range []struct {
+		n    func() int
+		most int
+		of   string
+		in   func(*Task) bool
+	}{
+		{func() int { return len(t.owned[more.owner]) }, mine, whose, func(own *Task) bool { return own.owner == more.owner }},
+		{func() int { return t.shares[more.share()] }, all / serverPart, fmt.Sprintf("of server %q for %s", more.Server, kind), func(own *Task) bool { return own.share() == more.share() }},
+		{func() int { return len(t.all) }, maxTasks, "in all", func(*Task) bool { return true }},
+	} {
+		if b.n() < b.most {
+			continue
+		}
+		oldest := t.overLocked(b.in)
+		if oldest == nil {
+			return jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many tasks at a time: at most %d %s. Cancel some, or wait until some are over", b.most, b.of)
+		}
+		drop(oldest)
 	}
+	return nil
+}
+
+// overLocked is the task that can be missed most: the oldest that has expired or was
+// fetched, else the oldest that is over; nil for none.
+func (t *Tasks) overLocked(in func(*Task) bool) (oldest *Task) {
 	now := time.Now()
+	missed := func(own *Task) bool { return own.fetched || now.After(own.expires) }
 	for _, own := range t.all {
-		if now.After(own.expires) {
-			t.removeLocked(own)
+		switch {
+		case own.hidden != nil, !in(own), !missed(own) && !own.settled, len(own.results) > 0:
+		case oldest == nil, missed(own) && !missed(oldest), missed(own) == missed(oldest) && own.number < oldest.number:
+			oldest = own
 		}
 	}
-	return !full()
+	return oldest
 }
 
 // keep notes a task, of which its server has said state; false when there is
 // no room.
-func (t *Tasks) keep(own *Task, state []byte) bool {
+func (t *Tasks) keep(own *Task, state []byte) bool { return t.admit(own, state) == nil }
+
+// admit is keep with the reason.
+func (t *Tasks) admit(own *Task, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if own.hidden == nil && !t.roomLocked(own.owner) {
-		return false
+	if own.hidden == nil {
+		// No task makes room for one that is refused.
+		if err := t.roomLocked(own, func(*Task) {}); err != nil {
+			return err
+		}
+		_ = t.roomLocked(own, t.removeLocked) // as there is room
+		t.shares[own.share()]++
 	}
 	var id [16]byte
 	rand.Read(id[:]) //nolint:errcheck // never fails
@@ -264,7 +314,7 @@ func (t *Tasks) keep(own *Task, state []byte) bool {
 	if !own.modern {
 		t.named[taskName{own.Conn, own.Original}] = own
 	}
-	return true
+	return nil
 }
 
 // publish lets what the server says of a task be delivered, and returns what
@@ -344,7 +394,7 @@ func (t *Tasks) left(own *Task) time.Duration {
 }
 
 // errNotFound answers a client that asks for a task it does not know.
-var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired or made room for others, or its server has ended")
 
 // in reports whether a task is there for a client that sees a part of the catalog: what
 // its tool is not part of has no task of it either.
@@ -469,6 +519,11 @@ func (t *Tasks) removeLocked(own *Task) {
 	delete(t.progress, taskToken{own.Conn, own.token})
 	if name := (taskName{own.Conn, own.Original}); t.named[name] == own {
 		delete(t.named, name)
+	}
+	if own.hidden == nil {
+		if t.shares[own.share()]--; t.shares[own.share()] == 0 {
+			delete(t.shares, own.share())
+		}
 	}
 	rest := slices.DeleteFunc(t.owned[own.owner], func(other *Task) bool { return other == own })
 	t.owned[own.owner] = rest

@@ -1,12 +1,14 @@
 package tasks
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/call"
+	"goblin/gateway/downstream"
 	"goblin/registry/rawjson"
 )
 
@@ -82,4 +84,74 @@ func TestATaskThatNobodyFetchesKeepsItsServerBusyAsLongAsItLives(t *testing.T) {
 	require.True(t, s.busy(nil))
 	own.expires = time.Now().Add(-time.Hour)
 	require.False(t, s.busy(nil))
+}
+
+func TestTasksThatAreOverMakeRoom(t *testing.T) {
+	t.Parallel()
+	all := New(Options{})
+	var kept []*Task
+	add := func(state string) error {
+		own := &Task{Server: "a", Original: fmt.Sprint(len(kept)), modern: true}
+		kept = append(kept, own)
+		return all.admit(own, []byte(state))
+	}
+	for i := range maxStatelessTasks / serverPart {
+		require.NoError(t, add(`{"status":"working"}`), i)
+	}
+	require.ErrorContains(t, add(`{"status":"working"}`), `at most 1024 of server "a" for clients without a session`)
+	all.note(kept[9], []byte(`{"status":"working"}`))
+	all.note(kept[7], []byte(`{"status":"completed"}`))
+	kept[3].settled, kept[5].settled = true, true // nobody has fetched what they made
+	all.note(kept[8], []byte(`{"status":"failed"}`))
+	kept[2].expires = time.Now().Add(-time.Hour)
+	for _, i := range []int{2, 7, 8, 3, 5} {
+		require.NotNil(t, all.all[kept[i].id])
+		require.NoError(t, all.room(nil, "a"))
+		require.NotNil(t, all.all[kept[i].id], "who asks takes nothing")
+		require.NoError(t, add(`{"status":"working"}`))
+		require.Nil(t, all.all[kept[i].id], i)
+	}
+	require.Error(t, add(`{"status":"working"}`), "others go on")
+}
+
+func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
+	t.Parallel()
+	all := New(Options{})
+	fill := func(owner *downstream.Session, server string) (n int, err error) {
+		for ; n < maxTasks; n++ {
+			if err := all.admit(&Task{Server: server, owner: owner, Original: fmt.Sprint(n)}, []byte(`{"status":"working"}`)); err != nil {
+				return n, err
+			}
+		}
+		return n, nil
+	}
+	var sessions []*downstream.Session
+	for range 16 {
+		sessions = append(sessions, new(downstream.Session))
+	}
+	for i, row := range []struct {
+		owner  *downstream.Session
+		server string
+		room   int
+		bound  string
+	}{
+		{nil, "a", 1024, `of server "a" for clients without a session`},
+		{nil, "b", 1024, `of server "b" for clients without a session`},
+		{sessions[0], "a", 1024, "of this session"},
+		{sessions[1], "a", 1024, "of this session"},
+		{sessions[2], "a", 0, `at most 2048 of server "a" for sessions`},
+		{sessions[2], "b", 1024, "of this session"},
+		{nil, "c", 1024, `of server "c" for clients without a session`},
+		{nil, "d", 1024, "at most 4096 of all clients without a session"},
+		{nil, "e", 0, "at most 4096 of all clients without a session"},
+		{sessions[3], "e", 1024, "of this session"},
+		{sessions[4], "f", 0, "at most 8192 in all"},
+	} {
+		n, err := fill(row.owner, row.server)
+		require.Equal(t, row.room, n, i)
+		require.ErrorContains(t, err, row.bound, i)
+	}
+	all.Drop(nil) // their connection
+	n, _ := fill(sessions[4], "f")
+	require.Equal(t, 1024, n, "what has ended leaves its room")
 }

@@ -117,6 +117,48 @@ func TestTasksOfASessionAreBounded(t *testing.T) {
 	startTask(other, "b_t")
 }
 
+func TestTasksThatWereFetchedMakeRoom(t *testing.T) {
+	t.Parallel()
+	const limit = 1024
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{
+		"tools": []e2e.Obj{taskTool("t", "optional"), taskTool("quick", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}, "quick": e2e.Obj{}},
+		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))},
+	})
+	c := w.Join()
+	first := startTask(c, "b_t")
+	fetched := startTask(c, "b_quick")
+	c.Ok("tasks/result", e2e.Obj{"taskId": fetched})
+	for range limit - 1 {
+		startTask(c, "b_t")
+	}
+	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}}).Message, "at most 1024 of this session")
+	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": fetched}).Code)
+	require.Equal(t, "working", e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "status"))
+}
+
+// Clients of stateless HTTP share what there is for them: one server's tasks leave room
+// for those of others.
+func TestTasksOfOneServerLeaveRoomForThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for _, name := range []string{"loud", "calm"} {
+		w.Backend(name, e2e.Obj{
+			"era": "modern", "tools": []e2e.Obj{e2e.Tool("t")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
+			"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))},
+		})
+	}
+	s := w.Served()
+	c, other := s.Stateless(), s.Stateless()
+	c.Caps = e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
+	other.Caps = c.Caps
+	for i := range 1024 {
+		require.NotEmpty(t, e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "loud_t"}), "taskId"), i)
+	}
+	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "loud_t"}).Message, `at most 1024 of server "loud"`)
+	require.NotEmpty(t, e2e.Str(other.Ok("tools/call", e2e.Obj{"name": "calm_t"}), "taskId"))
+}
+
 func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
