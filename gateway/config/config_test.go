@@ -378,6 +378,14 @@ goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get 
 			"an empty token", "gateway:\n  auth_token: ${NONE:-}",
 			`goblin.yaml:2: "auth_token" in gateway is empty, so anybody on this machine may call`,
 		},
+		{
+			"hosts of a proxy without a token", "gateway:\n  allowed_hosts: [goblin.example]",
+			`goblin.yaml:2: allowed_hosts without auth_token: whoever reaches the proxy may call every server`,
+		},
+		{
+			"hosts of a proxy and an unset token", "gateway:\n  auth_token: ${NONE}\n  allowed_hosts: [goblin.example]",
+			`goblin.yaml:2: ${NONE} is not set, but "auth_token" in gateway needs it; set it or write ${NONE:-default}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

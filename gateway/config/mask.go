@@ -104,6 +104,11 @@ func (m *Mask) Add(cfg *Config) {
 		for name, v := range s.Env {
 			if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
 				add(v)
+				// The server may write a URL in another way. A password that is the user's name,
+				// as for trying, would be hidden wherever that stands.
+				if whole, user, password := userOf(v); password != "" && password != user {
+					add(whole, password)
+				}
 			}
 		}
 		for _, v := range s.Headers {
@@ -178,16 +183,17 @@ var (
 	secretKey   = pattern(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
 	secretNever = pattern(`(?i)pass|pwd|secret`) // not even a number
 	plainPath   = pattern(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s[:cntrl:]+=?&@]*$`)
+	userOfURL   = pattern(`^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*|[^/?#:@]*:[^@]*)@`)
 	plainHost   = pattern(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
 // LooksSecret reports whether a variable, or a header, holds a secret by its name and its
 // value, as [Mask] judges it.
 func LooksSecret(key, value string) bool {
-	if u, err := url.Parse(value); err == nil && u.User != nil {
-		return true
-	}
+	whole, _, _ := userOf(value)
 	switch {
+	case whole != "":
+		return true
 	case !secretKey().MatchString(key) || plainPath().MatchString(value):
 		return false
 	case secretNever().MatchString(key):
@@ -220,14 +226,33 @@ func urlSecrets(text string) []string {
 	for _, values := range u.Query() {
 		secrets = append(secrets, values...)
 	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		secrets = append(secrets, u.User.String(), password)
-		if password == "" {
-			secrets = append(secrets, u.User.Username())
-		}
+	return append(secrets, userSecrets(text)...)
+}
+
+// userSecrets are what stands before the host of a URL, and the password in that, or else
+// the user.
+func userSecrets(text string) []string {
+	whole, user, password := userOf(text)
+	return []string{whole, cmp.Or(password, user)}
+}
+
+// userOf is what stands before the host of a URL, and the parts of it; nothing of another
+// text. Programs take URLs that Go does not, with "^", "%" or "#" in a password, say.
+func userOf(text string) (whole, user, password string) {
+	u, err := url.Parse(text)
+	switch {
+	case err == nil && u.User == nil:
+		return "", "", ""
+	case err == nil:
+		password, _ = u.User.Password()
+		return u.User.String(), u.User.Username(), password
 	}
-	return secrets
+	m := userOfURL().FindStringSubmatch(text)
+	if m == nil {
+		return "", "", ""
+	}
+	user, password, _ = strings.Cut(m[1], ":")
+	return m[1], user, password
 }
 
 // next finds the first place in text, from a byte on, that is to be hidden: a

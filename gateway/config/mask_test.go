@@ -144,6 +144,8 @@ func TestOnlyWhatIsSecretOfEnvIsMasked(t *testing.T) {
 		{"AUTH_HOST", "10.20.30.40:8000", "10.20.30.40:8000", false},
 		{"MAX_TOKENS", "2000000", "2000000", false},
 		{"DATABASE", "postgres://u:hidden-one@db/x", "postgres://u:hidden-one@db/x", true},
+		{"DATABASE", "postgres://u:hidden^one@db/x", "postgres://u:hidden^one@db/x", true},
+		{"SITE", "https://example.com/@someone/100%", "https://example.com/@someone/100%", false},
 	} {
 		cfg, err := config.Parse("goblin.yaml", fmt.Appendf(nil, text, tt.key, tt.value), func(name string) (string, bool) {
 			v, ok := vars[name]
@@ -154,6 +156,14 @@ func TestOnlyWhatIsSecretOfEnvIsMasked(t *testing.T) {
 		uri := "mcp://s/file://" + tt.text
 		require.Equal(t, tt.hidden, config.NewMask(cfg).String(uri) != uri, "%s: %s", tt.key, tt.value)
 	}
+}
+
+func TestThePasswordOfAURLInEnvIsMaskedHoweverTheServerWritesTheURL(t *testing.T) {
+	t.Parallel()
+	m := config.NewMask(&config.Config{Servers: []config.Server{{Env: map[string]string{
+		"DATABASE": "postgres://me:hidden-one@db/x", "QUEUE": "amqp://me:hidden^two@mq", "TRIAL": "postgres://postgres:postgres@db/x", "REPO": "ssh://gitlab@git.example/x",
+	}}}})
+	require.Equal(t, "db:5432 by [hidden], mq by [hidden], postgres and gitlab", m.String("db:5432 by me:hidden-one, mq by hidden^two, postgres and gitlab"))
 }
 
 func TestWhereAValueCameFromMakesNoOtherServer(t *testing.T) {

@@ -50,12 +50,10 @@ func SecretsOfArgs(args []string) (secrets []string) {
 			add(strings.TrimLeft(arg, "-"), args[i+1])
 		}
 		for _, text := range []string{args[i], arg} {
+			secrets = append(secrets, userSecrets(text)...)
 			u, err := url.Parse(text)
 			if err != nil || u.Host == "" {
 				continue
-			}
-			if u.User != nil {
-				secrets = append(secrets, urlSecrets((&url.URL{User: u.User, Host: u.Host}).String())...)
 			}
 			for name, values := range u.Query() {
 				for _, v := range values {

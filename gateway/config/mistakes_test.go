@@ -501,7 +501,7 @@ func TestEveryMistakeIsToldWithItsLine(t *testing.T) {
 
 func TestJSONMayHaveCommentsAndCommasBehindTheLast(t *testing.T) {
 	t.Parallel()
-	cfg, err := config.Parse("c.json", []byte("// mine\n{\"mcpServers\": {\n  /* the first */ \"a\": {\"command\": \"x\", \"args\": [\"// no comment\",],},\n},}\n"), env)
+	cfg, err := config.Parse("c.json", []byte("\ufeff// mine\n{\"mcpServers\": {\n  /* the first */ \"a\": {\"command\": \"x\", \"args\": [\"// no comment\",],},\n},}\n"), env)
 	require.NoError(t, err)
 	require.Equal(t, []string{"// no comment"}, cfg.Servers[0].Args)
 

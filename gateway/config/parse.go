@@ -211,10 +211,8 @@ func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 
 var (
 	unknownAnchor = pattern(`^unknown anchor '.*' referenced$`)
-	ownAnchor     = pattern(`^anchor '.*' value`)
+	yamlLine      = pattern(`^line (\d+): `)
 )
-
-var yamlLine = pattern(`^line (\d+): `)
 
 // syntaxError words the library's error. Its lines are those of the enclosing
 // block, or missing, unless the scanner found the mistake.
@@ -231,7 +229,6 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	if unknownAnchor().MatchString(text) { // it may be a secret
 		text = `an alias of an anchor that is not there; a text that begins with "*" needs quotes`
 	}
-	text = ownAnchor().ReplaceAllString(text, "the value of an anchor")
 	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
 		text = "a tab in the indentation; use spaces"
 	}

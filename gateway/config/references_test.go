@@ -74,7 +74,7 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	require.Equal(t, "the client", now.OAuth.ClientSecret)
 
 	mask := config.NewMask(cfg)
-	require.Equal(t, "${keyring:host} is told", mask.String("${keyring:host} is told"))
+	require.Equal(t, "${keyring:client} is told", mask.String("${keyring:client} is told"))
 	mask.HideServer(now)
 	require.Equal(t, "[hidden] at [hidden]", mask.String("Bearer the token at h.example"))
 
@@ -145,6 +145,7 @@ func TestMistakesInReferencesAreToldWithTheirPlace(t *testing.T) {
 func TestTheTokenOfTheGatewayMayBeAReference(t *testing.T) {
 	t.Parallel()
 	cfg := parsed(t, "servers: {s: {command: c}}\ngateway:\n  listen: 0.0.0.0:7331\n  auth_token: ${keyring:t}\n")
+	require.Equal(t, "${keyring:t} is told", config.NewMask(cfg).String("${keyring:t} is told"))
 	g, secrets := cfg.Gateway.Resolve(t.Context(), answers(map[string]string{"keyring:t": "the-token"}))
 	require.Equal(t, "the-token", g.AuthToken)
 	require.Equal(t, []string{"the-token"}, secrets)
