@@ -94,6 +94,8 @@ func TestBundlesBecomeCommandsInAFolderOfTheirOwn(t *testing.T) {
 	require.ErrorContains(t, err, "needs key: give it by --set key=VALUE")
 	_, err = c.Build("w", set("key", "k", "level", "9"))
 	require.ErrorContains(t, err, "level must be 5 or less")
+	_, err = c.Build("w", set("key", "k", "level", "0"))
+	require.ErrorContains(t, err, "level must be 1 or more")
 	d, err := c.Build("w", set("key", "hunter2"))
 	require.NoError(t, err)
 	in := d.Keys["cwd"].(string)

@@ -224,9 +224,13 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 		"nothing":          {write(`{}`), "", nil, 0, false},
 		"a status":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }, "HTTP 418", nil, 0, false},
 		"out of order":     {func(w http.ResponseWriter) { w.WriteHeader(500) }, "out of reach", nil, 0, false},
-		"not there":        {func(w http.ResponseWriter) { w.WriteHeader(404) }, "not in the registry", nil, 0, false},
-		"larger than all":  {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`"` + strings.Repeat("x", 17<<20) + `"`)) }, "larger than 16 MiB", nil, 0, false},
-		"in circles":       {encode(page("again", entry(server("a/x", "")))), "the same page again and again", nil, 0, false},
+		"elsewhere, always": {func(w http.ResponseWriter) {
+			w.Header().Set("Location", "/again")
+			w.WriteHeader(http.StatusFound)
+		}, "redirects too often", nil, 0, false},
+		"not there":       {func(w http.ResponseWriter) { w.WriteHeader(404) }, "not in the registry", nil, 0, false},
+		"larger than all": {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`"` + strings.Repeat("x", 17<<20) + `"`)) }, "larger than 16 MiB", nil, 0, false},
+		"in circles":      {encode(page("again", entry(server("a/x", "")))), "the same page again and again", nil, 0, false},
 		"without end": {func(w http.ResponseWriter) {
 			n := turn.Add(1)
 			encode(page(strconv.Itoa(int(n)), entry(server("a/x"+strconv.Itoa(int(n)), ""))))(w)

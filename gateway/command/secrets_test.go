@@ -98,9 +98,12 @@ func TestASecretMovesFromTheFileToTheKeyring(t *testing.T) {
 	require.Error(t, secrets.Open(state).Remove("a"))
 	_, err = secrets.Open(state).Set("a", "in the file again")
 	require.NoError(t, err)
-	value, err := keyring.Get("goblin secrets", "a")
+	value, err := secrets.Open(state).Get("a")
 	require.NoError(t, err)
-	require.Equal(t, "in the keyring", value, "where there is no keyring, none is asked")
+	require.Equal(t, "in the file again", value)
+	value, err = keyring.Get("goblin secrets", "a")
+	require.NoError(t, err)
+	require.Equal(t, "in the keyring", value, "what is not to be asked is left alone")
 }
 
 func TestAKeyringThatDoesNotForgetKeepsItsSecretListed(t *testing.T) {

@@ -255,23 +255,25 @@ func (b *builder) value(key string, in Input, repeated bool) (values [][]piece, 
 	if in.Value == nil {
 		return b.answer(key, in, repeated)
 	}
-	pieces, whole := b.fill(*in.Value, in.Variables)
+	pieces, whole := b.fill(in)
 	return [][]piece{pieces}, whole || in.Required
 }
 
 var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
-// fill puts variables into a template. It is not whole if one has no value. A name in
-// braces that is no variable stays.
-func (b *builder) fill(template string, variables map[string]Input) (pieces []piece, whole bool) {
+// fill puts variables into a value. It is not whole if one has none. A name in braces that is
+// no variable stays. What is put into a secret is one.
+func (b *builder) fill(of Input) (pieces []piece, whole bool) {
+	template := *of.Value
 	whole = true
 	end := 0
 	for _, at := range variable().FindAllStringIndex(template, -1) {
 		name := template[at[0]+1 : at[1]-1]
-		in, known := variables[name]
+		in, known := of.Variables[name]
 		if !known {
 			continue
 		}
+		in.Secret = in.Secret || of.Secret
 		pieces = append(pieces, piece{text: template[end:at[0]]})
 		end = at[1]
 		in.Variables = nil // variables have none
