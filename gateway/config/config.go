@@ -117,6 +117,7 @@ type Config struct {
 	TUI      TUI
 	Warnings []Problem // by line; nothing that keeps Goblin from starting
 
+	variables     map[string]string // those that arguments of profiles' overrides are made of
 	overrideLines map[Overridden]int
 	profileLines  map[profileKey]int
 }

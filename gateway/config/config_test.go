@@ -142,6 +142,18 @@ func TestSectionsWithNothingInThemAreDefaults(t *testing.T) {
 	}
 }
 
+func TestWhatIsOffMayBeWrittenInBothWays(t *testing.T) {
+	t.Parallel()
+	for _, off := range []string{"off", "false"} {
+		cfg := parse(t, "goblin.yaml", "servers: {a: {command: x, max_result: "+off+"}}\ngateway: {remember: "+off+"}")
+		require.Less(t, cfg.Servers[0].MaxResult, int64(0), off)
+		require.Zero(t, cfg.Gateway.Remember, off)
+	}
+	cfg := parse(t, "goblin.yaml", "servers: {a: {command: x}}\ngateway: {remember: 7d, allowed_hosts: [goblin.example.], auth_token: t}")
+	require.Equal(t, 7*24*time.Hour, cfg.Gateway.Remember)
+	require.Equal(t, []string{"goblin.example"}, cfg.Gateway.AllowedHosts, "a final dot changes no host")
+}
+
 func TestAnchorsAndMergesShareSettings(t *testing.T) {
 	t.Parallel()
 	cfg := parse(t, "goblin.yaml", `
@@ -476,7 +488,7 @@ func TestEnvironIsWhatTheServerNeedsOnly(t *testing.T) {
 	t.Parallel()
 	host := map[string]string{"HOME": "/h", "PATH": "/bin", "AWS_SECRET": "s", "LC_ALL": "C", "LANG": ""}
 	lookup := func(k string) (string, bool) { v, ok := host[k]; return v, ok }
-	all := []string{"HOME=/h", "PATH=/bin", "AWS_SECRET=s", "LC_ALL=C", "LANG="}
+	all := []string{"HOME=/h", "PATH=/bin", "AWS_SECRET=s", "LC_ALL=C", "LANG=", "=C:=C:\\"}
 	own := map[string]string{"PATH": "/own", "KEY": "a=b"}
 	for _, c := range []struct {
 		inherit config.InheritEnv

@@ -34,7 +34,7 @@ const masked = "[hidden]"
 // and likewise of args: what came out of a variable, if it could be a secret,
 // and what stands behind or in a flag, a variable or a header that looks secret
 // (--token X, API_KEY=X, Authorization: X), in URLs, and what has the form of a
-// service's tokens (sk-…, ghp_…). Of the path of a
+// service's tokens (sk-…, ghp_…), and of arguments that overrides decide. Of the path of a
 // server's URL, what came out of a variable, and parts that are long and have
 // digits, as random ones do.
 //
@@ -91,6 +91,14 @@ func (m *Mask) Add(cfg *Config) {
 		add(cfg.Gateway.AuthToken)
 	}
 	add(cfg.Search.AuthToken)
+	ofVariables := func(vars map[string]string) {
+		for name, v := range vars {
+			if LooksSecret(name, v) || !ordinary(v) {
+				add(v)
+			}
+		}
+	}
+	ofVariables(cfg.variables)
 	add(urlSecrets(cfg.Search.Embeddings)...)
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -121,11 +129,7 @@ func (m *Mask) Add(cfg *Config) {
 		add(urlSecrets(s.URL)...)
 		add(pathSecrets(s.URL)...)
 		add(SecretsOfArgs(s.Args)...)
-		for name, v := range s.Variables {
-			if LooksSecret(name, v) || !ordinary(v) {
-				add(v)
-			}
-		}
+		ofVariables(s.Variables)
 	}
 	if len(found) > 0 && (known == nil || len(found) > len(known.forms)) {
 		m.secret.Store(newSecrets(found))

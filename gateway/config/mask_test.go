@@ -108,6 +108,14 @@ func TestSecretsAreMaskedHoweverTheyAreEscaped(t *testing.T) {
 	}
 }
 
+func TestSecretsWithTheLineBreaksOfUnicodeAreMaskedAsGoWritesThem(t *testing.T) {
+	t.Parallel()
+	const secret = "först\u2028second\u2029third"
+	text, err := json.Marshal(secret)
+	require.NoError(t, err)
+	require.Equal(t, `"`+masked+`"`, config.NewMask(secretive(secret)).String(string(text)))
+}
+
 func TestOnlyWhatIsSecretOfEnvIsMasked(t *testing.T) {
 	t.Parallel()
 	const text = `servers: {s: {command: c, env: {

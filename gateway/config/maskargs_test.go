@@ -38,11 +38,13 @@ func TestWhatIsSecretOfArgumentsAndURLsIsMasked(t *testing.T) {
 		{`url: "https://example.com/orders/12345678901234567890/mcp"`, "12345678901234567890", "12345678901234567890"},
 		{`url: "https://example.com/mcp", headers: {Cookie: "sid=literal-sid; theme=the-dark"}`, "theme=the-dark", "theme=the-dark"},
 		{`url: "https://example.com/projects/my-own-project-name/mcp"`, "my-own-project-name", "my-own-project-name"},
+		{`overrides: {tools: {t: {arguments: {key: "a${TOKEN}", in: ["${ROOT}", {by: "${TEAM}"}]}}}}`, "value-of-token /value/of/root the-team", masked + " /value/of/root " + masked},
+		{`tags: []}}, profiles: {p: {overrides: {s: {tools: {t: {arguments: {key: "${TOKEN}"}, title: "${TEAM}"}}}}`, "value-of-token the-team", masked + " the-team"},
 	} {
 		if !strings.Contains(tt.server, "url:") {
 			tt.server = "command: c, " + tt.server
 		}
-		cfg, err := config.Parse("c.yaml", []byte("servers: {s: {"+tt.server+"}}"), func(name string) (string, bool) {
+		cfg, err := config.Parse("c.yaml", []byte("{servers: {s: {"+tt.server+"}}}"), func(name string) (string, bool) {
 			value, ok := vars[name]
 			return value, ok
 		})

@@ -673,6 +673,7 @@ func TestNoMistakeHoldsASecret(t *testing.T) {
 		"gateway: {auth_token s3cr3t}",
 		"servers: {a: {command: x, env: {ghp_16C7e42F292c6912E7710cs3cr3t}}}",
 		`servers: {a: {url: 'http://h/', headers: {X: "s3cr3t\nY"}}}`,
+		`servers: {a: {url: 'http://h/', headers: {X: "s3cr3t\x7f"}}}`,
 	} {
 		text, mistaken := told(src)
 		require.True(t, mistaken, src)

@@ -329,14 +329,24 @@ func (r *reader) raw(at place, n *yaml.Node) (raw []byte, ok bool) {
 		return nil, false
 	}
 	s, ok := r.text(at, n, false)
-	if ok && r.server != nil {
-		r.server.overridden = append(r.server.overridden, r.server.other[at]...)
+	switch {
+	case !ok:
+	case r.server != nil:
+		r.server.overridden = append(r.server.overridden, r.named...)
+	default:
+		r.overridden = append(r.overridden, r.named...)
 	}
 	return rawjson.Quote(s), ok
 }
 
 // checkOverrides finds overrides that are for nothing, or make two things equal.
 func (r *reader) checkOverrides(cfg *Config) {
+	for _, name := range r.overridden {
+		if cfg.variables == nil {
+			cfg.variables = make(map[string]string)
+		}
+		cfg.variables[name], _ = r.env(name)
+	}
 	for at, n := range r.overrides {
 		if cfg.overrideLines == nil {
 			cfg.overrideLines = make(map[Overridden]int)

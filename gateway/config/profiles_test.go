@@ -141,6 +141,8 @@ profiles:
           pull: {title: "Pull ${NOBODY} ${NOBODY}"}
           log: {name: "${BREAK}"}
           plain: {title: Plain}
+          gone: {title: "${GONE}"}
+          'a\b': {title: "${ODD}"}
         prompts:
           ask: {arguments: {who: ["${WHO}"]}}
         resources:
@@ -158,18 +160,22 @@ profiles:
 		`goblin.yaml:10: ${REPO} is not set, but "repo" in arguments of push* of tools of git of overrides of profile "p" needs it; set it or write ${REPO:-default}` + until + `tool "push*" of server "git")`,
 		`goblin.yaml:11: ${NOBODY} is not set, but "title" in pull of tools of git of overrides of profile "p" needs it; set it or write ${NOBODY:-default}` + until + `tool "pull" of server "git")`,
 		`goblin.yaml:12: "name" in log of tools of git of overrides of profile "p" is not a name for a tool: 1 to 128 letters, digits, _ and -` + until + `tool "log" of server "git")`,
-		`goblin.yaml:15: ${WHO} is not set, but "who[0]" in arguments of ask of prompts of git of overrides of profile "p" needs it; set it or write ${WHO:-default}` + until + `prompt "ask" of server "git")`,
-		`goblin.yaml:17: ${TITLE} is not set, but "title" in x:1 of resources of git of overrides of profile "p" needs it; set it or write ${TITLE:-default} (until then clients of profile "p" see resource "x:1" of server "git" as it is)`,
+		`goblin.yaml:14: ${GONE} is not set, but "title" in gone of tools of git of overrides of profile "p" needs it; set it or write ${GONE:-default}` + until + `tool "gone" of server "git")`,
+		`goblin.yaml:15: ${ODD} is not set, but "title" in a\b of tools of git of overrides of profile "p" needs it; set it or write ${ODD:-default}` + until + `tool "a\\b" of server "git")`,
+		`goblin.yaml:17: ${WHO} is not set, but "who[0]" in arguments of ask of prompts of git of overrides of profile "p" needs it; set it or write ${WHO:-default}` + until + `prompt "ask" of server "git")`,
+		`goblin.yaml:19: ${TITLE} is not set, but "title" in x:1 of resources of git of overrides of profile "p" needs it; set it or write ${TITLE:-default} (until then clients of profile "p" see resource "x:1" of server "git" as it is)`,
 	}, told)
 	for _, s := range cfg.Servers {
 		require.Empty(t, s.Problem, s.Name)
 	}
 	p, _ := cfg.Profile("p")
-	for name, seen := range map[string]bool{"git/push*": false, "git/pusher": true, "docs/push*": true, "git/pull": false, "docs/pull": true, "git/log": false, "git/plain": true, "git/gone": false} {
+	for name, seen := range map[string]bool{"git/push*": false, "git/pusher": true, "docs/push*": true, "git/pull": false, "docs/pull": true, "git/log": false, "git/plain": true, "git/gone": false, `git/a\b`: false} {
 		server, tool, _ := strings.Cut(name, "/")
 		require.Equal(t, seen, p.Tools.MatchOf(server, tool), name)
 	}
 	require.False(t, p.Prompts.MatchOf("git", "ask"))
+	require.Contains(t, p.Unready, config.Overridden{Profile: "p", Server: "git", Kind: "tools", Name: "pull"})
+	require.NotContains(t, p.Unready, config.Overridden{Profile: "p", Server: "git", Kind: "tools", Name: "gone"}, "it is not seen anyway")
 	require.True(t, p.Resources.Empty())
 	require.Nil(t, p.Overrides["git"].Resources["x:1"])
 	require.Equal(t, "Two", *p.Overrides["git"].Resources["x:2"].Title)

@@ -29,6 +29,8 @@ servers:
 	require.Equal(t, folder, s.Env["WHERE"])
 	require.Equal(t, folder, s.Cwd, "unless another is given")
 	require.NotEqual(t, folder, cfg.Servers[0].Env["WHERE"], "of a copy")
+	require.Equal(t, "--in=${project}", cfg.Servers[0].Args[0])
+	require.Empty(t, cfg.Servers[1].Cwd, "it has no process")
 	require.Equal(t, config.ClientRoots, s.WhoseRoots())
 	remote := cfg.Servers[1].In(folder)
 	require.Equal(t, "https://h/mcp?in=%2Fhome%2Fme%2Fa%20b%26c", remote.URL)
@@ -51,6 +53,8 @@ func TestPackagesThatWorkInOneProjectAreNamed(t *testing.T) {
 		`{command: /opt/bin/mcp-language-server}`:                                               true,
 		`{command: npx, args: [nx-mcp@latest], isolation: project}`:                             false,
 		`{command: npx, args: [nx-mcp@latest], isolation: session}`:                             false,
+		`{command: npx, args: [nx-mcp@latest], disabled: true}`:                                 false,
+		`{command: uvx, args: [mcp-server-git, --log=/var/log/git]}`:                            true,
 		`{command: npx, args: [nx-mcp-other]}`:                                                  false,
 	} {
 		cfg := parse(t, "goblin.yaml", "servers: {s: "+server+"}")

@@ -36,8 +36,10 @@ type reader struct {
 	unready      []unready                 // of those, what cannot be as they say: variables are not set
 	overrides    map[Overridden]*yaml.Node // their names in the file
 	overriddenBy []overriddenBy            // servers, by profiles
+	overridden   []string                  // variables in the values of those of profiles
 
-	expanded int // bytes that expansion made
+	expanded int      // bytes that expansion made
+	named    []string // variables in the text that was read last and not every child gets
 
 	secret  bool                            // while a text is read that may hold references
 	late    bool                            // the text that was read last holds references
@@ -286,6 +288,7 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 
 // noteVariables keeps where variables stand, and reports those that are not set.
 func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
+	r.named = e.other
 	if len(e.other) > 0 && r.server != nil {
 		if r.server.other == nil {
 			r.server.other = make(map[place][]string)

@@ -53,6 +53,7 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	require.Equal(t, []string{"${cmd:op …}", "${cmd:pwd}", "${file:/etc/goblin/bin}", "${file:/home/me/f}", "${file:/home/me/x y}", "${keyring:team/key}"}, local.References())
 	require.Equal(t, "${keyring:team/key}-a b", local.Env["A"], "the reference stays, the variable does not")
 	require.Equal(t, "variable", local.Args[3], "a variable may be called like a kind")
+	require.Equal(t, "${cmd:pwd}", local.Cwd, "it is no path yet")
 
 	known := answers(map[string]string{
 		"keyring:team/key": "the team's key", "file:/etc/goblin/bin": "./prog", "file:/home/me/x y": "of x", "file:/home/me/f": "of f",
@@ -78,6 +79,15 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	mask.HideServer(now)
 	require.Equal(t, "[hidden] at [hidden]", mask.String("Bearer the token at h.example"))
 
+	now, err = local.Resolve(t.Context(), known)
+	require.NoError(t, err)
+	mask.HideServer(now)
+	require.Equal(t, "[hidden]", mask.String("the team's key-a b"), "with what stands around it")
+	moved := cfg.Servers[1]
+	moved.Cwd = "/elsewhere"
+	now, err = moved.Resolve(t.Context(), known)
+	require.NoError(t, err)
+	require.Equal(t, "/elsewhere", now.Cwd, "what was changed since stays")
 	now, err = cfg.Servers[2].Resolve(t.Context(), nil)
 	require.NoError(t, err)
 	require.Same(t, &cfg.Servers[2], now.Server, "nothing is asked")
@@ -92,6 +102,8 @@ func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
 	}{
 		{`{command: c, env: {A: "${keyring:k}"}}`, nil, `${keyring:k} ("A" in env of server "s") is not set; set it`},
 		{`{command: c, args: ["${cmd:op read op://secret}"]}`, nil, `${cmd:op …} ("args[0]" in server "s") is not set; set it`},
+		{`{command: c, args: ["${cmd:pass secret}"]}`, nil, `${cmd:pass …} ("args[0]" in server "s") is not set; set it`},
+		{`{command: c, args: ["${WHO}` + strings.Repeat("${keyring:k}", 17) + `"]}`, map[string]string{"keyring:k": strings.Repeat("v", 64<<10)}, `"args[0]" in server "s" becomes longer than 1 MiB by its variables`},
 		{`{url: "${file:u}"}`, map[string]string{"file:/etc/goblin/u": "nonsense"}, `"url" in server "s" must begin with http:// or https://`},
 		{`{url: "http://h", headers: {A: "${keyring:k}"}}`, map[string]string{"keyring:k": "a\nb"}, `"A" in headers of server "s" holds a line break`},
 		{`{command: c, env: {A: "${keyring:k}", B: "${keyring:l}"}}`, map[string]string{"keyring:k": "the value"}, `${keyring:l} ("B" in env of server "s") is not set`},
@@ -150,6 +162,10 @@ func TestTheTokenOfTheGatewayMayBeAReference(t *testing.T) {
 	require.Equal(t, "the-token", g.AuthToken)
 	require.Equal(t, []string{"the-token"}, secrets)
 	require.Empty(t, g.NoToken.Text)
+
+	g, _ = cfg.Gateway.Resolve(t.Context(), answers(map[string]string{"keyring:t": ""}))
+	require.Empty(t, g.AuthToken)
+	require.Contains(t, g.NoToken.Text, "auth_token has no value", "nobody may listen without one")
 
 	for value, want := range map[string]string{"": "is not set; set it", "a b": "must be visible ASCII"} {
 		known := map[string]string{}

@@ -31,6 +31,7 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 		{"goblin", `["--config", "x.json", "stdio"]`, true},
 		{"goblin", `["--config=x.json"]`, true},
 		{"goblin", `["--theme", "dark", "--tui"]`, true},
+		{"goblin", `["--tui-tty", "/dev/pts/1"]`, true},
 		{own, `["stdio", "--config", "x.json"]`, true},
 		{own, `["host"]`, true},
 		{link, `["stdio"]`, true},
