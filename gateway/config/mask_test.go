@@ -110,7 +110,7 @@ func TestSecretsAreMaskedHoweverTheyAreEscaped(t *testing.T) {
 
 func TestSecretsWithTheLineBreaksOfUnicodeAreMaskedAsGoWritesThem(t *testing.T) {
 	t.Parallel()
-	const secret = "först\u2028second\u2029third"
+	const secret = "<först>\u2028second\u2029third"
 	text, err := json.Marshal(secret)
 	require.NoError(t, err)
 	require.Equal(t, `"`+masked+`"`, config.NewMask(secretive(secret)).String(string(text)))
