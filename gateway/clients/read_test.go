@@ -599,6 +599,8 @@ func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {
 		{map[string]any{"command": "/usr/bin/npx", "args": []string{"-y", "@scope/pkg", "more"}}, "npx @scope/pkg"},
 		{map[string]any{"command": "x", "args": []string{"--token", "hunter2hunter", "serve"}}, "x serve"},
 		{map[string]any{"command": "x", "args": []string{"ghp_abcdefghijklmnopqrstuvwxyz0123456789AB", "550e8400e29b41d4a716446655440000"}}, "x"},
+		{map[string]any{"command": "x", "args": []string{"--header", "Authorization: Bearer ", "serve"}}, "x serve"},
+		{map[string]any{"command": "x", "args": []string{"https://user-token@h.example/", "serve"}}, "x serve"},
 		{map[string]any{"url": "https://user:pw@h.example/secret-path?k=v"}, "https://h.example"},
 		{map[string]any{"url": "https://h.example?k=v"}, "https://h.example"},
 	} {

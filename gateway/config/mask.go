@@ -234,7 +234,7 @@ func urlSecrets(text string) []string {
 }
 
 // userSecrets are what stands before the host of a URL, and the password in that, or else
-// the user.
+// the user; empty texts if there is nothing.
 func userSecrets(text string) []string {
 	whole, user, password := userOf(text)
 	return []string{whole, cmp.Or(password, user)}

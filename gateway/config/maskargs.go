@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -66,7 +67,7 @@ func SecretsOfArgs(args []string) (secrets []string) {
 			secrets = append(secrets, pathSecrets(text)...)
 		}
 	}
-	return secrets
+	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" }) // which is in every text
 }
 
 // pathSecrets are the parts of a URL's path that look random.
