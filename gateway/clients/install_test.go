@@ -103,13 +103,16 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.before})
 			path, state := filepath.Join(dir, test.file), filepath.Join(dir, "state")
-			require.NoError(t, os.Chmod(path, 0o644))
+			require.NoError(t, os.Chmod(path, 0o640))
 			c := clients.Find(test.client)
 			ch := installed(t, c, m, state)
 			require.Equal(t, test.after, read(t, path))
 			info, err := os.Stat(path)
 			require.NoError(t, err)
-			require.Equal(t, os.FileMode(0o644), info.Mode())
+			require.Equal(t, os.FileMode(0o640), info.Mode())
+			copied, err := os.Stat(ch.Backup)
+			require.NoError(t, err)
+			require.Zero(t, copied.Mode().Perm()&^0o640, "nobody reads the copy who may not read the file")
 			require.Equal(t, path+".goblin-20260102-120000", ch.Backup)
 			require.Equal(t, test.before, read(t, ch.Backup))
 
@@ -125,12 +128,21 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			require.NoError(t, err)
 			require.NoError(t, undone.Apply(noon))
 			require.Equal(t, test.before, read(t, path))
+			left, err := os.ReadDir(filepath.Join(state, "clients"))
+			require.NoError(t, err)
+			require.Empty(t, left, "what is undone is not remembered")
 			_, ok = c.Installed(m)
 			require.False(t, ok)
 			_, err = c.Uninstall(m, state)
 			require.ErrorIs(t, err, clients.ErrNone)
 		})
 	}
+}
+
+func TestGoblinIsNotPutWhereOnlyOlderVersionsLook(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, map[string]string{".config/Code/User/settings.json": `{"mcp": {"servers": {"a": {"command": "x"}}}}`})
+	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clients.Find("vscode").Place(m))
 }
 
 // Every client has a file that can be made, and that goes again.
@@ -155,6 +167,31 @@ func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 		require.NoError(t, undone.Apply(noon))
 		require.NoFileExists(t, ch.File)
 	}
+}
+
+func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, nil)
+	state, c := filepath.Join(dir, "state"), clients.Find("copilot")
+	require.NoError(t, os.MkdirAll(filepath.Dir(c.Place(m)), 0o700))
+	ch := installed(t, c, m, state)
+	theirs := strings.Replace(read(t, ch.File), "{\n", "{\n  \"theirs\": 1,\n", 1)
+	undone, err := c.Uninstall(m, state)
+	require.NoError(t, err)
+	require.True(t, undone.Deletes)
+	require.NoError(t, os.WriteFile(ch.File, []byte(theirs), 0o600))
+	require.ErrorContains(t, undone.Apply(noon), "changed by somebody else", "since it was looked at")
+	require.Equal(t, theirs, read(t, ch.File))
+
+	again, err := c.Install(m, state, "/new/goblin", []string{"stdio"}, nil)
+	require.NoError(t, err)
+	require.NoError(t, again.Apply(noon))
+	undone, err = c.Uninstall(m, state)
+	require.NoError(t, err)
+	require.False(t, undone.Deletes)
+	require.NoError(t, undone.Apply(noon))
+	require.Contains(t, read(t, ch.File), "\"theirs\": 1")
+	require.NotContains(t, read(t, ch.File), "goblin")
 }
 
 // What is remembered of a change is a file that somebody may have copied or cut short.
@@ -379,11 +416,14 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", ".kiro/settings/mcp.json": "{}", "dotfiles/lm.json": "{}"})
 	c := clients.Find("cursor")
 	path := filepath.Join(dir, ".cursor/mcp.json")
-	ch, err := c.Install(m, "", goblin, []string{"stdio"}, nil)
+	ch, err := c.Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte(`{"theirs": 1}`), 0o600))
 	require.ErrorContains(t, ch.Apply(noon), "changed by somebody else")
 	require.Equal(t, `{"theirs": 1}`, read(t, path))
+	remembered, err := os.ReadDir(filepath.Join(dir, "state/clients"))
+	require.NoError(t, err)
+	require.Empty(t, remembered, "nothing was done that could be undone")
 	require.NoFileExists(t, path+".goblin-20260102-120000")
 
 	path = filepath.Join(dir, ".kiro/settings/mcp.json")

@@ -382,6 +382,12 @@ func TestAFileThatTheUserNamesIsReadInTheDialectOfItsPlaceOrItsContent(t *testin
 	}
 }
 
+func TestLongNumbersOfAFileKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	m, _ := home(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x", "env": {"ID": 12345678901234567890}}}}`})
+	require.Equal(t, map[string]string{"ID": "12345678901234567890"}, clients.Find("cursor").Read(m)[0].Servers[0].Keys["env"])
+}
+
 func TestServersOfAProjectAreNamedAndLeftOut(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{"p/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "x"}}}`, "p/opencode.json": `{`})
@@ -466,6 +472,7 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 		"broken JSON":         {"cursor", ".cursor/mcp.json", "{\n\"sk-secret-123\" oops", "it is not valid JSON (line 2)"},
 		"broken TOML":         {"codex", ".codex/config.toml", "a = 1\nb = sk-secret-123", "it is not valid TOML (line 2)"},
 		"broken YAML":         {"goose", ".config/goose/config.yaml", "a: 1\n b: [sk-secret-123", "it is not valid YAML (line"},
+		"YAML that is a text": {"goose", ".config/goose/config.yaml", "sk-secret-123", "it is not valid YAML (line 1)"},
 		"a list":              {"cursor", ".cursor/mcp.json", "[]", "no mapping at its top"},
 		"a section of text":   {"cursor", ".cursor/mcp.json", `{"mcpServers": "sk-secret-123"}`, "neither a mapping nor a list"},
 		"two of one name":     {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n \"a\": {\"command\": \"sk-secret-123\"}}}", `two entries named "a" (line 2)`},
