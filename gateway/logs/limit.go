@@ -134,7 +134,8 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		most = maxOfError
 	}
-	out := slog.NewRecord(r.Time, r.Level, cut(r.Message, most), r.PC)
+	message := l.bounded(slog.String(slog.MessageKey, r.Message), most)
+	out := slog.NewRecord(r.Time, r.Level, message.Value.String(), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		out.AddAttrs(l.bounded(a, most))
 		return true

@@ -71,16 +71,23 @@ func TestManySessionsShareABound(t *testing.T) {
 	require.Len(t, l.lines.parties, maxSessions+1)
 	require.Equal(t, 1, l.count("server=quiet"))
 	require.NoError(t, l.lines.Close())
+	require.NoError(t, l.lines.Close())
+	require.Equal(t, 1, l.count("session=others"), "it is told once")
 }
 
 func TestAPlaceIsGivenBackByThoseThatAreQuiet(t *testing.T) {
 	l := newLog(nil)
+	for range burst + 2 {
+		l.Warn("came", "session", "loud")
+	}
 	for i := range 5 * maxSessions {
 		l.now = l.now.Add(time.Second)
 		l.Warn("came", "session", fmt.Sprint("s", i))
 	}
-	require.Equal(t, 5*maxSessions, l.count("msg=came"))
+	require.Equal(t, burst+5*maxSessions, l.count("msg=came"))
 	require.LessOrEqual(t, len(l.lines.parties), maxSessions)
+	require.NoError(t, l.lines.Close())
+	require.Equal(t, 1, l.count("more=2 session=loud"), "but not before what it did is told")
 }
 
 func TestTheMostSevereLevelTellsWhatWasLeftOut(t *testing.T) {
@@ -95,6 +102,8 @@ func TestTheMostSevereLevelTellsWhatWasLeftOut(t *testing.T) {
 	require.NoError(t, l.lines.Close())
 	require.Equal(t, 1, l.count("level=ERROR"))
 	require.Contains(t, l.out.String(), "more=3 server=s")
+	l.Log(t.Context(), slog.LevelInfo, "x", "server", "s")
+	require.Nil(t, l.lines.timer, "nothing runs on behind the end")
 }
 
 func TestAttributesAreBoundedAndVisible(t *testing.T) {
@@ -107,6 +116,10 @@ func TestAttributesAreBoundedAndVisible(t *testing.T) {
 		require.Less(t, l.out.Len(), 3*maxAttribute)
 		require.NotContains(t, l.out.String(), secret[:3], "what is cut was redacted before")
 	}
+	l.out.Reset()
+	l.Warn(long)
+	require.Less(t, l.out.Len(), 3*maxAttribute)
+	require.NotContains(t, l.out.String(), secret[:3])
 	l.out.Reset()
 	l.Error("x", "stack", strings.Repeat("s", 10<<10))
 	require.Greater(t, l.out.Len(), 10<<10)
@@ -140,6 +153,9 @@ func TestAFileIsBoundedWhateverHasThePlaceOfItsPredecessor(t *testing.T) {
 				require.LessOrEqual(t, fi.Size(), int64(1000))
 			}
 			require.NoError(t, f.Close())
+			fi, err := os.Stat(path)
+			require.NoError(t, err)
+			require.Zero(t, fi.Mode().Perm()&0o077, "it is the user's alone")
 			require.NoFileExists(t, filepath.Join(filepath.Dir(path), "elsewhere"))
 			all, err := os.ReadDir(filepath.Dir(path))
 			require.NoError(t, err)
@@ -150,6 +166,17 @@ func TestAFileIsBoundedWhateverHasThePlaceOfItsPredecessor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheEndOfALogThatGrewBeyondItsBoundIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("a", 5000)+strings.Repeat("z", 1000)), 0o600))
+	f, err := Open(path, 1000)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	kept, err := os.ReadFile(path + ".1")
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("z", 1000), string(kept))
 }
 
 func TestWhatIsNoFileIsWrittenAsItIs(t *testing.T) {
