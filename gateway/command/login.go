@@ -68,14 +68,15 @@ tokens back, and they are forgotten. A running host notices.`,
 			if err != nil {
 				return err
 			}
-			err = login.Logout(cmd.Context(), folder, o)
-			switch {
+			switch err = login.Logout(cmd.Context(), folder, o); {
+			case err == nil:
+				a.Warn("logged out from %q", o.Server)
 			case errors.Is(err, login.ErrNone):
 				a.Warn("nobody was logged in at %q", o.Server)
-			case err != nil:
-				a.Warn("the tokens are forgotten, but the authorization server did not take them back: %v", err)
+			case errors.Is(err, login.ErrForgotten):
+				a.Warn("%v", err)
 			default:
-				a.Warn("logged out from %q", o.Server)
+				return fmt.Errorf("log out from %q: %w", o.Server, err)
 			}
 			return a.answer(asJSON, map[string]any{"serverId": o.Server}, "")
 		},

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/config"
 	"goblin/gateway/secrets"
 )
 
@@ -183,6 +182,6 @@ func (a *App) completeSecrets(_ *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names, _ := secrets.Open(config.StateFolder(a.Getenv)).List() // there is nobody to tell
+	names, _ := a.Secrets().List() // there is nobody to tell
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

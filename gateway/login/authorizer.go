@@ -335,10 +335,13 @@ func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) 
 // Logout is [Logout] for the login of the Authorizer.
 func (a *Authorizer) Logout(ctx context.Context) error { return Logout(ctx, a.folder, a.o) }
 
+// ErrForgotten is the error of a logout that has done its part here.
+var ErrForgotten = errors.New("the tokens are forgotten, but the authorization server did not take them back")
+
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
-// them; the client that was registered is kept for the next login. The error tells
-// that they could not be taken back; they are forgotten all the same. It is ErrNone
-// if there was no login.
+// them; the client that was registered is kept for the next login. The error is
+// ErrForgotten if they could not be taken back, which changes nothing of the rest, and
+// ErrNone if there was no login. With any other, the login is there still.
 func Logout(ctx context.Context, folder string, o Options) error {
 	rec := recordOf(folder, o)
 	if rec.changed().IsZero() {
@@ -353,7 +356,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	defer release()
 	l, err := rec.load()
 	if err != nil {
-		return errors.Join(err, rec.remove())
+		return rec.forget(err)
 	}
 	if l.Access == "" && l.Refresh == "" {
 		return ErrNone
@@ -365,9 +368,12 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	l.Expiry = time.Time{}
 	l.Over = "logged out"
 	if _, err := rec.save(l); err != nil {
-		return errors.Join(err, rec.remove())
+		return rec.forget(err)
 	}
-	return fault
+	if fault != nil {
+		return fmt.Errorf("%w: %w", ErrForgotten, fault)
+	}
+	return nil
 }
 
 // revoke takes tokens back, the refresh token first.

@@ -43,10 +43,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	rec := recordOf(folder, o)
-	before, err := rec.load()
-	if err != nil && !errors.Is(err, ErrNone) {
-		before = nil // a damaged one is replaced
-	}
+	before, _ := rec.load() // a damaged one is replaced
 	h := newHTTP(o.URL)
 	p, err := discover(ctx, h, o)
 	if err != nil {

@@ -154,6 +154,15 @@ func (r *record) remove() error {
 	return os.Remove(r.path)
 }
 
+// forget removes a login whose tokens cannot be taken back, or not be left out of what is
+// kept.
+func (r *record) forget(why error) error {
+	if err := r.remove(); err != nil {
+		return errors.Join(why, err)
+	}
+	return fmt.Errorf("%w: %w", ErrForgotten, why)
+}
+
 // changed is a value that changes with the login.
 func (r *record) changed() (version time.Time) {
 	if info, err := os.Stat(r.path); err == nil {
