@@ -173,6 +173,45 @@ func TestWhatNobodyUsesGoes(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
+func TestWhatIsUsedOrBeingWrittenStays(t *testing.T) {
+	t.Parallel()
+	folder, file := kept(t)
+	young, left := filepath.Join(folder, "one.1.part"), filepath.Join(folder, "one.2.part")
+	require.NoError(t, os.WriteFile(young, nil, 0o600))
+	require.NoError(t, os.WriteFile(left, nil, 0o600))
+	old := time.Now().Add(-2 * time.Hour)
+	require.NoError(t, os.Chtimes(file, old, old))
+	require.NoError(t, os.Chtimes(left, old, old))
+	s, _ := store(folder)
+	require.NotNil(t, s.Head("one", "id"))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), info.ModTime(), time.Minute, "it was used now")
+	written(t, s)
+	require.FileExists(t, file)
+	require.FileExists(t, young)
+	require.NoFileExists(t, left, "nobody writes for so long")
+}
+
+func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
+	t.Parallel()
+	folder, file := kept(t)
+	s, _ := store(folder)
+	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
+	s.Forget("one")
+	require.NoFileExists(t, file)
+	written(t, s)
+	require.NoFileExists(t, file)
+
+	// Nor is what was to be written for an older definition.
+	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
+	s.Keep("one", "id 2", about, map[int][][]byte{1: {[]byte(`{"name":"d"}`)}})
+	written(t, s)
+	lists, ok := s.Lists("one", "id 2")
+	require.True(t, ok)
+	require.Equal(t, `[[] [{"name":"d"}]]`, fmt.Sprintf("%s", lists))
+}
+
 func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "catalog")

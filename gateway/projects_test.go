@@ -1,0 +1,44 @@
+package gateway_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/projects"
+)
+
+func TestTheFolderOfAProjectIsOneThatIsThere(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	below, link, file := filepath.Join(dir, "a b", "c"), filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	require.NoError(t, os.MkdirAll(below, 0o700))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "a b"), link))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, want := range map[string]string{dir: dir, below + "/../c/": below, link: filepath.Join(dir, "a b")} {
+		folder, err := projects.Folder(path)
+		require.NoError(t, err)
+		require.Equal(t, want, folder, path)
+	}
+	for path, why := range map[string]string{
+		"a b": "is not absolute", "": "is not absolute", file: "is not a folder", dir + "/none": "does not exist",
+		"/": "is the root of the file system and no project", "/" + strings.Repeat("x", 4096): "is longer than 4096 bytes",
+		dir + "\n": "has control characters", dir + "\u202e": "has control characters", dir + "\xff": "has control characters",
+	} {
+		_, err := projects.Folder(path)
+		require.ErrorContains(t, err, why, "%q", path)
+		require.NotContains(t, err.Error(), "\u202e")
+	}
+
+	if own := projects.Own(dir); own != "" {
+		t.Skipf("the folder for temporary files lies in a repository, %s", own)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a b", ".jj"), 0o700))
+	require.Equal(t, below, projects.Own(below), "its parent is a repository")
+	require.Equal(t, filepath.Join(dir, "a b"), projects.Own(link), "by its one path")
+	require.Empty(t, projects.Own("a b"))
+}
