@@ -97,6 +97,7 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 		"is not in the registry":                              {name: "io.b/none"},
 		"there is no server \"none\" in the registry":         {name: "none"},
 		"nothing is added":                                    {name: "io.c/evil", typed: "n\n"},
+		"nothing is":                                          {name: "io.c/evil", typed: "maybe"},
 		"stdin ended before the answer":                       {name: "io.a/weather", typed: "1\n"},
 		"io.a/empty has neither packages nor remotes":         {name: "io.a/empty"},
 	} {
