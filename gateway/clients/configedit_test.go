@@ -71,12 +71,13 @@ servers:   # all of them
 # the rest
 gateway: {linger: 1m}
 `},
-		"a text of many lines last": {"c.yaml", "servers:\n  a:\n    command: |\n      x\n\n      y\n", "servers:\n  a:\n    command: |\n      x\n\n      y\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
-		"no line break at the end":  {"c.yaml", "servers: {}\ngateway: {linger: 1m}", "servers: {\n  \"new\": {\n    \"url\": \"https://example.com/mcp\",\n    \"headers\": {\n      \"Authorization\": \"Bearer ${T}\"\n    }\n  }\n}\ngateway: {linger: 1m}"},
-		"servers without any":       {"c.yaml", "servers:\n# none yet\nlog: {level: info}\n", "servers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n# none yet\nlog: {level: info}\n"},
-		"no servers":                {"c.yaml", "log: {level: info}\n", "log: {level: info}\nservers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
-		"lines of Windows":          {"c.yaml", "servers:\r\n  a: {command: x}\r\n", "servers:\r\n  a: {command: x}\r\n  new:\r\n    url: https://example.com/mcp\r\n    headers:\r\n      Authorization: Bearer ${T}\r\n"},
-		"JSON":                      {"c.json", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"}\n\t},\n\t\"other\": 1\n}", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"},\n\t\t\"new\": {\n\t\t\t\"url\": \"https://example.com/mcp\",\n\t\t\t\"headers\": {\n\t\t\t\t\"Authorization\": \"Bearer ${T}\"\n\t\t\t}\n\t\t}\n\t},\n\t\"other\": 1\n}"},
+		"a text of many lines last":               {"c.yaml", "servers:\n  a:\n    command: |\n      x\n\n      y\n", "servers:\n  a:\n    command: |\n      x\n\n      y\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
+		"no line break at the end":                {"c.yaml", "servers: {}\ngateway: {linger: 1m}", "servers: {\n  \"new\": {\n    \"url\": \"https://example.com/mcp\",\n    \"headers\": {\n      \"Authorization\": \"Bearer ${T}\"\n    }\n  }\n}\ngateway: {linger: 1m}"},
+		"servers without any":                     {"c.yaml", "servers:\n# none yet\nlog: {level: info}\n", "servers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n# none yet\nlog: {level: info}\n"},
+		"no servers":                              {"c.yaml", "log: {level: info}\n", "log: {level: info}\nservers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
+		"lines of Windows":                        {"c.yaml", "servers:\r\n  a: {command: x}\r\n", "servers:\r\n  a: {command: x}\r\n  new:\r\n    url: https://example.com/mcp\r\n    headers:\r\n      Authorization: Bearer ${T}\r\n"},
+		"lines of both sorts":                     {"c.yaml", "servers:\r\n  a: {command: x}\n", "servers:\r\n  a: {command: x}\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
+		"JSON":                                    {"c.json", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"}\n\t},\n\t\"other\": 1\n}", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"},\n\t\t\"new\": {\n\t\t\t\"url\": \"https://example.com/mcp\",\n\t\t\t\"headers\": {\n\t\t\t\t\"Authorization\": \"Bearer ${T}\"\n\t\t\t}\n\t\t}\n\t},\n\t\"other\": 1\n}"},
 		"JSON with comments and a comma too many": {"c.json", "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // the first\n  },\n}\n", "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // the first\n    \"new\": {\n      \"url\": \"https://example.com/mcp\",\n      \"headers\": {\n        \"Authorization\": \"Bearer ${T}\"\n      }\n    },\n  },\n}\n"},
 		"an empty file of JSON":                   {"c.json", "", "{\n  \"mcpServers\": {\n    \"new\": {\n      \"url\": \"https://example.com/mcp\",\n      \"headers\": {\n        \"Authorization\": \"Bearer ${T}\"\n      }\n    }\n  }\n}\n"},
 	} {
@@ -120,6 +121,27 @@ func TestOddNamesCommentsAndEmptySectionsStay(t *testing.T) {
 	require.Equal(t, `{"mcpServers": {}}`, string(f.Text()))
 }
 
+func TestAConfigIsSavedAgainAndAgainButNeverWithAMistake(t *testing.T) {
+	t.Parallel()
+	f := opened(t, t.TempDir(), "c.yaml", "")
+	require.True(t, f.New())
+	require.NoError(t, f.Add(configedit.Server{Name: "a", Comment: "of\n  evil: {command: x}", Keys: map[string]any{"command": "x"}}))
+	require.Contains(t, string(f.Text()), "  # of evil: {command: x}\n  a:\n", "a comment is one line")
+	require.NoError(t, f.Save())
+	require.False(t, f.New())
+	require.NoError(t, f.Add(program))
+	require.NoError(t, f.Save())
+	saved := string(f.Text())
+	require.NoError(t, f.Add(configedit.Server{Name: "wrong", Keys: map[string]any{"comand": "x"}}))
+	require.ErrorContains(t, f.Save(), `unknown key "comand"`)
+	written, err := os.ReadFile(f.Path())
+	require.NoError(t, err)
+	require.Equal(t, saved, string(written))
+	info, err := os.Stat(f.Path())
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
 func TestChangesAtOnceAreAllMade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "c.yaml")
@@ -141,6 +163,9 @@ func TestChangesAtOnceAreAllMade(t *testing.T) {
 		})
 	}
 	all.Wait()
+	folder, err := os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Zero(t, folder.Mode().Perm()&0o077, "it was made for the user alone")
 	f, err := configedit.Open(path)
 	require.NoError(t, err)
 	names, err := f.Servers()
@@ -177,6 +202,7 @@ func TestAServerThatWasTurnedOffByHandIsTurnedOn(t *testing.T) {
 	for before, after := range map[string]string{
 		"servers:\n  a: {command: x, disabled: true}\n":              "servers:\n  a: {command: x}\n",
 		"servers:\n  a: {disabled: true, command: x}\n":              "servers:\n  a: {command: x}\n",
+		"servers:\n  a: {command: 'it''s', disabled: true}\n":        "servers:\n  a: {command: 'it''s'}\n",
 		"servers:\n  a:\n    command: x\n    disabled: true # why\n": "servers:\n  a:\n    command: x\n    disabled: false # why\n",
 	} {
 		f := opened(t, t.TempDir(), "c.yaml", before)
