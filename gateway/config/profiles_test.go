@@ -224,3 +224,32 @@ func TestRulesMeetWhereSomeNameFitsBoth(t *testing.T) {
 		}
 	}
 }
+
+func TestProfilesAreTheSameWhileClientsSeeTheSame(t *testing.T) {
+	t.Parallel()
+	const text = `
+servers: {a: {command: x, tags: [t], overrides: {tools: {b: {name: c}}}}}
+profiles: {p: {servers: [a]}}
+clients: {one: p}
+gateway: {meta_tools: auto, meta_tools_above: 50, page_size: 100}
+`
+	was := parse(t, "goblin.yaml", text)
+	for _, tt := range []struct {
+		from, to string
+		same     bool
+	}{
+		{"command: x", "command: y", true},
+		{"page_size: 100", "page_size: 200", true},
+		{"servers: [a]", "servers: []", false},
+		{"{one: p}", "{two: p}", false},
+		{"tags: [t]", "tags: [u]", false},
+		{"name: c", "name: d", false},
+		{"meta_tools: auto", "meta_tools: true", false},
+		{"above: 50", "above: 60", false},
+		{"{a: {command", "{b: {command", false},
+	} {
+		require.Contains(t, text, tt.from)
+		is := parse(t, "goblin.yaml", strings.Replace(text, tt.from, tt.to, 1))
+		require.Equal(t, tt.same, is.SameProfiles(was), tt.to)
+	}
+}
