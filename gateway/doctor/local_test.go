@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -147,6 +149,41 @@ func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 			require.Contains(t, last(t, r).Name, "limits")
 		})
 	}
+}
+
+func TestALongCommandLineShowsNoPartOfASecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2secret"
+	line := "exit 3 # " + strings.Repeat(secret+" ", 60)
+	c := last(t, examine(t, config.Server{Command: "/bin/sh", Args: []string{"-c", line}}, func(o *doctor.Options) {
+		o.Redact = func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") }
+	}))
+	require.Contains(t, c.Fix, "exit 3 # [hidden]")
+	require.NotRegexp(t, `h\w*…`, c.Fix, "not even where it is cut")
+}
+
+func TestAReportHoldsNothingThatReferencesStandFor(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2secret"
+	cfg, err := config.Parse("/goblin.yaml", []byte(`servers: {it: {command: /bin/sh, args: ["-c", "echo no ${keyring:k} >&2; exit 3"], cwd: /}}`), os.LookupEnv)
+	require.NoError(t, err)
+	r := doctor.Server(t.Context(), doctor.Options{Config: cfg, Resolve: func(context.Context, string, []string, string) (string, error) {
+		return secret, nil
+	}}, &cfg.Servers[0])
+	require.Equal(t, "${keyring:k}", r.Checks[0].Text)
+	c := last(t, r)
+	require.Contains(t, c.Text, "its last words: no [hidden]")
+	require.NotContains(t, fmt.Sprint(r.Checks), secret)
+}
+
+func TestAProgramRunsInTheFolderOfTheConfig(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	c := last(t, examine(t, config.Server{Command: "/bin/sh", Args: []string{"-c", "pwd >&2; exit 3"}}, func(o *doctor.Options) {
+		o.Config.Path = filepath.Join(dir, "goblin.yaml")
+	}))
+	require.Contains(t, c.Text, "its last words: "+dir)
 }
 
 func TestNamesThatClientsRefuseAreBroken(t *testing.T) {
