@@ -438,7 +438,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
-	release, err = b.Acquire(r.Context(), r.Session(), r.Method())
+	release, err = b.Acquire(r.Context(), r.Owner(), r.Method())
 	return conn, release, err
 }
 

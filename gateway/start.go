@@ -82,7 +82,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if err != nil {
 		return false
 	}
-	release := b.TryAcquire(x.Session())
+	release := b.TryAcquire(x.Owner())
 	if release == nil {
 		return false
 	}

@@ -66,7 +66,7 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.Bound() || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context(), r.Session(), r.Method())
+	release, err := b.Acquire(r.Context(), r.Owner(), r.Method())
 	return own.Conn, release, err
 }
 

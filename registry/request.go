@@ -13,7 +13,7 @@ type Request interface {
 	// Waited is how long the request has waited for people so far, which does
 	// not count as work.
 	Waited() time.Duration
-	// Client tells clients apart: the id of the session.
+	// Client tells clients apart, each of which is to leave room for the others.
 	Client() string
 	// Catalog returns the client's catalog.
 	Catalog() *Snapshot
@@ -34,8 +34,7 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	}
 }
 
-// Client is the id of the session that the request of ctx belongs to; "" for
-// none.
+// Client tells the client whose request ctx belongs to from others; "" for none.
 func Client(ctx context.Context) string {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		return r.Client()

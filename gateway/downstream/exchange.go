@@ -342,7 +342,7 @@ func (x *Exchange) Client() ClientInfo {
 // ClientName returns the name in Client.
 func (x *Exchange) ClientName() string {
 	if m := x.Modern(); m != nil {
-		return m.Client().Name
+		return m.name()
 	}
 	if h := x.session.hello.Load(); h != nil {
 		return h.client.Name

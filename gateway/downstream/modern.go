@@ -51,6 +51,14 @@ func (m *Modern) Client() ClientInfo {
 	return c
 }
 
+// name is that of Client.
+func (m *Modern) name() string {
+	if !rawjson.IsObject(m.client) {
+		return ""
+	}
+	return shortString(rawjson.Get(m.client, "name"))
+}
+
 // looksModern reports whether a request is meant to be stateless: by what its
 // _meta holds, or, where there is no session that it could belong to, by a
 // method that only stateless revisions have.

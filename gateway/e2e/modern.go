@@ -149,7 +149,13 @@ func OverEveryTransport(t *testing.T, test func(t *testing.T, w *World, connect 
 // Stateless is a client of 2026-07-28 that sends what that demands.
 func (s *Web) Stateless() *Client {
 	s.T.Helper()
-	c := s.RawClient().Stateless()
+	return s.Named("stateless")
+}
+
+// Named is Stateless for a client of that name.
+func (s *Web) Named(name string) *Client {
+	s.T.Helper()
+	c := s.RawClient().Stateless(Obj{ProtocolPrefix + "clientInfo": Obj{"name": name, "version": "1"}})
 	c.Web.Stateless = true
 	return c
 }

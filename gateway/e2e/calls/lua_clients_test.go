@@ -66,6 +66,29 @@ func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
 	})
 }
 
+// Those of 2026-07-28 over HTTP share a session, and yet are not one client.
+func TestScriptsOfOneStatelessClientLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Lua = e2e.Obj{"timeout": "10m"}
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{
+		"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
+	}}, e2e.Obj{"call_timeout": "10m"})
+	s := w.Served()
+	busy, other := s.Named("busy"), s.Named("other")
+	var ids []string
+	for range 9 { // one more than run at a time
+		ids = append(ids, busy.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `b.slow{} return 1`}}))
+	}
+	b.WaitEvents("wait", "go", 8)
+	require.Equal(t, "1", other.LuaText(`return 1`))
+	require.Equal(t, 8, b.Count("tools/call"), "the last of the busy one's still waits")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	for _, id := range ids {
+		require.Nil(t, busy.End(id).Error)
+	}
+}
+
 func TestProgressOfAScriptCountsItsCalls(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
 		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})

@@ -116,7 +116,7 @@ func TestAnEditThatIsolatesSessionsEndsWhatRequestsWithoutOneWatched(t *testing.
 }
 
 func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
-	for _, front := range []string{"socket", "http"} {
+	for _, front := range []string{"socket", "http", "stateless"} {
 		t.Run(front, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -124,11 +124,14 @@ func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("quick")}, "on": e2e.Obj{
 				"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
 			}})
-			connect := w.Join
-			if front == "http" {
-				connect = func() *e2e.Client { return w.Served().Client(false) }
+			connect := func(string) *e2e.Client { return w.Join() }
+			switch front {
+			case "http":
+				connect = func(string) *e2e.Client { return w.Served().Client(false) }
+			case "stateless":
+				connect = w.Served().Named
 			}
-			busy, other := connect(), connect()
+			busy, other := connect("busy"), connect("other")
 			var ids []string
 			for range 100 {
 				ids = append(ids, busy.Begin("tools/call", e2e.Obj{"name": "b_slow"}))
@@ -146,9 +149,9 @@ func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
 	}
 }
 
-// Stateless requests over HTTP tell nothing by which one client could be known
-// from another: neither a connection, which a proxy shares out, nor an address,
-// nor the token, of which there is one.
+// Stateless requests over HTTP tell nothing by which one client could surely be known
+// from another: neither a connection, which a proxy shares out, nor an address, nor a
+// name, nor the token, of which there is one.
 func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing.T) {
 	t.Parallel()
 	for n, script := range []e2e.Obj{{}, {"era": "dual"}, {"era": "modern"}} {

@@ -1,0 +1,89 @@
+package downstream_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+)
+
+// stateless sends a request of 2026-07-28 for a path, from that address, and returns the
+// answer when it is there.
+func stateless(e http.Handler, path, remote, method, params string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("POST", path, strings.NewReader(request("1", method, params)))
+	req.RemoteAddr, req.Host = remote, "localhost"
+	for k, v := range map[string]string{
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": "t", // which tools/call needs
+		"Content-Type": "application/json", "Authorization": "Bearer t",
+	} {
+		req.Header.Set(k, v)
+	}
+	rec := httptest.NewRecorder()
+	e.ServeHTTP(rec, req)
+	return rec
+}
+
+func TestStatelessClientsAreToldApartByAddressAndName(t *testing.T) {
+	t.Parallel()
+	h := newScript()
+	var owner any
+	var id string
+	h.handle = func(x *downstream.Exchange) {
+		owner, id = x.Owner(), x.OwnerID()
+		nested := x.Nested(x.Context(), "m", []byte("{}"))
+		if nested.Owner() != owner || nested.OwnerID() != id {
+			t.Error("a nested request is its client's")
+		}
+		x.Reply([]byte("{}"))
+	}
+	e := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: h}, AuthToken: "t"})
+	t.Cleanup(e.Close)
+	of := func(path, remote, client string) (any, string) {
+		rec := stateless(e.Handler(), path, remote, "m", strings.Replace(modern(""), `"m"`, `"`+client+`"`, 1))
+		require.Equal(t, 200, rec.Code, rec.Body.String())
+		return owner, id
+	}
+	one, oneID := of("/mcp", "192.0.2.7:1", "a")
+	for _, c := range []struct {
+		what, path, remote, client string
+		same                       bool
+	}{
+		{"again", "/mcp", "192.0.2.7:1", "a", true},
+		{"another connection, as HTTP/1.1 needs for calls side by side", "/mcp", "192.0.2.7:2", "a", true},
+		{"another URL", "/mcp?project=/p", "192.0.2.7:1", "a", true},
+		{"another address", "/mcp", "192.0.2.8:1", "a", false},
+		{"another of that address", "/mcp", "192.0.2.7:1", "b", false},
+		{"no address", "/mcp", "@", "a", false},
+	} {
+		owner, id := of(c.path, c.remote, c.client)
+		require.Equal(t, c.same, owner == one, c.what)
+		require.Equal(t, c.same, id == oneID, c.what)
+	}
+}
+
+func TestASessionIsAClientOfItsOwn(t *testing.T) {
+	t.Parallel()
+	h := newScript()
+	owners := make(chan any, 10)
+	h.handle = func(x *downstream.Exchange) {
+		owners <- x.Owner()
+		owners <- x.OwnerID()
+		x.Reply([]byte("{}"))
+	}
+	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
+	ask := func(session string) (owner, id any) {
+		require.Equal(t, 200, c.do("POST", session, request("1", "m", "")).StatusCode)
+		return <-owners, <-owners
+	}
+	first, second := c.open(), c.open()
+	owner, id := ask(first)
+	sameOwner, sameID := ask(first)
+	require.Equal(t, []any{owner, id}, []any{sameOwner, sameID})
+	other, otherID := ask(second)
+	require.False(t, owner == other)
+	require.NotEqual(t, id, otherID)
+}
