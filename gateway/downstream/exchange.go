@@ -202,6 +202,7 @@ func (x *Exchange) Finish() {
 	at := x
 	if p := x.parked.Load(); p != nil {
 		defer x.session.away.Done()
+		defer x.session.held.Add(-1)
 		at = p.finish()
 	}
 	if !at.answered() {

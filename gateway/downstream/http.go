@@ -53,6 +53,9 @@ type HTTPOptions struct {
 	Connections int
 	// HasProfile reports whether /mcp/p/NAME is served; nil serves none.
 	HasProfile func(name string) bool
+	// Project is the folder of the project that a URL names, or says why that cannot be
+	// one; nil takes any.
+	Project func(path string) (folder string, err error)
 	// Extra are further paths, guarded by the token (/metrics).
 	Extra map[string]http.Handler
 	// Open are further paths that need no token (/healthz).
@@ -62,8 +65,8 @@ type HTTPOptions struct {
 // HTTP is the Streamable HTTP endpoint /mcp, and whatever else is served
 // beside it. A session begins with a successful initialize and ends with
 // DELETE, idleness, eviction by new ones when limits.sessions is reached, or
-// [HTTP.Close]. All requests without a session (2026-07-28) share one, which
-// clients never see and which takes no other's place.
+// [HTTP.Close]. All requests without a session (2026-07-28) for one URL share one,
+// which clients never see and which takes no other's place.
 type HTTP struct {
 	o        HTTPOptions
 	opt      *Options

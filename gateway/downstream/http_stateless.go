@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 
@@ -31,9 +32,19 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	modern.Remote = r.RemoteAddr
-	root := h.shared(h.askedBy(r))
+	asked := h.askedBy(r)
+	if asked.project != "" && h.o.Project != nil {
+		// Before it takes a place, and by one spelling: else made-up ones take all.
+		folder, err := h.o.Project(asked.project)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
+			return
+		}
+		asked.project = folder
+	}
+	root, why := h.shared(asked)
 	if root == nil {
-		unavailable(w, m.ID, "No room for another session (limits.sessions)")
+		unavailable(w, m.ID, why)
 		return
 	}
 	defer h.sessions.release(root)
@@ -77,32 +88,51 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	return modern, nil
 }
 
-// maxAlone is how many projects and profiles stateless requests may name at a time.
-const maxAlone = 256
+// maxProjects is how many projects stateless requests may name at a time; one with two
+// profiles counts twice. What names none needs no bound: profiles are the config's.
+const maxProjects = 256
 
 // shared is the session of all stateless requests whose URL names that project and
-// profile, or none, for which release must be called; nil when there is no room or the
-// server stops.
-func (h *HTTP) shared(a choices) *hub {
+// profile, or none, for which release must be called; nil, and why, when there is none.
+func (h *HTTP) shared(a choices) (b *hub, why string) {
 	h.lone.Lock()
 	defer h.lone.Unlock()
 	if b := h.alone[a]; b != nil && h.sessions.acquire(b.key) != nil {
-		return b
+		return b, ""
 	}
 	delete(h.alone, a)
-	if len(h.alone) >= maxAlone {
-		maps.DeleteFunc(h.alone, func(_ choices, b *hub) bool { return b.s.ctx.Err() != nil })
+	if a.project != "" && !h.roomLocked() {
+		return nil, fmt.Sprintf("Too many projects are in use by requests without a session (limit %d)", maxProjects)
 	}
-	if len(h.alone) >= maxAlone {
-		return nil
-	}
-	b := h.open(true, a)
-	if b == nil {
-		return nil
+	if b = h.open(true, a); b == nil {
+		return nil, "The server is shutting down"
 	}
 	if h.alone == nil {
 		h.alone = make(map[choices]*hub)
 	}
 	h.alone[a] = b
-	return b
+	return b, ""
+}
+
+// roomLocked makes room for another project: that which was idle for longest goes. It
+// reports false when all are busy.
+func (h *HTTP) roomLocked() bool {
+	var named []*hub
+	for a, b := range h.alone {
+		if b.s.ctx.Err() != nil {
+			delete(h.alone, a)
+		} else if a.project != "" {
+			named = append(named, b)
+		}
+	}
+	if len(named) < maxProjects {
+		return true
+	}
+	idle := h.sessions.evict(named)
+	if idle == nil {
+		return false
+	}
+	maps.DeleteFunc(h.alone, func(_ choices, b *hub) bool { return b == idle })
+	idle.s.Close(ErrIdle)
+	return true
 }

@@ -170,6 +170,7 @@ func (x *Exchange) parking() (*parked, error) {
 	p.at.Store(x)
 	x.parked.Store(p)
 	x.session.away.Add(1)
+	x.session.held.Add(1)
 	return p, nil
 }
 

@@ -49,6 +49,7 @@ type Session struct {
 	calls     jsonrpc.Pending[struct{}]
 	idle      chan struct{}  // closed when no exchange runs and none may begin
 	away      sync.WaitGroup // handlers of requests that are, or were, parked
+	held      atomic.Int64   // how many these are
 	order     sync.Mutex     // held while a notification is handled
 	ready     chan struct{}
 	stopping  chan struct{}         // closed with closing

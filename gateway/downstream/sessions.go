@@ -58,6 +58,22 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	return evicted, true
 }
 
+// evict takes out the one of some sessions that is unused for longest and returns it; nil
+// when all are in use. A call that waits for its client is a use.
+func (t *sessions) evict(of []*hub) (evicted *hub) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range of {
+		if b.uses == 0 && b.s.held.Load() == 0 && (evicted == nil || b.used.Before(evicted.used)) {
+			evicted = b
+		}
+	}
+	if evicted != nil {
+		delete(t.all, evicted.key)
+	}
+	return evicted
+}
+
 // acquire finds a session and keeps it in use until release; nil when it has ended.
 func (t *sessions) acquire(key string) *hub {
 	t.mu.Lock()

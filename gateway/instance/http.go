@@ -10,6 +10,7 @@ import (
 	"net/netip"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/projects"
 	"goblin/registry"
 )
 
@@ -60,6 +61,7 @@ func (i *Instance) listenHTTP() error {
 		Options:        options,
 		AuthToken:      g.AuthToken,
 		HasProfile:     i.gateway.HasProfile,
+		Project:        projects.Folder,
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),

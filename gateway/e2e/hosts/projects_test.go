@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -147,6 +148,25 @@ func TestClientsOverHTTPNameTheirProjectByTheURL(t *testing.T) {
 	legacy := s.Client(false, e2e.Obj{"roots": e2e.Obj{}})
 	legacy.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + other}}}, nil }
 	require.Contains(t, legacy.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
+}
+
+func TestMadeUpProjectsLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, _, _ := projects(t, w)
+	w.Gateway["auth_token"] = "t0ken-of-the-test"
+	projectServer(w)
+	s := w.Served()
+	list := func(path string) string {
+		c := s.Stateless()
+		c.Web.Path = path
+		return c.Request("tools/list", nil).Raw
+	}
+	for n := range 257 { // one more than there are places
+		require.Contains(t, list(fmt.Sprintf("/mcp?project=/nope%d", n)), "does not exist")
+	}
+	require.Contains(t, list("/mcp"), `"tools"`)
+	require.Contains(t, list("/mcp?project="+one), `"tools"`)
 }
 
 func TestAProjectInTheURLNeedsAToken(t *testing.T) {

@@ -1,0 +1,129 @@
+package downstream_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+	"goblin/registry/rawjson"
+)
+
+const mostProjects = 256
+
+// projects tests an endpoint for stateless clients in simulated time. "whoami" of h tells
+// the session of a request.
+func projects(t *testing.T, test func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newScript()
+		e := downstream.NewHTTP(downstream.HTTPOptions{
+			Options: downstream.Options{Handler: h}, AuthToken: "t",
+			Project: func(path string) (string, error) {
+				if strings.Contains(path, "nope") {
+					return "", errors.New(path + " does not exist")
+				}
+				return strings.TrimRight(path, "/"), nil
+			},
+		})
+		defer e.Close()
+		test(t, h, func(path, method, members string) *httptest.ResponseRecorder {
+			time.Sleep(time.Second) // later than what was used before, which is idle again
+			return stateless(e.Handler(), path, "192.0.2.7:1", method, modern(members))
+		})
+	})
+}
+
+// named is the path for a project.
+func named(n int) string { return "/mcp?project=/p" + number(n) }
+
+func TestWhatCannotBeAProjectTakesNoPlace(t *testing.T) {
+	projects(t, func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder) {
+		for n := range mostProjects + 1 {
+			answer := at("/mcp?project=/nope"+number(n), "whoami", "")
+			require.Equal(t, http.StatusBadRequest, answer.Code)
+			require.Contains(t, answer.Body.String(), `"id":1,"error":{`)
+			require.Contains(t, answer.Body.String(), "/nope"+number(n)+" does not exist")
+		}
+		require.Empty(t, h.opened)
+		require.Equal(t, 200, at("/mcp", "whoami", "").Code)
+		one := at(named(1), "whoami", "")
+		require.Equal(t, 200, one.Code)
+		require.Equal(t, one.Body.String(), at(named(1)+"//", "whoami", "").Body.String(), "one folder, however it is spelled")
+		require.Len(t, h.opened, 2)
+		<-h.opened
+		require.Equal(t, downstream.Place{Folder: "/p1", Chosen: true}, (<-h.opened).Place())
+	})
+}
+
+func TestTheProjectThatWasIdleForLongestMakesRoom(t *testing.T) {
+	projects(t, func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder) {
+		whose := func(path string) string {
+			answer := at(path, "whoami", "")
+			require.Equal(t, 200, answer.Code, answer.Body.String())
+			return answer.Body.String()
+		}
+		plain := whose("/mcp")
+		var first []string
+		for n := range mostProjects {
+			first = append(first, whose(named(n)))
+		}
+		require.Equal(t, first[0], whose(named(0)))
+		require.Empty(t, h.closed)
+		whose(named(mostProjects))
+		synctest.Wait()
+		require.Len(t, h.closed, 1)
+		require.Contains(t, first[1], (<-h.closed).ID(), "it was idle for longest")
+		require.Equal(t, first[0], whose(named(0)))
+		require.Equal(t, first[2], whose(named(2)))
+		require.Equal(t, plain, whose("/mcp"), "what names no project makes no room")
+		require.NotEqual(t, first[1], whose(named(1)), "it begins again")
+	})
+}
+
+func TestProjectsWithRequestsUnderWayStay(t *testing.T) {
+	projects(t, func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder) {
+		goOn := make(chan struct{})
+		h.handle = func(x *downstream.Exchange) {
+			switch x.Method() {
+			case "tools/call":
+				asking(x)
+			case "block":
+				<-goOn
+			}
+			_ = x.Reply([]byte(`{}`))
+		}
+		// This one has nobody connected, and yet its client is to come back.
+		var demand message
+		require.NoError(t, json.Unmarshal(at(named(0), "tools/call", `"name":"t"`).Body.Bytes(), &demand))
+		_, state := demanded(t, demand)
+		var busy sync.WaitGroup
+		for n := range mostProjects - 1 {
+			busy.Go(func() { at(named(n+1), "block", "") })
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, h.opened, mostProjects)
+
+		refused := at(named(mostProjects), "echo", "")
+		require.Equal(t, http.StatusServiceUnavailable, refused.Code)
+		require.Contains(t, refused.Body.String(), "Too many projects are in use by requests without a session (limit 256)")
+		require.Equal(t, 200, at("/mcp", "echo", "").Code, "it concerns only those who name one")
+		require.Equal(t, 200, at(named(1), "echo", "").Code, "and of them only those who come anew")
+		require.Empty(t, h.closed)
+
+		back := at(named(0), "tools/call", `"name":"t","inputResponses":{"input-1":{"action":"accept"}},"requestState":`+state)
+		require.Equal(t, `{"action":"accept"}`, string(rawjson.Path(back.Body.Bytes(), "result")), back.Body.String())
+		require.Equal(t, 200, at(named(mostProjects), "echo", "").Code, "the one that came back is idle now")
+		close(goOn)
+		busy.Wait()
+	})
+}
