@@ -58,7 +58,7 @@ func (o *outer) Progress(done, total float64, message string) {
 func (o *outer) Waited() time.Duration { return o.request.under.Waited() }
 
 // Client implements [registry.Request].
-func (o *outer) Client() string { return o.request.OwnerID() }
+func (o *outer) Client() any { return o.request.Owner() }
 
 // Catalog implements [registry.Request].
 func (o *outer) Catalog() *registry.Snapshot { return o.request.view() }

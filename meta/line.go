@@ -13,6 +13,7 @@ import (
 const (
 	maxScripts  = 64 // of all clients
 	maxOfClient = 8  // of one, so that it leaves room for others
+	maxOfGroup  = 48 // of all clients of a group, which may be one by many names
 )
 
 var errLine = errors.New("the line is long")
@@ -20,14 +21,14 @@ var errLine = errors.New("the line is long")
 // line counts the scripts that run.
 type line struct {
 	mu      sync.Mutex
-	running map[string]int // by client
+	running map[any]int // by client, and by group
 	total   int
 	freed   chan struct{} // closed when one ends; nil while nobody waits
 }
 
 // enter waits for room for a script of a client, at most for patience. leave
 // gives the room back.
-func (l *line) enter(ctx context.Context, client string, patience time.Duration) (leave func(), err error) {
+func (l *line) enter(ctx context.Context, client any, patience time.Duration) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLine)
 	defer cancel()
 	for {
@@ -47,15 +48,19 @@ func (l *line) enter(ctx context.Context, client string, patience time.Duration)
 }
 
 // take takes room, or gives a channel that is closed when there may be some.
-func (l *line) take(client string) (freed <-chan struct{}) {
+func (l *line) take(client any) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.total < maxScripts && l.running[client] < maxOfClient {
+	in := groupOf(client)
+	if l.total < maxScripts && l.running[client] < maxOfClient && (in == nil || l.running[in] < maxOfGroup) {
 		if l.running == nil {
-			l.running = map[string]int{}
+			l.running = map[any]int{}
 		}
 		l.total++
 		l.running[client]++
+		if in != nil {
+			l.running[in]++
+		}
 		return nil
 	}
 	if l.freed == nil {
@@ -64,15 +69,33 @@ func (l *line) take(client string) (freed <-chan struct{}) {
 	return l.freed
 }
 
-func (l *line) leave(client string) {
+func (l *line) leave(client any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.total--
-	if l.running[client]--; l.running[client] == 0 {
-		delete(l.running, client)
+	l.lessLocked(client)
+	if in := groupOf(client); in != nil {
+		l.lessLocked(in)
 	}
 	if l.freed != nil {
 		close(l.freed)
 		l.freed = nil
 	}
+}
+
+func (l *line) lessLocked(who any) {
+	if l.running[who]--; l.running[who] == 0 {
+		delete(l.running, who)
+	}
+}
+
+// group is that of clients that have one. It is no client.
+type group struct{ of any }
+
+// groupOf is a client's group, nil for none.
+func groupOf(client any) any {
+	if m, ok := client.(interface{ Group() any }); ok {
+		return group{m.Group()}
+	}
+	return nil
 }

@@ -15,19 +15,19 @@ import (
 
 // of is a request of a client.
 type of struct {
-	client string
+	client any
 	in     *registry.Registry
 }
 
 func (of) Progress(float64, float64, string) {}
 func (of) Waited() time.Duration             { return 0 }
-func (c of) Client() string                  { return c.client }
+func (c of) Client() any                     { return c.client }
 func (c of) Catalog() *registry.Snapshot     { return c.in.Load() }
 
 func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	t.Parallel()
 	r := fixture(t)
-	began, goOn := make(chan string, 100), make(chan struct{})
+	began, goOn := make(chan any, 100), make(chan struct{})
 	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		began <- registry.Client(ctx)
 		<-goOn
@@ -37,7 +37,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	found, err := r.ResolveTool("execute_lua")
 	require.NoError(t, err)
 	var running sync.WaitGroup
-	run := func(client string) {
+	run := func(client any) {
 		running.Go(func() {
 			ctx := registry.WithRequest(context.Background(), of{client, r})
 			result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`))
@@ -63,4 +63,46 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	close(goOn)
 	running.Wait()
 	require.Len(t, began, more-8)
+}
+
+// stranger is a client of a group, by one of its names.
+type stranger struct{ address, name string }
+
+func (s stranger) Group() any { return s.address }
+
+func TestScriptsOfOneClientByManyNamesLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	r := fixture(t)
+	began, goOn := make(chan any, 100), make(chan struct{})
+	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: 10 * time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		began <- registry.Client(ctx)
+		<-goOn
+		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil
+	}})
+	require.NoError(t, m.Add())
+	found, err := r.ResolveTool("execute_lua")
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	run := func(client any) {
+		running.Go(func() {
+			ctx := registry.WithRequest(context.Background(), of{client, r})
+			if _, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	const names, most = 50, 48
+	for n := range names {
+		run(stranger{"a", string(rune('A' + n))})
+	}
+	for range most {
+		require.Equal(t, "a", (<-began).(stranger).address)
+	}
+	for _, other := range []any{stranger{"b", "A"}, "session", "session"} {
+		run(other)
+		require.Equal(t, other, <-began, "the rest of its scripts wait")
+	}
+	close(goOn)
+	running.Wait()
+	require.Len(t, began, names-most)
 }

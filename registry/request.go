@@ -13,8 +13,10 @@ type Request interface {
 	// Waited is how long the request has waited for people so far, which does
 	// not count as work.
 	Waited() time.Duration
-	// Client tells clients apart, each of which is to leave room for the others.
-	Client() string
+	// Client tells clients apart, each of which is to leave room for the others: equal
+	// values are one client's. One that has a method Group() any is of a group that is
+	// to leave some room, too.
+	Client() any
 	// Catalog returns the client's catalog.
 	Catalog() *Snapshot
 }
@@ -34,12 +36,12 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	}
 }
 
-// Client tells the client whose request ctx belongs to from others; "" for none.
-func Client(ctx context.Context) string {
+// Client tells the client whose request ctx belongs to from others; nil for none.
+func Client(ctx context.Context) any {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		return r.Client()
 	}
-	return ""
+	return nil
 }
 
 // Seen is the catalog as the client sees it whose request ctx belongs to; all of it for

@@ -31,37 +31,35 @@ func TestStatelessClientsAreToldApartByAddressAndName(t *testing.T) {
 	t.Parallel()
 	h := newScript()
 	var owner any
-	var id string
 	h.handle = func(x *downstream.Exchange) {
-		owner, id = x.Owner(), x.OwnerID()
-		nested := x.Nested(x.Context(), "m", []byte("{}"))
-		if nested.Owner() != owner || nested.OwnerID() != id {
+		owner = x.Owner()
+		if x.Nested(x.Context(), "m", []byte("{}")).Owner() != owner {
 			t.Error("a nested request is its client's")
 		}
 		x.Reply([]byte("{}"))
 	}
 	e := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: h}, AuthToken: "t"})
 	t.Cleanup(e.Close)
-	of := func(path, remote, client string) (any, string) {
+	of := func(path, remote, client string) any {
 		rec := stateless(e.Handler(), path, remote, "m", strings.Replace(modern(""), `"m"`, `"`+client+`"`, 1))
 		require.Equal(t, 200, rec.Code, rec.Body.String())
-		return owner, id
+		return owner
 	}
-	one, oneID := of("/mcp", "192.0.2.7:1", "a")
+	one := of("/mcp", "192.0.2.7:1", "a")
 	for _, c := range []struct {
 		what, path, remote, client string
-		same                       bool
+		same, group                bool
 	}{
-		{"again", "/mcp", "192.0.2.7:1", "a", true},
-		{"another connection, as HTTP/1.1 needs for calls side by side", "/mcp", "192.0.2.7:2", "a", true},
-		{"another URL", "/mcp?project=/p", "192.0.2.7:1", "a", true},
-		{"another address", "/mcp", "192.0.2.8:1", "a", false},
-		{"another of that address", "/mcp", "192.0.2.7:1", "b", false},
-		{"no address", "/mcp", "@", "a", false},
+		{"again", "/mcp", "192.0.2.7:1", "a", true, true},
+		{"another connection, as HTTP/1.1 needs for calls side by side", "/mcp", "192.0.2.7:2", "a", true, true},
+		{"another URL", "/mcp?project=/p", "192.0.2.7:1", "a", true, true},
+		{"another address", "/mcp", "192.0.2.8:1", "a", false, false},
+		{"another of that address", "/mcp", "192.0.2.7:1", "b", false, true},
+		{"no address", "/mcp", "@", "a", false, false},
 	} {
-		owner, id := of(c.path, c.remote, c.client)
+		owner := of(c.path, c.remote, c.client)
 		require.Equal(t, c.same, owner == one, c.what)
-		require.Equal(t, c.same, id == oneID, c.what)
+		require.Equal(t, c.group, owner.(downstream.Stranger).Group() == one.(downstream.Stranger).Group(), c.what)
 	}
 }
 
@@ -71,19 +69,15 @@ func TestASessionIsAClientOfItsOwn(t *testing.T) {
 	owners := make(chan any, 10)
 	h.handle = func(x *downstream.Exchange) {
 		owners <- x.Owner()
-		owners <- x.OwnerID()
 		x.Reply([]byte("{}"))
 	}
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
-	ask := func(session string) (owner, id any) {
+	ask := func(session string) any {
 		require.Equal(t, 200, c.do("POST", session, request("1", "m", "")).StatusCode)
-		return <-owners, <-owners
+		return <-owners
 	}
 	first, second := c.open(), c.open()
-	owner, id := ask(first)
-	sameOwner, sameID := ask(first)
-	require.Equal(t, []any{owner, id}, []any{sameOwner, sameID})
-	other, otherID := ask(second)
-	require.False(t, owner == other)
-	require.NotEqual(t, id, otherID)
+	owner := ask(first)
+	require.True(t, owner == ask(first))
+	require.False(t, owner == ask(second))
 }

@@ -113,7 +113,7 @@ type onlooker func() *registry.Snapshot
 func (o onlooker) Catalog() *registry.Snapshot     { return o() }
 func (o onlooker) Progress(_, _ float64, _ string) {}
 func (o onlooker) Waited() time.Duration           { return 0 }
-func (o onlooker) Client() string                  { return "" }
+func (o onlooker) Client() any                     { return nil }
 
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
 // that is listed.

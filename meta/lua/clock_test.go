@@ -17,7 +17,7 @@ type asked struct{ begin, end time.Time }
 
 func (a *asked) Progress(float64, float64, string) {}
 
-func (a *asked) Client() string { return "" }
+func (a *asked) Client() any { return nil }
 
 func (a *asked) Catalog() *registry.Snapshot { return nil }
 

@@ -14,6 +14,12 @@ import (
 // three quarters of all, the next one three quarters of the rest.
 const ahead = 3
 
+// crowd is ahead for all clients of a group together: they may be one by many names.
+const crowd = 15
+
+// Member is a client that belongs to a group.
+type Member interface{ Group() any }
+
 // few places are not shared out: a config that allows a server so few requests at a
 // time means just that many.
 const few = 31
@@ -27,6 +33,7 @@ type Places struct {
 	mu     sync.Mutex
 	taken  int
 	shares map[any]*share // of clients that hold a place or wait for one
+	groups map[any]int    // how many places those of a group hold
 	ring   []*share       // those that wait, the next one first
 	spare  []*share       // kept for reuse
 }
@@ -35,13 +42,16 @@ type Places struct {
 type share struct {
 	of      *Places
 	who     any
+	group   any // nil for none
 	held    int
 	waiting list.List // of chan struct{}, closed with the place
 	release func()    // gives a place back
 }
 
 // New returns limit places, all of them free.
-func New(limit int) *Places { return &Places{limit: limit, shares: make(map[any]*share)} }
+func New(limit int) *Places {
+	return &Places{limit: limit, shares: make(map[any]*share), groups: make(map[any]int)}
+}
 
 // maxSpare bounds the shares kept for reuse.
 const maxSpare = 64
@@ -63,6 +73,9 @@ func (t *Places) shareLocked(who any) *share {
 		}
 	}
 	s.who = who
+	if m, ok := who.(Member); ok {
+		s.group = m.Group()
+	}
 	t.shares[who] = s
 	return s
 }
@@ -70,12 +83,15 @@ func (t *Places) shareLocked(who any) *share {
 // mayLocked reports whether a client may have one of the places that are free.
 func (t *Places) mayLocked(s *share) bool {
 	free := t.limit - t.taken
-	return free > 0 && (t.limit <= few || s.held < ahead*free)
+	return free > 0 && (t.limit <= few || s.held < ahead*free && (s.group == nil || t.groups[s.group] < crowd*free))
 }
 
 func (t *Places) holdLocked(s *share) {
 	t.taken++
 	s.held++
+	if s.group != nil {
+		t.groups[s.group]++
+	}
 }
 
 // giveLocked takes a place back and hands it, and what is free besides, to those who
@@ -83,6 +99,11 @@ func (t *Places) holdLocked(s *share) {
 func (t *Places) giveLocked(s *share) {
 	t.taken--
 	s.held--
+	if s.group != nil {
+		if t.groups[s.group]--; t.groups[s.group] == 0 {
+			delete(t.groups, s.group)
+		}
+	}
 	for {
 		next := slices.IndexFunc(t.ring, t.mayLocked)
 		if next < 0 {
@@ -105,7 +126,7 @@ func (t *Places) settleLocked(s *share) {
 		return
 	}
 	delete(t.shares, s.who)
-	s.who = nil
+	s.who, s.group = nil, nil
 	if len(t.spare) < maxSpare {
 		t.spare = append(t.spare, s)
 	}

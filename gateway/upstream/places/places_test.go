@@ -8,7 +8,7 @@ import (
 )
 
 // fill takes places for a client until it would have to wait.
-func fill(p *Places, who string) (releases []func()) {
+func fill(p *Places, who any) (releases []func()) {
 	for {
 		release := p.Take(who)
 		if release == nil {
@@ -30,6 +30,57 @@ func TestOneClientLeavesPlacesToOthers(t *testing.T) {
 		release()
 	}
 	require.Len(t, fill(p, "three"), 192-12, "what the others gave back")
+}
+
+// stranger is a client of a group, by one of its names.
+type stranger struct{ address, name string }
+
+func (s stranger) Group() any { return s.address }
+
+func TestOneClientByManyNamesLeavesPlacesToOthers(t *testing.T) {
+	t.Parallel()
+	p := New(256)
+	require.Len(t, fill(p, stranger{"a", "one"}), 192)
+	require.Len(t, fill(p, stranger{"a", "two"}), 48, "it may be another")
+	_, waits := p.Queue(stranger{"a", "three"})
+	require.NotNil(t, waits)
+	other := fill(p, stranger{"b", "one"})
+	require.Len(t, other, 12)
+	require.NotEmpty(t, fill(p, "session"))
+	require.False(t, waits.has())
+	for _, release := range other {
+		release()
+	}
+	require.False(t, waits.has(), "what its group does not leave free does not help it")
+}
+
+func TestPlacesThatAreGivenBackAreTheGroupsAgain(t *testing.T) {
+	t.Parallel()
+	p := New(256)
+	for range 3 {
+		for _, name := range []string{"one", "two"} {
+			defer func() { require.Empty(t, p.groups, name) }()
+			for _, release := range fill(p, stranger{"a", name}) {
+				release()
+			}
+		}
+	}
+	p = New(32)
+	var all []func()
+	for _, name := range []string{"one", "two", "three", "four", "five"} {
+		all = append(all, fill(p, stranger{"a", name})...)
+	}
+	require.Len(t, all, 30)
+	next, wait := p.Queue(stranger{"a", "six"})
+	require.False(t, wait.has())
+	all[0]()
+	require.True(t, wait.has())
+	next()
+	for _, release := range all[1:] {
+		release()
+	}
+	require.Empty(t, p.groups)
+	require.Empty(t, p.shares)
 }
 
 func TestFewPlacesAreAllForOneClient(t *testing.T) {
