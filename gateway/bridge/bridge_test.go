@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,13 +96,31 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	h.expect(initNote)
 	h.repeated("resources/subscribe", sub, `"error":{"code":-32002,"message":"pending"}`)
 	r.expect(changed...)
+	h.send(changed[2], changed[2])
+	r.expect(changed[2], changed[2])
+	r.send(request("2", "ping", "{}"))
+	again := h.read()
+	h.expect(request("2", "ping", "{}")) // it is not asked twice before the answer
+	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
+	require.NoError(t, h.c.Close())
+	require.Contains(t, r.read(), `"id":2,"error"`)
+	h = r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	r.expect(changed...)
+	h.send(changed[2])
+	r.expect(changed[2])
+	r.send(request("3", "ping", "{}"))
+	again = h.read()
+	h.expect(request("3", "ping", "{}")) // nor at the next host, whatever the last one said
+	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
 	h.send(changed[2])
 	r.expect(changed[2])
 	h.repeated("resources/subscribe", sub, `"result":{}`)
 	h.send(changed[2])
 	r.expect(changed[2])
-	r.send(request("2", "ping", "{}"))
-	h.expect(request("2", "ping", "{}")) // it is not asked a third time
+	r.send(request("4", "ping", "{}"))
+	h.expect(request("4", "ping", "{}")) // it is not asked again once it is on
 }
 
 func TestBridgeFailsWhatWasInFlight(t *testing.T) {
@@ -183,15 +202,31 @@ func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 
 func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	h := r.host()
-	r.send(initReq)
-	h.expect(initReq)
-	require.NoError(t, h.c.Close())
-	h = r.host()
-	h.expect(initReq)
-	h.send(initAns)
-	r.expect(initAns)
+	for name, c := range map[string]struct{ ahead, behind []string }{
+		"alone":                                  {behind: []string{initNote}},
+		"with what was sent ahead of its answer": {ahead: []string{initNote}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			sent := append([]string{initReq}, c.ahead...)
+			r.send(sent...)
+			h := r.host()
+			for range 2 {
+				h.expect(sent...)
+				require.NoError(t, h.c.Close())
+				h = r.host()
+			}
+			h.expect(sent...)
+			h.send(initAns)
+			r.expect(initAns)
+			r.send(append(c.behind, request("1", "ping", "{}"))...)
+			h.expect(append(c.behind, request("1", "ping", "{}"))...)
+			require.NoError(t, h.c.Close())
+			require.Contains(t, r.read(), `"id":1,"error"`)
+			r.reopen()
+		})
+	}
 }
 
 func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
@@ -234,8 +269,13 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 	r.send(result("1", `{"to":"the dead"}`), result(id, `{"to":"the living"}`))
 	h.expect(result("1", `{"to":"the living"}`))
 
+	ask = request("3", "elicitation/create", `{}`)
+	h.send(ask)
+	third := r.read()
 	require.NoError(t, h.c.Close())
-	h = r.reopen()
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+strings.Replace(id, ":1\"", ":3\"", 1)+`,"reason":"the host that asked has ended"}}`, r.read(), third)
+	require.NoError(t, r.reopen().c.Close())
+	h = r.reopen() // a question is withdrawn once
 	r.send(result(id, `{"to":"the second, which died too"}`), request("7", "ping", "{}"))
 	h.expect(request("7", "ping", "{}"))
 }
@@ -420,6 +460,21 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 
 	r.send(request("3", "ping", `{}`))
 	h.expect(request("3", "ping", `{}`))
+
+	level := request("4", "logging/setLevel", `{"level":"info"}`)
+	r.send(level)
+	h.expect(level)
+	h.send(result("4", `{}`))
+	r.expect(result("4", `{}`))
+	require.NoError(t, h.c.Close())
+	require.Contains(t, r.read(), `"id":3,"error"`) // and 2 is not answered once more
+	h = r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	h.repeated("logging/setLevel", `{"level":"info"}`, `"result":`+long)
+	r.expect(changed...)
+	h.send(changed[0])
+	r.expect(changed[0]) // the client did not ask for the answer that was dropped
 }
 
 func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
@@ -484,16 +539,76 @@ func TestAHostThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 	})
 }
 
-func TestWhatWasUnsubscribedBeforeTheAnswerIsNotSubscribedAtTheNextHost(t *testing.T) {
-	r := newRig(t)
-	h := r.open()
-	on, off := request("1", "resources/subscribe", `{"uri":"mcp://s/a"}`), request("2", "resources/unsubscribe", `{"uri":"mcp://s/a"}`)
-	r.send(on, off)
-	h.expect(on, off)
-	h.send(result("1", `{}`), result("2", `{}`))
-	r.expect(result("1", `{}`), result("2", `{}`))
-	h.c.Close()
-	h = r.reopen()
-	r.send(request("3", "ping", `{}`))
-	h.expect(request("3", "ping", `{}`)) // and no subscription before
+func TestTheNextHostIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T) {
+	t.Parallel()
+	const params = `{"uri":"mcp://s/a"}`
+	for name, c := range map[string]struct {
+		sent, answered []string
+		wanted         bool
+	}{
+		"unsubscribed before the answer":           {sent: []string{"subscribe", "unsubscribe"}, answered: []string{"1", "2"}},
+		"subscribed anew before that was answered": {sent: []string{"unsubscribe", "subscribe"}, answered: []string{"2", "1"}, wanted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			h := r.open()
+			for i, method := range c.sent {
+				r.send(request(strconv.Itoa(i+1), "resources/"+method, params))
+				h.expect(request(strconv.Itoa(i+1), "resources/"+method, params))
+			}
+			for _, id := range c.answered {
+				h.send(result(id, `{}`))
+				r.expect(result(id, `{}`))
+			}
+			require.NoError(t, h.c.Close())
+			h = r.reopen()
+			if c.wanted {
+				h.repeated("resources/subscribe", params, `"result":{}`)
+			}
+			r.send(request("3", "ping", `{}`))
+			h.expect(request("3", "ping", `{}`)) // and no subscription before
+		})
+	}
+}
+
+func TestBridgeRemembersTheEndOfTheHandshakeThatNoHostHeardOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newStillRig(t)
+		h := r.host()
+		r.send(initReq)
+		h.expect(initReq)
+		h.send(initAns)
+		r.expect(initAns)
+		r.down.Store(true)
+		require.NoError(t, h.c.Close())
+		synctest.Wait()
+		r.send(initNote, request("1", "ping", `{}`))
+		require.Contains(t, r.read(), "no Goblin host can be reached, so ping was not carried out")
+		r.down.Store(false)
+		r.send(request("2", "ping", `{}`))
+		h = r.host()
+		h.repeated("initialize", initPar, `"result":{}`)
+		h.expect(initNote, request("2", "ping", `{}`))
+	})
+}
+
+func TestOnlyHostsThatDieAtOnceAreReplacedEverMoreSlowly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newStillRig(t)
+		h := r.open()
+		replaced := func() time.Duration {
+			died := time.Now()
+			require.NoError(t, h.c.Close())
+			h = r.reopen()
+			return time.Since(died)
+		}
+		require.Equal(t, 50*time.Millisecond, replaced())
+		require.Equal(t, 100*time.Millisecond, replaced())
+		time.Sleep(5*time.Second + 1)
+		require.Zero(t, replaced())
+		require.Equal(t, 50*time.Millisecond, replaced())
+	})
 }

@@ -190,9 +190,16 @@ func (f *far) send(lines ...string) {
 func (f *far) repeated(method, params, tail string) {
 	f.t.Helper()
 	text := f.read()
-	head, rest, ok := strings.Cut(text, `,"method":`)
+	_, rest, ok := strings.Cut(text, `,"method":`)
 	require.True(f.t, ok, text)
 	require.Equal(f.t, fmt.Sprintf(`"%s","params":%s}`, method, params), rest)
+	f.answer(text, tail)
+}
+
+// answer answers a request that the bridge made; tail is the answer's end.
+func (f *far) answer(request, tail string) {
+	f.t.Helper()
+	head, _, _ := strings.Cut(request, `,"method":`)
 	require.Contains(f.t, head, `"id":"goblin-bridge-`)
 	f.send(head + "," + tail + "}")
 }

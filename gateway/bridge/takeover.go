@@ -322,8 +322,14 @@ func (b *bridge) lost() bool {
 		c := b.open[id]
 		if c.frame != nil && !b.closed {
 			// The client is nobody yet; it need not know.
-			b.waiting = slices.Insert(b.waiting, 0, parked{scan(c.frame), c.frame})
-			b.size += int64(len(c.frame))
+			again := []parked{{scan(c.frame), c.frame}}
+			if early := b.session.initialized; early != nil && b.session.initialize == nil { // it came ahead of the answer
+				again = append(again, parked{scan(early), early})
+			}
+			for _, p := range again {
+				b.size += int64(len(p.frame))
+			}
+			b.waiting = slices.Insert(b.waiting, 0, again...)
 			continue
 		}
 		for range c.n {
