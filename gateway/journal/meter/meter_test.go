@@ -87,6 +87,9 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 
 	c.now = noon.Add(70 * time.Minute)
 	require.Nil(t, m.Report().All.Hour, "an hour is an hour")
+	c.now = noon.Add(60 * time.Minute)
+	m.Add(called("files", "read", "editor", c.now, time.Millisecond))
+	require.Equal(t, bill.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute is no other hour's")
 	c.now = noon.Add(31 * 24 * time.Hour)
 	require.True(t, tool(t, m.Report(), "read").Idle)
 }
@@ -95,8 +98,9 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 	t.Parallel()
 	path := meter.Path(t.TempDir(), "/c.yaml")
 	off := meter.Listed{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
+	unused := meter.Listed{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
 	m := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed {
-		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off}
+		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
 	}})
 	m.Add(called("files", "write", "editor", noon, time.Millisecond))
 	m.Save()
@@ -111,6 +115,7 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 		require.Zero(t, write.Definitions)
 		require.Equal(t, "files_write", write.Listed)
 		require.EqualValues(t, 1, write.Calls)
+		require.True(t, tool(t, r, "move").Off, "also if it was never called")
 	}
 	off.Off = false
 	require.False(t, tool(t, m.Report(), "write").Off)
@@ -152,6 +157,42 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	require.EqualValues(t, 3, r.Clients[0].Calls)
 	require.Equal(t, 1, r.Servers[0].Tools)
 	require.Len(t, r.Tools, 1, "what is listed no more, and was never called, is forgotten")
+}
+
+func TestWhatIsListedNoMoreIsForgottenHalfAYearAfterItsLastCall(t *testing.T) {
+	t.Parallel()
+	for days, kept := range map[int]int{179: 1, 181: 0} {
+		path := meter.Path(t.TempDir(), "/c.yaml")
+		c := &clock{noon}
+		m := meter.Open(meter.Options{Path: path, Now: c.read})
+		m.Add(called("files", "read", "editor", noon, 1))
+		m.Save()
+		c.now = noon.Add(time.Duration(days) * 24 * time.Hour)
+		next := meter.Open(meter.Options{Path: path, Now: c.read})
+		next.Add(called("other", "x", "shell", c.now, 1))
+		next.Save()
+		r, err := meter.Read(path, c.now)
+		require.NoError(t, err)
+		require.Len(t, r.Tools, 1+kept, days)
+		require.Len(t, r.Clients, 1+kept, days)
+		require.EqualValues(t, 2, r.All.Calls)
+	}
+}
+
+func TestServersThatListNothingForNowKeepWhatTheirDefinitionsCost(t *testing.T) {
+	t.Parallel()
+	path := meter.Path(t.TempDir(), "/c.yaml")
+	up := meter.Listed{Server: "up", Tool: "t", Name: "up_t", Bytes: 100}
+	m := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed {
+		return []meter.Listed{up, {Server: "down", Tool: "t", Name: "down_t", Bytes: 200}}
+	}})
+	m.Save()
+	r := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed { return []meter.Listed{up} }}).Report()
+	require.Len(t, r.Servers, 2)
+	for _, s := range r.Servers {
+		require.Equal(t, map[string]bill.Definitions{"up": bill.Defined(100), "down": bill.Defined(200)}[s.Name], s.Definitions)
+		require.Equal(t, 1, s.Tools)
+	}
 }
 
 func TestAFileThatCannotBeReadIsSetAsideOnce(t *testing.T) {
@@ -231,6 +272,17 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	for _, s := range r.Servers {
 		require.EqualValues(t, 6000, s.Calls)
 	}
+	require.Len(t, m.Report().Tools, 4096)
+	require.Len(t, m.Report().Clients, 256)
+
+	c.now = noon.Add(time.Hour)
+	next := meter.Open(meter.Options{Path: path, Now: c.read})
+	next.Add(called("s", "new", "newcomer", c.now, 1))
+	next.Save()
+	r, err = meter.Read(path, c.now)
+	require.NoError(t, err)
+	require.Len(t, r.Tools, 4096)
+	require.EqualValues(t, 1, tool(t, r, "new").Calls, "what was called last stays")
 }
 
 func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
@@ -272,7 +324,9 @@ func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	r, err := meter.Read(path, noon)
 	require.NoError(t, err)
 	require.EqualValues(t, 800, r.All.Calls)
-	m.Tally(func(_, tool, client string, calls, _, _ uint64) {
+	m.Tally(func(server, tool, client string, calls, _, _ uint64) {
+		require.NotEqual(t, tool == "", client == "", "what a server came to is the sum of its tools")
+		require.Equal(t, client == "", server != "")
 		if client != "" {
 			require.Empty(t, tool)
 			require.EqualValues(t, 800, calls)
