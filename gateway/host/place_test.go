@@ -97,6 +97,10 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			require.NoError(t, os.Chmod(dir, 0o755))
 		}, "chmod 700"},
+		"open to the group": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.NoError(t, os.Chmod(dir, 0o710))
+		}, "chmod 700"},
 		"another user's": {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)); Foreign(t) }, "another user"},
 	}
 	for name, tt := range tests {

@@ -1,7 +1,10 @@
 package host_test
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,4 +76,53 @@ func TestServingReadsLockFilesOnly(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(p.Dir, "dir.lock"), 0o700))
 	require.Equal(t, []host.Place{p}, host.Serving(p.Dir, p.Config, p.Version))
 	end()
+}
+
+func TestTheFullestHostWithTheSameValuesServes(t *testing.T) {
+	dir := place(t).Dir
+	at := func(name string, variables map[string]string) host.Place {
+		return host.Place{
+			Dir: dir, Socket: filepath.Join(dir, name+".sock"), Lock: filepath.Join(dir, name+".lock"), Log: filepath.Join(dir, name+".log"),
+			Version: "v1", Config: "/goblin.yaml", Variables: variables,
+		}
+	}
+	for name, variables := range map[string]map[string]string{
+		"few":    {"A": "1", "B": "2"},
+		"all":    {"A": "1", "B": "2", "C": "3"},
+		"others": {"A": "9", "B": "2", "C": "3", "D": "4"},
+	} {
+		serve(t, at(name, variables), host.Handlers{MCP: func(_ context.Context, c net.Conn, _ io.Reader, from host.Client) {
+			_, _ = fmt.Fprintf(c, "%s for %s\n", name, from.Profile)
+		}})
+	}
+	for _, c := range []struct {
+		variables map[string]string
+		want      string // "" for none
+	}{
+		{map[string]string{"A": "1"}, "all"},
+		{map[string]string{"A": "1", "C": "3"}, "all"},
+		{map[string]string{"A": "9"}, "others"},
+		{nil, "others"},
+		{map[string]string{"A": "1", "B": "7"}, ""},
+		{map[string]string{"A": "1", "Z": "1"}, ""},
+	} {
+		p := at("mine", c.variables)
+		p.Profile = "work"
+		conn, err := host.Dial(context30s(t), p, host.KindMCP)
+		if c.want == "" {
+			require.ErrorIs(t, err, host.ErrNoHost, c.variables)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want+" for work\n", line(t, conn), c.variables)
+		require.Equal(t, at(c.want, nil).Socket, host.PlaceOf(conn, p).Socket)
+		require.NoError(t, conn.Close())
+		var running *host.RunningError
+		_, err = host.Listen(p)
+		require.ErrorAs(t, err, &running, "none is started beside it")
+	}
+	conn, err := host.Dial(context30s(t), at("few", map[string]string{"A": "1", "B": "2"}), host.KindMCP)
+	require.NoError(t, err)
+	require.Equal(t, "all for \n", line(t, conn), "also where one with no more is running")
+	require.NoError(t, conn.Close())
 }

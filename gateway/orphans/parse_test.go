@@ -12,6 +12,7 @@ import (
 // and what is written is read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"pid":7,"start":8,"session":9,"era":"e","server":"s","command":"c"}` + "\n"))
+	f.Add([]byte(`{"pid":1,"start":8,"era":"e"}`))
 	f.Add([]byte("   \n{\"pid\":0,\"start\":1,\"era\":\"e\"}\n{"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		all := parse(text)
