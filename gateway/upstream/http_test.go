@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,6 +171,7 @@ func TestHTTPHeadersAndSession(t *testing.T) {
 	b := newWeb(t, nil)
 	r := start(t, b.config(), nil).whole()
 	b.tool = func(w http.ResponseWriter, _ *http.Request, _ string, id []byte) {
+		w.Header().Set("Mcp-Session-Id", "not of an initialize")
 		b.json(w, id, `{"ok":1.50,"x":[`+"\n"+`1]}`)
 	}
 	got, err := r.call(r.up(), "a")
@@ -292,6 +294,32 @@ func TestHTTPWithoutGetStreamIsFine(t *testing.T) {
 	require.NoError(t, r.up().Err())
 }
 
+func TestHTTPOnlyWhatMayPassIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for status, again := range map[int]bool{429: true, 500: true, 502: true, 503: true, 504: true, 501: false, 400: false, 404: false, 405: false} {
+		require.Equal(t, again, busy(status), status)
+	}
+}
+
+func TestHTTPNothingIsHeardOnceTheStreamHasEnded(t *testing.T) {
+	t.Parallel()
+	var streams atomic.Int32
+	b := newWeb(t, func(b *web) {
+		b.before = func(w http.ResponseWriter, r *http.Request, _ string) bool {
+			if r.Method != http.MethodGet || streams.Add(1) == 1 {
+				return false
+			}
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return true
+		}
+	})
+	r := start(t, b.config(), nil).whole()
+	heard := &r.up().(*link).hears
+	r.until("the stream", heard.Load)
+	b.push <- ""
+	r.until("the end of it", func() bool { return !heard.Load() })
+}
+
 func TestHTTPStreamIsResumed(t *testing.T) {
 	t.Parallel()
 	b := newWeb(t, nil)
@@ -339,10 +367,17 @@ func TestHTTPOddAnswers(t *testing.T) {
 			eventsTo(w)(`data: {"jsonrpc":"2.0","id":` + string(id) + `,"result":{"t":"` + strings.Repeat("x", 2<<20) + `"}}`)
 		case "500":
 			http.Error(w, "stack trace", 500)
-		case "rpc error":
+		case "rpc error", "rpc error of another request", "rpc error by 404":
+			status, code := 400, -32099
+			if name == "rpc error by 404" {
+				status, code = 404, jsonrpc.CodeMethodNotFound // a session that is not found is said otherwise
+			}
+			if name == "rpc error of another request" {
+				id = []byte("999")
+			}
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(400)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32099,"message":"m","data":1.0}}`, id)
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"m","data":1.0}}`, id, code)
 		case "batch":
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":%s,"result":{"b":1}}]`, id)
@@ -357,7 +392,7 @@ func TestHTTPOddAnswers(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"html": {BadReply, "text/html"}, "accepted": {BadReply, "without answering"}, "other id": {BadReply, "something else"},
 		"broken": {BadReply, "something else"}, "huge": {BadReply, "limits.frame"}, "huge event": {BadReply, "limits.frame"},
-		"500": {ConnectionError, "HTTP status 500"}, "cut": {ConnectionError, "closed the connection"},
+		"500": {ConnectionError, "HTTP status 500"}, "rpc error of another request": {ConnectionError, "HTTP status 400"}, "cut": {ConnectionError, "closed the connection"},
 	} {
 		_, err := r.call(conn, name)
 		requireCode(t, err, want[0], want[1])
@@ -366,6 +401,9 @@ func TestHTTPOddAnswers(t *testing.T) {
 	got, err := r.call(conn, "rpc error")
 	require.NoError(t, err)
 	require.Equal(t, `error {"code":-32099,"message":"m","data":1.0}`, got)
+	got, err = r.call(conn, "rpc error by 404")
+	require.NoError(t, err)
+	require.Equal(t, `error {"code":-32601,"message":"m","data":1.0}`, got)
 	got, err = r.call(conn, "batch")
 	require.NoError(t, err)
 	require.Equal(t, `{"b":1}`, got)
@@ -673,6 +711,17 @@ func TestSSEEndpointOfAnotherOriginIsRefused(t *testing.T) {
 	_, err := r.Conn()
 	requireCode(t, err, ConnectionError, "endpoint")
 	require.False(t, reached.Load())
+
+	for endpoint, same := range map[string]bool{
+		"/messages": true, "https://a.example/messages": true, "//a.example/messages": true,
+		"http://a.example/messages": false, "https://a.example:8443/messages": false, "//b.example/messages": false, "file:///messages": false,
+	} {
+		base, err := url.Parse("https://a.example/sse")
+		require.NoError(t, err)
+		target, err := base.Parse(endpoint)
+		require.NoError(t, err)
+		require.Equal(t, same, origin(target) == origin(base), endpoint)
+	}
 }
 
 func TestHTTPTypeThatIsWrittenIsNotChanged(t *testing.T) {
