@@ -39,8 +39,9 @@ func askForEver(heard string) {
 		result := ""
 		switch method, _ := rawjson.String(rawjson.Get(line, "method")); method {
 		case "tools/call":
-			if name, _ := rawjson.String(rawjson.Path(line, "params", "name")); name == "page" {
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"open it","data":{"elicitations":[{"elicitationId":"e","url":"https://a.example","message":"?"}]}}}`+"\n", rawjson.Get(line, "id"))
+			page, demanded := map[string]string{"page": `{"elicitationId":"e","url":"https://a.example","message":"?"}`, "blank": "7"}[toolOf(line)]
+			if demanded {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"open it","data":{"elicitations":[%s]}}}`+"\n", rawjson.Get(line, "id"), page)
 				continue
 			}
 			fmt.Println(`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`)
@@ -48,12 +49,17 @@ func askForEver(heard string) {
 		case "initialize":
 			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"ask","version":"1"}}`
 		case "tools/list":
-			result = `{"tools":[{"name":"ask","inputSchema":{"type":"object"}},{"name":"page","inputSchema":{"type":"object"}}]}`
+			result = `{"tools":[{"name":"ask","inputSchema":{"type":"object"}},{"name":"page","inputSchema":{"type":"object"}},{"name":"blank","inputSchema":{"type":"object"}}]}`
 		}
 		if result != "" {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", rawjson.Get(line, "id"), result)
 		}
 	}
+}
+
+func toolOf(call []byte) string {
+	name, _ := rawjson.String(rawjson.Path(call, "params", "name"))
+	return name
 }
 
 // asking is a gateway with such a server, "s", and a stateless client of it.
@@ -130,7 +136,7 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 	require.Contains(t, ask(`"requestState":`+string(state)+`,`), "REQUEST_STATE_INVALID")
 }
 
-func TestADemandToOpenAPageIsAnErrorToAScript(t *testing.T) {
+func TestDemandsToOpenAPageAreForClientsNotForScripts(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, nil)
 	asked := make(chan error, 1)
@@ -142,7 +148,10 @@ func TestADemandToOpenAPageIsAnErrorToAScript(t *testing.T) {
 			return []byte(`{"content":[]}`), nil
 		},
 	}))
-	require.Contains(t, a.call(t, "s_page", ""), `"resultType":"input_required"`, "its client opens pages")
+	demand := a.call(t, "s_page", "")
+	require.Contains(t, demand, `"resultType":"input_required"`, "its client opens pages")
+	require.Contains(t, demand, `"mode":"url"`, "which only older revisions leave out")
+	require.Contains(t, a.call(t, "s_blank", ""), "it demands that a URL is opened, but names none")
 	require.Contains(t, a.call(t, "script", ""), `"content":[]`)
 	var refused *jsonrpc.Error
 	require.ErrorAs(t, <-asked, &refused)

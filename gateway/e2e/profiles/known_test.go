@@ -5,6 +5,7 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,35 @@ func TestSkillsThatAreHiddenMakeNoTools(t *testing.T) {
 	w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"plain"}}, "all": e2e.Obj{}} })
 	c.WaitListed("tools", tool, false)
 	require.Contains(t, all.Names("tools"), tool)
+}
+
+func TestWhatAProfileHidesOfSkillsIsNotReadInTheirFolders(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	file := func(uri string) e2e.Obj { return e2e.Obj{"uri": uri, "name": "f"} }
+	w.Backend("one", e2e.Obj{
+		"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://git"), skill("skill://plans")},
+		"folders": e2e.Obj{
+			"skill://git":   []e2e.Obj{file("skill://git/SKILL.md"), file("skill://git/secret.md")},
+			"skill://plans": []e2e.Obj{file("skill://plans/a.md")},
+		},
+	})
+	w.Profiles = e2e.Obj{"part": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://git/secret.md", "skill://plans/SKILL.md"}}}, "all": e2e.Obj{}}
+	w.Hosted = true
+	for profile, seen := range map[string][2]string{"all": {"SKILL.md secret.md ", "a.md "}, "part": {"SKILL.md ", ""}} {
+		c := ways()["flag"](w, profile)
+		for n, folder := range []string{"mcp://one/skill://git", "mcp://one/skill://plans"} {
+			if seen[n] == "" {
+				require.Equal(t, -32602, c.Fault("resources/directory/read", e2e.Obj{"uri": folder}).Code, "whose skill it does not see")
+				continue
+			}
+			files := ""
+			for _, f := range e2e.Each(c.Ok("resources/directory/read", e2e.Obj{"uri": folder}), "resources") {
+				files += path.Base(e2e.Str(f, "uri")) + " "
+			}
+			require.Equal(t, seen[n], files, profile)
+		}
+	}
 }
 
 func TestServersThatAreHiddenKeepNobodyWaiting(t *testing.T) {

@@ -260,6 +260,8 @@ func TestForeignNamesAreBounded(t *testing.T) {
 		m.Add(called("s", fmt.Sprint("tool", i), fmt.Sprint("client", i, strings.Repeat("x", 1000)), noon, 1))
 		m.Add(called("short", fmt.Sprint(i), fmt.Sprint(i), noon, 1))
 	}
+	require.Len(t, m.Report().Tools, 4096)
+	require.Len(t, m.Report().Clients, 256)
 	m.Save()
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -272,8 +274,6 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	for _, s := range r.Servers {
 		require.EqualValues(t, 6000, s.Calls)
 	}
-	require.Len(t, m.Report().Tools, 4096)
-	require.Len(t, m.Report().Clients, 256)
 
 	c.now = noon.Add(time.Hour)
 	next := meter.Open(meter.Options{Path: path, Now: c.read})
