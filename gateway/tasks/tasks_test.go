@@ -9,6 +9,8 @@ import (
 
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/upstream"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -154,4 +156,91 @@ func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
 	all.Drop(nil) // their connection
 	n, _ := fill(sessions[4], "f")
 	require.Equal(t, 1024, n, "what has ended leaves its room")
+}
+
+func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	first := &Task{Server: "a", owner: new(downstream.Session)}
+	for i := range maxSessionTasks {
+		own := first
+		if i > 0 {
+			own = &Task{Server: "a", owner: first.owner}
+		}
+		require.NoError(t, s.admit(own, nil))
+	}
+	require.Error(t, s.admit(&Task{Server: "a", owner: first.owner}, nil))
+	require.NoError(t, s.admit(&Task{Server: "a", hidden: new(call.Under)}, nil), "the gateway waits for it itself")
+	first.expires = time.Now().Add(-1)
+	require.NoError(t, s.room(first.owner, "a"), "what has expired makes room")
+}
+
+// other is another connection.
+type other struct{ upstream.Conn }
+
+func TestWhatIsSaidOfATaskBeforeItIsKnownIsKeptWithinBounds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ said, bytes, kept int }{
+		"few":  {3, 10, 3},
+		"many": {maxEarly + 10, 10, maxEarly},
+		"long": {6, 1 << 20, maxEarlyBytes >> 20},
+	} {
+		s := New(Options{})
+		done := s.expect(other{})
+		for range c.said {
+			own, kept := s.take(other{}, taskNotice{original: "1", params: make([]byte, c.bytes)})
+			require.Nil(t, own)
+			require.True(t, kept, "it is no news of a call")
+		}
+		_, kept := s.take(nil, taskNotice{original: "1"})
+		require.False(t, kept, "no task is on its way over that connection")
+		require.Empty(t, s.publish(&Task{Conn: other{}, Original: "2"}), name)
+		require.Len(t, s.publish(&Task{Conn: other{}, Original: "1"}), c.kept, name)
+		require.Empty(t, s.publish(&Task{Conn: other{}, Original: "1"}), "it is told once")
+		done()
+		_, kept = s.take(other{}, taskNotice{original: "1"})
+		require.False(t, kept)
+	}
+}
+
+func TestWhoseATaskIs(t *testing.T) {
+	t.Parallel()
+	reg := registry.New(registry.Options{Servers: []string{"s", "hidden"}})
+	reg.SetVisible("s", true)
+	reg.SetList("s", registry.Tool, [][]byte{[]byte(`{"name":"t","inputSchema":{"type":"object"}}`)})
+	seen := reg.Load()
+	mine := new(downstream.Session)
+	for name, c := range map[string]struct {
+		task   *Task
+		modern bool
+		found  bool
+	}{
+		"one's own":                    {task: &Task{owner: mine}, found: true},
+		"another session's":            {task: &Task{owner: new(downstream.Session)}},
+		"one of the other kind":        {task: &Task{owner: mine, modern: true}},
+		"asked for as the other kind":  {task: &Task{owner: mine}, modern: true},
+		"the gateway's own":            {task: &Task{owner: mine, hidden: new(call.Under)}},
+		"of a server that is not seen": {task: &Task{owner: mine, Server: "away"}},
+		"expired":                      {task: &Task{owner: mine, expires: time.Now().Add(-time.Hour)}},
+	} {
+		s := New(Options{})
+		own := c.task
+		if own.Server == "" {
+			own.Server, own.Tool = "s", "t"
+		}
+		expires := own.expires
+		require.True(t, s.keep(own, nil))
+		if !expires.IsZero() {
+			own.expires = expires
+		}
+		found, err := s.Find(mine, seen, c.modern, own.id)
+		if !c.found {
+			require.ErrorIs(t, err, errNotFound, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Same(t, own, found)
+		_, err = s.Find(mine, seen, c.modern, own.id+"0")
+		require.ErrorIs(t, err, errNotFound)
+	}
 }

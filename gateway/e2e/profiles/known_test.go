@@ -127,15 +127,15 @@ func TestWhatAProfileHidesOfSkillsIsNotReadInTheirFolders(t *testing.T) {
 	w := e2e.NewWorld(t)
 	file := func(uri string) e2e.Obj { return e2e.Obj{"uri": uri, "name": "f"} }
 	w.Backend("one", e2e.Obj{
-		"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://git"), skill("skill://plans")},
+		"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://git"), skill("skill://git/inner"), skill("skill://plans")},
 		"folders": e2e.Obj{
-			"skill://git":   []e2e.Obj{file("skill://git/SKILL.md"), file("skill://git/secret.md")},
+			"skill://git":   []e2e.Obj{file("skill://git/SKILL.md"), file("skill://git/secret.md"), file("skill://git/inner")},
 			"skill://plans": []e2e.Obj{file("skill://plans/a.md")},
 		},
 	})
-	w.Profiles = e2e.Obj{"part": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://git/secret.md", "skill://plans/SKILL.md"}}}, "all": e2e.Obj{}}
+	w.Profiles = e2e.Obj{"part": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://git/secret.md", "*/inner/SKILL.md", "skill://plans/SKILL.md"}}}, "all": e2e.Obj{}}
 	w.Hosted = true
-	for profile, seen := range map[string][2]string{"all": {"SKILL.md secret.md ", "a.md "}, "part": {"SKILL.md ", ""}} {
+	for profile, seen := range map[string][2]string{"all": {"SKILL.md secret.md inner ", "a.md "}, "part": {"SKILL.md ", ""}} {
 		c := ways()["flag"](w, profile)
 		for n, folder := range []string{"mcp://one/skill://git", "mcp://one/skill://plans"} {
 			if seen[n] == "" {
