@@ -28,7 +28,15 @@ const (
 	MaxQueued  = maxQueued
 	MaxControl = maxControl
 	MaxOutput  = maxOutput
+	MaxContent = maxContent
+	MaxPage    = maxPage
 )
+
+// Collect has a relay that holds so many bytes of an order's content take more of it.
+func Collect(held int, payload []byte) error {
+	r := &relay{content: make([]byte, held)}
+	return r.collect(payload)
+}
 
 // Cutter cuts the answers of a terminal out of keys.
 type Cutter struct{ c cutter }

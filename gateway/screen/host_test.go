@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func accepted(t *testing.T, hello string) (*screen.Conn, peer) {
 }
 
 func TestHelloTellsTheTerminal(t *testing.T) {
-	s, _ := accepted(t, `{"width":120,"height":-4,"env":{"TERM":"xterm","LD_PRELOAD":"x","LANG":"C.UTF-8"},"theme":"light","ascii":true,"dark":false}`)
+	s, _ := accepted(t, `{"width":120,"height":-4,"env":{"TERM":"xterm","LD_PRELOAD":"x","LANG":"C.UTF-8","LC_ALL":"C\u0000x"},"theme":"light","ascii":true,"dark":false}`)
 	w, h := s.Size()
 	require.Equal(t, []int{120, 1}, []int{w, h})
 	require.Equal(t, []string{"LANG=C.UTF-8", "TERM=xterm"}, s.Env())
@@ -341,6 +342,42 @@ func TestOrdersGetTheirOwnAnswer(t *testing.T) {
 	p.c.Close()
 	require.ErrorIs(t, <-first, screen.ErrGone)
 	require.ErrorContains(t, s.Open(t.Context(), "shell", "c", nil), `no program "shell"`)
+}
+
+func TestAnswersThatNobodyWaitsForHoldNothingUp(t *testing.T) {
+	s, p := accepted(t, `{}`)
+	for range 3 {
+		p.send('d', `{"id":7}`)
+	}
+	p.send('i', "k")
+	buf := make([]byte, 10)
+	n, err := s.Read(buf)
+	require.NoError(t, err)
+	require.Equal(t, "k", string(buf[:n]))
+}
+
+func TestOrdersAreBounded(t *testing.T) {
+	s, _ := accepted(t, `{}`)
+	require.ErrorContains(t, s.Browse(t.Context(), strings.Repeat("x", screen.MaxPage+1)), "the limit is")
+	id := make([]byte, 8)
+	require.NoError(t, screen.Collect(0, append(id, "x"...)))
+	require.ErrorContains(t, screen.Collect(screen.MaxContent, append(id, "x"...)), "content over")
+	require.ErrorContains(t, screen.Collect(0, id[:7]), "without an order")
+}
+
+func TestAllExitsTogetherWaitASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := accepted(t, `{}`) // whose relay reads nothing
+		began := time.Now()
+		again := make(chan error)
+		go func() {
+			time.Sleep(900 * time.Millisecond)
+			again <- s.Exit("again")
+		}()
+		require.ErrorIs(t, s.Exit("once"), os.ErrDeadlineExceeded)
+		<-again
+		require.Equal(t, time.Second, time.Since(began))
+	})
 }
 
 func TestConnsThatAreDroppedLeaveNothing(t *testing.T) {
