@@ -186,6 +186,20 @@ func TestUpdatesAreToldOnceASecondAndCounted(t *testing.T) {
 	require.Equal(t, uint64(10_001), row.Updates)
 }
 
+func TestAnUpdateIsToldOfTheNearestThatIsSubscribed(t *testing.T) {
+	r := catalog(t, Options{}, "a resource x:/1")
+	for _, uri := range []string{"x:/1", "x:/1/2", "x:/1/2/3/4"} {
+		r.SetSubscription(SubscriptionState{Server: "a", URI: uri, Status: SubscriptionOn})
+	}
+	from := r.Logs().Stats().Next
+	r.Touched("a", "x:/1/2/3")
+	require.Equal(t, []string{"a: updated: mcp://a/x:/1/2"}, told(r, from))
+	for uri, updates := range map[string]uint64{"x:/1": 1, "x:/1/2": 1, "x:/1/2/3/4": 0} {
+		row, _ := r.Subscription("a", uri)
+		require.Equal(t, updates, row.Updates, uri)
+	}
+}
+
 func TestManyURIsDoNotFloodTheJournal(t *testing.T) {
 	now := time.Unix(100, 0)
 	r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource x:/1")

@@ -144,6 +144,7 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 		require.Equal(t, rec, all[i])
 	}
 	require.LessOrEqual(t, len(j.origins.all), maxOrigins)
+	require.EqualValues(t, 2*maxOrigins, j.Requests(), "notifications are none")
 }
 
 // A server that says much takes the places of its own records, not those of others.
@@ -155,6 +156,7 @@ func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 	for i := range quiet * each {
 		r.Logs().Append(LogRecord{Server: name(i % quiet), Text: fmt.Sprint(i)})
 		r.Traffic().Append(TrafficRecord{Server: name(i % quiet), Name: fmt.Sprint(i), Request: body})
+		r.Traffic().Append(TrafficRecord{Server: "large", Request: body})
 	}
 	long := strings.Repeat("x", maxLogText)
 	for i := range 3 * maxLogRecords {

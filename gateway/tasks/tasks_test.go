@@ -9,6 +9,7 @@ import (
 
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -86,6 +87,23 @@ func TestATaskThatNobodyFetchesKeepsItsServerBusyAsLongAsItLives(t *testing.T) {
 	require.True(t, s.busy(nil))
 	own.expires = time.Now().Add(-time.Hour)
 	require.False(t, s.busy(nil))
+}
+
+func TestTasksOfWhichNothingIsToBeHadKeepNoServerBusy(t *testing.T) {
+	t.Parallel()
+	for status, busy := range map[string]struct{ older, newer bool }{
+		"working": {true, true}, "input_required": {true, true}, "cancelled": {false, false},
+		"completed": {true, false}, "failed": {true, false}, // an older one's result is fetched apart
+	} {
+		for modern, want := range map[bool]bool{false: busy.older, true: busy.newer} {
+			s := New(Options{})
+			own := &Task{modern: modern}
+			require.True(t, s.keep(own, []byte(`{"status":"`+status+`"}`)))
+			require.Equal(t, want, s.busy(nil), "%s %v", status, modern)
+			s.settle(own)
+			require.False(t, s.busy(nil))
+		}
+	}
 }
 
 func TestTasksThatAreOverMakeRoom(t *testing.T) {
@@ -177,6 +195,47 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 
 // other is another connection.
 type other struct{ upstream.Conn }
+
+// recorder is a connection that notes what is called.
+type recorder struct {
+	upstream.Conn
+	called chan string
+}
+
+func (r recorder) Call(c *upstream.Call) (jsonrpc.Reply, error) {
+	r.called <- c.Method + " " + string(c.Params)
+	return jsonrpc.Reply{Result: []byte("{}")}, nil
+}
+
+func TestWhatGoesOnIsCancelledWhenItsClientHasGone(t *testing.T) {
+	t.Parallel()
+	s, conn, gone := New(Options{}), recorder{called: make(chan string, 9)}, new(downstream.Session)
+	for id, status := range map[string]string{"1": "working", "2": "completed", "3": "failed", "4": "cancelled"} {
+		require.True(t, s.keep(&Task{Conn: conn, Original: id, owner: gone}, []byte(`{"status":"`+status+`"}`)))
+	}
+	others := &Task{Conn: conn, Original: "5", owner: new(downstream.Session)}
+	require.True(t, s.keep(others, nil))
+	s.Release(gone)
+	s.Wait()
+	close(conn.called)
+	var called []string
+	for c := range conn.called {
+		called = append(called, c)
+	}
+	require.Equal(t, []string{`tasks/cancel {"taskId":"1"}`}, called)
+	require.Equal(t, map[string]*Task{others.id: others}, s.all)
+}
+
+func TestTasksEndWithTheirConnectionUnlessTheyOutliveIt(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	bound, durable, away := &Task{Conn: other{}}, &Task{Conn: other{}, modern: true, durable: true}, &Task{}
+	for _, own := range []*Task{bound, durable, away} {
+		require.True(t, s.keep(own, nil))
+	}
+	s.Drop(other{})
+	require.Equal(t, map[string]*Task{durable.id: durable, away.id: away}, s.all)
+}
 
 func TestWhatIsSaidOfATaskBeforeItIsKnownIsKeptWithinBounds(t *testing.T) {
 	t.Parallel()
