@@ -14,7 +14,8 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","required":["n"],"additionalProperties":false,"$defs":{"size":{"enum":["s","l"]},"loop":{"anyOf":[{"$ref":"#/$defs/loop"},{"$ref":"#/$defs/loop"}]}},"properties":{
 		"n":{"type":"integer"},"sizes":{"type":"array","items":{"$ref":"#/$defs/size"}},"any":{"anyOf":[{"type":"null"},{"type":"object","required":["x"]}]},
-		"a/b":{"const":1},"open":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"},"far":{"$ref":"https://example.com/schema"},"no":{"type":"string","nullable":true}}}`
+		"a/b":{"const":1},"open":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"},"far":{"$ref":"https://example.com/schema"},"no":{"type":"string","nullable":true},
+		"pair":{"prefixItems":[{"type":"integer"}],"items":{"type":"string"}}}}`
 	reg := registry.New(registry.Options{Servers: []string{"a"}})
 	require.Empty(t, reg.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"b","inputSchema":` + schema + `}`)}))
 	tool, err := reg.ResolveTool("a_b")
@@ -25,6 +26,8 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":1,"any":{"x":2},"a/b":1.0}`: "",
 		`{"n":1,"far":7}`:                 "",
 		`{"n":1,"loop":7}`:                "", // nobody waits for the end of it
+		`{"loop":7}`:                      "", // nor is half of it told
+		`{"n":1,"pair":[7]}`:              "",
 		`{}`:                              "/n is missing",
 		`{"n":"1"}`:                       `/n must be integer, not "1"`,
 		`{"n":1.5}`:                       "/n must be integer, not 1.5",
@@ -32,7 +35,7 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":1,"any":{}}`:                "/any fits none of the forms that it may have",
 		`{"n":1,"a/b":2}`:                 "/a~1b must be 1, not 2",
 		`{"n":1,"open":false}`:            "/open must be string or null, not false",
-		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, sizes",
+		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, pair, sizes",
 		`{"n":true,"sizes":"s"}`:          `/n must be integer, not true; /sizes must be array, not "s"`,
 	} {
 		err := arguments.Fit(tool, []byte(args))

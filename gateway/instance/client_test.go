@@ -275,6 +275,9 @@ func TestClientAnswersWhatServersAsk(t *testing.T) {
 		"no object": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"a`), nil
 		}, `[{"error":{"code":-32603,"message":"The answer is not an object"}}]`},
+		"a list": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`[]`), nil
+		}, `[{"error":{"code":-32603,"message":"The answer is not an object"}}]`},
 		"panic": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			panic("oh")
 		}, `[{"error":{"code":-32603,"message":"Internal error: the question was not answered"}}]`},
