@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -363,21 +362,6 @@ func TestOrdersAreBounded(t *testing.T) {
 	require.NoError(t, screen.Collect(0, append(id, "x"...)))
 	require.ErrorContains(t, screen.Collect(screen.MaxContent, append(id, "x"...)), "content over")
 	require.ErrorContains(t, screen.Collect(0, id[:7]), "without an order")
-}
-
-func TestAllExitsTogetherWaitASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := accepted(t, `{}`) // whose relay reads nothing
-		began := time.Now()
-		again := make(chan error)
-		go func() {
-			time.Sleep(900 * time.Millisecond)
-			again <- s.Exit("again")
-		}()
-		require.ErrorIs(t, s.Exit("once"), os.ErrDeadlineExceeded)
-		<-again
-		require.Equal(t, time.Second, time.Since(began))
-	})
 }
 
 func TestConnsThatAreDroppedLeaveNothing(t *testing.T) {
