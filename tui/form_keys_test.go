@@ -86,7 +86,8 @@ func TestKeysMakeValues(t *testing.T) {
 		{"Enter goes on", two, []string{"'one'", "enter", "'two'"}, `{"a":"one","b":"two"}`},
 		{"a burst of runes that is called like a key is text", two, []string{"'end'", "'up'", "'enter'", "'tab'"}, `{"a":"endupentertab"}`},
 		{"a space in text", two, []string{"'x'", "space", "'y'"}, `{"a":"x y"}`},
-		{"pasted lines become spaces", two, []string{"paste:one\r\ntwo\nthree\n"}, `{"a":"one two three"}`},
+		{"pasted lines stay lines", two, []string{"paste:one\r\ntwo\nthree\n"}, `{"a":"one\ntwo\nthree\n"}`},
+		{"and tabs tabs, wherever the cursor is", two, []string{"'<>'", "left", "paste:one\rtwo\n\ttab", "paste:\t", "'!'", "tab", "paste:x\ty", "'!'"}, `{"a":"<one\ntwo\n\ttab\t!>","b":"x\ty!"}`},
 		{"a new line on request", two, []string{"'one'", "left", "c-j", "end", "'!'"}, `{"a":"on\ne!"}`},
 		{"the clipboard of this machine is not read", two, []string{"'x'", "c-v"}, `{"a":"x"}`},
 		{"defaults are sent", `"properties":{"a":{"type":"string","default":"d"},"n":{"type":"integer","default":7},"x":{"type":"integer","default":"seven"}}`, nil, `{"a":"d","n":7}`},
@@ -292,6 +293,23 @@ func TestPrefilledValues(t *testing.T) {
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, values, string(args))
+	})
+	t.Run("nor is one that is pasted", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`)})
+		press(f, "'<>'", "left", "paste:"+strings.Repeat("x\t\n", 12000), "'!'")
+		require.Contains(t, plain(f.Lines(80, 24)), "too long to edit here")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"<`+strings.Repeat(`x\t\n`, 12000)+`>"}`, string(args))
+	})
+	t.Run("lines pasted for a prompt are lines, and are not completed", func(t *testing.T) {
+		f := newForm(t, form.Spec{Strings: true, Fields: []form.Field{{Name: "a", Completes: true}, {Name: "b", OneLine: true}}})
+		_, cmd := f.Update(pressed("paste:one\n\ttwo"))
+		require.Nil(t, cmd)
+		press(f, "tab", "paste:one\n\ttwo\n")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"one\n\ttwo","b":"one two"}`, string(args), "but where they make no sense")
 	})
 	t.Run("a tab survives an edit", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(`{"a":"x\ty\u0001\n"}`)})

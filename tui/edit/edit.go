@@ -3,7 +3,9 @@
 //
 // A [Text] holds exactly what was typed, pasted or set, on top of the fields of
 // bubbles, which would drop or change some of it, and draws it so that what a
-// terminal would obey or not show is seen, also under the cursor. It always
+// terminal would obey or not show is seen, also under the cursor. Only a single
+// line has blanks for the breaks and tabs of what is pasted: an owner that means
+// them makes an area of it first, see [Breaks]. It always
 // takes keys: whoever owns one decides which reach it. Nothing reads the
 // clipboard of the machine that this process runs on: it is not the user's.
 // The package knows no forms, no dialogs and no filter. A Text belongs to the
@@ -11,6 +13,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -55,6 +58,11 @@ func NewArea(lk *look.Look) Text {
 // NewWrapped are empty lines that [Text.Wrapped] draws.
 func NewWrapped(lk *look.Look) Text {
 	return Text{look: lk, multi: true, kept: escapes{keeps: unseen}, rows: []string{""}}
+}
+
+// Breaks reports a paste that only an area takes as it is.
+func Breaks(msg tea.KeyMsg) bool {
+	return msg.Paste && strings.ContainsFunc(string(msg.Runes), isBreak)
 }
 
 // MaxLines is below what an area can hold; longer texts cannot be edited.
@@ -160,16 +168,34 @@ func (t *Text) read() {
 // at once are text, also where they spell a key's name, such as "end".
 func (t *Text) Update(msg tea.KeyMsg) bool {
 	before := t.text
-	if t.multi {
-		if weightless(string(msg.Runes)) || !t.wake() {
+	switch {
+	case t.multi && !t.wake():
+		return false
+	case t.multi:
+		msg = t.kept.typed(msg, true)
+		s := t.kept.out(string(msg.Runes))
+		switch strange := weightless(s); {
+		case strange && t.Limit > 0:
 			return false
+		case t.Limit == 0 && (strange || len(t.rows)+strings.Count(s, "\n") > MaxLines):
+			t.splice(s)
+			return true
 		}
-		t.area, _ = t.area.Update(t.kept.typed(msg, true))
-	} else {
+		t.area, _ = t.area.Update(msg)
+	default:
 		t.in, _ = t.in.Update(t.kept.typed(msg, false))
 	}
 	t.read()
 	return t.text != before
+}
+
+// splice puts in what the area would cut off; the text cannot be edited after it.
+func (t *Text) splice(s string) {
+	row, col := t.Cursor()
+	rows := slices.Clone(t.rows)
+	line := []rune(t.kept.in(rows[row]))
+	rows[row] = t.kept.out(string(line[:col])) + s + t.kept.out(string(line[col:]))
+	t.Set(strings.Join(rows, "\n"))
 }
 
 // Cursor is the row and the character that the cursor stands on.

@@ -27,6 +27,9 @@ const standIn = 0x100000
 // characters.
 func unheld(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
+// isBreak reports what a pasted line has blanks for.
+func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
+
 // unseen reports what must not reach a terminal.
 func unseen(r rune) bool {
 	one := string(r)
@@ -107,7 +110,7 @@ func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
 	case many && lines:
 		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	case msg.Paste:
-		s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), " ")
+		s = strings.Join(strings.FieldsFunc(s, isBreak), " ")
 	}
 	// As a paste, or "end" would be taken for the key of that name.
 	msg.Paste = msg.Paste || len(msg.Runes) > 1

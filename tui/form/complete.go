@@ -20,13 +20,17 @@ func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
 	}
 }
 
+// completes reports whether what is typed is completed: not the areas of lines, which
+// have no room for a list.
+func (f *field) completes() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
+
 // Began asks for what could stand in the field that has the focus at first.
 func (f *Form) Began() tea.Cmd { return f.entered() }
 
 // entered asks for what could stand in the field that has the focus, if it is empty.
 func (f *Form) entered() tea.Cmd {
 	fd := f.current()
-	if fd == nil || !fd.Completes || fd.isChoice() || fd.plain() != "" {
+	if fd == nil || !fd.completes() || fd.plain() != "" {
 		return nil
 	}
 	return f.ask(fd, pause)
@@ -46,7 +50,7 @@ func (f *Form) close() {
 // What does not answer the last [Completion] is dropped.
 func (f *Form) Offer(gen int, values []string, total int, more bool) {
 	fd := f.current()
-	if gen != f.gen || fd == nil || !fd.Completes || fd.isChoice() {
+	if gen != f.gen || fd == nil || !fd.completes() {
 		return
 	}
 	f.offered = append([]string(nil), values[:min(len(values), maxOffered)]...)

@@ -73,7 +73,8 @@ type Field struct {
 	Item                     Kind     // of a List: Text, Number or Integer
 	Default                  json.RawMessage
 	Schema                   json.RawMessage // shown beside JSON
-	Completes                bool            // ask for completions while it is typed
+	Completes                bool            // ask for completions while it is typed in one line
+	OneLine                  bool            // several make no sense; a paste has blanks for its breaks
 	// Inline says that the members of the value belong to the object around it: it
 	// has alternatives for some of them.
 	Inline bool

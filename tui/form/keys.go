@@ -283,6 +283,10 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	if fd.isChoice() {
 		return f.optionKey(fd, k, do), nil
 	}
+	if edit.Breaks(k) && fd.kind == Text && !fd.text.Multi() && !fd.OneLine {
+		f.close()
+		f.widen(fd)
+	}
 	switch {
 	case fd.text.Multi():
 		if f.leave(&fd.text, k, do) {
@@ -296,17 +300,17 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	case do == doDown:
 		f.move(1)
 		return None, nil
-	case do == doLines && fd.kind == Text && !f.spec.Strings:
+	case do == doLines && fd.kind == Text && !fd.OneLine && !f.spec.Strings:
 		f.widen(fd)
 		k = tea.KeyMsg{Type: tea.KeyEnter}
-	case do == doComplete && fd.Completes:
+	case do == doComplete && fd.completes():
 		return None, f.ask(fd, 0)
 	}
 	if !fd.typeKey(asText(k, do)) {
 		return None, nil
 	}
 	f.edited()
-	if fd.Completes {
+	if fd.completes() {
 		return None, f.ask(fd, pause)
 	}
 	return None, nil
@@ -504,10 +508,10 @@ func (f *Form) Hints() []keys.Hint {
 	if s, _ := f.schemaShown(); s != nil && s.most > 0 {
 		add(doSchemaDown, "schema")
 	}
-	if fd != nil && fd.Completes {
+	if fd != nil && fd.completes() {
 		add(doComplete, "complete")
 	}
-	if fd != nil && fd.kind == Text && !fd.text.Multi() && !f.spec.Strings {
+	if fd != nil && fd.kind == Text && !fd.text.Multi() && !fd.OneLine && !f.spec.Strings {
 		add(doLines, "new line")
 	}
 	return out

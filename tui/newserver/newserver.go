@@ -31,8 +31,8 @@ func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",
 		Fields: []form.Field{
-			{Name: "name", Title: "name", Required: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, Means: "letters, digits, (not first) . _ -; at most 64"},
-			{Name: "target", Title: "command or URL", Required: true, Description: "A program, or the https:// address of a remote server"},
+			{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, Means: "letters, digits, (not first) . _ -; at most 64"},
+			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "A program, or the https:// address of a remote server"},
 			{Name: "args", Title: "arguments", Kind: form.List, Description: "Of the program"},
 			{Name: "env", Title: "variables", Kind: form.List, Description: "Of the program", Pattern: `^[^=]+=`, Means: "NAME=VALUE"},
 			{Name: "headers", Title: "headers", Kind: form.List, Description: "Of a remote server", Pattern: `^[^:]+:`, Means: "NAME: VALUE"},
