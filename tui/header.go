@@ -184,8 +184,7 @@ func (a *app) barLine() string {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(dialog.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {
-			at, n := a.Details[a.Open].View.Found()
-			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.W)
+			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
 		}
 		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", dialog.Exactly(r.Len()), dialog.Exactly(r.Total()), dialog.Millis(r.Spent())))
 		if p := query.Problem(); p != "" {
@@ -201,8 +200,8 @@ func (a *app) barLine() string {
 			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-look.Width(left)-3)) + " ")
 		}
 	}
-	if at, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
-		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
+	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
+		left, right = " "+a.Details[a.Open].View.Tally("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
 		text := " " + dialog.Clean(a.Flash.Text)

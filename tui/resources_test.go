@@ -40,6 +40,17 @@ func TestR2_05_EnterAndReloadFetchEachTime(t *testing.T) {
 	require.Len(t, r.backend.asked(), 3)
 }
 
+func TestASearchSaysInHowMuchOfATextItLooked(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	text := "first\n" + strings.Repeat("0123456789 0123456789 0123456789\n", 90_000) + "the end\n"
+	r.answer("resources/read", `{"contents":[{"uri":"`+configURI+`","mimeType":"text/plain","text":`+strconv.Quote(text)+`}]}`)
+	r.keys("4 / config enter enter l /").text("the end")
+	require.Contains(t, r.screen(), "0 of 0 in the first 1.0 of 2.8 MiB")
+	r.keys("esc /").text("first").keys("enter")
+	require.Contains(t, r.screen(), "1 of 1 in the first 1.0 of 2.8 MiB")
+}
+
 func TestReadErrorsAreShownWithTheServersWords(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)

@@ -168,6 +168,8 @@ type Doc struct {
 	images   int // that are drawn
 	width    int
 	longest  int // cells of the longest line
+	// Bytes of the blocks that are shown in part, and all that these have.
+	shown, size int64
 }
 
 // docNode is a container of JSON and the line that it begins in.
@@ -321,6 +323,7 @@ func (b *builder) all() string {
 // rest says how much is shown when it is not everything.
 func (b *builder) rest(shown, size int64) {
 	if shown < size {
+		b.d.shown, b.d.size = b.d.shown+shown, b.d.size+size
 		b.blank()
 		b.line(inkWarn, "showing "+share(shown, size)+b.all(), 0)
 	}

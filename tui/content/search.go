@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"fmt"
 	"sort"
 	"strings"
 	"unicode"
@@ -54,6 +55,16 @@ func (v *View) Found() (at, n int) {
 		return 0, 0
 	}
 	return v.at + 1, len(v.matches)
+}
+
+// Tally is Found as text, and where: that what was not found may stand past the end of
+// what is shown is told.
+func (v *View) Tally(where string) string {
+	if v.doc.size > 0 {
+		where = "in the first " + share(v.doc.shown, v.doc.size)
+	}
+	at, n := v.Found()
+	return fmt.Sprintf("%d of %d %s", at, n, where)
 }
 
 // reveal moves the window if the match is not in it.
