@@ -77,6 +77,21 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Contains(t, r.screen(), "[Servers 2]")
 }
 
+func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
+	r := office(t, 160, 45, plainEnv).keys("6")
+	require.Contains(t, r.screen(), "217 calls in the last hour, 3 errors")
+	require.Contains(t, r.screen(), "The last hour")
+	r = office(t, 160, 45, plainEnv)
+	r.backend.usage.Minutes = r.clock.now().Add(-25 * time.Minute)
+	r.keys("6")
+	require.Contains(t, r.screen(), "217 calls, 3 errors in 25 min, since Gobl")
+	require.Contains(t, r.screen(), "Since Goblin started ")
+	require.NotContains(t, r.screen(), "he last hour")
+	r.backend.usage.All.Hour = nil
+	r.keys("r")
+	require.Contains(t, r.screen(), "0 calls in 25 min, since Goblin started")
+}
+
 func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	r := office(t, 200, 45, plainEnv).keys("6 ] ] F")
 	require.NotContains(t, r.screen(), "others", "nobody has any")

@@ -15,8 +15,11 @@ const Forgotten = 30 * 24 * time.Hour
 
 // Report is the whole bill.
 type Report struct {
-	Since   time.Time `json:"since"` // when counting began
-	Host    bool      `json:"host"`  // a host runs; else all is as the last one left it
+	Since time.Time `json:"since"` // when counting began
+	// Minutes is since when there are minutes, if calls of the last hour may be missing:
+	// minutes are not kept over restarts.
+	Minutes time.Time `json:"minutesSince,omitzero"`
+	Host    bool      `json:"host"` // a host runs; else all is as the last one left it
 	All     Figures   `json:"all"`
 	Latency []Bin     `json:"latency"` // of all calls, the fastest first
 	Servers []Server  `json:"servers"`

@@ -26,11 +26,14 @@ func (p *Pane) Subject() pane.Subject {
 		return pane.Subject{}
 	}
 	lk, now, since := p.app.Look, p.app.Now(), p.report.Since
-	off := p.app.KeyOf("switch")
+	off, minutes := p.app.KeyOf("switch"), "The last hour"
+	if !p.report.Minutes.IsZero() {
+		minutes = "Since Goblin started"
+	}
 	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []content.Block {
 		blocks := []content.Block{{Kind: content.Facts, Facts: r.facts(now)}}
 		if len(r.Hour) > 0 {
-			blocks = append(blocks, content.Block{Title: "The last hour", Kind: content.Text, Text: r.graphs(lk)})
+			blocks = append(blocks, content.Block{Title: minutes, Kind: content.Text, Text: r.graphs(lk)})
 		}
 		switch {
 		case r.client != nil:

@@ -326,9 +326,14 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 		}
 		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(line) + lk.Dim.On(lk.Fit(ends, room)) + "  " + text
 	}
-	sum := display.Count(calls, "call") + " in the last hour"
+	sum, wrong := display.Count(calls, "call"), ""
 	if failed > 0 {
-		sum += ", " + lk.Bad.On(display.Count(failed, "error"))
+		wrong = ", " + lk.Bad.On(display.Count(failed, "error"))
+	}
+	if from := p.report.Minutes; from.IsZero() {
+		sum += " in the last hour" + wrong
+	} else {
+		sum += wrong + " in " + display.Age(p.app.Now().Sub(from)) + ", since Goblin started"
 	}
 	mean := ""
 	if timed > 0 {

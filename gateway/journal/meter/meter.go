@@ -123,7 +123,8 @@ type Options struct {
 
 // Meter counts. Make it with [Open]; a nil one counts nothing.
 type Meter struct {
-	o Options
+	o      Options
+	opened time.Time
 
 	mu    sync.Mutex
 	all   row
@@ -149,7 +150,8 @@ func Open(o Options) *Meter {
 	if o.Listed == nil {
 		o.Listed = func() []Listed { return nil }
 	}
-	m := &Meter{o: o, rows: make(map[key]*row), ways: make(map[way]*known), saved: &state{began: o.Now().Unix()}}
+	now := o.Now()
+	m := &Meter{o: o, opened: now, rows: make(map[key]*row), ways: make(map[way]*known), saved: &state{began: now.Unix()}}
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	if s := m.read(); s != nil {
@@ -278,6 +280,9 @@ func (m *Meter) Report() bill.Report {
 	}
 	now := m.o.Now()
 	r := s.report(now)
+	if s.began < m.opened.Unix() && now.Sub(m.opened) < time.Hour {
+		r.Minutes = m.opened.UTC().Truncate(time.Second)
+	}
 	r.All.Hour = hour(hours[key{}], now)
 	for i := range r.Servers {
 		r.Servers[i].Hour = hour(hours[key{server: r.Servers[i].Name}], now)

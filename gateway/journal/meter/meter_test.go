@@ -148,8 +148,11 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	next := meter.Open(o)
 	next.Add(called("files", "read", "editor", c.now, 8*time.Millisecond))
 	next.Save()
+	require.Zero(t, one.Report().Minutes, "it has all calls of the last hour, or could have")
+	require.Equal(t, c.now, next.Report().Minutes, "it has none from before it was there")
 	r, err := meter.Read(path, c.now)
 	require.NoError(t, err)
+	require.Zero(t, r.Minutes, "a file has none at all")
 	require.Equal(t, noon, r.Since)
 	require.EqualValues(t, 3, r.All.Calls)
 	require.EqualValues(t, 3, tool(t, r, "read").Calls)
@@ -157,6 +160,8 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	require.EqualValues(t, 3, r.Clients[0].Calls)
 	require.Equal(t, 1, r.Servers[0].Tools)
 	require.Len(t, r.Tools, 1, "what is listed no more, and was never called, is forgotten")
+	c.now = c.now.Add(time.Hour)
+	require.Zero(t, next.Report().Minutes, "after an hour it has all")
 }
 
 func TestWhatIsListedNoMoreIsForgottenHalfAYearAfterItsLastCall(t *testing.T) {
