@@ -436,3 +436,33 @@ func pagesOf(t *rapid.T, s *registry.Snapshot, k registry.Kind) (all []string) {
 		}
 	}
 }
+
+func TestWhatAServersConfigLeavesOutIsSaidToBeSo(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse("goblin.yaml", []byte(`servers:
+  aa: {command: x, tools: {deny: ["sl*"]}}
+  bb: {command: x, tools: {allow: [push]}, prompts: {deny: [greet]}}
+profiles:
+  deny: {tools: {deny: [aa/slow, slower, aa/gone, "aa/slow*"]}, prompts: {deny: [bb/greet]}}
+  allow: {tools: {allow: [bb/pull, pull, "aa/sl*"]}}
+  one: {servers: [bb], tools: {deny: [slow]}}
+`), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	listed := make(views.Listed)
+	listed.Add("aa", registry.Tool, "echo")
+	listed.Add("bb", registry.Tool, "push")
+	var told []string
+	for _, p := range views.Vain(cfg, listed) {
+		told = append(told, p.Text)
+	}
+	require.ElementsMatch(t, []string{
+		`"tools" in profile "deny": "aa/slow" is left out by "tools" of server "aa"`,
+		`"tools" in profile "deny": "slower" is left out by "tools" of server "aa"`,
+		`"tools" in profile "deny": "aa/gone" fits no tool of its servers`,
+		`"prompts" in profile "deny": "bb/greet" is left out by "prompts" of server "bb"`,
+		`"tools" in profile "allow": "bb/pull" is left out by "tools" of server "bb"; did you mean "bb/push"?`,
+		`"tools" in profile "allow": "pull" fits no tool of its servers`,
+		`"tools" in profile "allow": "aa/sl*" fits no tool of its servers`,
+		`"tools" in profile "one": "slow" fits no tool of its servers`,
+	}, told)
+}

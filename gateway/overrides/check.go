@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
+	"goblin/gateway/filter"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/near"
@@ -75,12 +76,12 @@ func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		c.check(config.Overridden{Server: s.Name}, s.Overrides, s.Overrides, servers[s.Name])
+		c.check(config.Overridden{Server: s.Name}, s, s.Overrides, s.Overrides, servers[s.Name])
 	}
 	for _, p := range cfg.Profiles {
 		for name, set := range p.Overrides {
 			if s, ok := cfg.Server(name); ok {
-				c.check(config.Overridden{Profile: p.Name, Server: name}, set, set.Over(s.Overrides), servers[name])
+				c.check(config.Overridden{Profile: p.Name, Server: name}, s, set, set.Over(s.Overrides), servers[name])
 			}
 		}
 	}
@@ -103,17 +104,19 @@ func (c *checker) tell(at config.Overridden, format string, args ...any) {
 }
 
 // check looks at overrides, which are all together with those below.
-func (c *checker) check(at config.Overridden, set, all *definition.Set, has byName) {
+func (c *checker) check(at config.Overridden, s *config.Server, set, all *definition.Set, has byName) {
 	if set == nil || has == nil {
 		return
 	}
+	uris := filter.New(s.Resources)
 	for _, kind := range []struct {
 		key, one string
 		set, all map[string]*definition.Override
+		permits  func(name string) bool
 	}{
-		{"tools", "tool", set.Tools, all.Tools},
-		{"prompts", "prompt", set.Prompts, all.Prompts},
-		{"resources", "resource or template", set.Resources, all.Resources},
+		{"tools", "tool", set.Tools, all.Tools, s.Tools.Match},
+		{"prompts", "prompt", set.Prompts, all.Prompts, s.Prompts.Match},
+		{"resources", "resource or template", set.Resources, all.Resources, func(name string) bool { return uris.Match(name) || uris.MatchTemplate(name) }},
 	} {
 		if len(c.kinds) > 0 && !c.kinds[kind.key] {
 			continue
@@ -130,7 +133,11 @@ func (c *checker) check(at config.Overridden, set, all *definition.Set, has byNa
 				}
 				best := f.Best()
 				slices.Sort(best)
-				c.tell(at, "it has no %s %q%s", kind.one, name, near.Meant(best...))
+				told := fmt.Sprintf("it has no %s %q", kind.one, name)
+				if !kind.permits(name) { // it may well have it
+					told = fmt.Sprintf("%s %q is left out by %q of the server", kind.one, name, kind.key)
+				}
+				c.tell(at, "%s%s", told, near.Meant(best...))
 				continue
 			}
 			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {

@@ -51,13 +51,17 @@ func Vain(cfg *config.Config, listed Listed, kinds ...registry.Kind) (problems [
 			if !known {
 				continue
 			}
-			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, `*?[\`) })
+			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, wild) })
 			for _, glob := range append(denied, of.globs.Allow...) {
 				one := config.Filter{Allow: []string{glob}}
 				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOf(n.server, n.name) }) {
+					why := fmt.Sprintf("fits no %s of its servers", of.kind)
+					if server := leavesOut(cfg, p, of.kind, glob); server != "" {
+						why = fmt.Sprintf("is left out by %q of server %q", keyOf(of.kind), server)
+					}
 					problems = append(problems, config.Problem{
 						File: cfg.Path, Line: cfg.ProfileLine(p.Name, keyOf(of.kind)),
-						Text: fmt.Sprintf("%q in profile %q: %q fits no %s of its servers%s", keyOf(of.kind), p.Name, glob, of.kind, meant(glob, names)),
+						Text: fmt.Sprintf("%q in profile %q: %q %s%s", keyOf(of.kind), p.Name, glob, why, meant(glob, names)),
 					})
 				}
 			}
@@ -65,6 +69,30 @@ func Vain(cfg *config.Config, listed Listed, kinds ...registry.Kind) (problems [
 	}
 	return problems
 }
+
+// leavesOut is the server of a profile whose config leaves out what a glob names, which it
+// may well list; "" for none. A name without a server is not that of one because all but a
+// few of its names are left out.
+func leavesOut(cfg *config.Config, p *config.Profile, k registry.Kind, glob string) string {
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		own := s.Tools
+		if k == registry.Prompt {
+			own = s.Prompts
+		}
+		name, its := strings.CutPrefix(glob, s.Name+"/")
+		if !its {
+			own.Allow = nil
+		}
+		if p.Has(s) && !strings.ContainsAny(name, wild) && !own.Match(name) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// wild are the characters of globs that fit more than one name.
+const wild = `*?[\`
 
 type listedName struct{ server, name string }
 

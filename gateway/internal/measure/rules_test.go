@@ -51,7 +51,7 @@ var rules = []row{
 	{"gateway/logins", "gateway/ask gateway/downstream gateway/fleet gateway/login gateway/upstream", "has calls wait for logins, and makes neither"},
 	{"gateway/views", "gateway/config gateway/downstream gateway/filter gateway/fleet gateway/logins gateway/refusals gateway/switches registry registry/definition registry/near", "says what a client sees, and not what it does there"},
 	{"gateway/arguments", "gateway/downstream gateway/jsonrpc registry registry/members registry/rawjson", "looks into arguments, wherever they go"},
-	{"gateway/overrides", "gateway/config gateway/jsonrpc registry registry/definition registry/near registry/rawjson", "what overrides do to calls; what they make of definitions is the registry's"},
+	{"gateway/overrides", "gateway/config gateway/filter gateway/jsonrpc registry registry/definition registry/near registry/rawjson", "what overrides do to calls; what they make of definitions is the registry's"},
 	{"gateway/results", "gateway/memory registry registry/rawjson", "keeps what was left out, whoever bounds it"},
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},
 	{"gateway/refusals", "gateway/downstream gateway/jsonrpc gateway/upstream registry registry/rawjson", "says what went wrong, with whichever request"},
