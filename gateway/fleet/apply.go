@@ -95,6 +95,7 @@ func (f *Fleet) replace(old *Server, s config.Server) *Server {
 		for kind := range b.out.listed {
 			b.out.listed[kind] = true // what is there is newer than what is remembered
 		}
+		b.out.lacked = denies(old.Denied)
 	}
 	if old != nil && !sameFilters(&old.defined, &s) {
 		f.o.Registry.Retain(s.Name, b.Permits)
@@ -161,6 +162,10 @@ type outlet struct {
 	recalled atomic.Bool   // something was remembered
 	loaded   chan struct{} // closed once that is listed, or cannot be; nil if there was nothing
 
+	denied func(registry.Kind) []string // of the lists of the backend itself
+	lacked [][]string                   // likewise, by kind, of those from before it
+	told   [registry.Kinds]atomic.Bool  // the backend has listed
+
 	keeping sync.Mutex
 	fetched map[int][][]byte // and not kept yet; guarded by keeping
 
@@ -197,6 +202,7 @@ func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (pro
 	o.listing.Lock()
 	defer o.listing.Unlock()
 	o.listed[kind] = true
+	o.told[kind].Store(true)
 	return o.setList(server, kind, items)
 }
 

@@ -184,6 +184,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Remembered: known, Remembers: f.o.Catalog != nil,
 		Asleep: asleep, ListFirst: f.withholds(),
 	})}
+	out.denied = b.Server.Denied
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
 	if known != nil {

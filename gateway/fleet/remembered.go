@@ -21,11 +21,40 @@ type introduction struct {
 	Name, Title, Version     string
 	Instructions             string
 	Capabilities             json.RawMessage
+	Denied                   [][]string `json:",omitempty"` // by kind: names that the config leaves out of the lists
+}
+
+// mostDenied bounds the bytes of those names.
+const mostDenied = 256 << 10
+
+// denies are names that the config leaves out of a server's lists, by kind; nil for none.
+func denies(of func(registry.Kind) []string) (all [][]string) {
+	room := mostDenied
+	for k := range registry.Kinds {
+		for _, name := range of(registry.Kind(k)) {
+			if room -= len(name); room < 0 {
+				return all
+			}
+			if all == nil {
+				all = make([][]string, registry.Kinds)
+			}
+			all[k] = append(all[k], name)
+		}
+	}
+	return all
 }
 
 // whole reports whether a server has listed all there is.
 func whole(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
+}
+
+// Denied is that of the lists that the catalog has, remembered ones, too.
+func (s *Server) Denied(kind registry.Kind) []string {
+	if !s.out.told[kind].Load() && int(kind) < len(s.out.lacked) {
+		return s.out.lacked[kind]
+	}
+	return s.Server.Denied(kind)
 }
 
 // recall reads what is remembered of a server as it is defined, but its lists. The result
@@ -49,6 +78,7 @@ func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if json.Unmarshal(head.About, &about) != nil {
 		about = introduction{} // the lists are good without
 	}
+	o.lacked = about.Denied
 	return &registry.ServerState{
 		State: registry.StateStopped, Transport: cmp.Or(about.Transport, string(s.Type)), Era: about.Era, ProtocolVersion: about.Protocol,
 		ServerName: about.Name, ServerTitle: about.Title, ServerVersion: about.Version,
@@ -155,7 +185,7 @@ func (o *outlet) keepLocked(server string) {
 	st := &o.state
 	about, err := json.Marshal(introduction{
 		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
-		Instructions: st.Instructions, Capabilities: st.Capabilities,
+		Instructions: st.Instructions, Capabilities: st.Capabilities, Denied: denies(o.denied),
 	})
 	if err != nil {
 		return // the server's capabilities are no JSON

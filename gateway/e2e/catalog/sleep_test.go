@@ -80,6 +80,23 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	require.Equal(t, 3, b.Starts())
 }
 
+func TestWhatIsLeftOutIsKnownOfAServerThatSleeps(t *testing.T) {
+	t.Parallel()
+	w := sleepy(t)
+	b := w.Backend("one", counting(), e2e.Obj{"tools": e2e.Obj{"deny": []string{"ho*"}}})
+	c := w.Standalone()
+	c.WaitListed("tools", "one_count", true)
+	e2e.Eventually(t, "it is remembered", func() bool { return len(catalogOf(w, "one")) == 1 })
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+
+	c = w.Bridged()
+	require.Equal(t, []string{"one_count"}, c.Names("tools"))
+	require.Equal(t, "sleeping", state(c))
+	require.Regexp(t, `(?m)^one/hold +one +config +left out by "tools" of server "one"$`, w.Succeeds("tools", "list"))
+	require.Equal(t, 1, b.Starts(), "it was not started to tell")
+}
+
 func TestAServerThatIsTurnedOnAgainListsWhatIsRemembered(t *testing.T) {
 	t.Parallel()
 	w := sleepy(t)
