@@ -263,6 +263,10 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 // notFound tells which names are near, or that the server that would know is
 // not there. The message is the server's own if it says so itself.
 func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, itself bool) error {
+	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list}) // first, as it waits for servers
+	if err != nil {
+		return err
+	}
 	status, err := g.Status(ctx)
 	if err != nil {
 		return err
@@ -290,10 +294,6 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		if reason != "Resource not found" {
 			fmt.Fprintf(&text, " (%s)", reason)
 		}
-	}
-	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list})
-	if err != nil {
-		return err
 	}
 	if itself {
 		fmt.Fprintf(&text, "; its server says: %s", message)

@@ -155,6 +155,15 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }
 
+func TestServersThatStartAreNotSaidToBeDown(t *testing.T) {
+	g := &scripted{status: ready("a", "b"), items: map[string][]control.Entry{}, answer: noTool}
+	g.status.Servers[1].State = "connecting"
+	g.listed = func() { g.status.Servers[1].State = "ready" } // a list waits for them
+	got := try{gateway: g}.run(t, "call", "zzz")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.NotContains(t, got.err, "not up")
+}
+
 func TestWhatTheGatewayOrTheServerKnowsOfANameIsTold(t *testing.T) {
 	g := &scripted{hosted: true, status: ready("n", "s"), items: map[string][]control.Entry{
 		"tools":     {{Name: "n_say", Server: "n", OriginalName: "simple"}, {Name: "s_simple", Server: "s"}},

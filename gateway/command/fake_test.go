@@ -34,6 +34,7 @@ type scripted struct {
 	status control.Status
 	usage  bill.Report
 	items  map[string][]control.Entry // by kind
+	listed func()                     // follows a list; nil for nothing
 	// answer gives the result or the error of a request. If it is nil, there
 	// is none, and silent is closed instead.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
@@ -74,6 +75,9 @@ func (s *scripted) List(_ context.Context, q control.ListQuery) ([]control.Entry
 		if (q.Server == "" || q.Server == it.Server) && (q.MIME == "" || q.MIME == it.MIMEType) {
 			items = append(items, it)
 		}
+	}
+	if s.listed != nil {
+		s.listed()
 	}
 	return items, nil
 }

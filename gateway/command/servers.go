@@ -205,8 +205,8 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 		return err
 	}
 	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
-	if err != nil {
-		return err
+	if err != nil { // the file had no mistakes when it was opened
+		return cli.Fail(cli.CodeUsage, "%s; nothing was added", config.Texts(err))
 	}
 	a.Hide(cfg)
 	o := offer{Server: s.Name, Config: f.Path()}

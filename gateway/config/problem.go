@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,20 @@ func (e *Errors) Error() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Texts are the mistakes of an error of [Parse] without their places, for a text that no
+// file has.
+func Texts(err error) string {
+	mistakes, ok := errors.AsType[*Errors](err)
+	if !ok {
+		return err.Error()
+	}
+	texts := make([]string, len(mistakes.Problems))
+	for i, p := range mistakes.Problems {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "; ")
 }
 
 func fileError(name, format string, args ...any) *Errors {
