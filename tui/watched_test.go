@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,29 @@ func TestWatchedListsWhoHoldsWhat(t *testing.T) {
 	require.Contains(t, r.screen(), `on  you, claude (2), cur\x1b[2Jsor`, "all about the one under the cursor")
 	require.Contains(t, r.line("! files  file:///b.md "), `not allowed\x07`)
 	require.Contains(t, r.line("gh://x"), "30 clients")
+}
+
+func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
+	t.Parallel()
+	r := subs(t, 120, 30)
+	r.reg.SetSession(registry.Session{ID: "s1", Screen: true})
+	r.reg.SetSession(registry.Session{ID: "s2", Screen: true})
+	for _, held := range []struct {
+		by   []string
+		want string
+	}{
+		{[]string{"s1"}, "held by another screen"},
+		{[]string{"me", "s1", "s2"}, "held by you, 2 other screens"},
+		{[]string{"c1", "s1"}, "held by 1 client, another screen"},
+		{[]string{"me", "c1", "c2", "s1"}, "held by you, 2 others, another screen"},
+		{[]string{"me"}, "held by you"},
+	} {
+		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: len(held.by), Sessions: held.by})
+		r.changed(registry.Subscriptions).keys("4 g F l")
+		text := strings.Join(strings.Fields(strings.NewReplacer("│", " ").Replace(r.screen())), " ")
+		require.Contains(t, text, "on, "+held.want)
+		r.keys("esc")
+	}
 }
 
 func TestWatchedIsLive(t *testing.T) {

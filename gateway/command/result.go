@@ -205,7 +205,11 @@ func describe(c content) string {
 }
 
 func blob(what, data, mime string) string {
-	return fmt.Sprintf("[%s%s, %s: see --json]", display.Line(what), comma(mime), size(int64(len(data))*3/4))
+	length := "no base64"
+	if raw, err := decode(data); err == nil {
+		length = size(int64(len(raw)))
+	}
+	return fmt.Sprintf("[%s%s, %s: see --json]", display.Line(what), comma(mime), length)
 }
 
 func comma(s string) string {

@@ -272,7 +272,7 @@ func (p *Resources) Subject() Subject {
 	at, _, _ := p.Means(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
-	who := holders(sub, p.app.Backend.Session())
+	who := p.holders(sub)
 	seen := view.Seen(p.app.Common, e)
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,

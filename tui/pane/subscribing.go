@@ -133,22 +133,33 @@ func subscriptionMark(lk *look.Look, status string) (string, look.Style) {
 	return lk.Asked, ""
 }
 
-// holders says who holds a subscription.
-func holders(sub registry.SubscriptionState, me string) string {
-	others := sub.Holders
-	you := ""
+// holders says who holds a subscription. Screens are not counted among clients.
+func (p *Resources) holders(sub registry.SubscriptionState) string {
+	if sub.Holders == 0 {
+		return ""
+	}
+	var all []string
+	others, screens, noun := sub.Holders, 0, "client"
+	me := p.app.Backend.Session()
 	if slices.Contains(sub.Sessions, me) {
-		you = "you"
+		all, noun = append(all, "you"), "other"
 		others--
 	}
-	switch {
-	case others <= 0:
-		return you
-	case you == "":
-		return display.Count(others, "client")
-	default:
-		return you + ", " + display.Count(others, "other")
+	for _, s := range p.app.Reg.Sessions() {
+		if s.Screen && s.ID != me && slices.Contains(sub.Sessions, s.ID) {
+			screens++
+		}
 	}
+	if others -= screens; others > 0 {
+		all = append(all, display.Count(others, noun))
+	}
+	switch {
+	case screens == 1:
+		all = append(all, "another screen")
+	case screens > 1:
+		all = append(all, display.Count(screens, "other screen"))
+	}
+	return strings.Join(all, ", ")
 }
 
 func subscriptionText(sub registry.SubscriptionState, who string) string {
