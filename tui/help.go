@@ -302,7 +302,7 @@ func formKeys() keys.Table {
 		{ID: "form.right", Long: "Choose among a few values, or fill in an object"},
 		{ID: "form.empty", Long: "Take the chosen value back, or leave an object out"},
 		{ID: "form.complete", Long: "Ask the server for completions"},
-		{ID: "form.lines", Long: "Make a line of text an area of lines"},
+		{ID: "form.lines", Long: "Make a line of text an area, as pasted lines do"},
 		{ID: "form.submit", Long: "Go, from any field"},
 		{ID: "form.raw", Long: "Raw JSON with _meta, or the fields again"},
 		{ID: "form.last", Long: "The values of the last time"},
