@@ -87,7 +87,8 @@ profiles:
 		thing(registry.Tool, `{"name":"create"}`), thing(registry.Tool, `{"name":"open"}`), thing(registry.Tool, `{"name":"close"}`), thing(registry.Tool, `{"name":"list"}`),
 		thing(registry.Tool, `{"name":"move","inputSchema":{"properties":{"n":{"type":"integer"}}}}`), thing(registry.Tool, `{"name":"gone"}`),
 		thing(registry.Prompt, `{"name":"review","arguments":[{"name":"style"}]}`),
-		thing(registry.Resource, `{"name":"repo:a"}`), {Server: "other", Kind: registry.Tool, Name: "creat"},
+		thing(registry.Resource, `{"name":"repo:a"}`),
+		{Server: "other", Kind: registry.Tool, Name: "creat"},
 	}
 	tell := func(kinds ...registry.Kind) (told []string) {
 		for _, p := range overrides.Check(cfg, slices.Values(things), kinds...) {

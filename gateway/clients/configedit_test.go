@@ -71,15 +71,15 @@ servers:   # all of them
 # the rest
 gateway: {linger: 1m}
 `},
-		"a text of many lines last":               {"c.yaml", "servers:\n  a:\n    command: |\n      x\n\n      y\n", "servers:\n  a:\n    command: |\n      x\n\n      y\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
-		"no line break at the end":                {"c.yaml", "servers: {}\ngateway: {linger: 1m}", "servers: {\n  \"new\": {\n    \"url\": \"https://example.com/mcp\",\n    \"headers\": {\n      \"Authorization\": \"Bearer ${T}\"\n    }\n  }\n}\ngateway: {linger: 1m}"},
-		"servers without any":                     {"c.yaml", "servers:\n# none yet\nlog: {level: info}\n", "servers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n# none yet\nlog: {level: info}\n"},
-		"no servers":                              {"c.yaml", "log: {level: info}\n", "log: {level: info}\nservers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
-		"lines of Windows":                        {"c.yaml", "servers:\r\n  a: {command: x}\r\n", "servers:\r\n  a: {command: x}\r\n  new:\r\n    url: https://example.com/mcp\r\n    headers:\r\n      Authorization: Bearer ${T}\r\n"},
-		"lines of both sorts":                     {"c.yaml", "servers:\r\n  a: {command: x}\n", "servers:\r\n  a: {command: x}\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
-		"JSON":                                    {"c.json", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"}\n\t},\n\t\"other\": 1\n}", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"},\n\t\t\"new\": {\n\t\t\t\"url\": \"https://example.com/mcp\",\n\t\t\t\"headers\": {\n\t\t\t\t\"Authorization\": \"Bearer ${T}\"\n\t\t\t}\n\t\t}\n\t},\n\t\"other\": 1\n}"},
+		"a text of many lines last": {"c.yaml", "servers:\n  a:\n    command: |\n      x\n\n      y\n", "servers:\n  a:\n    command: |\n      x\n\n      y\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
+		"no line break at the end":  {"c.yaml", "servers: {}\ngateway: {linger: 1m}", "servers: {\n  \"new\": {\n    \"url\": \"https://example.com/mcp\",\n    \"headers\": {\n      \"Authorization\": \"Bearer ${T}\"\n    }\n  }\n}\ngateway: {linger: 1m}"},
+		"servers without any":       {"c.yaml", "servers:\n# none yet\nlog: {level: info}\n", "servers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n# none yet\nlog: {level: info}\n"},
+		"no servers":                {"c.yaml", "log: {level: info}\n", "log: {level: info}\nservers:\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
+		"lines of Windows":          {"c.yaml", "servers:\r\n  a: {command: x}\r\n", "servers:\r\n  a: {command: x}\r\n  new:\r\n    url: https://example.com/mcp\r\n    headers:\r\n      Authorization: Bearer ${T}\r\n"},
+		"JSON":                      {"c.json", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"}\n\t},\n\t\"other\": 1\n}", "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"},\n\t\t\"new\": {\n\t\t\t\"url\": \"https://example.com/mcp\",\n\t\t\t\"headers\": {\n\t\t\t\t\"Authorization\": \"Bearer ${T}\"\n\t\t\t}\n\t\t}\n\t},\n\t\"other\": 1\n}"},
 		"JSON with comments and a comma too many": {"c.json", "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // the first\n  },\n}\n", "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // the first\n    \"new\": {\n      \"url\": \"https://example.com/mcp\",\n      \"headers\": {\n        \"Authorization\": \"Bearer ${T}\"\n      }\n    },\n  },\n}\n"},
 		"an empty file of JSON":                   {"c.json", "", "{\n  \"mcpServers\": {\n    \"new\": {\n      \"url\": \"https://example.com/mcp\",\n      \"headers\": {\n        \"Authorization\": \"Bearer ${T}\"\n      }\n    }\n  }\n}\n"},
+		"lines of both sorts":                     {"c.yaml", "servers:\r\n  a: {command: x}\n", "servers:\r\n  a: {command: x}\n  new:\n    url: https://example.com/mcp\n    headers:\n      Authorization: Bearer ${T}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

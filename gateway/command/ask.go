@@ -119,14 +119,13 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
-	o := client.Options{Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame}
-	if hosted {
-		o.Alive = func(ctx context.Context) error {
+	c, err := client.Open(ctx, conn, client.Options{
+		Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+		Alive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err
-		}
-	}
-	c, err := client.Open(ctx, conn, o)
+		},
+	})
 	if err != nil {
 		return nil, hosted, lost(err)
 	}
@@ -336,8 +335,7 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	return fmt.Sprintf("\"%s\" shows all", a.Line("list "+r.kind.list))
 }
 
-// idle tells that the server that the name is of is disabled, or waits for a project; "" if
-// there is no such server.
+// idle tells why the server that the name is of is not asked; "" if there is none such.
 func idle(servers []control.Server, r *request) string {
 	for _, s := range servers {
 		if (s.State == string(registry.StateDisabled) || waits(s)) && r.kind.owns(s.Name, r.name) {

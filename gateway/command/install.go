@@ -255,10 +255,9 @@ func (d *clientChange) text(dry bool) string {
 		fmt.Fprintf(&out, "%s: %s is as it should be.\n", title, d.File)
 	case dry:
 		fmt.Fprintf(&out, "%s: %s would change. Nothing was written.\n%s", title, d.File, d.Diff)
-	case d.Deleted:
-		fmt.Fprintf(&out, "%s: %s is deleted, since it was made for Goblin; start %s again.\n", title, d.File, title)
 	default:
-		fmt.Fprintf(&out, "%s: %s is written; start %s again.\n", title, d.File, title)
+		how := map[bool]string{true: "deleted, since it was made for Goblin", false: "written"}[d.Deleted]
+		fmt.Fprintf(&out, "%s: %s is %s; start %s again.\n", title, d.File, how, title)
 	}
 	if len(d.Took) > 0 {
 		fmt.Fprintf(&out, "  out of it, since Goblin serves them: %s\n", display.Line(strings.Join(d.Took, ", ")))

@@ -71,6 +71,17 @@ func NewMask(cfg *Config) *Mask {
 	return m
 }
 
+// envSecrets are a secret variable, and what is secret in a URL, which the server may write in
+// another way. A password that is the user's name, as for trying, would be hidden wherever
+// that stands.
+func envSecrets(v string) []string {
+	whole, user, password := userOf(v)
+	if password == "" || password == user {
+		return []string{v}
+	}
+	return []string{v, whole, password}
+}
+
 // Add hides the secrets of another config, too.
 func (m *Mask) Add(cfg *Config) {
 	m.mu.Lock()
@@ -111,12 +122,7 @@ func (m *Mask) Add(cfg *Config) {
 		}
 		for name, v := range s.Env {
 			if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
-				add(v)
-				// The server may write a URL in another way. A password that is the user's name,
-				// as for trying, would be hidden wherever that stands.
-				if whole, user, password := userOf(v); password != "" && password != user {
-					add(whole, password)
-				}
+				add(envSecrets(v)...)
 			}
 		}
 		for _, v := range s.Headers {

@@ -283,10 +283,7 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	if fd.isChoice() {
 		return f.optionKey(fd, k, do), nil
 	}
-	if edit.Breaks(k) && fd.kind == Text && !fd.text.Multi() && !fd.OneLine {
-		f.close()
-		f.widen(fd)
-	}
+	f.widenFor(fd, k)
 	switch {
 	case fd.text.Multi():
 		if f.leave(&fd.text, k, do) {
@@ -300,7 +297,7 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	case do == doDown:
 		f.move(1)
 		return None, nil
-	case do == doLines && fd.kind == Text && !fd.OneLine && !f.spec.Strings:
+	case do == doLines && fd.mayHaveLines() && !f.spec.Strings:
 		f.widen(fd)
 		k = tea.KeyMsg{Type: tea.KeyEnter}
 	case do == doComplete && fd.completes():
@@ -314,6 +311,17 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 		return None, f.ask(fd, pause)
 	}
 	return None, nil
+}
+
+// mayHaveLines reports whether a field's text may have more lines than one.
+func (f *field) mayHaveLines() bool { return f.kind == Text && !f.OneLine }
+
+// widenFor makes an area of a field for lines that are pasted.
+func (f *Form) widenFor(fd *field, k tea.KeyMsg) {
+	if edit.Breaks(k) && fd.mayHaveLines() && !fd.text.Multi() {
+		f.close()
+		f.widen(fd)
+	}
 }
 
 // itemKey is for keys that put in, take out and move the items of lists, from anywhere
@@ -511,7 +519,7 @@ func (f *Form) Hints() []keys.Hint {
 	if fd != nil && fd.completes() {
 		add(doComplete, "complete")
 	}
-	if fd != nil && fd.kind == Text && !fd.text.Multi() && !fd.OneLine && !f.spec.Strings {
+	if fd != nil && fd.mayHaveLines() && !fd.text.Multi() && !f.spec.Strings {
 		add(doLines, "new line")
 	}
 	return out
