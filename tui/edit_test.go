@@ -89,8 +89,14 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 		require.Equal(t, text, f.Value())
 	}
 	f := area("a")
+	f.Limit = 1 << 20
 	require.False(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
 	require.Equal(t, "a", f.Value())
+	f = area("a")
+	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
+	require.Equal(t, marks+"a", f.Value(), "what is pasted is there")
+	require.False(t, f.Update(keyOf("X")), "and can be edited no more")
+	f = area("a")
 	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\r\ny\rz" + marks[:20]), Paste: true}))
 	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area begins at its beginning, and line breaks are line breaks")
 }

@@ -133,13 +133,23 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 	a.elicitations.forget(one)
 	require.Nil(t, whose("s", "", "1"))
 	require.Same(t, two, whose("s", "u", "1"))
-	for i := range maxElicitations {
+	for i := range maxOfServer {
 		demand(one, "s", "", CodeURLElicitation, fmt.Sprint("later", i))
 	}
-	require.Nil(t, whose("s", "u", "1"), "the oldest makes room")
+	require.Nil(t, whose("s", "u", "1"), "the server's oldest makes room")
 	require.Same(t, one, whose("s", "", "later0"))
+	for server := range maxElicitations / maxOfServer {
+		for i := range maxOfServer {
+			demand(two, fmt.Sprint("t", server), "", CodeURLElicitation, fmt.Sprint(i))
+		}
+	}
 	require.Len(t, a.elicitations.asked, maxElicitations)
-	require.Len(t, a.elicitations.order, maxElicitations)
+	left := 0
+	for _, keys := range a.elicitations.order {
+		require.LessOrEqual(t, len(keys), maxOfServer)
+		left += len(keys)
+	}
+	require.Equal(t, maxElicitations, left)
 }
 
 func TestTokensOfQuestionsAreOursOnTheWay(t *testing.T) {

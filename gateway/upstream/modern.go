@@ -58,7 +58,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			return cleaned(reply, true), nil
 		}
 		if round++; round > maxRounds {
-			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("put one call off %d times by input_required", round), nil)
+			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.Answers), 1)], maxRounds), nil)
 		}
 		answers, fault, err := l.input(c, reply.Result, &opened)
 		if err != nil || fault != nil {
