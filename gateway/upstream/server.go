@@ -329,8 +329,7 @@ func (s *Server) aliveLocked() *link {
 	return s.conn
 }
 
-// returningLocked reports whether a connection was lost and the first attempt to replace it
-// goes on, or is about to.
+// returningLocked is [Server.Returning]; the attempt may be about to begin.
 func (s *Server) returningLocked() bool {
 	return s.returning || s.conn != nil && !s.leaving && s.conn.ctx.Err() != nil && s.enabled
 }
@@ -362,13 +361,15 @@ func (s *Server) downLocked() *Error {
 	return s.failure(ConnectionError, "is still starting", nil)
 }
 
-// Await is Conn, but it waits while the first attempt to connect, or the first after a
-// Restart or the loss of a connection, is going on: until ctx ends, in the latter cases 2 s
-// at most.
+// Await is Conn, but it wakes the server, and waits until ctx ends while the first attempt to
+// connect goes on, 2 s at most for the first after a Restart or the loss of a connection.
 func (s *Server) Await(ctx context.Context) (Conn, error) {
 	var over <-chan time.Time
 	for {
 		s.mu.Lock()
+		if s.asleep && ctx.Err() == nil { // again, before this caller had the connection
+			s.interruptLocked(nil)
+		}
 		alive, first, returning, changed := s.aliveLocked() != nil, s.first, s.returningLocked(), s.changed
 		s.mu.Unlock()
 		if alive || !first && !returning {
@@ -387,8 +388,7 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 	}
 }
 
-// Returning reports whether a connection was lost and the first attempt to replace it
-// goes on.
+// Returning reports whether the first attempt to replace a lost connection goes on.
 func (s *Server) Returning() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -55,4 +56,33 @@ func TestStartedCallsEndLikeOthers(t *testing.T) {
 	conn.Stop(c, gone)
 	require.False(t, conn.Start(&Call{Method: "ping"}, told), "the connection has ended")
 	require.Empty(t, told, "each hears once")
+}
+
+// Whoever waits for a server may get its turn after the server has fallen asleep again.
+func TestWaitingForAServerWakesIt(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil).whole()
+	old := r.up()
+	for _, ended := range []bool{true, false} {
+		uses, idle := r.Idle()
+		require.True(t, idle)
+		r.Sleep(uses)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if ended {
+			cancel()
+		}
+		conn, err := r.Await(ctx)
+		if ended {
+			requireCode(t, err, ConnectionError, "sleeps")
+			r.Wake()
+			r.up()
+			r.whole()
+			continue
+		}
+		require.NoError(t, err)
+		require.NotSame(t, old, conn)
+		_, err = r.call(conn, "echo")
+		require.NoError(t, err)
+	}
 }
