@@ -207,7 +207,7 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 		done()
 		return jsonrpc.Reply{}, badTask(server)
 	}
-	t.keep(own, state)
+	_ = t.admit(own, state) // one that the gateway waits for needs no room
 	for _, n := range t.publish(own) {
 		t.deliver(own, n)
 	}

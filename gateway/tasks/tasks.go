@@ -284,11 +284,8 @@ func (t *Tasks) overLocked(in func(*Task) bool) (oldest *Task) {
 	return oldest
 }
 
-// keep notes a task, of which its server has said state; false when there is
+// admit notes a task, of which its server has said state. The error says which bound leaves
 // no room.
-func (t *Tasks) keep(own *Task, state []byte) bool { return t.admit(own, state) == nil }
-
-// admit is keep with the reason.
 func (t *Tasks) admit(own *Task, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -75,7 +75,7 @@ func TestTasksExpireAfterTheirTimeToLive(t *testing.T) {
 		`{"ttl":-5}`: maxTaskLife, `{"ttl":1e400}`: maxTaskLife, `{"ttl":99999999999}`: maxTaskLife,
 	} {
 		own := &Task{Original: state}
-		require.True(t, all.keep(own, []byte(state)))
+		require.NoError(t, all.admit(own, []byte(state)))
 		require.InDelta(t, (want + taskGrace).Seconds(), all.left(own).Seconds(), 60, state)
 	}
 }
@@ -83,7 +83,7 @@ func TestTasksExpireAfterTheirTimeToLive(t *testing.T) {
 func TestATaskThatNobodyFetchesKeepsItsServerBusyAsLongAsItLives(t *testing.T) {
 	s := New(Options{})
 	own := &Task{}
-	require.True(t, s.keep(own, []byte(`{"taskId":"1","status":"completed","ttl":0}`)))
+	require.NoError(t, s.admit(own, []byte(`{"taskId":"1","status":"completed","ttl":0}`)))
 	require.True(t, s.busy(nil))
 	own.expires = time.Now().Add(-time.Hour)
 	require.False(t, s.busy(nil))
@@ -98,7 +98,7 @@ func TestTasksOfWhichNothingIsToBeHadKeepNoServerBusy(t *testing.T) {
 		for modern, want := range map[bool]bool{false: busy.older, true: busy.newer} {
 			s := New(Options{})
 			own := &Task{modern: modern}
-			require.True(t, s.keep(own, []byte(`{"status":"`+status+`"}`)))
+			require.NoError(t, s.admit(own, []byte(`{"status":"`+status+`"}`)))
 			require.Equal(t, want, s.busy(nil), "%s %v", status, modern)
 			s.settle(own)
 			require.False(t, s.busy(nil))
@@ -211,10 +211,10 @@ func TestWhatGoesOnIsCancelledWhenItsClientHasGone(t *testing.T) {
 	t.Parallel()
 	s, conn, gone := New(Options{}), recorder{called: make(chan string, 9)}, new(downstream.Session)
 	for id, status := range map[string]string{"1": "working", "2": "completed", "3": "failed", "4": "cancelled"} {
-		require.True(t, s.keep(&Task{Conn: conn, Original: id, owner: gone}, []byte(`{"status":"`+status+`"}`)))
+		require.NoError(t, s.admit(&Task{Conn: conn, Original: id, owner: gone}, []byte(`{"status":"`+status+`"}`)))
 	}
 	others := &Task{Conn: conn, Original: "5", owner: new(downstream.Session)}
-	require.True(t, s.keep(others, nil))
+	require.NoError(t, s.admit(others, nil))
 	s.Release(gone)
 	s.Wait()
 	close(conn.called)
@@ -231,7 +231,7 @@ func TestTasksEndWithTheirConnectionUnlessTheyOutliveIt(t *testing.T) {
 	s := New(Options{})
 	bound, durable, away := &Task{Conn: other{}}, &Task{Conn: other{}, modern: true, durable: true}, &Task{}
 	for _, own := range []*Task{bound, durable, away} {
-		require.True(t, s.keep(own, nil))
+		require.NoError(t, s.admit(own, nil))
 	}
 	s.Drop(other{})
 	require.Equal(t, map[string]*Task{durable.id: durable, away.id: away}, s.all)
@@ -288,7 +288,7 @@ func TestWhoseATaskIs(t *testing.T) {
 			own.Server, own.Tool = "s", "t"
 		}
 		expires := own.expires
-		require.True(t, s.keep(own, nil))
+		require.NoError(t, s.admit(own, nil))
 		if !expires.IsZero() {
 			own.expires = expires
 		}
