@@ -224,6 +224,7 @@ type Gateway struct {
 	MaxName        int           // bytes of a tool's listed name
 	PageSize       int           // entries
 	StartupWait    time.Duration // 0: never wait
+	HandshakeWait  time.Duration // of initialize and server/discover; 0: never wait
 	ListChanged    ListChanged
 	MetaTools      MetaTools
 	MetaToolsAbove int // entries that a client sees who needs them, if they are chosen by themselves

@@ -51,6 +51,7 @@ gateway:
   namespace: flat
   page_size: 50
   startup_wait: 0s
+  handshake_wait: 250ms
   list_changed: {prompts: false}
   meta_tools: [catalog_tools]
   meta_tools_above: 7
@@ -94,7 +95,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Gateway: config.Gateway{
 			Listen: "0.0.0.0:7331", AuthToken: "s3cr3t",
 			AllowedOrigins: []string{"https://app.example.com", "vscode-file://vscode-app"},
-			Namespace:      config.NamespaceFlat, MaxName: 51, PageSize: 50, StartupWait: 0,
+			Namespace:      config.NamespaceFlat, MaxName: 51, PageSize: 50, StartupWait: 0, HandshakeWait: 250 * time.Millisecond,
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}}, MetaToolsAbove: 7,
 			Roots: []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
@@ -116,11 +117,11 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, &config.Config{
 		Path: "/etc/goblin.yaml",
 		Servers: []config.Server{
-			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
+			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 2 * time.Minute, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
 			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
 		},
 		Gateway: config.Gateway{
-			Namespace: config.NamespaceURI, MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
+			Namespace: config.NamespaceURI, MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second, HandshakeWait: 5 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
 			MetaTools:   config.MetaTools{Auto: true}, MetaToolsAbove: 60, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},

@@ -133,6 +133,9 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		}
 		s.Disabled = true // nobody misses it; Problem keeps it off whoever enables it
 	}
+	if state.seen["startup_timeout"] == nil && downloads(s.Command, s.Args) {
+		s.StartupTimeout = downloadTimeout
+	}
 	s.Problem = strings.Join(why, "; ")
 	if len(state.late) > 0 {
 		slices.Sort(state.late)
