@@ -66,6 +66,7 @@ type Options struct {
 	Logins  string
 	Resolve config.Resolver // gives the values of references of the config; nil has none
 	Catalog *catalog.Store  // remembers lists of servers; nil remembers none
+	Records bool            // Catalog is written by [fleet.Fleet.SaveLists] alone
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
 	Memory *memory.Account
@@ -117,7 +118,7 @@ func New(o Options) *Gateway {
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
-		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Memory: o.Memory, Only: o.Only,
+		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Records: o.Records, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
 		Announced: func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },

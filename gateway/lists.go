@@ -25,7 +25,9 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" {
-			g.Servers.AwaitListsIn(r.Context(), r.view())
+			ctx, cancel := r.hurry()
+			g.Servers.AwaitListsIn(ctx, r.view())
+			cancel()
 		}
 		var more []byte
 		for _, f := range before {

@@ -19,8 +19,9 @@ var modernMethods = map[string]method{
 // modern reports whether the request is a stateless one.
 func (r *request) modern() bool { return r.Modern() != nil }
 
-// discover tells what is served, whatever the backends do.
+// discover answers as [Gateway.initialize] does.
 func (g *Gateway) discover(r *request) {
+	g.greet(r)
 	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
 		rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols)),
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))

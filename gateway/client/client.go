@@ -34,6 +34,18 @@ const (
 	farewell     = 200 * time.Millisecond // for the last frames to be taken
 )
 
+// Names and titles of Goblin's own clients that are no screens.
+const (
+	CommandName  = "goblin"
+	CommandTitle = "Goblin command line"
+	ScriptName   = "goblin lua"
+)
+
+// IsOwn reports whether these are the name and title of one of Goblin's own clients.
+func IsOwn(name, title string) bool {
+	return name == CommandName && title == CommandTitle || name == ScriptName
+}
+
 var (
 	// ErrClosed is the error of requests after the end of the session.
 	ErrClosed = errors.New("the session with the gateway has ended")

@@ -120,7 +120,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
 	c, err := client.Open(ctx, conn, client.Options{
-		Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+		Name: client.CommandName, Title: client.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
 		Alive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err

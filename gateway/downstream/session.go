@@ -68,6 +68,7 @@ type Session struct {
 	turns    map[string]chan struct{} // of the last request of each order
 	running  int                      // Handle calls, also of exchanges already cancelled
 	seq      uint64
+	greeting *Exchange            // the last initialize, until it is seen to be answered
 	met      *hello               // what the first stateless request said
 	guests   map[string]time.Time // see Guests
 }
@@ -83,6 +84,7 @@ const (
 type hello struct {
 	protocol string
 	client   ClientInfo
+	at       time.Time
 }
 
 // ClientInfo is a client's description of itself in initialize.
@@ -229,7 +231,7 @@ func (s *Session) Meet(m *Modern) (first bool) {
 	defer s.mu.Unlock()
 	first = s.met == nil
 	if first { // of the request itself nothing is kept
-		s.met = &hello{strings.Clone(m.Version), clientInfo(m.client)}
+		s.met = &hello{strings.Clone(m.Version), clientInfo(m.client), time.Now()}
 	}
 	return first
 }
@@ -255,6 +257,20 @@ func (s *Session) Name() string {
 	return c.Name
 }
 
+// Greeted returns the time of the handshake or of the first stateless request. It is not
+// known for clients that share a session.
+func (s *Session) Greeted() (at time.Time, known bool) {
+	if s.stateless {
+		return time.Time{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := cmp.Or(s.hello.Load(), s.met); h != nil {
+		return h.at, true
+	}
+	return time.Time{}, false
+}
+
 // SetInitialized records the handshake: the revision that was agreed on and
 // the params of the client's initialize. Call it before answering.
 func (s *Session) SetInitialized(protocol string, params []byte) {
@@ -262,7 +278,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
 		c.Capabilities = bytes.Clone(raw)
 	}
-	s.hello.Store(&hello{protocol, c})
+	s.hello.Store(&hello{protocol, c, time.Now()})
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.

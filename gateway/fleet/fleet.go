@@ -44,6 +44,7 @@ type Options struct {
 	Children *orphans.Record  // records child processes
 	Pins     *pins.Store      // remembers the tools that the user approved; nil lets all through
 	Catalog  *catalog.Store   // remembers lists of servers; nil remembers none
+	Records  bool             // Catalog is not read, and written by [Fleet.SaveLists] alone
 	Memory   *memory.Account  // bounds what servers make the process hold
 	Logins   string           // the folder of logins at remote servers; "" knows none
 	Resolve  config.Resolver  // gives the values of references; nil has none
@@ -67,9 +68,12 @@ type Options struct {
 type Fleet struct {
 	o     Options
 	log   *slog.Logger
+	made  time.Time
 	since atomic.Int64  // when servers were started last, in Unix ns
 	edits atomic.Uint64 // see Epoch
-	work  sync.WaitGroup
+	// handshakes returns when waits of handshakes end; the first call begins them.
+	handshakes func() time.Time
+	work       sync.WaitGroup
 	// keeping is over when what servers listed is on disk.
 	keeping sync.WaitGroup
 
@@ -108,8 +112,10 @@ type Server struct {
 func New(o Options) *Fleet {
 	f := &Fleet{o: o, log: o.Logger}
 	f.places.Limit = o.Config.Gateway.Limits.Projects
+	f.handshakes = sync.OnceValue(func() time.Time { return time.Now().Add(o.Config.Gateway.HandshakeWait) })
 	first := &table{named: make(map[string]*Server)}
-	f.since.Store(time.Now().UnixNano())
+	f.made = time.Now()
+	f.since.Store(f.made.UnixNano())
 	for _, s := range o.Config.Servers {
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
 			first.add(f.server(s, false))
@@ -125,7 +131,7 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer f.keeping.Wait()
 	defer stop()
-	if f.o.Catalog != nil {
+	if f.o.Catalog != nil && !f.o.Records {
 		f.keeping.Go(func() { f.o.Catalog.Run(keeping) })
 	}
 	f.work.Go(func() { f.watchIdle(ctx) })
@@ -181,7 +187,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Resolve:    f.resolve,
 		Authorizer: out.login,
 		Replaces:   replaces,
-		Remembered: known, Remembers: f.o.Catalog != nil,
+		Remembered: known, Remembers: f.o.Catalog != nil && !f.o.Records,
 		Asleep: asleep, ListFirst: f.withholds(),
 	})}
 	out.denied = b.Server.Denied
@@ -329,6 +335,39 @@ func (f *Fleet) AwaitListsIn(ctx context.Context, seen *registry.Snapshot) {
 		select {
 		case <-b.FirstList():
 		case <-timer:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// AwaitAttempts waits for servers in a catalog that connect for the first time and have no
+// cached lists. It returns when ctx ends or stop is closed, at the latest handshake_wait
+// after the first such wait of the fleet began.
+func (f *Fleet) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
+	var end <-chan time.Time
+	for _, b := range f.All() {
+		if b.PerProject() || b.out.recalled.Load() || !seen.Knows(b.Name()) {
+			continue
+		}
+		select {
+		case <-b.Attempted():
+			continue
+		default:
+		}
+		if end == nil {
+			left := time.Until(f.handshakes())
+			if left <= 0 {
+				return
+			}
+			end = time.After(left)
+		}
+		select {
+		case <-b.Attempted():
+		case <-end:
+			return
+		case <-stop:
 			return
 		case <-ctx.Done():
 			return

@@ -94,7 +94,7 @@ func (i *Instance) Script(ctx context.Context, q control.ScriptQuery) (answer co
 const scriptRevision = "2025-06-18"
 
 func (i *Instance) scriptClient(ctx context.Context, profile string) (*client.Client, error) {
-	const name = "goblin lua"
+	const name = client.ScriptName
 	if profile != "" {
 		return client.Open(ctx, i.Connect(ctx, profile), client.Options{
 			Name: name, Version: i.o.Version, Revision: scriptRevision, Frame: i.o.Config.Gateway.Limits.Frame,

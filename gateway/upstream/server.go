@@ -157,10 +157,12 @@ type Server struct {
 	mirrored atomic.Pointer[mirrors.Mirrors]
 	elicited atomic.Uint64 // counts the ids that URL elicitations were given
 
-	listed    atomic.Bool
-	firstList chan struct{}
-	firstOnce sync.Once
-	lists     atomic.Pointer[lists] // of the current connection
+	listed        atomic.Bool
+	firstList     chan struct{}
+	firstOnce     sync.Once
+	attempted     chan struct{} // see Attempted
+	attemptedOnce sync.Once
+	lists         atomic.Pointer[lists] // of the current connection
 	// weights are the bytes of each list, or of the one on its way, if that has more.
 	weights [registry.Kinds]atomic.Int64
 	denied  [registry.Kinds]atomic.Pointer[[]string] // see Denied
@@ -220,6 +222,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		log:       o.Logger.With("server", cfg.Name),
 		places:    places.New(o.Limits.InFlight),
 		firstList: make(chan struct{}),
+		attempted: make(chan struct{}),
 		enabled:   !cfg.Disabled,
 		asleep:    o.Asleep,
 		first:     !cfg.Disabled && cfg.Problem == "" && !o.Asleep,
@@ -256,6 +259,12 @@ func (s *Server) Config() config.Server { return s.cfg }
 // lists: they were fetched, or the first attempt failed, or the server is
 // disabled.
 func (s *Server) FirstList() <-chan struct{} { return s.firstList }
+
+// Attempted is closed when the first attempt to connect is over: the server is connected,
+// failed, needs a login, is disabled or was stopped.
+func (s *Server) Attempted() <-chan struct{} { return s.attempted }
+
+func (s *Server) setAttempted() { s.attemptedOnce.Do(func() { close(s.attempted) }) }
 
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
@@ -486,6 +495,7 @@ func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 		s.broadcastLocked()
 	}
 	s.mu.Unlock()
+	s.setAttempted()
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 

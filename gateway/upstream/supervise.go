@@ -246,6 +246,7 @@ func (s *Server) publish(l *link) *lists {
 	}
 	s.first, s.returning, s.lastErr = false, false, nil
 	s.broadcastLocked()
+	s.setAttempted()
 	return ls
 }
 
