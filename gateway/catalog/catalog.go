@@ -9,7 +9,8 @@
 //
 // It knows neither servers nor kinds: lists are numbered, from 0 to 9, and the head is
 // whatever the caller makes of it. Head and Lists read a file; Keep only notes what is to be
-// written, which [Store.Run] does a while later, so that many changes cost one write. All
+// written, which [Store.Run] does a while later, so that many changes cost one write.
+// Commands that run for a moment call [Store.Save] instead of Run. All
 // methods may be called from any goroutine; nothing fails for want of a file: what is wrong
 // with one is logged, once.
 package catalog
@@ -124,6 +125,12 @@ func (s *Store) Head(server, identity string) *Head {
 		h.Saved = now
 	}
 	return &Head{Saved: h.Saved, About: h.About}
+}
+
+// Has reports whether lists of a server are in the store. It removes nothing.
+func (s *Store) Has(server, identity string) bool {
+	_, err := s.head(server, identity)
+	return err == nil
 }
 
 func (s *Store) head(server, identity string) (head, error) {
@@ -341,14 +348,29 @@ func (s *Store) sweep() {
 	}
 }
 
-func (s *Store) write() {
+func (s *Store) write() { s.flush(s.save) }
+
+// Save writes what Keep noted. It skips servers whose file another process wrote after
+// since. It is called instead of Run.
+func (s *Store) Save(since time.Time) {
+	s.flush(func(server string, c *change) error {
+		h, err := s.head(server, c.identity)
+		if (err == nil || errors.Is(err, errOther)) && h.Saved.After(since) {
+			return nil
+		}
+		return s.save(server, c)
+	})
+}
+
+// flush has each change saved, and logs what fails.
+func (s *Store) flush(save func(server string, c *change) error) {
 	s.mu.Lock()
 	changes := s.changes
 	s.changes = make(map[string]*change)
 	s.mu.Unlock()
 	size := 0
 	for server, c := range changes {
-		if err := s.save(server, c); err != nil && s.news("lost", server, err) {
+		if err := save(server, c); err != nil && s.news("lost", server, err) {
 			s.log.Warn("Lists not remembered for the next start", "server", server, "err", err)
 		}
 		for _, items := range c.lists {

@@ -18,7 +18,11 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/doctor"
+	"goblin/gateway/fleet"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
 	"goblin/gateway/orphans"
+	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
 
@@ -156,15 +160,21 @@ func (a *App) installed() (all []doctor.Client) {
 func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []diagnosis.Report {
 	folder, _ := os.Getwd() // where there is none, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
+	free := m.NoPlace != nil || errors.Is(m.NoStatus, host.ErrNoHost) // a daemon lists by itself
+	if store := instance.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
+		began := time.Now()
+		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
+			fleet.Record(store, s, state, denied, lists)
+		}
+		defer func() { store.Save(began) }()
+	}
 	if m.NoPlace == nil {
 		o.Children = orphans.New(m.Place.Dir, slog.New(slog.DiscardHandler))
 	}
-	if a.ErrTTY {
-		telling := time.AfterFunc(cmp.Or(a.patience, patience), func() {
-			a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), display.Count(len(cfg.Servers), "server")))
-		})
-		defer telling.Stop()
-	}
+	telling := time.AfterFunc(a.silence(), func() {
+		a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), strings.Join(serverNames(cfg), ", ")))
+	})
+	defer telling.Stop()
 	var reports []diagnosis.Report
 	if len(names) > 0 {
 		s, _ := cfg.Server(names[0]) // it was looked for

@@ -40,6 +40,9 @@ took over, that have not changed since, and that can start. Other servers stay.
 
 --dry-run shows the difference; --print shows the entry, for files that you edit by hand.
 
+Servers that have never listed are started once, and their lists are cached for the first
+client. Without a terminal, this takes at most 10 s.
+
 Clients: ` + wrapped(clients.Names(), 78) + `.`,
 		Example: `  goblin install claude-code
   goblin install cursor vscode --replace --dry-run
@@ -58,13 +61,17 @@ Clients: ` + wrapped(clients.Names(), 78) + `.`,
 			if err != nil {
 				return err
 			}
-			return a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
+			err = a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
 				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.Served(m, served))
 				if stay := c.Served(m, lame); err == nil && len(stay) > 0 {
 					ch.Note = "left in it, since Goblin cannot start them yet: " + strings.Join(stay, ", ")
 				}
 				return ch, err
 			})
+			if err == nil && !n.dryRun {
+				err = a.learn(cmd.Context())
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()

@@ -59,7 +59,7 @@ func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string
 	return a.Report(root.ExecuteContext(ctx))
 }
 
-func TestATerminalIsToldOnceWhatAListWaitsFor(t *testing.T) {
+func TestAListReportsWhatItWaitsFor(t *testing.T) {
 	g := catalog()
 	g.status.Servers = append(g.status.Servers,
 		control.Server{Name: "files", State: "connecting"}, control.Server{Name: "memory", State: "retrying"},

@@ -46,7 +46,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 			return nil, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 		}
 	}
-	return openLocal(a, cfg, only, place.Dir)
+	return openLocal(a, cfg, only, place.Dir, a.Catalog())
 }
 
 type hostGateway struct{ control.Remote }
@@ -69,9 +69,9 @@ type local struct {
 	log      interface{ Close() error }
 }
 
-// openLocal starts a gateway in this process; runtime is the folder in which
-// its children are recorded, if there is one.
-func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gateway, error) {
+// openLocal starts a gateway in this process. Children are recorded in the folder runtime,
+// lists are cached for the next daemon in the folder catalog; "" does neither.
+func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string) (Gateway, error) {
 	logger, log, err := a.quiet(cfg)
 	if err != nil {
 		return nil, err
@@ -79,10 +79,11 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 	// Nobody else is kept waiting, so a list waits for as long as a server may
 	// take to start, and to be ended when it did not.
 	own := *cfg
+	own.Gateway.HandshakeWait = 0
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.Pins(cfg)
 	folder, _ := os.Getwd() // where there is none, there is no project
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Catalog: catalog, Records: true, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -113,6 +114,7 @@ func (l *local) Connect(ctx context.Context, profile string) (net.Conn, error) {
 const patient = 200 * time.Millisecond
 
 func (l *local) Close() error {
+	l.instance.SaveLists()
 	l.stop()
 	select {
 	case err := <-l.ended:

@@ -21,6 +21,7 @@ import (
 	"goblin/gateway/configedit"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
+	"goblin/gateway/host"
 	"goblin/registry"
 )
 
@@ -315,11 +316,21 @@ func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
 	})
 }
 
+// hosted reports whether a daemon runs at a place, or may run.
+func hosted(ctx context.Context, place host.Place) bool {
+	_, err := control.Remote{Place: place}.Status(ctx)
+	return !errors.Is(err, host.ErrNoHost)
+}
+
 // withOwn is with for a gateway of this process, also where a host runs: it has another
 // config.
 func (a *App) withOwn(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
-	place, _ := a.Place(cfg.Path) // without one, children are not recorded
-	g, err := openLocal(a, cfg, only, place.Dir)
+	place, err := a.Place(cfg.Path) // without one, children are not recorded
+	catalog := a.Catalog()
+	if err == nil && hosted(ctx, place) {
+		catalog = "" // the daemon lists by itself
+	}
+	g, err := openLocal(a, cfg, only, place.Dir, catalog)
 	if err != nil {
 		return err
 	}

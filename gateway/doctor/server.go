@@ -30,6 +30,10 @@ type Options struct {
 	Redact func(string) string
 	// Children records child processes, for the case that this one is killed; nil records none.
 	Children *orphans.Record
+	// Listed gets the complete lists of each server that has them, by kind, with the
+	// server's state and the names that the config leaves out. It may be called from
+	// several goroutines; nil is not called.
+	Listed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 }
 
 // atOnce is how many servers are checked at a time: most of that is waiting, but starting
@@ -86,7 +90,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 		r.Fine("secrets", strings.Join(defined.References(), ", "))
 	}
 	s := o.definition(resolved.Server)
-	p := &patient{Options: o, Report: &r, s: s}
+	p := &patient{Options: o, Report: &r, s: s, defined: defined}
 	if s.Type == config.Stdio {
 		p.local(ctx)
 	} else {
@@ -123,7 +127,8 @@ func (o *Options) definition(defined *config.Server) *config.Server {
 type patient struct {
 	Options
 	*diagnosis.Report
-	s *config.Server
+	s       *config.Server
+	defined *config.Server // as the config has it; s is how it is run here
 }
 
 // split parts what is wrong from what helps, as the errors of Goblin have them.
@@ -161,6 +166,10 @@ func (p *patient) talk(ctx context.Context) *talk {
 	case <-ctx.Done():
 	}
 	_, t.err = server.Conn()
+	state, _ := t.State(p.s.Name)
+	if lists := t.complete(); t.err == nil && lists != nil && p.Listed != nil {
+		p.Listed(p.defined, &state, server.Denied, lists)
+	}
 	end()
 	running.Wait()
 	return t

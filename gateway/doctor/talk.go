@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,6 +30,7 @@ type talk struct {
 	junk    int    // so many lines were none
 	missing []string
 	tools   [][]byte
+	lists   map[int][][]byte // by kind
 	wrong   []registry.Problem
 }
 
@@ -42,8 +45,22 @@ func (t *talk) SetList(server string, kind registry.Kind, items [][]byte) []regi
 	if kind == registry.Tool {
 		t.tools = items
 	}
+	if t.lists == nil {
+		t.lists = make(map[int][][]byte)
+	}
+	t.lists[int(kind)] = slices.Clone(items)
 	t.wrong = append(t.wrong, problems[:min(len(problems), maxNoted)]...)
 	return problems
+}
+
+// complete returns the lists, or nil if one of them could not be fetched.
+func (t *talk) complete() map[int][][]byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.missing) > 0 {
+		return nil
+	}
+	return maps.Clone(t.lists)
 }
 
 func (t *talk) skip(_, line string) {

@@ -57,17 +57,51 @@ func (s *Server) Denied(kind registry.Kind) []string {
 	return s.Server.Denied(kind)
 }
 
+// identity returns the digest of a definition for which cached lists count.
+func identity(s *config.Server) string {
+	return catalog.Identity([]any{
+		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
+		s.Tools, s.Prompts, s.Resources, // which decide what is kept
+	})
+}
+
+// Cached reports whether lists of a server as it is defined are cached.
+func Cached(store *catalog.Store, s *config.Server) bool {
+	return store.Has(s.Name, identity(s))
+}
+
+// Record notes in a store what a server listed outside of a fleet, by kind. State describes
+// the server after it listed; denied names what the config leaves out of its lists.
+func Record(store *catalog.Store, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
+	if about, err := introduce(state, denied); whole(state) && err == nil {
+		store.Keep(s.Name, identity(s), about, lists)
+	}
+}
+
+// introduce returns the head of a server's file.
+func introduce(st *registry.ServerState, denied func(registry.Kind) []string) (json.RawMessage, error) {
+	return json.Marshal(introduction{
+		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
+		Instructions: st.Instructions, Capabilities: st.Capabilities, Denied: denies(denied),
+	})
+}
+
+// SaveLists writes what the servers listed, for programs that are about to exit. It needs
+// Options.Records.
+func (f *Fleet) SaveLists() {
+	if f.o.Catalog != nil && f.o.Records {
+		f.o.Catalog.Save(f.made)
+	}
+}
+
 // recall reads what is remembered of a server as it is defined, but its lists. The result
 // is the state that it begins with, nil for none.
 func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil
 	}
-	o.identity = catalog.Identity([]any{
-		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
-		s.Tools, s.Prompts, s.Resources, // which decide what is kept
-	})
-	if s.Disabled || s.Problem != "" {
+	o.identity = identity(s)
+	if s.Disabled || s.Problem != "" || f.o.Records {
 		return nil
 	}
 	head := f.o.Catalog.Head(s.Name, o.identity)
@@ -182,11 +216,7 @@ func (o *outlet) keepLocked(server string) {
 	if o.fleet.o.Catalog == nil {
 		return
 	}
-	st := &o.state
-	about, err := json.Marshal(introduction{
-		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
-		Instructions: st.Instructions, Capabilities: st.Capabilities, Denied: denies(o.denied),
-	})
+	about, err := introduce(&o.state, o.denied)
 	if err != nil {
 		return // the server's capabilities are no JSON
 	}

@@ -82,6 +82,9 @@ type Options struct {
 	Resolve config.Resolver
 	// Catalog is the folder in which lists of servers are remembered; "" for none.
 	Catalog string
+	// Records has lists neither read from Catalog nor written while it runs, but by
+	// [Instance.SaveLists].
+	Records bool
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
@@ -184,7 +187,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
+		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
 	})
 	i.gateway.Switch(i.switches.Off())
 	if folder := projects.Own(o.Folder); folder != "" {
@@ -246,14 +249,18 @@ func (i *Instance) pins() (*pins.Store, error) {
 	return nil, nil
 }
 
-// catalog is where lists of servers are remembered; nil for nowhere.
-func (i *Instance) catalog() *catalog.Store {
-	path, err := config.Canonical(i.o.Config.Path)
-	if i.o.Catalog == "" || i.o.Config.Demo || i.o.Config.Gateway.Remember == 0 || err != nil {
+// CachedLists returns the store of the lists of a config's servers in a folder, or nil if
+// there is none.
+func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *catalog.Store {
+	path, err := config.Canonical(cfg.Path)
+	if folder == "" || cfg.Demo || cfg.Gateway.Remember == 0 || err != nil {
 		return nil
 	}
-	return catalog.New(i.o.Catalog, path, i.o.Config.Gateway.Remember, i.o.Logger)
+	return catalog.New(folder, path, cfg.Gateway.Remember, logger)
 }
+
+// SaveLists writes what the servers listed, for the next daemon. It needs Options.Records.
+func (i *Instance) SaveLists() { i.gateway.Servers.SaveLists() }
 
 // HandOver has the process that cmd starts end the children that are left when this one has
 // ended; it must call [orphans.Reap] for the folder Runtime.

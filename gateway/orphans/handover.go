@@ -37,6 +37,9 @@ func (r *Record) HandOver(cmd *exec.Cmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = held // the end of this process closes it
+	if r.file != nil {
+		_ = os.Rename(r.file.Name(), r.file.Name()+handedOver) // otherwise the next sweep reports a killed process
+	}
 	return nil
 }
 

@@ -18,6 +18,9 @@ import (
 
 const (
 	prefix = "children-"
+	// handedOver ends the name of a file whose process exited before its children, on
+	// purpose; see [Record.HandOver].
+	handedOver = ".handed-over"
 	// slot is the length in bytes of a child's line. Lines are written in
 	// place, each by one write, which the death of the process does not cut.
 	slot = 512
@@ -33,6 +36,8 @@ type child struct {
 	Era     string `json:"era"` // in which PID and Start mean this process
 	Server  string `json:"server"`
 	Command string `json:"command,omitempty"` // for people
+
+	handedOver bool // by its process, which was not killed
 }
 
 // line is the child as it is written. A command that is too long is left out.

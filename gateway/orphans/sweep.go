@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,13 +54,20 @@ func (r *Record) Sweep(ctx context.Context) {
 		if err != nil {
 			r.log.Warn("Record of child processes is not readable", "file", path, "err", err)
 		}
-		left = append(left, parse(text)...)
+		for _, c := range parse(text) {
+			c.handedOver = strings.HasSuffix(path, handedOver)
+			left = append(left, c)
+		}
 	}
 	if left = living(left); len(left) == 0 {
 		return
 	}
 	for _, c := range left {
-		r.log.Warn("Ending what a killed Goblin left behind", "server", c.Server, "pid", c.PID, "command", c.Command)
+		if c.handedOver {
+			r.log.Info("Stopping a server that a finished command left running", "server", c.Server, "pid", c.PID, "command", c.Command)
+		} else {
+			r.log.Warn("Ending what a killed Goblin left behind", "server", c.Server, "pid", c.PID, "command", c.Command)
+		}
 		_ = unix.Kill(-c.PID, unix.SIGTERM) // who is gone is found out next
 	}
 	left = wait(ctx, left, grace)
@@ -67,7 +75,11 @@ func (r *Record) Sweep(ctx context.Context) {
 		_ = unix.Kill(-c.PID, unix.SIGKILL)
 	}
 	for _, c := range wait(context.WithoutCancel(ctx), left, death) {
-		r.log.Error("What a killed Goblin left behind does not end", "server", c.Server, "pid", c.PID, "command", c.Command)
+		text := "What a killed Goblin left behind does not end"
+		if c.handedOver {
+			text = "A server that a finished command left running does not stop"
+		}
+		r.log.Error(text, "server", c.Server, "pid", c.PID, "command", c.Command)
 	}
 }
 

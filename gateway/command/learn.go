@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/fleet"
+	"goblin/gateway/instance"
+)
+
+// learnLimit bounds [App.learn] where no user sees what it waits for.
+const learnLimit = 10 * time.Second
+
+// learn starts the servers without cached lists once, so that the first client finds their
+// lists. It does nothing if there is no valid config or a daemon runs. Servers that do not
+// start are left to "goblin doctor".
+func (a *App) learn(ctx context.Context) error {
+	path, err := a.Find()
+	if err != nil || path == "" {
+		return nil //nolint:nilerr // the command is done, and others report it
+	}
+	cfg, err := a.LoadFile(path)
+	if err != nil {
+		return nil //nolint:nilerr // likewise
+	}
+	names := a.uncached(cfg)
+	place, err := a.Place(path)
+	if len(names) == 0 || err == nil && hosted(ctx, place) {
+		return nil
+	}
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if !a.ErrTTY {
+		limited, cancel = context.WithTimeout(ctx, learnLimit)
+	}
+	defer cancel()
+	_ = a.withOwn(limited, cfg, names, func(g Gateway) error {
+		_, err := g.List(limited, control.ListQuery{Kind: toolKind.list}) // waits for the servers
+		return err
+	})
+	return ctx.Err()
+}
+
+// uncached returns the servers that can start and have no cached lists.
+func (a *App) uncached(cfg *config.Config) (names []string) {
+	store := instance.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler))
+	if store == nil {
+		return nil
+	}
+	for i := range cfg.Servers {
+		if s := &cfg.Servers[i]; startable(s) && !fleet.Cached(store, s) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
