@@ -134,8 +134,8 @@ var methods = map[string]method{
 	"tasks/list":            (*Gateway).listTasks,
 }
 
-// Order returns the queue of a request, or "" if it runs beside all others. Requests that
-// undo each other share one: subscriptions of one URI, log levels, handshakes.
+// Order keeps requests of a client apart that undo each other: subscriptions
+// of one URI, and log levels. All others run side by side.
 func Order(method string, params []byte) string {
 	switch method {
 	case "resources/subscribe", "resources/unsubscribe":
@@ -146,8 +146,6 @@ func Order(method string, params []byte) string {
 		return "uri " + string(uri)
 	case "logging/setLevel":
 		return "level"
-	case "initialize": // another one while the first waits is refused after it
-		return method
 	}
 	return ""
 }

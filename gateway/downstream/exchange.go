@@ -138,14 +138,8 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
 		return nil, crowded("request")
 	}
-	switch {
-	case m.Method == "initialize":
-		s.greeting = x
-	case s.greeting != nil && s.greeting.answered():
-		s.greeting = nil
-	}
-	if s.greeting == nil && s.hello.Load() != nil && modern == nil {
-		s.markReadyLocked()
+	if s.hello.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
+		s.markReadyLocked() // a ping may come before the answer to initialize
 	}
 	if s.stateless && m.Method == "tools/list" {
 		s.greetLocked(x.ClientName(), x.began)

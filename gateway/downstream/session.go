@@ -61,6 +61,7 @@ type Session struct {
 	project   atomic.Pointer[string] // see SetProject
 	since     time.Time
 	askTurn   chan struct{} // capacity one: held while a question waits for room
+	greeting  chan struct{} // of a stream: closed when initialize was answered; belongs to read
 
 	mu       sync.Mutex
 	closing  atomic.Bool // no exchange may begin; changed under mu
@@ -68,7 +69,6 @@ type Session struct {
 	turns    map[string]chan struct{} // of the last request of each order
 	running  int                      // Handle calls, also of exchanges already cancelled
 	seq      uint64
-	greeting *Exchange            // the last initialize, until it is seen to be answered
 	met      *hello               // what the first stateless request said
 	guests   map[string]time.Time // see Guests
 }

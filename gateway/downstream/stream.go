@@ -312,6 +312,10 @@ func (s *Session) room(done <-chan struct{}) bool {
 
 func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire, burst *jsonrpc.Burst) {
 	m, err := parse(frame)
+	if err == nil && s.greeting != nil && m.Method != "ping" {
+		burst.Flush()
+		s.awaitGreeting()
+	}
 	switch {
 	case err != nil:
 		if answer := s.malformed(err); answer != nil {
@@ -327,9 +331,14 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		case fault != nil:
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
-			// Its answer has to be the first.
+			// Its answer comes before those of all others but ping, which is read meanwhile.
 			burst.Flush()
-			x.run()
+			answered := make(chan struct{})
+			s.greeting = answered
+			go func() {
+				defer close(answered)
+				x.run()
+			}()
 		default:
 			x.serve(burst)
 		}
@@ -337,6 +346,16 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		s.notified(m.Method, m.Params)
 	default:
 		s.responded(&m)
+	}
+}
+
+// awaitGreeting waits until initialize was answered or the session stops.
+func (s *Session) awaitGreeting() {
+	select {
+	case <-s.greeting:
+		s.greeting = nil
+	case <-s.stopping:
+	case <-s.ctx.Done():
 	}
 }
 
