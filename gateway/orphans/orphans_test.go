@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "owner":
 		owner(os.Getenv("ORPHANS_DIR"))
+	case "reaper": // one that does nothing yet
 	default:
 		child(role)
 	}
@@ -52,6 +53,11 @@ func owner(dir string) {
 	}
 	r.Add(cmd.Process.Pid, "files", "/bin/files")
 	grandchild, _ := bufio.NewReader(out).ReadString('\n')
+	if os.Getenv("ORPHANS_HANDS_OVER") != "" {
+		if err := r.HandOver(role("reaper")); err != nil {
+			panic(err)
+		}
+	}
 	fmt.Printf("%d %s", cmd.Process.Pid, grandchild)
 	time.Sleep(2 * time.Minute) // who waits for nothing at all is ended by the runtime, as a deadlock
 }
@@ -317,4 +323,24 @@ func TestTheEndOfTheProcessDoesNotWaitForTheStubborn(t *testing.T) {
 	r := orphans.New(f.dir, slog.New(slog.DiscardHandler))
 	r.Sweep(ctx)
 	require.Empty(t, f.alive())
+}
+
+func TestChildrenThatWereHandedOverAreNotReportedAsThoseOfAKilledProcess(t *testing.T) {
+	for handsOver, want := range map[string]string{
+		"":    `level=WARN msg="Ending what a killed Goblin left behind"`,
+		"yes": `level=INFO msg="Stopping a server that a finished command left running"`,
+	} {
+		t.Run("hands over: "+handsOver, func(t *testing.T) {
+			t.Setenv("ORPHANS_HANDS_OVER", handsOver)
+			f := left(t, "docile")
+			var log strings.Builder
+			orphans.New(f.dir, slog.New(slog.NewTextHandler(&log, nil))).Sweep(context.Background())
+			require.Contains(t, log.String(), want)
+			require.Equal(t, 1, strings.Count(log.String(), "level="), log.String())
+			require.Empty(t, f.alive())
+			files, err := os.ReadDir(f.dir)
+			require.NoError(t, err)
+			require.Empty(t, files)
+		})
+	}
 }
