@@ -67,6 +67,9 @@ func (p program) converse(t *testing.T) {
 		"initialize": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 2_000})),
 	}})
 	w.Write()
+	if p.hurries {
+		w.Succeeds("list", "tools") // caches the lists of the late server, too
+	}
 	steps := []step{
 		{tool: "shop_greet"},
 		{tool: "shop_draw"},
@@ -115,6 +118,28 @@ func (p program) converse(t *testing.T) {
 		for i := range m.texts {
 			t.Logf("%d: …%s", i, e2e.Tail(m.texts[i], 1500))
 		}
+	}
+}
+
+// An agent that does not wait for servers begins with the tools of those that are there.
+func TestAgentsInAHurryAreNotHeldUpByAServerThatNeverListed(t *testing.T) {
+	t.Parallel()
+	for _, p := range programs {
+		if !p.hurries {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			w := p.world(t)
+			w.Backend("shop", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("greet")}, "calls": e2e.Obj{"greet": "Good morning from the shop"}})
+			w.Backend("never", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hello")}, "on": e2e.Obj{"initialize": e2e.Actions(e2e.Do("hang"))}})
+			w.Write()
+			m := newModel(t, []step{{tool: "shop_greet"}})
+			out, err := p.run(t, w, m, "Greet the shop.")
+			require.NoError(t, err, out)
+			require.True(t, m.offered("shop_greet"), "%v\n%s", m.names(), out)
+			require.Contains(t, m.after(0), "Good morning from the shop")
+		})
 	}
 }
 

@@ -24,6 +24,7 @@ type program struct {
 	packages map[string]string // from npm, at exact versions
 	file     string            // the program in node_modules; a script of ours where the agent is a library
 	native   bool              // the file needs no Node
+	hurries  bool              // it begins a turn with the tools that are there after a second
 	args     []string          // with the question
 
 	// configure writes the agent's files into home and its project, with Goblin as
@@ -43,7 +44,7 @@ const node = "22.23.3"
 var programs = []program{
 	{
 		name: "Codex", of: "@openai/codex", packages: map[string]string{"@openai/codex": "0.169.0"},
-		file: "@openai/codex/bin/codex.js",
+		file: "@openai/codex/bin/codex.js", hurries: true,
 		args: []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"},
 		configure: func(t *testing.T, p place) []string {
 			p.write(t, ".codex/config.toml", fmt.Sprintf(`model = "scripted"
@@ -56,7 +57,6 @@ env_key = "SCRIPTED_KEY"
 [mcp_servers.goblin]
 command = %q
 args = %s
-required = true
 tool_timeout_sec = 120
 `, p.model+"/v1", p.goblin[0], e2e.Marshal(p.goblin[1:])))
 			return []string{"SCRIPTED_KEY=none"}
