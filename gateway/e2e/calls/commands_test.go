@@ -37,7 +37,8 @@ func TestCommandLua(t *testing.T) {
 	b.WaitLive(0)
 
 	host := w.Join()
-	host.Names("tools") // once its servers have listed
+	host.Names("tools") // the lists are cached
+	b.WaitLive(1)
 	starts := b.Starts()
 	run()
 	require.Equal(t, "plain\n", w.Succeeds("lua", write(`return "plain"`)))
