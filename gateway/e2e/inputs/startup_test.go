@@ -98,6 +98,32 @@ func TestTheFirstHandshakeKnowsWhatSlowServersCanDo(t *testing.T) {
 	}
 }
 
+func TestTheFirstHandshakeWaitsForEachKindOfServer(t *testing.T) {
+	t.Parallel()
+	for name, add := range map[string]func(w *e2e.World) *e2e.Backend{
+		"isolation: session": func(w *e2e.World) *e2e.Backend {
+			return w.Backend("late", late(0), slowly, e2e.Obj{"isolation": "session"})
+		},
+		"start: lazy": func(w *e2e.World) *e2e.Backend {
+			return w.Backend("late", late(0), slowly, e2e.Obj{"start": "lazy"})
+		},
+		"remote": func(w *e2e.World) *e2e.Backend { return w.Remote("late", "/mcp", late(0), slowly) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := patientWorld(t, ever)
+			b := add(w)
+			c := w.Pipe("stdio", "--standalone")
+			id := c.Begin("initialize", hello("patient"))
+			b.WaitEvent("wait", "go")
+			c.Ok("ping", nil)
+			require.Empty(t, c.Replies[id])
+			release(b)
+			require.Equal(t, "3", level(c.End(id).Result))
+		})
+	}
+}
+
 func TestAHandshakeDoesNotWaitForServersThatWillNotCome(t *testing.T) {
 	t.Parallel()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))

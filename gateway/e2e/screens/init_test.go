@@ -48,7 +48,7 @@ func TestInitAsksWhichServersToTake(t *testing.T) {
 	require.Contains(t, string(text), `"command": "`+e2e.Goblin+`",`)
 	require.Contains(t, string(text), "// ticks")
 	p.Goblin("")
-	p.Shows("1 up", "books")
+	p.Shows("1 asleep", "books") // install cached its lists
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 	w.Succeeds("uninstall", "cursor")
