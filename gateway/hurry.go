@@ -21,13 +21,13 @@ var hurried = map[string]time.Duration{
 
 // greet waits before the answer to a handshake for servers that connect for the first time,
 // see [fleet.Fleet.AwaitAttempts]. Goblin's own clients do not wait.
-func (g *Gateway) greet(r *request) {
+func (r *request) greet() {
 	if r.Session().IsScreen() || client.IsOwn(r.Client().Name, r.Client().Title) {
 		return
 	}
 	ctx, cancel := r.hurry()
 	defer cancel()
-	g.Servers.AwaitAttempts(ctx, r.Session().Stopping(), r.view())
+	r.gateway.Servers.AwaitAttempts(ctx, r.Session().Stopping(), r.view())
 }
 
 // hurry returns the context of a request, with the deadline of a client in a hurry.

@@ -25,7 +25,7 @@ var (
 	modernCapabilities = tasks.WithExtension(capabilities)
 )
 
-// initialize answers once servers have connected, within the bounds of [Gateway.greet].
+// initialize answers once servers have connected, within the bounds of [request.greet].
 func (g *Gateway) initialize(r *request) {
 	asked, _, err := stringMember(r.Params(), "protocolVersion")
 	if err != nil {
@@ -44,7 +44,7 @@ func (g *Gateway) initialize(r *request) {
 	g.ask.Initialized(r.Session())
 	g.showSession(r.Session())
 
-	g.greet(r)
+	r.greet()
 	own := capabilities
 	if protocol == downstream.LatestLegacy {
 		own = taskCapabilities

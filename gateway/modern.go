@@ -21,7 +21,7 @@ func (r *request) modern() bool { return r.Modern() != nil }
 
 // discover answers as [Gateway.initialize] does.
 func (g *Gateway) discover(r *request) {
-	g.greet(r)
+	r.greet()
 	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
 		rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols)),
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
