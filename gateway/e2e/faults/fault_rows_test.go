@@ -55,8 +55,8 @@ var faults = []fault{
 		h.usable()
 		require.Equal(h.T, 2, h.bad.Starts())
 	}},
-	{row: "B04_delays_nobody", mode: "hang-init", gateway: e2e.Obj{"startup_wait": "2s"}, check: func(h *harmed) {
-		require.Less(h.T, h.greeted, 2*time.Second+h.slack(h.began), "initialize waits for nobody")
+	{row: "B04_delays_nobody", mode: "hang-init", gateway: e2e.Obj{"startup_wait": "2s", "handshake_wait": "500ms"}, check: func(h *harmed) {
+		require.Less(h.T, h.greeted, 2*time.Second+h.slack(h.began), "initialize waits for handshake_wait at most")
 		began := time.Now()
 		require.Len(h.T, h.Names("tools"), 2)
 		require.Less(h.T, time.Since(began), 1500*time.Millisecond+h.slack(began), "lists after startup_wait come at once")
