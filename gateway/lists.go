@@ -25,7 +25,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" {
-			ctx, cancel := r.hurry()
+			ctx, cancel := r.hurryLists()
 			g.Servers.AwaitListsIn(ctx, r.view())
 			cancel()
 		}

@@ -11,7 +11,9 @@ import (
 // freshSkills has servers fetch skills again that may be old, since they have no notice
 // for a changed list, and says how long the merged one may be kept.
 func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
-	hints, served := g.Servers.FreshSkills(r.Context(), r.view(), first)
+	ctx, cancel := r.hurryLists()
+	defer cancel()
+	hints, served := g.Servers.FreshSkills(ctx, r.view(), first)
 	if !served && r.view().Count(registry.Skill) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s; no server has skills", r.Method())
 	}

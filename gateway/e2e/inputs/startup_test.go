@@ -191,15 +191,22 @@ func TestAHandshakeThatWaitsEndsWithItsClientAndWithGoblin(t *testing.T) {
 
 func TestClientsThatDoNotWaitGetWhatIsThereAndThenTheRest(t *testing.T) {
 	t.Parallel()
-	for _, front := range []string{"stdio", "bridge", "HTTP"} {
-		t.Run(front, func(t *testing.T) {
+	for _, try := range []struct{ client, front string }{
+		{"codex-mcp-client", "stdio"},
+		{"codex-mcp-client", "bridge"},
+		{"codex-mcp-client", "HTTP"},
+		{"claude-code", "stdio"},
+		{"@cline/core", "stdio"},
+		{"opencode", "stdio"},
+	} {
+		t.Run(try.client+", "+try.front, func(t *testing.T) {
 			t.Parallel()
 			w := patientWorld(t, ever)
 			b := w.Backend("late", late(0), slowly)
 			fine := w.Beside()
-			c, _ := fronts[front](w)
+			c, _ := fronts[try.front](w)
 			fine.WaitReceived("tools/list", 1)
-			c.Ok("initialize", hello("codex-mcp-client"))
+			c.Ok("initialize", hello(try.client))
 			c.Notify("notifications/initialized", nil)
 			if c.Web != nil {
 				c.Listen()
@@ -211,6 +218,25 @@ func TestClientsThatDoNotWaitGetWhatIsThereAndThenTheRest(t *testing.T) {
 			release(b)
 			c.Noted("notifications/tools/list_changed", nil)
 			c.WaitListed("tools", "late_tell", true)
+		})
+	}
+}
+
+func TestStatelessClientsThatDoNotWaitGetWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, front := range []string{"stateless stdio", "stateless HTTP"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			w := patientWorld(t, ever)
+			w.Backend("late", late(0), slowly)
+			fine := w.Beside()
+			c, method := fronts[front](w)
+			fine.WaitReceived("tools/list", 1)
+			codex := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "clientInfo": e2e.Obj{"name": "codex-mcp-client", "version": "1"}}}
+			c.Ok(method, codex)
+			got := string(e2e.At(c.Ok("tools/list", codex), "tools"))
+			require.Contains(t, got, "fine_stat")
+			require.NotContains(t, got, "late_tell")
 		})
 	}
 }
