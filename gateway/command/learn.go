@@ -24,7 +24,7 @@ func (a *App) learn(ctx context.Context) error {
 	}
 	cfg, err := a.LoadFile(path)
 	if err != nil {
-		return nil //nolint:nilerr // likewise
+		return nil //nolint:nilerr // the command is done, and others report it
 	}
 	names := a.uncached(cfg)
 	place, err := a.Place(path)

@@ -32,7 +32,7 @@ var wrappers = []string{"cmd", "env", "sudo", "wsl", "corepack", "nice", "nohup"
 // shells lists the programs that run the line behind their option -c.
 var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", "pwsh"}
 
-// maxWrapped is how many wrappers and shells may be around a command.
+// maxWrapped is the maximum number of wrappers and shells around a command.
 const maxWrapped = 4
 
 // downloads reports whether a command may download the server before it runs it.

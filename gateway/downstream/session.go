@@ -302,8 +302,8 @@ func shortString(v []byte) string {
 }
 
 // Ready reports whether the handshake is complete: notifications/initialized
-// arrived, or a request after the answer to initialize, for clients that
-// forget it.
+// arrived, or a request other than ping after the answer to initialize, for
+// clients that forget it.
 func (s *Session) Ready() bool {
 	select {
 	case <-s.ready:

@@ -4,8 +4,9 @@
 //
 // It knows nothing of what is under way at a server, or watched there, but what its
 // [Options] answer. All methods may be called from any goroutine; Conn and
-// AwaitLists block for as long as startup_wait and the server's timeout say, none of
-// the others waits for a server.
+// AwaitLists block for as long as startup_wait and the server's timeout say,
+// AwaitAttempts for as long as handshake_wait does. None of the others waits for a
+// server.
 package fleet
 
 import (

@@ -18,8 +18,8 @@ import (
 
 const (
 	prefix = "children-"
-	// handedOver ends the name of a file whose process exited before its children, on
-	// purpose; see [Record.HandOver].
+	// handedOver is the suffix of the file of a process that exited before its children
+	// on purpose, see [Record.HandOver].
 	handedOver = ".handed-over"
 	// slot is the length in bytes of a child's line. Lines are written in
 	// place, each by one write, which the death of the process does not cut.

@@ -121,7 +121,7 @@ func (p program) converse(t *testing.T) {
 	}
 }
 
-// An agent that does not wait for servers begins with the tools of those that are there.
+// An agent that does not wait for slow servers begins with the tools of the fast ones.
 func TestAgentsInAHurryAreNotHeldUpByAServerThatNeverListed(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {

@@ -20,7 +20,7 @@ import (
 // ever is a wait that no test sits out.
 const ever = "30m"
 
-// extension is what the slow servers of these tests declare.
+// extension is the one that the slow servers of these tests declare.
 const extension = "example.org/thing"
 
 // late is a server that answers initialize when the test says so, from the process after
@@ -45,7 +45,7 @@ func patientWorld(t *testing.T, handshake string) *e2e.World {
 	return w
 }
 
-// hello is what a client says in initialize.
+// hello returns the params of a client's initialize.
 func hello(name string) e2e.Obj {
 	return e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": name, "version": "1"}}
 }
@@ -347,13 +347,33 @@ func TestInitStartsNothing(t *testing.T) {
 
 func TestServersThatACommandLeavesAreNotReportedAsThoseOfAKilledProcess(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("stubborn", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}, "ignoreTerm": true, "ignoreEOF": true})
-	require.Contains(t, w.Succeeds("list", "tools"), "stubborn_tell")
-	c := w.Bridged()
-	require.Equal(t, []string{"stubborn_tell"}, c.Names("tools"))
-	b.WaitLive(1)
-	require.NotContains(t, w.HostLog(), "killed")
+	stubborn := e2e.Obj{"ignoreTerm": true, "ignoreEOF": true}
+	for name, list := range map[string]func(w *e2e.World) *e2e.Backend{
+		"listed": func(w *e2e.World) *e2e.Backend {
+			b := w.Backend("stubborn", late(9, stubborn))
+			require.Contains(t, w.Succeeds("list", "tools"), "stubborn_tell")
+			return b
+		},
+		"interrupted": func(w *e2e.World) *e2e.Backend {
+			b := w.Backend("stubborn", late(0, stubborn), slowly)
+			p := w.Start(nil, "list", "tools")
+			b.WaitEvent("wait", "go")
+			p.Signal(syscall.SIGINT)
+			require.Equal(t, e2e.ExitFailure, p.Ends(e2e.Patience))
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Gateway["handshake_wait"] = 0
+			b := list(w)
+			w.Bridged()
+			b.WaitStarts(2)
+			b.WaitLive(1)
+			require.NotContains(t, w.HostLog(), "killed")
+		})
+	}
 }
 
 func TestACommandSaysWhatItWaitsFor(t *testing.T) {
