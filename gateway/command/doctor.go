@@ -131,6 +131,9 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 		for i := range r.Checks {
 			c := &r.Checks[i]
 			c.Text, c.Fix = a.Mask().String(c.Text), a.Mask().String(c.Fix)
+			for i, line := range c.Lines {
+				c.Lines[i] = a.Mask().String(line)
+			}
 		}
 		var worst diagnosis.Report
 		worst.State = found.State
@@ -229,8 +232,12 @@ func (f *findings) text(each bool) string {
 			fmt.Fprintf(&out, "%s%s\n", head, r.State)
 			for _, c := range r.Checks {
 				line(string(c.State), display.Pad(c.Name, widest)+"  "+c.Text, "", "  ")
+				margin := strings.Repeat(" ", 2+states+2+widest+2)
+				for _, line := range c.Lines {
+					fmt.Fprintf(&out, "%s| %s\n", margin, display.Line(line))
+				}
 				if c.Fix != "" {
-					fmt.Fprintf(&out, "  %s  %s  fix: %s\n", strings.Repeat(" ", states), strings.Repeat(" ", widest), display.Line(c.Fix))
+					fmt.Fprintf(&out, "%sfix: %s\n", margin, display.Line(c.Fix))
 				}
 			}
 		case len(complaints) == 0:

@@ -159,6 +159,8 @@ type Server struct {
 	MaxResult      int64           // bytes of text of a tool's result; 0 or less: all of it
 	TypeSet        bool            // `type` was written: no fallback to SSE
 
+	JSON bool // its file is JSON, so fixes are written as JSON
+
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
 	FromEnv []string
@@ -173,6 +175,8 @@ type Server struct {
 	// and where that is in the file, for example an unset variable. The fields
 	// that it concerns are empty.
 	Problem string
+	// Problems are the parts of Problem, each with its own fix.
+	Problems []string
 }
 
 // OAuth is how Goblin logs in at a remote server. Nothing of it is needed: a server
@@ -328,7 +332,7 @@ func (s *Server) normal() Server {
 		}
 	}
 	if v.Problem != "" {
-		v.Problem = "cannot start"
+		v.Problem, v.Problems = "cannot start", nil
 	}
 	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
 	v.Overrides = nil                 // what clients see is none of the server's business

@@ -281,7 +281,8 @@ type Resolved struct {
 // place in the file, and what helps.
 type UnresolvedError struct {
 	Text  string
-	Place string // file:line
+	Texts []string // the parts of Text, each with its own fix
+	Place string   // file:line
 }
 
 func (e *UnresolvedError) Error() string { return e.Text }
@@ -311,7 +312,7 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 			why = append(why, p.Text)
 		}
 		first := state.issues[0]
-		return found, &UnresolvedError{Text: strings.Join(why, "; "), Place: fmt.Sprintf("%s:%d", first.File, first.Line)}
+		return found, &UnresolvedError{Text: strings.Join(why, "; "), Texts: why, Place: fmt.Sprintf("%s:%d", first.File, first.Line)}
 	}
 	v := *s
 	v.late = nil

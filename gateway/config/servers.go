@@ -81,6 +81,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	at := place{self: "server " + quote(p.key.Value)}
 	s := defaultServer()
 	s.Name = name
+	s.JSON = r.lenient
 	state.key = p.key
 	if r.resolve == nil {
 		r.asked = make(map[string]*string)
@@ -93,6 +94,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		r.checkTransport(at, p.key, state.seen, &s)
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
+	r.warnUnexpanded(at, p.val, s.Command)
 	if s.Isolation == PerProject && s.Type == Stdio && s.Cwd == "" {
 		s.Cwd = projectVariable
 	}
@@ -136,7 +138,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	if state.seen["startup_timeout"] == nil && downloads(s.Command, s.Args) {
 		s.StartupTimeout = downloadTimeout
 	}
-	s.Problem = strings.Join(why, "; ")
+	s.Problem, s.Problems = strings.Join(why, "; "), why
 	if len(state.late) > 0 {
 		slices.Sort(state.late)
 		s.late = &lateServer{r.origin(), state.late, p}

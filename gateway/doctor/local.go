@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,7 +30,8 @@ func (p *patient) local(ctx context.Context) {
 	if !ok || !p.folder() {
 		return
 	}
-	t := p.talk(ctx)
+	p.unexpanded()
+	t := p.talk(ctx, p.s)
 	if p.ran(t, path) && p.spoke(t) && p.greeted(t) {
 		p.offered(t)
 	}
@@ -207,7 +210,7 @@ func (p *patient) ran(t *talk, path string) bool {
 	case errors.As(why.Err, &file):
 		p.Break(name, why.Reason, "see that you may run it: ls -l "+display.Word(path))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
-		p.Break(name, why.Reason, "run it in a terminal and mend what it complains of: "+p.line())
+		p.fail(name, why, p.byHand())
 	default:
 		p.Fine(name, "it starts")
 		return true
@@ -248,19 +251,6 @@ func (p *patient) spoke(t *talk) bool {
 	return p.Add(c)
 }
 
-// line is the command as it can be typed in a shell.
-func (p *patient) line() string {
-	words := []string{display.Word(p.s.Command)}
-	for _, arg := range p.s.Args {
-		words = append(words, display.Word(arg))
-	}
-	line := strings.Join(words, " ")
-	if p.s.Cwd != "" && p.s.Cwd != filepath.Dir(p.Config.Path) {
-		line = "cd " + display.Word(p.s.Cwd) + " && " + line
-	}
-	return short(p.Redact(line), 400)
-}
-
 // greeted tells how the handshake went.
 func (p *patient) greeted(t *talk) bool {
 	const name = "handshake"
@@ -273,18 +263,39 @@ func (p *patient) greeted(t *talk) bool {
 		}
 		p.Fine(name, text)
 		return true
-	case errors.Is(why, context.DeadlineExceeded) && p.s.Type == config.Stdio:
-		p.Break(name, why.Reason, fmt.Sprintf("see what it waits for: %s; if it only is slow, as when it is downloaded first, raise its startup_timeout", p.line()))
-	case errors.Is(why, context.DeadlineExceeded):
-		p.Break(name, why.Reason, "see whether this is an MCP server's url; if it only is slow, raise its startup_timeout")
 	case why == nil:
 		p.Break(name, "it was interrupted", "try again")
+	case errors.Is(why, context.DeadlineExceeded) && p.s.Type == config.Stdio:
+		fix := "see what it waits for: %s; if it only is slow, as when it is downloaded first, raise its startup_timeout"
+		if at := listening(why.Lines); at != "" {
+			fix = "it waits for HTTP at " + at + "; give it the flag for stdio in args. Its command in a shell: %s"
+		}
+		p.fail(name, why, fmt.Sprintf(fix, p.line()))
+	case errors.Is(why, context.DeadlineExceeded):
+		p.fail(name, why, "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout")
 	case p.s.Type == config.Stdio:
-		p.Break(name, why.Reason, "see that args make it an MCP server, and that it is up to date")
+		p.fail(name, why, "see that args make it an MCP server, and that it is up to date")
 	default:
-		p.Break(name, why.Reason, "see that url is that of an MCP server")
+		p.fail(name, why, "see that url is that of an MCP server")
 	}
 	return false
+}
+
+// fail adds the check that why broke. fix is for errors that bring none of their own.
+func (p *patient) fail(name string, why *upstream.Error, fix string) {
+	p.Add(diagnosis.Check{Name: name, State: diagnosis.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
+}
+
+var address = regexp.MustCompile(`(?i)(?:listening|running|serving|started|available|ready)\b.*?(https?://[^\s'")]+|\bport:? \d+)`)
+
+// listening returns where a server waits for HTTP by its own words, "" if it has no such.
+func listening(lines []string) string {
+	for _, line := range lines {
+		if m := address.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+	}
+	return ""
 }
 
 // short cuts a text, between characters.

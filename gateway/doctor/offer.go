@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/overrides"
 	"goblin/registry"
@@ -33,14 +34,21 @@ func (p *patient) overrides(t *talk) {
 func (p *patient) listed(t *talk) bool {
 	const name = "lists"
 	if why := t.cause(); why != nil {
-		p.Break(name, "the connection ended while it listed: "+why.Reason, "see what it printed: goblin doctor "+p.s.Name+" after it was run by hand")
-		if p.s.Command != "" {
-			p.Checks[len(p.Checks)-1].Fix = "run it in a terminal and see why it ends: " + p.line()
+		fix := "see the server's log; Goblin got no more than that"
+		if p.s.Type == config.Stdio {
+			fix = p.byHand()
 		}
+		p.fail(name, why, fix)
+		c := &p.Checks[len(p.Checks)-1]
+		c.Text = "the connection ended while it listed: " + c.Text
 		return false
 	}
 	if len(t.missing) > 0 {
-		p.Break(name, amount(t.missing), "update the server, or tell its authors: it declares what it does not answer for")
+		text, fix := amount(t.missing), "update the server, or tell its authors: it declares what it does not answer for"
+		if cause, add := p.lacking(t.missing); cause != "" {
+			text, fix = text+"; "+cause, add
+		}
+		p.Break(name, text, fix)
 		return false
 	}
 	var dropped []string

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,12 +41,13 @@ func (p *patient) remote(ctx context.Context) {
 		p.Break("url", "the url is not valid", "write it as https://host/path")
 		return
 	}
+	p.unexpanded()
 	w := p.walk(ctx, base)
 	if !p.reached(w, base) {
 		return
 	}
-	t := p.talk(ctx)
-	p.answered(w, t, base)
+	t := p.talk(ctx, p.s)
+	p.answered(ctx, w, t, base)
 }
 
 // way is how far a request came.
@@ -61,15 +63,16 @@ type way struct {
 	tlsErr   error
 	proxy    string
 
-	resp *http.Response // its body is closed
-	took time.Duration
-	err  error
+	limit time.Duration  // of the request
+	resp  *http.Response // its body is closed
+	took  time.Duration
+	err   error
 }
 
 // walk sends one request, of which nothing is to come but an answer, and watches it.
 func (p *patient) walk(ctx context.Context, base *url.URL) *way {
-	w := &way{}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	w := &way{limit: min(probeTime, p.s.StartupTimeout)}
+	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, w.trace())
 	transport := &http.Transport{
@@ -80,7 +83,7 @@ func (p *patient) walk(ctx context.Context, base *url.URL) *way {
 			}
 			return u, err
 		},
-		ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSHandshakeTimeout: probeTime, ResponseHeaderTimeout: probeTime,
+		ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSHandshakeTimeout: w.limit,
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -108,10 +111,7 @@ func (p *patient) walk(ctx context.Context, base *url.URL) *way {
 	w.resp, w.err = client.Do(req)
 	w.took = time.Since(began)
 	if w.err == nil {
-		if p.s.Type != config.SSE { // whose body does not end
-			_, _ = io.Copy(io.Discard, io.LimitReader(w.resp.Body, 64<<10))
-		}
-		_ = w.resp.Body.Close()
+		_ = w.resp.Body.Close() // that of SSE, and of some others, does not end
 	}
 	if inner, ok := errors.AsType[*url.Error](w.err); ok {
 		w.err = inner.Err // without the URL, which may hold secrets
@@ -159,7 +159,7 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		if errors.As(w.lookErr, &dns) && dns.IsNotFound {
 			fix = "correct the host in url, or join the network, such as a VPN, that knows it"
 		}
-		p.Break("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, plain(w.lookErr)), fix)
+		p.Break("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, w.plain(w.lookErr)), fix)
 		return false
 	case w.lookedUp != "" && len(w.found) > 0:
 		p.Fine("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
@@ -173,10 +173,17 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
 			fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
 		}
-		p.Break("connect", fmt.Sprintf("no connection to %s: %s", where, plain(w.err)), fix)
+		if w.proxy != "" {
+			fix = "see that the proxy runs, or correct $HTTPS_PROXY, or add the host to $NO_PROXY"
+		}
+		p.Break("connect", fmt.Sprintf("no connection to %s: %s", where, w.plain(w.err)), fix)
 		return false
 	}
 	p.Fine("connect", w.dialOK)
+	if w.proxy != "" && w.err != nil && w.state == nil && !errors.Is(w.err, context.DeadlineExceeded) {
+		p.Break("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "put the proxy's user and password into $HTTPS_PROXY, or add the host to $NO_PROXY")
+		return false
+	}
 	if base.Scheme == "https" && !p.secured(w, host) {
 		return false
 	}
@@ -185,19 +192,22 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		if base.Scheme == "http" {
 			fix = "see that url names an HTTP server; if it has a certificate, write https://"
 		}
-		p.Break("http", "no answer: "+plain(w.err), fix)
+		if errors.Is(w.err, context.DeadlineExceeded) {
+			fix = "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout"
+		}
+		p.Break("http", "no answer: "+w.plain(w.err), fix)
 		return false
 	}
 	return true
 }
 
 // plain is an error of the network in short.
-func plain(err error) string {
+func (w *way) plain(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("nothing within %v", probeTime)
+		return fmt.Sprintf("nothing within %v", w.limit)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it was closed"
 	case errors.As(err, &dns):
@@ -227,7 +237,7 @@ func (p *patient) secured(w *way, host string) bool {
 		p.Fine(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
 		return true
 	}
-	text, fix := certificate(err, host, time.Now())
+	text, fix := w.certificate(err, host, time.Now())
 	p.Break(name, text, fix)
 	return false
 }
@@ -235,7 +245,7 @@ func (p *patient) secured(w *way, host string) bool {
 func day(t time.Time) string { return t.Local().Format("2006-01-02") }
 
 // certificate says why a connection is not trusted.
-func certificate(err error, host string, now time.Time) (text, fix string) {
+func (w *way) certificate(err error, host string, now time.Time) (text, fix string) {
 	var (
 		invalid   x509.CertificateInvalidError
 		unknown   x509.UnknownAuthorityError
@@ -254,7 +264,7 @@ func certificate(err error, host string, now time.Time) (text, fix string) {
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "it speaks no TLS at this port", "correct the port in url, or write http:// if it has no certificate"
 	}
-	return "no TLS: " + plain(err), "see that url has the right port, and that nothing between breaks TLS"
+	return "no TLS: " + w.plain(err), "see that url has the right port, and that nothing between breaks TLS"
 }
 
 func issuer(c *x509.Certificate) string {
@@ -279,31 +289,69 @@ func names(c *x509.Certificate) string {
 }
 
 // answered checks what the server said.
-func (p *patient) answered(w *way, t *talk, base *url.URL) {
+func (p *patient) answered(ctx context.Context, w *way, t *talk, base *url.URL) {
 	code := w.resp.StatusCode
-	status := "HTTP " + strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 	why := t.cause()
 	refused := why != nil && !t.opened
 	login := refused && (code == http.StatusUnauthorized || why.Code == upstream.LoginRequired)
+	answer := status(code)
 	switch {
-	case refused && code >= 300 && code < 400:
-		p.redirected(status, w.resp, base)
+	case !refused || login:
+	case code >= 300 && code < 400:
+		p.redirected(answer, w.resp, base)
 		return
-	case refused && !login && code >= 400 && code != http.StatusUnauthorized && !strings.Contains(why.Reason, "startup_timeout"):
-		p.Break("http", status+": "+why.Reason, advice(code, w.resp, base))
+	case why.Fix != "":
+		p.fail("transport", why, "")
 		return
-	case refused && !login && page(w.resp):
-		p.Break("http", status+": it answered with a web page", "correct url: it is that of a page for people; the path of MCP servers is often /mcp")
-		return
+	case errors.Is(why, context.DeadlineExceeded):
+	default:
+		if !p.unfit(ctx, w.resp, why, base) {
+			return
+		}
 	}
 	p.Fine("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
 	p.clock(w.resp, time.Now())
-	if !p.loggedIn(w.resp, status, login) {
+	if !p.loggedIn(w.resp, answer, why, login) {
 		return
 	}
 	if p.greeted(t) {
 		p.offered(t)
 	}
+}
+
+// status is an HTTP status as it is shown.
+func status(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
+}
+
+// unfit checks the refusal of a server that may not be what url should name. It reports
+// whether the refusal is of another sort.
+func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
+	code, text := upstream.StatusOf(why), why.Reason
+	if code == 0 {
+		code = resp.StatusCode
+	}
+	answer := status(code)
+	if words, ok := strings.CutPrefix(text, strings.Replace(answer, "HTTP ", "HTTP status ", 1)); ok {
+		text = answer + words // the status is said once
+	} else {
+		text = answer + ": " + text
+	}
+	fix := ""
+	switch {
+	case code >= 400 && code != http.StatusUnauthorized:
+		fix = advice(code, resp, base)
+	case page(resp):
+		text = answer + ": it answered with a web page"
+		fix = "correct url: it is that of a page for people; the path of MCP servers is often /mcp"
+	default:
+		return true
+	}
+	if code < 500 && code != http.StatusForbidden && code != http.StatusTooManyRequests || code == http.StatusNotImplemented {
+		fix = cmp.Or(p.elsewhere(ctx, base), fix)
+	}
+	p.Break("http", text, cmp.Or(fix, "see that url names an MCP server"))
+	return false
 }
 
 // page reports whether an answer is one for browsers.
@@ -369,7 +417,7 @@ func (p *patient) clock(resp *http.Response, now time.Time) {
 }
 
 // loggedIn tells whether the server lets us in.
-func (p *patient) loggedIn(resp *http.Response, status string, refused bool) bool {
+func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Error, refused bool) bool {
 	const name = "login"
 	auth := p.authorizer()
 	if !refused {
@@ -381,7 +429,7 @@ func (p *patient) loggedIn(resp *http.Response, status string, refused bool) boo
 				text += " as " + who.User
 			}
 			p.Fine(name, text)
-		case p.authorized():
+		case p.s.Authorized():
 			p.Fine(name, "the Authorization header of the config is taken")
 		}
 		return true
@@ -392,21 +440,13 @@ func (p *patient) loggedIn(resp *http.Response, status string, refused bool) boo
 	}
 	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: "goblin login " + p.s.Name}
 	switch {
-	case p.authorized():
+	case p.s.Authorized():
 		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")
 		c.Fix = "put a token that is valid into headers: Authorization"
 	case auth == nil && p.s.OAuth.Off:
-		c.Fix = "remove oauth: off and run \"goblin login " + p.s.Name + "\", or write the header that it wants into headers"
+		c.Fix = why.Fix + ", or remove oauth: off and run \"goblin login " + p.s.Name + "\""
+	case why.Fix != "": // there is no challenge
+		c.Fix = why.Fix
 	}
 	return p.Add(c)
-}
-
-// authorized reports whether the config has the header of a login.
-func (p *patient) authorized() bool {
-	for name := range p.s.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -73,14 +74,16 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 	}
 	r := report(defined)
 	if defined.Problem != "" {
-		text, fix := split(defined.Problem)
-		r.Break("config", text, fix)
+		breakEach(&r, "config", defined.Problems, defined.Problem)
 		return r
 	}
 	resolved, err := defined.Resolve(ctx, o.Resolve)
 	if err != nil {
-		text, fix := split(err.Error())
-		r.Break("secrets", text, fix)
+		var texts []string
+		if unresolved, ok := errors.AsType[*config.UnresolvedError](err); ok {
+			texts = unresolved.Texts
+		}
+		breakEach(&r, "secrets", texts, err.Error())
 		return r
 	}
 	if len(resolved.Secrets) > 0 {
@@ -102,8 +105,22 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		c.Text, c.Fix = o.Redact(c.Text), o.Redact(c.Fix)
+		for i, line := range c.Lines {
+			c.Lines[i] = o.Redact(line)
+		}
 	}
 	return r
+}
+
+// breakEach adds a check for each of texts, or for whole if there are none.
+func breakEach(r *diagnosis.Report, name string, texts []string, whole string) {
+	if len(texts) == 0 {
+		texts = []string{whole}
+	}
+	for _, t := range texts {
+		text, fix := split(t)
+		r.Break(name, text, fix)
+	}
 }
 
 // definition is how the server is run.
@@ -140,9 +157,9 @@ func split(text string) (wrong, fix string) {
 // listTime is how long a server may take to list all it has.
 const listTime = 30 * time.Second
 
-// talk starts the server, or connects to it, shakes hands, fetches its lists and ends
+// talk starts the server s, or connects to it, shakes hands, fetches its lists and ends
 // all of that.
-func (p *patient) talk(ctx context.Context) *talk {
+func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	names := make([]string, len(p.Config.Servers))
 	for i := range p.Config.Servers {
 		names[i] = p.Config.Servers[i].Name
@@ -153,12 +170,12 @@ func (p *patient) talk(ctx context.Context) *talk {
 			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries,
 		}),
 	}
-	server := upstream.NewServer(*p.s, upstream.Options{
+	server := upstream.NewServer(*s, upstream.Options{
 		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.OfClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(),
 		Observe: upstream.Observe{Skipped: t.skip, Unlisted: t.unlisted},
 	})
-	ctx, end := context.WithTimeout(ctx, p.s.StartupTimeout+listTime)
+	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)
 	var running sync.WaitGroup
 	running.Go(func() { server.Run(ctx) })
 	select {

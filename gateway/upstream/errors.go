@@ -24,10 +24,21 @@ type Error struct {
 	Code   string // ConnectionError, RequestTimeout, BadReply or LoginRequired
 	Server string // name of the server in the configuration
 	Reason string // one line, no secrets
+	Fix    string // what the user can do, in one line; "" if Reason says it or nothing is known
 	Err    error  // the cause, or nil
+	// Lines are lines of the process's stderr. Those that name an error come first.
+	Lines []string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Reason) }
+func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Text()) }
+
+// Text returns the reason and the fix.
+func (e *Error) Text() string {
+	if e.Fix == "" {
+		return e.Reason
+	}
+	return e.Reason + "; " + e.Fix
+}
 
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -73,6 +84,13 @@ func unsent(why error) error {
 
 // errStatus is the HTTP status that refused a message.
 type errStatus int
+
+// StatusOf returns the HTTP status that caused an error, 0 if none did.
+func StatusOf(err error) int {
+	var status errStatus
+	errors.As(err, &status)
+	return int(status)
+}
 
 func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)) }
 

@@ -175,7 +175,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 			return nil
 		}
 	}
-	err := h.statusFailure(resp)
+	err := h.statusFailure(resp, body)
 	if h.session.Load() != nil && forgotten(resp.StatusCode, body) {
 		err = h.forgot(id)
 	}

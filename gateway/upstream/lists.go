@@ -330,7 +330,7 @@ func (s *Server) failed(g *listing, err error) {
 
 func reasonOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Reason
+		return e.Text()
 	}
 	return err.Error()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"goblin/gateway/login"
 )
@@ -15,6 +16,29 @@ func (s *Server) Authorizer() *login.Authorizer { return s.opt.Authorizer }
 // there is none.
 func (s *Server) NeedsLogin(why, cause error) *Error {
 	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", why, s.cfg.Name), cause)
+}
+
+// needsKey returns the Error of a request that was refused by 401 without a challenge: most
+// such servers want a key in a header, and have no logins.
+func (s *Server) needsKey() *Error {
+	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized, without a word on how to log in", errLogin)
+	e.Fix = fmt.Sprintf("put its API key into a header: %s; if it has logins, run \"goblin login %s\"", s.keyHeader(), s.cfg.Name)
+	return e
+}
+
+// keyHeader returns an entry of the config that sends an API key.
+func (s *Server) keyHeader() string {
+	variable := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, s.cfg.Name)
+	if variable[0] >= '0' && variable[0] <= '9' {
+		variable = "_" + variable
+	}
+	entry := s.cfg.Entry("Authorization", "Bearer ${"+strings.ToUpper(variable)+"_TOKEN}")
+	return s.cfg.Mapping("headers", entry)
 }
 
 // LoggedIn connects at once where connections wait for a login, and leaves those that are

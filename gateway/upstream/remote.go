@@ -12,10 +12,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/login"
 	"goblin/gateway/memory"
+	"goblin/registry/rawjson"
 )
 
 const (
@@ -131,6 +133,9 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 			return resp, nil
 		}
 		drain(resp.Body)
+		if err != nil && header == "" && resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") == "" {
+			return nil, r.srv.needsKey()
+		}
 		if err != nil {
 			return nil, r.loginFailure(err, resp.StatusCode)
 		}
@@ -229,7 +234,7 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 	}
 	defer drain(resp.Body)
 	if resp.StatusCode >= 300 {
-		return r.statusFailure(resp)
+		return r.statusFailure(resp, nil)
 	}
 	return nil
 }
@@ -311,21 +316,62 @@ func (r *remote) netFailure(ctx context.Context, err error) error {
 	return e
 }
 
-// statusFailure is the Error for an HTTP status that is no success.
-func (r *remote) statusFailure(resp *http.Response) error {
+// statusFailure returns the Error for an HTTP status that is no success. body is the
+// beginning of the answer, as far as it was read.
+func (r *remote) statusFailure(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
-		reason := `needs login (HTTP 401): configure a header, for example headers: {Authorization: "Bearer ${TOKEN}"}`
-		for k := range r.srv.cfg.Headers {
-			if strings.EqualFold(k, "Authorization") {
-				reason = "needs login: the configured Authorization header was refused (HTTP 401)"
-			}
+		e := r.srv.failure(ConnectionError, "needs login (HTTP 401)", errLogin)
+		e.Fix = "configure a header, for example " + r.srv.keyHeader()
+		if r.srv.cfg.Authorized() {
+			e.Reason, e.Fix = "needs login: the configured Authorization header was refused (HTTP 401)", ""
 		}
-		e := r.srv.failure(ConnectionError, reason, errLogin)
 		r.fail(e)
 		return e
 	}
-	return r.srv.failure(ConnectionError, fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)), errStatus(code))
+	reason := strings.TrimSpace(fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)))
+	if words := r.words(resp, body); words != "" {
+		reason += ": " + words
+	}
+	return r.srv.failure(ConnectionError, reason, errStatus(code))
+}
+
+// maxWords is the maximum size of a quotation from an error page, in bytes.
+const maxWords = 200
+
+// words returns what an error page says in one line, "" if it is a web page or repeats the
+// status.
+func (r *remote) words(resp *http.Response, body []byte) string {
+	text := string(body)
+	switch contentType(resp) {
+	case "text/html":
+		return ""
+	case "application/json", "application/problem+json":
+		text = errorText(body)
+	}
+	text = r.srv.quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), maxWords)
+	if strings.EqualFold(text, http.StatusText(resp.StatusCode)) || strings.HasPrefix(text, "<") {
+		return ""
+	}
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text)
+}
+
+// errorText returns the message of an error in JSON, as far as its member has a usual name.
+func errorText(body []byte) string {
+	if rawjson.Valid(body) != nil {
+		return ""
+	}
+	for _, path := range [][]string{{"error", "message"}, {"error_description"}, {"message"}, {"detail"}, {"title"}, {"error"}} {
+		if text, ok := rawjson.String(rawjson.Path(body, path...)); ok && text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // readBody reads a body up to limits.frame, as far as there is room.

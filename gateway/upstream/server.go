@@ -359,11 +359,11 @@ func (s *Server) downLocked() *Error {
 	case s.asleep:
 		return s.failure(ConnectionError, "sleeps", nil)
 	case s.returningLocked() && errors.As(why, &last):
-		return s.failure(codeOf(last), "is being restarted: "+last.Reason, unsent(why))
+		return s.failure(codeOf(last), "is being restarted: "+last.Text(), unsent(why))
 	case s.returningLocked():
 		return s.failure(ConnectionError, "is being restarted", nil)
 	case errors.As(s.lastErr, &last):
-		return s.failure(codeOf(last), "is not connected: "+last.Reason, unsent(s.lastErr))
+		return s.failure(codeOf(last), "is not connected: "+last.Text(), unsent(s.lastErr))
 	case s.lastErr != nil:
 		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
 	}

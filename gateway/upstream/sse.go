@@ -10,6 +10,9 @@ import (
 	"goblin/gateway/upstream/eventstream"
 )
 
+// errNoStream is the cause of an Error when a server of SSE answers with something else.
+var errNoStream = errors.New("no event stream")
+
 // sse is a connection by HTTP+SSE, the transport of revision 2024-11-05: one stream
 // of all that the server says, whose first event names the endpoint to post to.
 type sse struct{ *remote }
@@ -56,10 +59,10 @@ func (c *sse) listen(named chan<- struct{}) {
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		c.fail(c.statusFailure(resp))
+		c.fail(c.statusFailure(resp, nil))
 		return
 	case contentType(resp) != "text/event-stream":
-		c.failStream("the server named no endpoint: its answer is no event stream", nil)
+		c.failStream("the server named no endpoint: its answer is no event stream", errNoStream)
 		return
 	}
 	for ev := eventstream.NewReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {

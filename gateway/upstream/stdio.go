@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/memory"
 	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/lenient"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -33,9 +34,7 @@ const (
 	maxStderrLine = 8 << 10
 	// maxStderrRate is how many lines of stderr go to the journal per second.
 	maxStderrRate = 1000
-	// quoted is how many last lines of stderr a failure quotes, each up to
-	// maxQuote bytes.
-	quoted   = 3
+	// maxQuote is the maximum size of a kept line of stderr, in bytes.
 	maxQuote = 300
 	// maxSplit is how long a secret may be that does not show where a line of
 	// stderr was cut.
@@ -57,8 +56,8 @@ type stdio struct {
 	exit   error         // of cmd.Wait, after exited
 	loops  sync.WaitGroup
 
-	errMu sync.Mutex
-	tail  [][]byte // last lines of stderr, see lastWords
+	errMu sync.Mutex  // guards said
+	said  stderr.Tail // redacted
 }
 
 // dialStdio starts the server's child.
@@ -189,7 +188,7 @@ func (c *stdio) read() {
 			continue
 		}
 		if err != nil && c.Info().Protocol == "" {
-			c.keepLastLine(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
+			c.keepLine(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
 		}
 		if c.ctx.Err() == nil {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
@@ -222,8 +221,7 @@ func (c *stdio) failProcess(what string, cause error) {
 	case <-wait.C:
 		what = "the process " + what
 	}
-	what += c.lastWords()
-	c.fail(c.srv.failure(ConnectionError, what, cause))
+	c.fail(c.explain(c.srv.failure(ConnectionError, what, cause), true))
 }
 
 // readErrors brings stderr to the journal, as far as it is not too much.
@@ -246,7 +244,7 @@ func (c *stdio) readErrors() {
 				}
 				second, lines, dropped = now, 0, 0
 			}
-			c.keepLastLine(line)
+			c.keepLine(line)
 			if lines++; lines <= maxStderrRate {
 				c.srv.journal(slog.LevelInfo, registry.SourceStderr, string(bytes.ToValidUTF8(line, []byte("\uFFFD"))))
 			} else {
@@ -262,37 +260,54 @@ func (c *stdio) readErrors() {
 	}
 }
 
-func (c *stdio) keepLastLine(line []byte) {
+// keepLine keeps a line of stderr for quoting. Before the handshake is complete, it also
+// keeps lines of stdout that are no messages.
+func (c *stdio) keepLine(line []byte) {
+	text := strings.ToValidUTF8(c.srv.quote(string(line), maxQuote), "\uFFFD")
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
-	line = bytes.Clone(line)
-	if len(c.tail) == quoted {
-		copy(c.tail, c.tail[1:])
-		c.tail[quoted-1] = line
-		return
-	}
-	c.tail = append(c.tail, line)
+	c.said.Add(text)
 }
 
-// lastWords is the end of stderr in one line, as the end of a reason; "" for none.
-// Until the handshake is over, what is no message on stdout counts, too.
-func (c *stdio) lastWords() string {
+// explain adds to e what the child wrote to stderr, and the variables that it lacks. quote
+// chooses whether the reason names the most telling line.
+func (c *stdio) explain(e *Error, quote bool) *Error {
 	c.errMu.Lock()
-	defer c.errMu.Unlock()
-	if len(c.tail) == 0 {
-		return ""
+	lines := c.said.Lines()
+	c.errMu.Unlock()
+	for i, line := range lines {
+		lines[i] = strings.Map(func(r rune) rune {
+			if r < 0x20 || 0x7f <= r && r < 0xa0 {
+				return ' '
+			}
+			return r
+		}, line)
 	}
-	lines := make([]string, len(c.tail))
-	for i, line := range c.tail {
-		lines[i] = c.srv.quote(string(line), maxQuote)
+	e.Lines = stderr.Pick(lines)
+	cause, fix := c.diagnose(append(lines, e.Reason))
+	if quote && len(e.Lines) > 0 {
+		e.Reason += "; its last words: " + stderr.Gist(lines)
 	}
-	text := strings.ToValidUTF8(strings.Join(lines, " | "), "\uFFFD")
-	return "; its last words: " + strings.Map(func(r rune) rune {
-		if r < 0x20 || 0x7f <= r && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
+	if cause != "" {
+		e.Reason += "; " + cause
+	}
+	e.Fix = fix
+	return e
+}
+
+// diagnose returns which variables the child lacks by its own words, and the fix. cause is
+// "" if the words explain the error.
+func (c *stdio) diagnose(words []string) (cause, fix string) {
+	fix, explaining := stderr.Remedy(words)
+	missing, mentioned := stderr.Variables(words)
+	if c.Info().Protocol != "" { // its words may be about anything
+		mentioned = nil
+	}
+	cause, add := c.srv.cfg.Lacking(missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv)
+	if cause != "" {
+		fix = add
+	}
+	return cause, fix
 }
 
 func (c *stdio) local() bool { return true }

@@ -335,12 +335,19 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	defer cancel()
 	switch s.cfg.Type {
 	case config.SSE:
-		return s.greet(ctx, unit, dialSSE)
+		l, err := s.greet(ctx, unit, dialSSE)
+		if err == nil || !isOtherTransport(err) {
+			return l, err
+		}
+		return nil, s.mistyped(ctx, unit, err, config.HTTP, dialHTTP)
 	case config.HTTP:
 		l, err := s.greet(ctx, unit, dialHTTP)
 		var status errStatus
-		if s.cfg.TypeSet || s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !oldServer(status) {
+		switch {
+		case s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !oldServer(status):
 			return l, err
+		case s.cfg.TypeSet:
+			return nil, s.mistyped(ctx, unit, err, config.SSE, dialSSE)
 		}
 		if l, sseErr := s.greet(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {
 			return l, sseErr
@@ -351,14 +358,37 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	}
 }
 
-// withWords adds what a server that was too slow to start has to say.
-func (s *Server) withWords(err error, l *link) error {
-	var late *Error
+// mistyped returns an error that names the transport of a server whose type is wrong, or
+// why if it does not speak the other one either.
+func (s *Server) mistyped(ctx context.Context, unit string, why error, other config.Type, dial func(context.Context, *Server, string) (*link, error)) error {
+	l, err := s.greet(ctx, unit, dial)
+	if err != nil {
+		return why
+	}
+	title := map[config.Type]string{config.SSE: "SSE, the transport of 2024-11-05", config.HTTP: "Streamable HTTP"}[other]
+	e := s.failure(ConnectionError, fmt.Sprintf("the server speaks %s, but type is %s", title, s.cfg.Type), why)
+	e.Fix = fmt.Sprintf("set %s in %q", s.cfg.Entry("type", string(other)), s.cfg.Name)
+	l.fail(e)
+	<-l.gone
+	return e
+}
+
+// isOtherTransport reports an answer of a server of Streamable HTTP to the request for a
+// stream of SSE.
+func isOtherTransport(err error) bool {
+	var status errStatus
+	return errors.Is(err, errNoStream) || errors.As(err, &status) && status >= 400 && status < 500 && status != 429
+}
+
+// explain adds to the error of a failed handshake what the child wrote to stderr.
+func (s *Server) explain(err error, l *link) error {
 	child, ok := l.wire.(*stdio)
-	if !ok || !errors.As(err, &late) || !errors.Is(err, context.DeadlineExceeded) {
+	failure, own := errors.AsType[*Error](err)
+	if !ok || !own || len(failure.Lines) > 0 {
 		return err
 	}
-	return s.failure(late.Code, late.Reason+child.lastWords(), late.Err)
+	e := *failure // others may hold it
+	return child.explain(&e, errors.Is(err, context.DeadlineExceeded))
 }
 
 // oldServer reports a status that servers of revision 2024-11-05 answer an
@@ -375,8 +405,9 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	// The context bounds the handshake; the timeout of the call must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			err = s.withWords(cause, l)
+			err = cause
 		}
+		err = s.explain(err, l)
 		again := asked && ctx.Err() == nil && l.spoiled(err)
 		l.fail(err)
 		<-l.gone

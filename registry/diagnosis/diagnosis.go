@@ -23,6 +23,8 @@ type Check struct {
 	State State  `json:"state"`
 	Text  string `json:"text"`          // what was found, in one line
 	Fix   string `json:"fix,omitempty"` // the one thing to do
+	// Lines are what the server wrote to stderr. Lines that name an error come first.
+	Lines []string `json:"lines,omitempty"`
 }
 
 // Report lists the checks of one subject with their outcomes, in their order.

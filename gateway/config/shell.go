@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Unexpanded is a text of a server that a shell would expand. No shell reads it.
+type Unexpanded struct {
+	Key  string // args, env or headers
+	Text string // what is not expanded, and where
+	Fix  string
+}
+
+var (
+	tilde   = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
+	dollar  = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
+	percent = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
+)
+
+// unexpanded finds what a shell would expand in a text, and what to write instead.
+// user@host:~/x is a path of another machine, and ${file:~/x} is expanded.
+func unexpanded(text string) (what, instead string) {
+	if m := tilde().FindStringSubmatchIndex(text); m != nil && !strings.Contains(text[:m[2]], "@") && !isReferring(text[:m[2]]) {
+		home := "HOME"
+		if runtime.GOOS == "windows" {
+			home = "USERPROFILE"
+		}
+		return "~", "${" + home + "}" + text[m[3]:m[1]]
+	}
+	for _, form := range []func() *regexp.Regexp{dollar, percent} {
+		if m := form().FindStringSubmatch(text); m != nil {
+			what = "$" + m[1]
+			if strings.Contains(m[0], "%"+m[1]+"%") {
+				what = "%" + m[1] + "%"
+			}
+			return what, "${" + m[1] + "}" + m[2]
+		}
+	}
+	return "", ""
+}
+
+// isReferring reports whether a text ends within "${…}".
+func isReferring(text string) bool {
+	return strings.LastIndex(text, "${") > strings.LastIndex(text, "}")
+}
+
+// shells are commands that expand their arguments, or have another shell do so.
+var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "cmd", "powershell", "pwsh", "ssh", "wsl", "nix-shell"}
+
+func isShell(command string) bool {
+	base := strings.ToLower(filepath.Base(strings.ReplaceAll(command, `\`, "/")))
+	return slices.Contains(shells, strings.TrimSuffix(base, ".exe"))
+}
+
+// Unexpanded returns the texts of the server that a shell would expand.
+func (s *Server) Unexpanded() (found []Unexpanded) {
+	add := func(key, place, text string) {
+		if what, instead := unexpanded(text); what != "" {
+			found = append(found, Unexpanded{key, fmt.Sprintf("%q is not expanded there: %s", what, place), notExpanded(instead)})
+		}
+	}
+	if !isShell(s.Command) {
+		for i, arg := range s.Args {
+			add("args", fmt.Sprintf("args[%d]", i), arg)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		add("env", name+" of env", s.Env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		add("headers", name+" of headers", s.Headers[name])
+	}
+	return found
+}
+
+func notExpanded(instead string) string { return fmt.Sprintf("write %q", instead) }
+
+// warnUnexpanded warns of texts of a server that a shell would expand.
+func (r *reader) warnUnexpanded(at place, n *yaml.Node, command string) {
+	check := func(at place, n *yaml.Node) {
+		if n = target(n); n.Kind != yaml.ScalarNode {
+			return
+		}
+		if what, instead := unexpanded(n.Value); what != "" {
+			r.warn(n, "%s: %q is not expanded there; %s", at, what, notExpanded(instead))
+		}
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, target(n.Content[i+1])
+		switch {
+		case key == "args" && value.Kind == yaml.SequenceNode && !isShell(command):
+			for i, arg := range value.Content {
+				check(at.key(key).item(i), arg)
+			}
+		case (key == "env" || key == "headers") && value.Kind == yaml.MappingNode:
+			for i := 0; i+1 < len(value.Content); i += 2 {
+				check(at.key(key).key(value.Content[i].Value), value.Content[i+1])
+			}
+		}
+	}
+}

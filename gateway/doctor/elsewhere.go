@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/gateway/config"
+)
+
+// elsewhereTime is the maximum duration of one try at another address.
+const elsewhereTime = 3 * time.Second
+
+// elsewhere tries the usual mistakes in a url. It returns the fix that names the address
+// of an MCP server, "" if none answers. All tries together take startup_timeout at most,
+// and headers go to the same host only.
+func (p *patient) elsewhere(ctx context.Context, base *url.URL) (fix string) {
+	ctx, cancel := context.WithTimeout(ctx, p.s.StartupTimeout)
+	defer cancel()
+	for _, to := range neighbours(base) {
+		s := *p.s
+		s.URL, s.StartupTimeout = to.String(), min(elsewhereTime, p.s.StartupTimeout)
+		s.Type, s.TypeSet = config.HTTP, false // falls back to SSE
+		if t := p.talk(ctx, &s); t.opened {
+			shown := *to
+			shown.User, shown.RawQuery = nil, ""
+			return fmt.Sprintf("set %s in %q: an MCP server answers there", p.s.Entry("url", p.Redact(shown.String())), p.s.Name)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return ""
+}
+
+// neighbours returns the addresses that may be meant instead of base.
+func neighbours(base *url.URL) (list []*url.URL) {
+	add := func(scheme, at string) {
+		to := *base
+		to.Scheme, to.Path, to.RawPath = scheme, at, ""
+		known := func(u *url.URL) bool { return u.Scheme == to.Scheme && u.Path == to.Path }
+		if !known(base) && !slices.ContainsFunc(list, known) {
+			list = append(list, &to)
+		}
+	}
+	at := strings.TrimSuffix(base.Path, "/")
+	if base.Path != at {
+		add(base.Scheme, at)
+	} else {
+		add(base.Scheme, at+"/")
+	}
+	for _, end := range []string{"mcp", "sse"} {
+		if last := path.Base(at); last == "mcp" || last == "sse" {
+			add(base.Scheme, path.Join(path.Dir(at), end))
+		} else {
+			add(base.Scheme, at+"/"+end)
+		}
+		add(base.Scheme, "/"+end)
+	}
+	add(base.Scheme, "/")
+	if base.Scheme == "http" {
+		add("https", base.Path)
+	}
+	return list
+}

@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/gateway/upstream/stderr"
+)
+
+// maxLine is the maximum size of a printed command, in bytes.
+const maxLine = 4000
+
+// line returns the server's command as a shell reads it, in the environment and the folder
+// that Goblin gives it. Secrets are references to variables of the shell.
+func (p *patient) line() string {
+	words := append(p.environment(), p.word(p.s.Command))
+	for _, arg := range p.s.Args {
+		words = append(words, p.word(arg))
+	}
+	line := strings.Join(words, " ")
+	if p.s.Cwd != "" && p.s.Cwd != filepath.Dir(p.Config.Path) {
+		line = "cd " + p.word(p.s.Cwd) + " && " + line
+	}
+	return short(p.Redact(line), maxLine)
+}
+
+// byHand returns the fix for an error whose cause only the whole output shows.
+func (p *patient) byHand() string {
+	return "in a terminal, run it yourself to see the full error: " + p.line()
+}
+
+// environment returns the words that run a command with the server's variables alone.
+func (p *patient) environment() []string {
+	if runtime.GOOS == "windows" {
+		return nil // there is no env
+	}
+	words := []string{"env"}
+	if !p.s.InheritEnv.All {
+		words = append(words, "-i")
+	}
+	for _, entry := range p.s.Environ(os.LookupEnv, os.Environ()) {
+		name, value, _ := strings.Cut(entry, "=")
+		own, configured := p.s.Env[name]
+		switch here, ok := os.LookupEnv(name); {
+		case ok && here == value && p.s.InheritEnv.All && !configured:
+		case ok && here == value:
+			words = append(words, display.Word(name)+`="$`+name+`"`)
+		case configured && own == value && p.hides(value):
+			words = append(words, display.Word(name)+`="$`+p.source(name, value)+`"`)
+		default:
+			words = append(words, display.Word(name)+"="+p.word(value))
+		}
+	}
+	if len(words) == 1 {
+		return nil
+	}
+	return words
+}
+
+// hides reports whether a value must not be printed.
+func (p *patient) hides(value string) bool { return p.Redact(value) != value }
+
+// source returns the variable of the shell with the value of the server's variable name, or
+// name itself: the user sets it before.
+func (p *patient) source(name, value string) string {
+	for _, entry := range slices.Sorted(slices.Values(os.Environ())) {
+		if of, has, _ := strings.Cut(entry, "="); has == value && display.Word(of) == of {
+			return of
+		}
+	}
+	return name
+}
+
+// word quotes a word for a shell. The value of a variable in it that must not be printed is
+// a reference to that variable.
+func (p *patient) word(s string) string {
+	for _, name := range slices.Sorted(maps.Keys(p.s.Variables)) {
+		value := p.s.Variables[name]
+		if value == "" || !p.hides(value) {
+			continue
+		}
+		if before, after, ok := strings.Cut(s, value); ok {
+			return p.part(before) + `"$` + name + `"` + p.part(after)
+		}
+	}
+	return display.Word(p.Redact(s))
+}
+
+// part is word for a part of a word, which may be empty.
+func (p *patient) part(s string) string {
+	if s == "" {
+		return ""
+	}
+	return p.word(s)
+}
+
+// lacking returns which variables the server lacks by its own words, and the fix.
+func (p *patient) lacking(words []string) (cause, fix string) {
+	missing, mentioned := stderr.Variables(words)
+	return p.s.Lacking(missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv)
+}
+
+// unexpanded warns of texts that a shell would expand, and Goblin does not.
+func (p *patient) unexpanded() {
+	for _, u := range p.s.Unexpanded() {
+		p.Warn(u.Key, u.Text, u.Fix)
+	}
+}

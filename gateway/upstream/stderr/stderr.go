@@ -1,0 +1,168 @@
+// Package stderr picks the lines of a process's stderr that name its error.
+//
+// It works on text alone. Any goroutine may call its functions; a Tail belongs to one.
+package stderr
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const (
+	// MaxLines is the number of lines that Pick returns at most.
+	MaxLines = 20
+	// head and tail are the numbers of first and last lines that a Tail keeps.
+	head = MaxLines
+	tail = 2 * MaxLines
+	// joined is the number of lines in a gist if none of them names an error.
+	joined = 3
+)
+
+// Tail keeps the first and the last lines of stderr. The zero Tail is ready for use.
+type Tail struct {
+	first []string
+	last  []string // a ring
+	next  int      // the index in last that is written next
+}
+
+// Add adds a line without its terminal escapes. After the first lines, it drops frames of
+// stack traces: they would displace the error above them.
+func (t *Tail) Add(line string) {
+	line = plain(line)
+	switch {
+	case len(t.first) < head:
+		t.first = append(t.first, line)
+	case isFrame(line):
+	case len(t.last) < tail:
+		t.last = append(t.last, line)
+	default:
+		t.last[t.next] = line
+		t.next = (t.next + 1) % tail
+	}
+}
+
+// Lines returns the kept lines in order.
+func (t *Tail) Lines() []string { return slices.Concat(t.first, t.last[t.next:], t.last[:t.next]) }
+
+// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go or Java.
+func isFrame(line string) bool {
+	text := strings.TrimLeft(line, " \t")
+	if len(text) == len(line) {
+		return strings.HasPrefix(line, "goroutine ")
+	}
+	for _, start := range []string{"at ", "File \"", "/", "^", "... "} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	escape = pattern(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?`)
+	noise  = pattern(`^\s*(?:at |\.\.\. \d+ more|File ".*", line|[~^]+\s*$|goroutine \d|node:|Node\.js v|throw |Traceback \(|[\[\]{}(),;]*$)` +
+		`|^npm (?:notice|(?:ERR!|error)\s*(?:$|A complete log|\d+$|404 Note |errno|syscall))|^\[notice\]|During handling of the above exception`)
+	mild   = pattern(`(?i)^[\W\d]*(?:\S+ - )?(?:npm )?(?:info|debug|trace|warn(?:ing)?|notice)\b|^\(node:\d+\)|\bDeprecationWarning\b|^\s*"\w+": `)
+	strong = pattern(`(?i)cannot find|can't (?:find|open)|could not find|not found|no such file|enoent|eacces|eperm\b|permission denied|access denied` +
+		`|eaddrinuse|address already in use|econnrefused|enotfound|etimedout|eresolve|\b404\b|\brequired?s?\b|\brequired\b|\bmissing\b|not (?:be )?set\b|must be` +
+		`|unbound variable|no module named|cannot connect to the docker daemon|no solution found|not in (?:this|the \S*) ?registry|no matching version` +
+		`|could not determine executable|unsupported|not compatible|unknown (?:option|flag|command|argument)|unrecognized|\bKeyError\b` +
+		`|unauthorized|forbidden|invalid|certificate|out of memory|no space left`)
+	general = pattern(`(?i)error|fatal|panic|exception|fail(?:ed|ure)|usage:|abort`)
+	code    = pattern(`(?i)^npm (?:ERR!|error) code `)
+	because = pattern(`^Caused by: `)
+	python  = pattern(`^\s*Traceback \(most recent call last\)`)
+)
+
+// pattern compiles an expression when it is first used.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// plain removes terminal escapes from a line.
+func plain(line string) string {
+	if !strings.Contains(line, "\x1b") {
+		return line
+	}
+	return escape().ReplaceAllString(line, "")
+}
+
+// The weights of lines.
+const (
+	isNoise = iota
+	isOther
+	isGeneral
+	isStrong
+)
+
+func weigh(line string) int {
+	switch {
+	case noise().MatchString(line):
+		return isNoise
+	case mild().MatchString(line):
+		return isOther
+	case code().MatchString(line):
+		return isGeneral
+	case strong().MatchString(line):
+		return isStrong
+	case general().MatchString(line):
+		return isGeneral
+	}
+	return isOther
+}
+
+// Pick returns at most MaxLines lines. Lines that name an error come first, then the last others.
+func Pick(lines []string) []string {
+	var telling, others []string
+	for _, line := range lines {
+		switch {
+		case strings.TrimSpace(line) == "":
+		case weigh(line) >= isGeneral && len(telling) < MaxLines:
+			telling = append(telling, line)
+		default:
+			others = append(others, line)
+		}
+	}
+	return append(telling, others[max(0, len(others)-(MaxLines-len(telling))):]...)
+}
+
+// Gist returns the line that names the error, followed by its root cause if another line
+// names that. If no line names an error, it returns the last lines.
+func Gist(lines []string) string {
+	most, first, last, root, traceback := isNoise, "", "", "", false
+	var others []string
+	for _, line := range lines {
+		traceback = traceback || python().MatchString(line)
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		weight := weigh(line)
+		if weight > most {
+			most, first = weight, line
+		}
+		if weight == most {
+			last = line
+		}
+		if weight == isOther || most == isNoise {
+			others = append(others, line)
+		}
+		if because().MatchString(line) {
+			root = line
+		}
+	}
+	var chosen []string
+	switch {
+	case most < isGeneral:
+		chosen = others[max(0, len(others)-joined):]
+	case traceback: // whose last line is the error
+		chosen = []string{last}
+	default:
+		chosen = []string{first}
+	}
+	if root != "" && !slices.Contains(chosen, root) {
+		chosen = append(chosen, root)
+	}
+	return strings.Join(chosen, " | ")
+}

@@ -1,0 +1,78 @@
+package stderr
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxNames is the number of variables that Variables returns of each kind.
+const maxNames = 8
+
+var (
+	// lack matches lines that may report something missing.
+	lack = pattern(`(?i)\b(?:requires?|required|missing|not set|unset|undefined|unbound|empty|expected|needs?|needed|placeholder|KeyError|NotPresent` +
+		`|not (?:been )?(?:found|defined|provided|configured|present|specified|given|set)|must|please|no value|environment variables?|env vars?)\b|process\.env|os\.environ`)
+	// lacking matches lines that report a variable missing, whose name is next to the words.
+	lacking = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:is |are |was |were |must be |has |have |been |not |to be )*` +
+		`(?:set|unset|missing|required|undefined|provided|defined|configured|specified|supplied|empty|present|parameter|unbound))\b` +
+		`|(?i:missing|required?s?|set|provide|export|define|specify|needs?|supply|configure|without|no)\b(?:[^A-Za-z\n]+[a-z]+){0,5}[^A-Za-z\n]+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	// schema matches the lines of validators that name the variable in a line nearby.
+	schema = pattern(`Field required|"message": ?"Required"|invalid_type`)
+	// long and word match names of variables; a name without "_" may be an ordinary word.
+	long  = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	word  = pattern(`\b[A-Z][A-Z0-9_]{2,}\b`)
+	field = pattern(`^[a-z][a-z0-9_]*$`)
+	// named matches expressions whose group is the name of a variable, whatever it looks like.
+	named = pattern(`process\.env(?:\.|\[['"])([A-Za-z_][A-Za-z0-9_]*)` +
+		`|(?:os\.environ|ENV)\[['"]([A-Za-z_][A-Za-z0-9_]*)` +
+		`|getenv\(['"]([A-Za-z_][A-Za-z0-9_]*)` +
+		`|KeyError: ['"]([A-Z_][A-Z0-9_]{2,})['"]` +
+		`|(?i:environment variables?|env vars?)(?i: named| called)?[^A-Za-z0-9_]{1,3}([A-Z][A-Z0-9_]{2,})\b` +
+		`|\b([A-Z][A-Z0-9_]{2,})['"\x60)]* (?i:environment variable|env var)` +
+		`|\b([A-Z][A-Z0-9_]{2,}): (?:parameter |unbound variable|NotPresent)` +
+		`|\$\{?([A-Z][A-Z0-9_]{2,})\b`)
+	// constant matches codes of errors, which look like variables.
+	constant = pattern(`^ERR_|NOT_FOUND$|_ERROR$|^ERROR_|^E[A-Z]+$|^HTTP_`)
+)
+
+// Variables returns the environment variables that lines name. missing are reported as
+// missing; mentioned are all that may be variables.
+func Variables(lines []string) (missing, mentioned []string) {
+	add := func(list *[]string, names ...string) {
+		for _, name := range names {
+			if name != "" && !constant().MatchString(name) && !slices.Contains(*list, name) && len(*list) < maxNames {
+				*list = append(*list, name)
+			}
+		}
+	}
+	for i, line := range lines {
+		if schema().MatchString(line) {
+			for _, near := range lines[max(0, i-4):min(len(lines), i+5)] {
+				add(&missing, long().FindAllString(near, -1)...)
+				if field().MatchString(near) {
+					add(&mentioned, strings.ToUpper(near))
+				}
+			}
+		}
+		switch reports := groups(named(), line); {
+		case weigh(line) == isNoise:
+		case len(reports) > 0 && lack().MatchString(line), lacking().MatchString(line):
+			add(&missing, reports...)
+			add(&missing, long().FindAllString(line, -1)...)
+		case lack().MatchString(line):
+			add(&mentioned, word().FindAllString(line, -1)...)
+		case !mild().MatchString(line):
+			add(&mentioned, long().FindAllString(line, -1)...)
+		}
+	}
+	return missing, mentioned
+}
+
+// groups returns what the groups of all matches hold.
+func groups(re *regexp.Regexp, line string) (found []string) {
+	for _, m := range re.FindAllStringSubmatch(line, -1) {
+		found = append(found, m[1:]...)
+	}
+	return found
+}
