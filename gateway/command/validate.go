@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,7 @@ built-in demo is used.
 			}
 			if err == nil {
 				cfg.Warnings = append(cfg.Warnings, a.Unreadable(cfg)...)
+				cfg.Warnings = append(cfg.Warnings, a.unsetSecrets(cfg)...)
 			}
 			if asJSON {
 				return a.validity(cfg, err)
@@ -66,6 +68,29 @@ built-in demo is used.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the config instead")
 	return cmd
+}
+
+// unsetSecrets warns of each secret that enabled servers name and that was never set. It
+// reads the list of names only, so no keyring has to be unlocked.
+func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
+	known, err := a.Secrets().List()
+	if err != nil {
+		return nil // "goblin secret list" reports it
+	}
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		if s.Disabled {
+			continue
+		}
+		for name, line := range s.KeyringNames() {
+			if !slices.Contains(known, name) {
+				warnings = append(warnings, config.Problem{File: cfg.Path, Line: line, Text: fmt.Sprintf(
+					"${keyring:%s} of server %q was not set; run: goblin secret set %s", name, s.Name, name)})
+			}
+		}
+	}
+	slices.SortFunc(warnings, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text)) })
+	return warnings
 }
 
 func (a *App) warnings(list []config.Problem) {

@@ -266,6 +266,30 @@ func (s *Server) References() []string {
 	return slices.Clone(s.late.refs)
 }
 
+var keyringName = pattern(`\$\{keyring:([^{}]+)\}`)
+
+// KeyringNames returns the lines of the secrets of the keyring that the server's texts name.
+func (s *Server) KeyringNames() map[string]int {
+	if s.late == nil {
+		return nil
+	}
+	lines := make(map[string]int)
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		n = target(n)
+		for _, m := range keyringName().FindAllStringSubmatch(n.Value, -1) {
+			if _, ok := lines[m[1]]; !ok {
+				lines[m[1]] = n.Line
+			}
+		}
+		for _, inner := range n.Content {
+			walk(inner)
+		}
+	}
+	walk(s.late.pair.val)
+	return lines
+}
+
 // IsReference reports whether a text of the server holds references that are not resolved.
 func (s *Server) IsReference(text string) bool {
 	return s.late != nil && referenceStart().MatchString(text)

@@ -273,6 +273,10 @@ func (p *patient) greeted(t *talk) bool {
 		p.fail(name, why, fmt.Sprintf(fix, p.line()))
 	case errors.Is(why, context.DeadlineExceeded):
 		p.fail(name, why, "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout")
+	case strings.HasPrefix(why.Reason, "refused"):
+		p.fail(name, why, "do what its message asks for; if it asks for nothing, check args and url, and update the server")
+	case strings.HasPrefix(why.Reason, "speaks protocol"):
+		p.fail(name, why, "update the server or Goblin, whichever is older")
 	case p.s.Type == config.Stdio:
 		p.fail(name, why, "see that args make it an MCP server, and that it is up to date")
 	default:

@@ -3,11 +3,13 @@ package doctor
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 
 	"goblin/gateway/config"
 	"goblin/gateway/display"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/overrides"
 	"goblin/registry"
 	"goblin/registry/bill"
@@ -31,6 +33,9 @@ func (p *patient) overrides(t *talk) {
 	}
 }
 
+// limited matches the limit of the config that an error names.
+var limited = regexp.MustCompile(`\((limits\.\w+)\)`)
+
 func (p *patient) listed(t *talk) bool {
 	const name = "lists"
 	if why := t.cause(); why != nil {
@@ -40,11 +45,17 @@ func (p *patient) listed(t *talk) bool {
 		}
 		p.fail(name, why, fix)
 		c := &p.Checks[len(p.Checks)-1]
-		c.Text = "the connection ended while it listed: " + c.Text
+		c.Text = "the connection ended while or after it listed: " + c.Text
 		return false
 	}
 	if len(t.missing) > 0 {
-		text, fix := amount(t.missing), "update the server, or tell its authors: it declares what it does not answer for"
+		text, fix := amount(t.missing), "update the server, or report this to its authors"
+		switch limit := limited.FindStringSubmatch(text); {
+		case strings.Contains(text, fmt.Sprintf("(code %d)", jsonrpc.CodeMethodNotFound)):
+			fix += ": it declares what it does not answer for"
+		case limit != nil:
+			fix = fmt.Sprintf("raise %s under gateway, or report this to the server's authors", limit[1])
+		}
 		if cause, add := p.lacking(t.missing); cause != "" {
 			text, fix = text+"; "+cause, add
 		}

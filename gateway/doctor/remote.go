@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -360,6 +361,8 @@ func page(resp *http.Response) bool {
 	return kind == "text/html"
 }
 
+var loginPage = regexp.MustCompile(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
+
 // redirected tells of a redirect that is not followed.
 func (p *patient) redirected(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
@@ -375,7 +378,11 @@ func (p *patient) redirected(status string, resp *http.Response, base *url.URL) 
 	} else {
 		text += ", which would make a GET of each message"
 	}
-	p.Break("redirect", text, "if you trust that place, set url to it")
+	fix := fmt.Sprintf("if you trust that place, set url to it: %s in %q", p.s.Entry("url", where), p.s.Name)
+	if loginPage.MatchString(to.Host + to.Path) {
+		fix = "that is a login page; put the server's API key into headers, or correct the path in url. Otherwise set url to that place"
+	}
+	p.Break("redirect", text, fix)
 }
 
 // advice tells how to mend an error status.

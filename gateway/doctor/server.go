@@ -182,14 +182,28 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	case <-server.FirstList():
 	case <-ctx.Done():
 	}
-	_, t.err = server.Conn()
-	state, _ := t.State(p.s.Name)
-	if lists := t.complete(); t.err == nil && lists != nil && p.Listed != nil {
+	t.err = survives(ctx, server)
+	state, _ := t.State(s.Name)
+	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.Listed != nil {
 		p.Listed(p.defined, &state, server.Denied, lists)
 	}
 	end()
 	running.Wait()
 	return t
+}
+
+// pingTime is the maximum duration of the wait for a sign of life.
+const pingTime = 2 * time.Second
+
+// survives returns why there is no connection, also if it ends right after the lists: that
+// is when a ping is not answered because of it.
+func survives(ctx context.Context, server *upstream.Server) error {
+	conn, err := server.Conn()
+	if err != nil || conn.Info().Era == upstream.Modern {
+		return err
+	}
+	_, _ = conn.Call(&upstream.Call{Context: ctx, Method: "ping", Timeout: pingTime}) // any answer will do
+	return conn.Err()
 }
 
 // authorizer is the login at the server; nil if it has none.

@@ -153,7 +153,10 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 		return
 	}
 	h.handle(ctx, c, body)
-	h.failCall(id, h.srv.failure(BadReply, "answered a request with something else", nil))
+	if !h.open(id) {
+		return
+	}
+	h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered a request with something else: %q", h.srv.quote(string(body), 100)), nil))
 }
 
 // refusal handles an error status in answer to a call. It returns nil when

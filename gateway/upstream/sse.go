@@ -6,16 +6,21 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	"goblin/gateway/upstream/eventstream"
 )
 
-// errNoStream is the cause of an Error when a server of SSE answers with something else.
+// errNoStream is the cause of an Error when a server answers with something else than the
+// stream of SSE, or with a stream that names no endpoint.
 var errNoStream = errors.New("no event stream")
 
 // sse is a connection by HTTP+SSE, the transport of revision 2024-11-05: one stream
 // of all that the server says, whose first event names the endpoint to post to.
-type sse struct{ *remote }
+type sse struct {
+	*remote
+	streams atomic.Bool // the stream is open
+}
 
 // dialSSE opens the stream and waits until the server has named its endpoint.
 func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
@@ -23,10 +28,16 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &sse{r}
+	c := &sse{remote: r}
 	c.wire, c.target = c, c.base.String
 	// The stream outlives the attempt, whose end must reach it in another way.
-	defer context.AfterFunc(ctx, func() { c.failStream("the server named no endpoint in time", context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if c.streams.Load() {
+			cause = errors.Join(errNoStream, cause)
+		}
+		c.failStream("the server named no endpoint in time", cause)
+	})()
 	named := make(chan struct{})
 	c.spawn(func() { c.listen(named) })
 	select {
@@ -65,6 +76,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		c.failStream("the server named no endpoint: its answer is no event stream", errNoStream)
 		return
 	}
+	c.streams.Store(true)
 	for ev := eventstream.NewReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {
 		e, err := ev.Next()
 		switch {

@@ -331,6 +331,7 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 		first = "server/discover"
 	}
 	late := s.failure(ConnectionError, fmt.Sprintf("did not answer %s within %v (startup_timeout)", first, limit), context.DeadlineExceeded)
+	whole := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	switch s.cfg.Type {
@@ -339,7 +340,7 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 		if err == nil || !isOtherTransport(err) {
 			return l, err
 		}
-		return nil, s.mistyped(ctx, unit, err, config.HTTP, dialHTTP)
+		return nil, s.mistyped(whole, unit, err, config.HTTP, dialHTTP)
 	case config.HTTP:
 		l, err := s.greet(ctx, unit, dialHTTP)
 		var status errStatus
@@ -347,7 +348,7 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 		case s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !oldServer(status):
 			return l, err
 		case s.cfg.TypeSet:
-			return nil, s.mistyped(ctx, unit, err, config.SSE, dialSSE)
+			return nil, s.mistyped(whole, unit, err, config.SSE, dialSSE)
 		}
 		if l, sseErr := s.greet(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {
 			return l, sseErr
@@ -358,9 +359,15 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	}
 }
 
+// otherTransportTime is the maximum duration of a try of the other transport.
+const otherTransportTime = 5 * time.Second
+
 // mistyped returns an error that names the transport of a server whose type is wrong, or
 // why if it does not speak the other one either.
 func (s *Server) mistyped(ctx context.Context, unit string, why error, other config.Type, dial func(context.Context, *Server, string) (*link, error)) error {
+	// A server of Streamable HTTP may have kept its stream open until startup_timeout.
+	ctx, cancel := context.WithTimeout(ctx, min(s.cfg.StartupTimeout, otherTransportTime))
+	defer cancel()
 	l, err := s.greet(ctx, unit, dial)
 	if err != nil {
 		return why

@@ -1,0 +1,513 @@
+//go:build e2e
+
+package inputs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// patient is a world with one server in its config, called "it".
+type patient struct {
+	*e2e.World
+	entry []string // lines of the entry
+	json  bool     // the config is a JSON file
+}
+
+func newPatient(t *testing.T, json bool, entry ...string) *patient {
+	t.Helper()
+	p := &patient{World: e2e.NewWorld(t), entry: entry, json: json}
+	p.Written = true
+	if json {
+		p.Config = filepath.Join(p.Dir, "goblin.json")
+	}
+	script := e2e.Marshal(e2e.Obj{"name": "it", "tools": []e2e.Obj{e2e.Tool("stat")}})
+	require.NoError(t, os.WriteFile(p.script(), script, 0o600))
+	p.save()
+	return p
+}
+
+func (p *patient) script() string { return filepath.Join(p.Dir, "script.json") }
+
+// save writes the config. $SERVER stands for the command line of a working server.
+func (p *patient) save() {
+	p.T.Helper()
+	text := "servers:\n  it:\n    " + strings.Join(p.entry, "\n    ") + "\ngateway: {startup_wait: 20s, linger: 0s}\n"
+	if p.json {
+		text = `{"mcpServers": {"it": {` + strings.Join(p.entry, ", ") + `}}}`
+	}
+	text = strings.ReplaceAll(text, "$SERVER", e2e.Fakeserver+" "+p.script())
+	require.NoError(p.T, os.WriteFile(p.Config, []byte(text), 0o600))
+}
+
+// set replaces the line of a key, or adds one.
+func (p *patient) set(line string) {
+	p.T.Helper()
+	key, _, ok := strings.Cut(line, ":")
+	require.True(p.T, ok, line)
+	kept := p.entry[:0:0]
+	for _, l := range p.entry {
+		if !strings.HasPrefix(l, key+":") {
+			kept = append(kept, l)
+		}
+	}
+	p.entry = append(kept, line)
+	p.save()
+}
+
+// finding is what the doctor says of the server.
+type finding struct {
+	State  string
+	Checks []struct {
+		Name, State, Text, Fix string
+		Lines                  []string
+	}
+}
+
+func (p *patient) doctor() finding {
+	p.T.Helper()
+	out := p.Run("doctor", "--json", "it")
+	var all struct{ Servers []finding }
+	require.NoError(p.T, json.Unmarshal([]byte(out.Stdout), &all), "%s%s", out.Stdout, out.Stderr)
+	require.Len(p.T, all.Servers, 1)
+	return all.Servers[0]
+}
+
+// worst is the last complaint, which is what stops the server.
+func (f finding) worst(t *testing.T) (text, fix string, lines []string) {
+	t.Helper()
+	for i := len(f.Checks) - 1; i >= 0; i-- {
+		if c := f.Checks[i]; c.State != "ok" {
+			return c.Text, c.Fix, c.Lines
+		}
+	}
+	t.Fatalf("no complaint: %+v", f)
+	return "", "", nil
+}
+
+// needs is an entry whose server exits with a text on stderr unless a condition of sh holds.
+func needs(condition, text string) []string {
+	line := fmt.Sprintf("%s || { printf '%%b\\n' %s >&2; exit 1; }; exec $SERVER", condition, shellQuoted(text))
+	return []string{"command: sh", "args: [\"-c\", " + string(e2e.Marshal(line)) + "]"}
+}
+
+func shellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// added matches the fix that adds an entry to the config of the server.
+var added = regexp.MustCompile(`add to "it": (.+)$`)
+
+func TestAVariableThatIsNotPassedOnIsNamedWithTheEntryThatPassesIt(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"required":           "Error: MY_API_KEY is required\n    at main (/srv/x.js:1:2)\n    at a (/srv/x.js:1:2)\n    at b (/srv/x.js:1:2)\n    at c (/srv/x.js:1:2)",
+		"missing":            "Missing environment variable: MY_API_KEY",
+		"not set":            "MY_API_KEY not set",
+		"must be set":        "fatal: MY_API_KEY must be set",
+		"please":             "Please set MY_API_KEY before you start this server",
+		"the option":         "Error: Environment variable MY_API_KEY is not defined",
+		"python":             "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\n    os.environ['MY_API_KEY']\nKeyError: 'MY_API_KEY'",
+		"node":               "/srv/x.js:3\n  throw new Error('x')\n  ^\n\nError: process.env.MY_API_KEY is undefined\n    at x (y:1:2)\n\nNode.js v22.1.0",
+		"go":                 `env: required environment variable "MY_API_KEY" is not set`,
+		"sh":                 "sh: 1: MY_API_KEY: parameter not set",
+		"zod":                "ZodError: [\n  {\n    \"path\": [\n      \"MY_API_KEY\"\n    ],\n    \"message\": \"Required\"\n  }\n]",
+		"pydantic":           "pydantic_core.ValidationError: 1 validation error for Settings\nmy_api_key\n  Field required [type=missing]",
+		"in a log":           "2026-01-02T03:04:05Z ERROR config: MY_API_KEY missing",
+		"without a sentence": "no credentials, see MY_API_KEY",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, false, needs(`[ -n "$MY_API_KEY" ]`, text)...)
+			p.Env = append(p.Env, "MY_API_KEY=secret-12345")
+			cause, fix, _ := p.doctor().worst(t)
+			require.Contains(t, cause, "MY_API_KEY is set in your shell, but Goblin does not pass it on")
+			require.NotContains(t, cause+fix, "secret-12345")
+			entry := added.FindStringSubmatch(fix)
+			require.NotNil(t, entry, fix)
+			require.Equal(t, `env: {MY_API_KEY: "${MY_API_KEY}"}`, entry[1])
+			p.set(entry[1])
+			require.Equal(t, "ok", p.doctor().State)
+		})
+	}
+}
+
+func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
+	t.Parallel()
+	condition := `[ -n "$MY_API_KEY" ]`
+	yaml := needs(condition, "MY_API_KEY is required")
+	for name, tt := range map[string]struct {
+		json  bool
+		entry []string
+		env   []string
+		cause string
+		fix   string
+	}{
+		"JSON": {
+			true, []string{`"command": "sh"`, `"args": ["-c", "[ -n \"$MY_API_KEY\" ] || { echo MY_API_KEY is required >&2; exit 1; }; exec $SERVER"]`},
+			[]string{"MY_API_KEY=secret-12345"}, "is set in your shell", `add to "it": "env": {"MY_API_KEY": "${MY_API_KEY}"}`,
+		},
+		"other variables":      {false, append(yaml, "env: {A: b}"), []string{"MY_API_KEY=secret-12345"}, "is set in your shell", `add to env of "it": MY_API_KEY: "${MY_API_KEY}"`},
+		"set nowhere":          {false, yaml, nil, "MY_API_KEY is not set", `set MY_API_KEY, then add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
+		"passed, but empty":    {false, append(yaml, `env: {MY_API_KEY: "${OTHER:-}"}`), nil, "MY_API_KEY is empty", `give MY_API_KEY a value in env of "it"`},
+		"inherited, but unset": {false, append(yaml, "inherit_env: [MY_API_KEY]"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
+		"all are inherited":    {false, append(yaml, "inherit_env: true"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
+		"two": {
+			false, needs(condition, "A_TOKEN and MY_API_KEY must be set"), []string{"MY_API_KEY=secret-12345"},
+			"MY_API_KEY is set in your shell, but Goblin does not pass it on, and A_TOKEN is not set",
+			`set A_TOKEN, then add to "it": env: {MY_API_KEY: "${MY_API_KEY}", A_TOKEN: "${A_TOKEN}"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, tt.json, tt.entry...)
+			p.Env = append(p.Env, tt.env...)
+			cause, fix, _ := p.doctor().worst(t)
+			require.Contains(t, cause, tt.cause)
+			require.Equal(t, tt.fix, fix)
+		})
+	}
+}
+
+// The reason is found where the server starts, so calls and the status have it, too.
+func TestCallsAndTheStatusNameTheMissingVariable(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, false, needs("false", "MY_API_KEY is required")...)
+	p.Env = append(p.Env, "MY_API_KEY=secret-12345")
+	const cause, fix = "MY_API_KEY is set in your shell, but Goblin does not pass it on", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`
+	out := p.Run("call", "it_stat")
+	require.NotZero(t, out.Code)
+	require.Contains(t, out.Stderr, cause)
+	require.Contains(t, out.Stderr, fix)
+
+	c := p.Bridged()
+	c.Names("tools")
+	status := p.Succeeds("status")
+	require.Contains(t, status, cause)
+	require.Contains(t, status, fix)
+}
+
+func TestPrintedCommandsHaveTheServersEnvironmentAndNoSecret(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, false,
+		"command: sh", `args: ["-c", 'echo "it'"'"'s broken"; env | grep -v "^_=\|^PWD=\|^SHLVL=" >&2; echo "$1" >&2; exit 3', sh, "${GIVEN}"]`,
+		`env: {MY_API_KEY: "${GIVEN}", LITERAL: "a b$c", NODE_ENV: production}`, "inherit_env: [LC_ALL]")
+	p.Env = append(p.Env, "GIVEN=secret-12345", "OTHER_TOKEN=secret-67890", "LC_ALL=C")
+	p.entry[1] = "args: [\"-c\", " + string(e2e.Marshal(`env | grep -v "^_=\|^PWD=\|^SHLVL=\|^OLDPWD=" | sort >&2; echo "it's $1" >&2; exit 3`)) + ", sh, \"${GIVEN}\"]"
+	p.save()
+	_, fix, lines := p.doctor().worst(t)
+	_, command, ok := strings.Cut(fix, "run it yourself to see the full error: ")
+	require.True(t, ok, fix)
+	require.NotContains(t, fix, "secret-")
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Env, cmd.Dir = p.Environ(), p.Dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	require.ErrorContains(t, cmd.Run(), "exit status 3")
+	said := stderr.String()
+	require.Contains(t, said, "it's secret-12345\n")
+	require.NotContains(t, said, "secret-67890")
+	require.Contains(t, said, "LITERAL=a b$c\n")
+	require.ElementsMatch(t, lines, strings.Split(strings.TrimSpace(strings.ReplaceAll(said, "secret-12345", "[hidden]")), "\n"))
+}
+
+func TestTheLinesThatNameTheErrorComeFirst(t *testing.T) {
+	t.Parallel()
+	frames := strings.Repeat("    at f (node:internal/x:1:2)\n", 30)
+	p := newPatient(t, false, needs("false", "starting\nnode:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n"+frames+"\nNode.js v22.1.0")...)
+	out := p.Run("doctor", "it")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Regexp(t, `(?m)^  broken  runs     the process ended: exit status 1; its last words: Error: Cannot find module '/srv/x.js'\n +\| Error: Cannot find module '/srv/x.js'$`, out.Stdout)
+	require.LessOrEqual(t, strings.Count(out.Stdout, "| "), 20)
+	require.Contains(t, out.Stdout, "fix: correct the path in args")
+}
+
+// peers are servers of both transports at their usual paths.
+func peers() http.Handler {
+	s := mcpserver.NewMCPServer("peer", "1", mcpserver.WithToolCapabilities(false))
+	s.AddTool(mcp.NewTool("stat"), nil)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcpserver.NewStreamableHTTPServer(s))
+	mux.Handle("/old/", mcpserver.NewSSEServer(s, mcpserver.WithStaticBasePath("/old")))
+	mux.Handle("/deep/mcp", mcpserver.NewStreamableHTTPServer(s))
+	mux.Handle("/slash/", mcpserver.NewStreamableHTTPServer(s))
+	mux.HandleFunc("/slash", http.NotFound)
+	mux.HandleFunc("/docs", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!DOCTYPE html><html>docs</html>")
+	})
+	return mux
+}
+
+// setting matches a fix that sets a key of the server.
+var setting = regexp.MustCompile(`set ((?:type|url): \S+) in "it"`)
+
+func TestAWrongTypeOrPathIsFoundAndTheFixWorks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		path  string
+		more  string
+		cause string
+		fix   string
+	}{
+		"SSE, called http":       {"/old/sse", "type: http", "the server speaks SSE, the transport of 2024-11-05, but type is http", "type: sse"},
+		"HTTP, called sse":       {"/mcp", "type: sse", "the server speaks Streamable HTTP, but type is sse", "type: http"},
+		"no path":                {"", "", "HTTP 404 Not Found", "url: %s/mcp"},
+		"the wrong end":          {"/deep/sse", "", "HTTP 404 Not Found", "url: %s/deep/mcp"},
+		"without its end":        {"/deep", "", "HTTP 404 Not Found", "url: %s/deep/mcp"},
+		"a slash too much":       {"/mcp/", "", "HTTP 404 Not Found", "url: %s/mcp"},
+		"a slash too little":     {"/slash", "", "HTTP 404 Not Found", "url: %s/slash/"},
+		"the path of a web page": {"/docs", "", "it answered with a web page", "url: %s/mcp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := httptest.NewServer(peers())
+			t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+			p := newPatient(t, false, "url: "+web.URL+tt.path)
+			if tt.more == "type: sse" {
+				p.set("startup_timeout: 3s") // the stream stays open without a word
+			}
+			if tt.more != "" {
+				p.set(tt.more)
+			}
+			cause, fix, _ := p.doctor().worst(t)
+			require.Contains(t, cause, tt.cause)
+			entry := setting.FindStringSubmatch(fix)
+			require.NotNil(t, entry, fix)
+			want := tt.fix
+			if strings.Contains(want, "%s") {
+				want = fmt.Sprintf(want, web.URL)
+			}
+			require.Equal(t, want, entry[1])
+			p.set(entry[1])
+			require.Equal(t, "ok", p.doctor().State)
+		})
+	}
+}
+
+func answers(code int, header, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func TestTheCauseOfAnHTTPErrorIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		cause  string
+		fix    string
+	}{
+		"not found":           {answers(404, "Content-Type: text/plain", "Not Found"), "HTTP 404 Not Found", "correct the path in url"},
+		"its own words":       {answers(403, "Content-Type: application/json", `{"error": {"message": "no rights for team x"}}`), "HTTP 403 Forbidden: no rights for team x", "rights"},
+		"in plain text":       {answers(400, "Content-Type: text/plain", "X-Team is missing\n"), "HTTP 400 Bad Request: X-Team is missing", "see that url"},
+		"too many requests":   {answers(429, "Retry-After: 60", ""), "HTTP 429 Too Many Requests", "try again in 60"},
+		"out of order":        {answers(503, "", ""), "HTTP 503 Service Unavailable", "out of order"},
+		"a page of the proxy": {answers(502, "Content-Type: text/html", "<html>x</html>"), "HTTP 502 Bad Gateway", "out of order"},
+		"to a login page":     {answers(302, "Location: https://accounts.example/login?next=x", ""), "HTTP 302 Found to https://accounts.example/login; Goblin does not follow it, because headers and logins are for", "login page"},
+		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `answered a request with something else: "nothing"`, "see that url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := httptest.NewServer(tt.answer)
+			t.Cleanup(web.Close)
+			p := newPatient(t, false, "url: "+web.URL+"/mcp")
+			cause, fix, _ := p.doctor().worst(t)
+			require.Contains(t, cause, tt.cause)
+			require.Equal(t, 1, strings.Count(cause, strings.Fields(tt.cause)[0]), cause)
+			require.Contains(t, fix, tt.fix)
+		})
+	}
+}
+
+func TestA401WithoutAChallengeAsksForAKeyFirst(t *testing.T) {
+	t.Parallel()
+	inner := peers()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret-12345" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	p := newPatient(t, false, "url: "+web.URL+"/mcp")
+	_, fix, _ := p.doctor().worst(t)
+	key := regexp.MustCompile(`headers: \{Authorization: "Bearer \$\{(\w+)\}"\}`).FindStringSubmatch(fix)
+	require.NotNil(t, key, fix)
+	login := strings.Index(fix, "goblin login it")
+	require.Greater(t, login, strings.Index(fix, key[0]), "the login comes second")
+	p.Env = append(p.Env, key[1]+"=secret-12345")
+	p.set(key[0])
+	require.Equal(t, "ok", p.doctor().State)
+
+	p.Env[len(p.Env)-1] = key[1] + "=secret-67890"
+	cause, fix, _ := p.doctor().worst(t)
+	require.Contains(t, cause, "the Authorization header of the config was refused: HTTP 401 Unauthorized")
+	require.Contains(t, fix, "headers: Authorization")
+}
+
+// The doctor used to wait for 15 s whatever the config said.
+func TestADoctorsVisitToASilentServerEndsAtItsStartupTimeout(t *testing.T) {
+	t.Parallel()
+	stop := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
+	t.Cleanup(web.Close)
+	t.Cleanup(func() { close(stop) })
+	p := newPatient(t, false, "url: "+web.URL+"/mcp", "startup_timeout: 1s")
+	cause, fix, _ := p.doctor().worst(t)
+	require.Contains(t, cause, "nothing within 1s")
+	require.Contains(t, fix, "raise its startup_timeout")
+}
+
+func TestWhatAShellWouldExpandIsReportedWithWhatToWrite(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line string // in the entry of a server that prints its arguments and variables
+		what string
+		fix  string
+		want string // what the server gets with the fix
+	}{
+		"a home":                 {`args: ["~/notes"]`, "~", "${HOME}/notes", "$HOME/notes"},
+		"a home behind a flag":   {`args: ["--root=~/notes"]`, "~", "${HOME}/notes", "$HOME/notes"},
+		"the variable":           {`args: ["$HOME/notes"]`, "$HOME", "${HOME}/notes", "$HOME/notes"},
+		"that of Windows":        {`args: ['%USERPROFILE%\notes']`, "%USERPROFILE%", `${USERPROFILE}\\notes`, ""},
+		"in env":                 {`env: {ROOT: "~/notes"}`, "~", "${HOME}/notes", "$HOME/notes"},
+		"a variable in env":      {`env: {ROOT: $USER_ROOT}`, "$USER_ROOT", "${USER_ROOT}", "/data"},
+		"a path in a list":       {`env: {ROOT: "/bin:~/notes"}`, "~", "${HOME}/notes", "$HOME/notes"},
+		"the volume of a docker": {`args: [-v, "~/notes:/notes"]`, "~", "${HOME}/notes", "$HOME/notes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, false, "command: ./show", tt.line)
+			p.Env = append(p.Env, "USER_ROOT=/data")
+			e2e.WriteProgram(t, filepath.Join(p.Dir, "show"), "#!/bin/sh\necho \"got $* $ROOT\" >&2\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+			warning := p.Run("validate")
+			require.Zero(t, warning.Code)
+			require.Regexp(t, `goblin\.yaml:4: warning: .*`+regexp.QuoteMeta(fmt.Sprintf(`%q is not expanded there; write "%s"`, tt.what, tt.fix)), warning.Stderr)
+			found := p.doctor()
+			require.Equal(t, "warning", found.State)
+			text, fix, _ := found.worst(t)
+			require.Contains(t, text, fmt.Sprintf("%q is not expanded there", tt.what))
+			require.Equal(t, `write "`+tt.fix+`"`, fix)
+			if tt.want == "" {
+				return
+			}
+			wrong := strings.Split(tt.fix, "}")[1]
+			p.entry[1] = strings.Replace(p.entry[1], tt.what+wrong, tt.fix, 1)
+			p.entry[1] = strings.Replace(p.entry[1], "ROOT: ${USER_ROOT}", `ROOT: "${USER_ROOT}"`, 1)
+			p.save()
+			require.Equal(t, "ok", p.doctor().State, p.entry)
+		})
+	}
+}
+
+func TestNothingIsReportedWhereAShellOrAnotherMachineExpands(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"a script":        `["-c", "ls ~/x $HOME/y; exec $SERVER"]`,
+		"another machine": `["-c", "exec $SERVER", "me@host:~/x"]`,
+		"a price":         `["-c", "exec $SERVER", "costs $5", "a~b", "100%", "$"]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, false, "command: sh", "args: "+args)
+			require.NotContains(t, p.Run("validate").Stderr, "not expanded")
+			require.Equal(t, "ok", p.doctor().State)
+		})
+	}
+}
+
+func TestEachMissingValueIsAComplaintOfItsOwn(t *testing.T) {
+	t.Parallel()
+	t.Run("secrets", func(t *testing.T) {
+		t.Parallel()
+		p := newPatient(t, false, "command: sh", `args: ["-c", "exec $SERVER"]`, `env: {A: "${keyring:one}", B: "${keyring:two}"}`)
+		validated := p.Run("validate")
+		require.Zero(t, validated.Code)
+		found := p.doctor()
+		require.Len(t, found.Checks, 2)
+		for i, name := range []string{"one", "two"} {
+			require.Contains(t, validated.Stderr, fmt.Sprintf("goblin.yaml:5: warning: ${keyring:%s} of server \"it\" was not set; run: goblin secret set %s\n", name, name))
+			require.Contains(t, found.Checks[i].Text, "${keyring:"+name+"}")
+			require.Equal(t, "run: goblin secret set "+name, found.Checks[i].Fix)
+			out := p.RunInput("secret-12345\n", strings.Fields(strings.TrimPrefix(found.Checks[i].Fix, "run: goblin "))...)
+			require.Zero(t, out.Code, out.Stderr)
+		}
+		require.NotContains(t, p.Run("validate").Stderr, "keyring")
+		require.Equal(t, "ok", p.doctor().State)
+	})
+	t.Run("variables", func(t *testing.T) {
+		t.Parallel()
+		p := newPatient(t, false, "command: sh", `args: ["-c", "exec $SERVER"]`, `env: {A: "${ONE}", B: "${TWO}"}`)
+		validated := p.Run("validate")
+		found := p.doctor()
+		require.Len(t, found.Checks, 2)
+		for i, name := range []string{"ONE", "TWO"} {
+			require.Contains(t, validated.Stderr, "${"+name+"} is not set")
+			require.Contains(t, found.Checks[i].Text, "${"+name+"} is not set")
+			require.Equal(t, "set it or write ${"+name+":-default}", found.Checks[i].Fix)
+			p.Env = append(p.Env, name+"=x")
+		}
+		require.Equal(t, "ok", p.doctor().State)
+	})
+}
+
+// Each row is one of gateway/FAULTS.md that stops a server, or a part of it.
+func TestTheDoctorNamesTheCauseOfEachFaultThatStopsAServer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		mode  string
+		conf  e2e.Obj
+		cause string
+		fix   string
+	}{
+		"B01 exits at start":             {mode: "crash-start", cause: "exit status 139; its last words: cannot open the database", fix: "run it yourself to see the full error: env -i "},
+		"B02 no program":                 {mode: "dup-ids", conf: e2e.Obj{"command": "no-such-program"}, cause: `"no-such-program" is in no folder of PATH`, fix: "install it"},
+		"B04 never answers":              {mode: "hang-init", cause: "did not answer initialize within 1s (startup_timeout)", fix: "raise its startup_timeout"},
+		"B05 refuses":                    {mode: "fail-init", cause: "refused initialize: no licence", fix: "do what its message asks for"},
+		"B06 answers null":               {mode: "null-init", cause: "sent a result that is not an object", fix: "up to date"},
+		"B08 an unknown version":         {mode: "bad-version", cause: `speaks protocol revision "9999-99-99" only`, fix: "update the server or Goblin"},
+		"B09 a version that is a number": {mode: "wrong-version-type", cause: "answered initialize without a protocolVersion", fix: "up to date"},
+		"B12 crashes again and again":    {mode: "crash-loop", cause: "exit status 139; its last words: bye", fix: "run it yourself"},
+		"B20 a list that is too deep":    {mode: "deep-json-list", cause: "nested more than 512 deep", fix: "raise limits.depth under gateway"},
+		"B26 a list of a wrong shape":    {mode: "tools-not-array", cause: `tools/list failed: the result has no array "tools"`, fix: "report this to its authors"},
+		"B40 refuses connections":        {mode: "http-500", conf: e2e.Obj{"url": "http://127.0.0.1:1/mcp"}, cause: "no connection to 127.0.0.1:1: ", fix: "see that the server runs"},
+		"B41 status 500":                 {mode: "http-500", cause: "HTTP 500 Internal Server Error: oops", fix: "out of order"},
+		"B42 status 401":                 {mode: "http-401", cause: "it wants a login: HTTP 401 Unauthorized", fix: "goblin login it"},
+		"B43 HTML":                       {mode: "http-html", cause: "it answered with a web page", fix: "url"},
+		"B43 no JSON":                    {mode: "http-notjson", cause: `answered a request with something else: "no json"`, fix: "url"},
+		"B44 never answers":              {mode: "http-silent", cause: "did not answer initialize within 1s (startup_timeout)", fix: "raise its startup_timeout"},
+		"B46 redirects":                  {mode: "http-redirect", cause: "HTTP 307 Temporary Redirect to http://127.0.0.1:", fix: "if you trust that place, set url to it: url: http://127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			limit := "20s"
+			if strings.Contains(tt.cause, "within 1s") {
+				limit = "1s"
+			}
+			w.Bad("it", tt.mode, true, e2e.Obj{"startup_timeout": limit}, tt.conf)
+			cause, fix, _ := (&patient{World: w}).doctor().worst(t)
+			require.Contains(t, cause, tt.cause)
+			require.Contains(t, fix, tt.fix)
+		})
+	}
+}
