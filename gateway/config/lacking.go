@@ -12,46 +12,33 @@ import (
 // missing are the variables that it reports missing, mentioned those that it may mean. env
 // is its environment, host looks up the user's. cause is "" if none of them explains it.
 func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (string, bool)) (cause, fix string) {
-	var unpassed, outside, empty, unset []string
+	var l lacks
 	for _, name := range missing {
-		i := slices.IndexFunc(env, func(e string) bool { return isVariable(e, name) })
-		value, known := host(name)
-		switch {
-		case i >= 0 && env[i] != name+"=" && s.isContainer() && !s.hasFlag(name):
-			outside = append(outside, name)
-		case i >= 0 && env[i] != name+"=":
-		case i >= 0:
-			empty = append(empty, name)
-		case known && value != "":
-			unpassed = append(unpassed, name)
-		default:
-			unset = append(unset, name)
-		}
+		s.sort(&l, name, env, host)
 	}
 	for _, name := range mentioned {
 		value, _ := host(name)
-		passed := slices.ContainsFunc(env, func(e string) bool { return isVariable(e, name) })
-		if value != "" && !passed && !slices.Contains(unpassed, name) {
-			unpassed = append(unpassed, name)
+		if _, passed := valueOf(env, name); value != "" && !passed && !slices.Contains(l.unpassed, name) {
+			l.unpassed = append(l.unpassed, name)
 		}
 	}
-	var causes, fixes, add []string
-	if len(unpassed) > 0 {
-		causes = append(causes, fmt.Sprintf("%s set in your shell, but Goblin does not pass %s on", subject(unpassed), pronoun(unpassed)))
-		add = append(add, unpassed...)
+	var causes, fixes []string
+	if len(l.unpassed) > 0 {
+		causes = append(causes, fmt.Sprintf("%s set in your shell, but Goblin does not pass %s on", subject(l.unpassed), pronoun(l.unpassed)))
 	}
-	if len(outside) > 0 {
-		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(outside), filepath.Base(s.Command)))
-		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, s.flags(outside)))
+	if len(l.outside) > 0 {
+		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(l.outside), filepath.Base(s.Command)))
+		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, s.flags(l.outside)))
 	}
-	if len(empty) > 0 {
-		causes = append(causes, subject(empty)+" empty")
-		fixes = append(fixes, fmt.Sprintf("give %s a value in env of %q", and(empty), s.Name))
+	if len(l.empty) > 0 {
+		causes = append(causes, subject(l.empty)+" empty")
+		fixes = append(fixes, fmt.Sprintf("give %s a value in env of %q", and(l.empty), s.Name))
 	}
-	if len(unset) > 0 {
-		causes = append(causes, subject(unset)+" not set")
-		fixes = append(fixes, "set "+and(unset))
-		for _, name := range unset {
+	add := l.unpassed
+	if len(l.unset) > 0 {
+		causes = append(causes, subject(l.unset)+" not set")
+		fixes = append(fixes, "set "+and(l.unset))
+		for _, name := range l.unset {
 			if !s.InheritEnv.All && !slices.Contains(s.InheritEnv.Names, name) {
 				add = append(add, name)
 			}
@@ -61,6 +48,42 @@ func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (st
 		fixes = append(fixes, s.passing(add))
 	}
 	return strings.Join(causes, ", and "), strings.Join(fixes, ", then ")
+}
+
+// lacks are variables that a server lacks, by the reason.
+type lacks struct {
+	unpassed []string // set in the user's environment only
+	outside  []string // not passed into the container
+	empty    []string // passed without a value
+	unset    []string // set nowhere
+}
+
+// sort adds a variable that the server reports missing to the list of its reason.
+func (s *Server) sort(l *lacks, name string, env []string, host func(string) (string, bool)) {
+	value, passed := valueOf(env, name)
+	users, _ := host(name)
+	switch {
+	case value != "" && s.flags([]string{name}) != "":
+		l.outside = append(l.outside, name)
+	case value != "": // something else is wrong
+	case passed:
+		l.empty = append(l.empty, name)
+	case users != "":
+		l.unpassed = append(l.unpassed, name)
+	default:
+		l.unset = append(l.unset, name)
+	}
+}
+
+// valueOf returns a variable of an environment of "NAME=value" entries.
+func valueOf(env []string, name string) (value string, ok bool) {
+	for _, entry := range env {
+		of, value, _ := strings.Cut(entry, "=")
+		if of == name || runtime.GOOS == "windows" && strings.EqualFold(of, name) {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // passing returns the change of the config that passes variables on to the server.
@@ -115,8 +138,7 @@ func (s *Server) entry(name, value string) string {
 // isContainer reports whether the server runs in a container, which gets no variables but
 // those that its arguments name.
 func (s *Server) isContainer() bool {
-	command := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
-	return (command == "docker" || command == "podman" || command == "nerdctl") && slices.Contains(s.Args, "run")
+	return slices.Contains([]string{"docker", "podman", "nerdctl"}, programName(s.Command)) && slices.Contains(s.Args, "run")
 }
 
 // hasFlag reports whether the arguments of a container name a variable.
@@ -125,12 +147,6 @@ func (s *Server) hasFlag(name string) bool {
 		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "-e"), "--env"), "=")
 		return of == name || strings.HasPrefix(of, name+"=")
 	})
-}
-
-// isVariable reports whether "NAME=value" is the variable called name.
-func isVariable(entry, name string) bool {
-	of, _, ok := strings.Cut(entry, "=")
-	return ok && (of == name || runtime.GOOS == "windows" && strings.EqualFold(of, name))
 }
 
 func subject(names []string) string {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,15 +13,17 @@ import (
 
 // Unexpanded is a text of a server that a shell would expand. No shell reads it.
 type Unexpanded struct {
-	Key  string // args, env or headers
+	Key  string // command, cwd, args, env or headers
 	Text string // what is not expanded, and where
 	Fix  string
 }
 
 var (
-	tilde   = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
-	dollar  = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
-	percent = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
+	tilde  = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
+	dollar = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
+	// bareVariable matches a text that a user took for a variable.
+	bareVariable = pattern(`^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)$`)
+	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )
 
 // unexpanded finds what a shell would expand in a text, and what to write instead.
@@ -52,12 +53,13 @@ func isReferring(text string) bool {
 	return strings.LastIndex(text, "${") > strings.LastIndex(text, "}")
 }
 
-// shells are commands that expand their arguments, or have another shell do so.
-var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "cmd", "powershell", "pwsh", "ssh", "wsl", "nix-shell"}
+// expanders lists the programs other than shells that have a shell expand their arguments.
+var expanders = []string{"cmd", "ssh", "wsl", "nix-shell"}
 
+// isShell reports whether a command expands its arguments.
 func isShell(command string) bool {
-	base := strings.ToLower(filepath.Base(strings.ReplaceAll(command, `\`, "/")))
-	return slices.Contains(shells, strings.TrimSuffix(base, ".exe"))
+	program := programName(command)
+	return slices.Contains(shells, program) || slices.Contains(expanders, program)
 }
 
 // Unexpanded returns the texts of the server that a shell would expand.
@@ -65,6 +67,13 @@ func (s *Server) Unexpanded() (found []Unexpanded) {
 	add := func(key, place, text string) {
 		if what, instead := unexpanded(text); what != "" {
 			found = append(found, Unexpanded{key, fmt.Sprintf("%q is not expanded there: %s", what, place), notExpanded(instead)})
+		}
+	}
+	for key, path := range map[string]string{"command": s.Command, "cwd": s.Cwd} {
+		for _, mark := range []string{"/$", "/%"} { // behind the folder of the config
+			if i := strings.Index(path, mark); i >= 0 {
+				add(key, key, path[i+1:])
+			}
 		}
 	}
 	if !isShell(s.Command) {
@@ -85,11 +94,11 @@ func notExpanded(instead string) string { return fmt.Sprintf("write %q", instead
 
 // warnUnexpanded warns of texts of a server that a shell would expand.
 func (r *reader) warnUnexpanded(at place, n *yaml.Node, command string) {
-	check := func(at place, n *yaml.Node) {
+	check := func(at place, n *yaml.Node, expanded string) {
 		if n = target(n); n.Kind != yaml.ScalarNode {
 			return
 		}
-		if what, instead := unexpanded(n.Value); what != "" {
+		if what, instead := unexpanded(n.Value); what != "" && what != expanded {
 			r.warn(n, "%s: %q is not expanded there; %s", at, what, notExpanded(instead))
 		}
 	}
@@ -99,13 +108,15 @@ func (r *reader) warnUnexpanded(at place, n *yaml.Node, command string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i].Value, target(n.Content[i+1])
 		switch {
+		case key == "command" || key == "cwd":
+			check(at.key(key), value, "~")
 		case key == "args" && value.Kind == yaml.SequenceNode && !isShell(command):
 			for i, arg := range value.Content {
-				check(at.key(key).item(i), arg)
+				check(at.key(key).item(i), arg, "")
 			}
 		case (key == "env" || key == "headers") && value.Kind == yaml.MappingNode:
 			for i := 0; i+1 < len(value.Content); i += 2 {
-				check(at.key(key).key(value.Content[i].Value), value.Content[i+1])
+				check(at.key(key).key(value.Content[i].Value), value.Content[i+1], "")
 			}
 		}
 	}

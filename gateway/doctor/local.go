@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -290,12 +289,12 @@ func (p *patient) fail(name string, why *upstream.Error, fix string) {
 	p.Add(diagnosis.Check{Name: name, State: diagnosis.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
 }
 
-var address = regexp.MustCompile(`(?i)(?:listening|running|serving|started|available|ready)\b.*?(https?://[^\s'")]+|\bport:? \d+)`)
+var address = pattern(`(?i)(?:listening|running|serving|started|available|ready)\b.*?(https?://[^\s'")]+|\bport:? \d+)`)
 
 // listening returns where a server waits for HTTP by its own words, "" if it has no such.
 func listening(lines []string) string {
 	for _, line := range lines {
-		if m := address.FindStringSubmatch(line); m != nil {
+		if m := address().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 	}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (p *patient) overrides(t *talk) {
 }
 
 // limited matches the limit of the config that an error names.
-var limited = regexp.MustCompile(`\((limits\.\w+)\)`)
+var limited = pattern(`\((limits\.\w+)\)`)
 
 func (p *patient) listed(t *talk) bool {
 	const name = "lists"
@@ -50,7 +49,7 @@ func (p *patient) listed(t *talk) bool {
 	}
 	if len(t.missing) > 0 {
 		text, fix := amount(t.missing), "update the server, or report this to its authors"
-		switch limit := limited.FindStringSubmatch(text); {
+		switch limit := limited().FindStringSubmatch(text); {
 		case strings.Contains(text, fmt.Sprintf("(code %d)", jsonrpc.CodeMethodNotFound)):
 			fix += ": it declares what it does not answer for"
 		case limit != nil:

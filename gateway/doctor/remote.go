@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -361,7 +360,7 @@ func page(resp *http.Response) bool {
 	return kind == "text/html"
 }
 
-var loginPage = regexp.MustCompile(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
+var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
 
 // redirected tells of a redirect that is not followed.
 func (p *patient) redirected(status string, resp *http.Response, base *url.URL) {
@@ -379,7 +378,7 @@ func (p *patient) redirected(status string, resp *http.Response, base *url.URL) 
 		text += ", which would make a GET of each message"
 	}
 	fix := fmt.Sprintf("if you trust that place, set url to it: %s in %q", p.s.Entry("url", where), p.s.Name)
-	if loginPage.MatchString(to.Host + to.Path) {
+	if loginPage().MatchString(to.Host + to.Path) {
 		fix = "that is a login page; put the server's API key into headers, or correct the path in url. Otherwise set url to that place"
 	}
 	p.Break("redirect", text, fix)
@@ -444,6 +443,8 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	text := "it wants a login: " + status
 	if challenge := strings.Join(resp.Header.Values("WWW-Authenticate"), ", "); challenge != "" {
 		text += ", WWW-Authenticate: " + short(p.Redact(challenge), maxShown)
+	} else if why.Fix != "" {
+		text = why.Reason
 	}
 	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: "goblin login " + p.s.Name}
 	switch {

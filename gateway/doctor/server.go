@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -156,6 +157,11 @@ func split(text string) (wrong, fix string) {
 
 // listTime is how long a server may take to list all it has.
 const listTime = 30 * time.Second
+
+// pattern compiles an expression when it is first used.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // talk starts the server s, or connects to it, shakes hands, fetches its lists and ends
 // all of that.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"goblin/gateway/config"
 	"goblin/gateway/login"
 )
 
@@ -21,8 +24,16 @@ func (s *Server) NeedsLogin(why, cause error) *Error {
 // needsKey returns the Error of a request that was refused by 401 without a challenge: most
 // such servers want a key in a header, and have no logins.
 func (s *Server) needsKey() *Error {
-	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized, without a word on how to log in", errLogin)
-	e.Fix = fmt.Sprintf("put its API key into a header: %s; if it has logins, run \"goblin login %s\"", s.keyHeader(), s.cfg.Name)
+	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
+	e.Fix = "put its API key into a header: " + s.keyHeader()
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
+		if config.LooksSecret(name, s.cfg.Headers[name]) {
+			e.Reason = fmt.Sprintf("needs login: the configured %s header was refused (HTTP 401)", name)
+			e.Fix = "put a key that is valid into headers: " + name
+			break
+		}
+	}
+	e.Fix += fmt.Sprintf("; if it has logins, run \"goblin login %s\"", s.cfg.Name)
 	return e
 }
 

@@ -165,6 +165,14 @@ func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
 		"passed, but empty":    {false, append(yaml, `env: {MY_API_KEY: "${OTHER:-}"}`), nil, "MY_API_KEY is empty", `give MY_API_KEY a value in env of "it"`},
 		"inherited, but unset": {false, append(yaml, "inherit_env: [MY_API_KEY]"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
 		"all are inherited":    {false, append(yaml, "inherit_env: true"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
+		"in a container": {
+			false, []string{"command: ./docker", "args: [run, -i, image]"}, []string{"MY_API_KEY=secret-12345"},
+			"is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}, and to args, before the image: "-e", "MY_API_KEY"`,
+		},
+		"outside of a container": {
+			false, []string{"command: ./docker", "args: [run, -i, image]", "env: {MY_API_KEY: x}"}, nil,
+			"MY_API_KEY is passed to docker, but not into the container", `add to args of "it", before the image: "-e", "MY_API_KEY"`,
+		},
 		"two": {
 			false, needs(condition, "A_TOKEN and MY_API_KEY must be set"), []string{"MY_API_KEY=secret-12345"},
 			"MY_API_KEY is set in your shell, but Goblin does not pass it on, and A_TOKEN is not set",
@@ -175,6 +183,7 @@ func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
 			t.Parallel()
 			p := newPatient(t, tt.json, tt.entry...)
 			p.Env = append(p.Env, tt.env...)
+			e2e.WriteProgram(t, filepath.Join(p.Dir, "docker"), "#!/bin/sh\necho 'Error: MY_API_KEY is required' >&2\nexit 1\n")
 			cause, fix, _ := p.doctor().worst(t)
 			require.Contains(t, cause, tt.cause)
 			require.Equal(t, tt.fix, fix)
@@ -349,7 +358,8 @@ func TestA401WithoutAChallengeAsksForAKeyFirst(t *testing.T) {
 	}))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	p := newPatient(t, false, "url: "+web.URL+"/mcp")
-	_, fix, _ := p.doctor().worst(t)
+	cause, fix, _ := p.doctor().worst(t)
+	require.Contains(t, cause, "HTTP 401 Unauthorized without WWW-Authenticate")
 	key := regexp.MustCompile(`headers: \{Authorization: "Bearer \$\{(\w+)\}"\}`).FindStringSubmatch(fix)
 	require.NotNil(t, key, fix)
 	login := strings.Index(fix, "goblin login it")
@@ -359,9 +369,14 @@ func TestA401WithoutAChallengeAsksForAKeyFirst(t *testing.T) {
 	require.Equal(t, "ok", p.doctor().State)
 
 	p.Env[len(p.Env)-1] = key[1] + "=secret-67890"
-	cause, fix, _ := p.doctor().worst(t)
+	cause, fix, _ = p.doctor().worst(t)
 	require.Contains(t, cause, "the Authorization header of the config was refused: HTTP 401 Unauthorized")
 	require.Contains(t, fix, "headers: Authorization")
+
+	p.set(strings.Replace(key[0], "Authorization", "X-Api-Key", 1))
+	cause, fix, _ = p.doctor().worst(t)
+	require.Contains(t, cause, "the configured X-Api-Key header was refused (HTTP 401)")
+	require.Contains(t, fix, "headers: X-Api-Key")
 }
 
 // The doctor used to wait for 15 s whatever the config said.
@@ -392,21 +407,30 @@ func TestWhatAShellWouldExpandIsReportedWithWhatToWrite(t *testing.T) {
 		"in env":                 {`env: {ROOT: "~/notes"}`, "~", "${HOME}/notes", "$HOME/notes"},
 		"a variable in env":      {`env: {ROOT: $USER_ROOT}`, "$USER_ROOT", "${USER_ROOT}", "/data"},
 		"a path in a list":       {`env: {ROOT: "/bin:~/notes"}`, "~", "${HOME}/notes", "$HOME/notes"},
+		"in a header":            {"headers: {X-Key: $USER_ROOT}", "$USER_ROOT", "${USER_ROOT}", ""},
 		"the volume of a docker": {`args: [-v, "~/notes:/notes"]`, "~", "${HOME}/notes", "$HOME/notes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPatient(t, false, "command: ./show", tt.line)
+			start := "command: ./show"
+			if strings.HasPrefix(tt.line, "headers") {
+				start = "url: http://127.0.0.1:1/mcp"
+			}
+			p := newPatient(t, false, start, tt.line)
 			p.Env = append(p.Env, "USER_ROOT=/data")
 			e2e.WriteProgram(t, filepath.Join(p.Dir, "show"), "#!/bin/sh\necho \"got $* $ROOT\" >&2\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
 			warning := p.Run("validate")
 			require.Zero(t, warning.Code)
 			require.Regexp(t, `goblin\.yaml:4: warning: .*`+regexp.QuoteMeta(fmt.Sprintf(`%q is not expanded there; write "%s"`, tt.what, tt.fix)), warning.Stderr)
-			found := p.doctor()
-			require.Equal(t, "warning", found.State)
-			text, fix, _ := found.worst(t)
-			require.Contains(t, text, fmt.Sprintf("%q is not expanded there", tt.what))
-			require.Equal(t, `write "`+tt.fix+`"`, fix)
+			var found bool
+			for _, c := range p.doctor().Checks {
+				if strings.Contains(c.Text, fmt.Sprintf("%q is not expanded there", tt.what)) {
+					require.Equal(t, "warning", c.State)
+					require.Equal(t, `write "`+tt.fix+`"`, c.Fix)
+					found = true
+				}
+			}
+			require.True(t, found)
 			if tt.want == "" {
 				return
 			}
@@ -495,6 +519,7 @@ func TestTheDoctorNamesTheCauseOfEachFaultThatStopsAServer(t *testing.T) {
 		"B43 HTML":                       {mode: "http-html", cause: "it answered with a web page", fix: "url"},
 		"B43 no JSON":                    {mode: "http-notjson", cause: `answered a request with something else: "no json"`, fix: "url"},
 		"B44 never answers":              {mode: "http-silent", cause: "did not answer initialize within 1s (startup_timeout)", fix: "raise its startup_timeout"},
+		"B45 an event without an end":    {mode: "http-endless", cause: "sent an event that is too large", fix: "url"},
 		"B46 redirects":                  {mode: "http-redirect", cause: "HTTP 307 Temporary Redirect to http://127.0.0.1:", fix: "if you trust that place, set url to it: url: http://127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {

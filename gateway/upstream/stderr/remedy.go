@@ -33,6 +33,7 @@ var remedies = []struct {
 		"see that this machine is online; behind a proxy, name it in env as HTTPS_PROXY",
 		[]string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "npm_config_proxy", "npm_config_https_proxy"},
 	},
+	{pattern(`(?i)\bECONNREFUSED\b|connection refused`), "start the service that it connects to, or correct its address in env or args", nil},
 	{pattern(`(?i)\bEADDRINUSE\b|address already in use|port \d+ is (?:already )?in use`), "stop the program that uses the port, or give the server another port", nil},
 	{pattern(`(?i)Cannot find (?:module|package)|No module named|Could not find or load main class|ClassNotFoundException`), "correct the path in args, or install what it does not find", nil},
 	{pattern(`(?i)can't open file|Unable to access jarfile|Module not found "file:|Could not open file|No such file or directory|\bENOENT\b`), "correct the path that it names", nil},

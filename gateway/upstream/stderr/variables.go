@@ -14,9 +14,10 @@ var (
 	lack = pattern(`(?i)\b(?:requires?|required|missing|not set|unset|undefined|unbound|empty|expected|needs?|needed|placeholder|KeyError|NotPresent` +
 		`|not (?:been )?(?:found|defined|provided|configured|present|specified|given|set)|must|please|no value|environment variables?|env vars?)\b|process\.env|os\.environ`)
 	// lacking matches lines that report a variable missing, whose name is next to the words.
-	lacking = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:is |are |was |were |must be |has |have |been |not |to be )*` +
-		`(?:set|unset|missing|required|undefined|provided|defined|configured|specified|supplied|empty|present|parameter|unbound))\b` +
-		`|(?i:missing|required?s?|set|provide|export|define|specify|needs?|supply|configure|without|no)\b(?:[^A-Za-z\n]+[a-z]+){0,5}[^A-Za-z\n]+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	lacking = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:` +
+		`(?:is |are |was |were |has |have |been )*(?:unset|missing|required|undefined|empty|parameter|unbound|NotPresent)` +
+		`|(?:(?:is|are|was|were|has|have) )?(?:not|must|should|to|has to)(?: been| be)* (?:set|unset|provided|defined|configured|specified|supplied|present)))\b` +
+		`|(?i:missing|requires?|required|set|provide|export|define|specify|needs?|supply|configure|without|no)\b(?:[^A-Za-z\n]+[a-z]+){0,5}[^A-Za-z\n]+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 	// schema matches the lines of validators that name the variable in a line nearby.
 	schema = pattern(`Field required|"message": ?"Required"|invalid_type`)
 	// long and word match names of variables; a name without "_" may be an ordinary word.
