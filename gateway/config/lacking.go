@@ -9,7 +9,7 @@ import (
 )
 
 // Lacking returns why the server's process lacks variables that it asks for, and the fix.
-// missing are the variables that it reports missing, mentioned those that it may mean. env
+// missing are the variables that it reports missing; mentioned are variables that it may mean. env
 // is its environment, host looks up the user's. cause is "" if none of them explains it.
 func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (string, bool)) (cause, fix string) {
 	var l lacks
@@ -135,8 +135,8 @@ func (s *Server) entry(name, value string) string {
 	return name + ": " + value
 }
 
-// isContainer reports whether the server runs in a container, which gets no variables but
-// those that its arguments name.
+// isContainer reports whether the server runs in a container, which gets only the variables
+// that its arguments name.
 func (s *Server) isContainer() bool {
 	return slices.Contains([]string{"docker", "podman", "nerdctl"}, programName(s.Command)) && slices.Contains(s.Args, "run")
 }

@@ -115,7 +115,7 @@ func (m *Mask) Add(cfg *Config) {
 		s := &cfg.Servers[i]
 		add := func(values ...string) {
 			for _, v := range values {
-				if !s.IsReference(v) && !bareVariable().MatchString(v) { // whose name is to be told
+				if !s.IsReference(v) && !bareVariable().MatchString(v) { // its name may be shown
 					add(v)
 				}
 			}

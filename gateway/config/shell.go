@@ -21,7 +21,7 @@ type Unexpanded struct {
 var (
 	tilde  = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
 	dollar = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
-	// bareVariable matches a text that a user took for a variable.
+	// bareVariable matches a text that a user meant as a variable.
 	bareVariable = pattern(`^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)$`)
 	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )

@@ -26,9 +26,11 @@ func (p *patient) elsewhere(ctx context.Context, base *url.URL) (fix string) {
 		s.URL, s.StartupTimeout = to.String(), min(elsewhereTime, p.s.StartupTimeout)
 		s.Type, s.TypeSet = config.HTTP, false // falls back to SSE
 		if t := p.talk(ctx, &s); t.opened {
-			shown := *to
-			shown.User, shown.RawQuery = nil, ""
-			return fmt.Sprintf("set %s in %q: an MCP server answers there", p.s.Entry("url", p.Redact(shown.String())), p.s.Name)
+			const why = "an MCP server answers there"
+			if at := to.String(); p.Redact(at) == at {
+				return fmt.Sprintf("set %s in %q: %s", p.s.Entry("url", at), p.s.Name, why)
+			}
+			return fmt.Sprintf("set the path in url of %q to %s: %s", p.s.Name, to.Path, why)
 		}
 		if ctx.Err() != nil {
 			break

@@ -279,7 +279,7 @@ func (p *patient) greeted(t *talk) bool {
 	case p.s.Type == config.Stdio:
 		p.fail(name, why, "see that args make it an MCP server, and that it is up to date")
 	default:
-		p.fail(name, why, "see that url is that of an MCP server")
+		p.fail(name, why, "check that url is the address of an MCP server")
 	}
 	return false
 }

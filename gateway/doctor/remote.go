@@ -165,18 +165,7 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		p.Fine("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
 	}
 	if w.dialOK == "" && w.err != nil {
-		where := w.dialled
-		if where == "" {
-			where = host
-		}
-		fix := "see that the server runs and that url has its port"
-		if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
-			fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
-		}
-		if w.proxy != "" {
-			fix = "see that the proxy runs, or correct $HTTPS_PROXY, or add the host to $NO_PROXY"
-		}
-		p.Break("connect", fmt.Sprintf("no connection to %s: %s", where, w.plain(w.err)), fix)
+		p.unconnected(w, host)
 		return false
 	}
 	p.Fine("connect", w.dialOK)
@@ -188,17 +177,34 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		return false
 	}
 	if w.err != nil {
-		fix := "see the server's log: it took the connection, and gave no HTTP answer"
-		if base.Scheme == "http" {
-			fix = "see that url names an HTTP server; if it has a certificate, write https://"
-		}
-		if errors.Is(w.err, context.DeadlineExceeded) {
-			fix = "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout"
-		}
-		p.Break("http", "no answer: "+w.plain(w.err), fix)
+		p.unanswered(w, base)
 		return false
 	}
 	return true
+}
+
+// unconnected adds the check of a connection that failed.
+func (p *patient) unconnected(w *way, host string) {
+	fix := "see that the server runs and that url has its port"
+	if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
+		fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
+	}
+	if w.proxy != "" {
+		fix = "see that the proxy runs, or correct $HTTPS_PROXY, or add the host to $NO_PROXY"
+	}
+	p.Break("connect", fmt.Sprintf("no connection to %s: %s", cmp.Or(w.dialled, host), w.plain(w.err)), fix)
+}
+
+// unanswered adds the check of a request that got no HTTP answer.
+func (p *patient) unanswered(w *way, base *url.URL) {
+	fix := "see the server's log: it took the connection, and gave no HTTP answer"
+	if base.Scheme == "http" {
+		fix = "see that url names an HTTP server; if it has a certificate, write https://"
+	}
+	if errors.Is(w.err, context.DeadlineExceeded) {
+		fix = "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout"
+	}
+	p.Break("http", "no answer: "+w.plain(w.err), fix)
 }
 
 // plain is an error of the network in short.
@@ -343,14 +349,14 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 		fix = advice(code, resp, base)
 	case page(resp):
 		text = answer + ": it answered with a web page"
-		fix = "correct url: it is that of a page for people; the path of MCP servers is often /mcp"
+		fix = "correct url: it leads to a web page; the path of MCP servers is often /mcp"
 	default:
 		return true
 	}
 	if code < 500 && code != http.StatusForbidden && code != http.StatusTooManyRequests || code == http.StatusNotImplemented {
 		fix = cmp.Or(p.elsewhere(ctx, base), fix)
 	}
-	p.Break("http", text, cmp.Or(fix, "see that url names an MCP server"))
+	p.Break("http", text, cmp.Or(fix, "check that url is the address of an MCP server"))
 	return false
 }
 
@@ -403,7 +409,7 @@ func advice(code int, resp *http.Response, base *url.URL) string {
 	case code >= 500:
 		return "the server, or what stands in front of it, is out of order: try again later, or tell who runs it"
 	}
-	return "see that url names an MCP server"
+	return "check that url is the address of an MCP server"
 }
 
 // clock compares the server's with this machine's.

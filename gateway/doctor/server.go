@@ -188,7 +188,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	case <-server.FirstList():
 	case <-ctx.Done():
 	}
-	t.err = survives(ctx, server)
+	t.err = survives(ctx, server, s.Type)
 	state, _ := t.State(s.Name)
 	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.Listed != nil {
 		p.Listed(p.defined, &state, server.Denied, lists)
@@ -201,11 +201,11 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 // pingTime is the maximum duration of the wait for a sign of life.
 const pingTime = 2 * time.Second
 
-// survives returns why there is no connection, also if it ends right after the lists: that
-// is when a ping is not answered because of it.
-func survives(ctx context.Context, server *upstream.Server) error {
+// survives returns why there is no connection. A ping shows whether a process exits right
+// after its lists.
+func survives(ctx context.Context, server *upstream.Server, kind config.Type) error {
 	conn, err := server.Conn()
-	if err != nil || conn.Info().Era == upstream.Modern {
+	if err != nil || kind != config.Stdio || conn.Info().Era == upstream.Modern {
 		return err
 	}
 	_, _ = conn.Call(&upstream.Call{Context: ctx, Method: "ping", Timeout: pingTime}) // any answer will do

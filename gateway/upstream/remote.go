@@ -317,7 +317,7 @@ func (r *remote) netFailure(ctx context.Context, err error) error {
 }
 
 // statusFailure returns the Error for an HTTP status that is no success. body is the
-// beginning of the answer, as far as it was read.
+// beginning of the answer, or nil if it was not read.
 func (r *remote) statusFailure(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
@@ -361,7 +361,7 @@ func (r *remote) words(resp *http.Response, body []byte) string {
 	}, text)
 }
 
-// errorText returns the message of an error in JSON, as far as its member has a usual name.
+// errorText returns the message of an error in JSON, "" if no member has a usual name.
 func errorText(body []byte) string {
 	if rawjson.Valid(body) != nil {
 		return ""

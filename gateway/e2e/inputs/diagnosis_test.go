@@ -244,6 +244,33 @@ func TestTheLinesThatNameTheErrorComeFirst(t *testing.T) {
 	require.Contains(t, out.Stdout, "fix: correct the path in args")
 }
 
+func TestAProgramThatIsNoServerOverStdioIsExplained(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		script string
+		cause  string
+		fix    string
+	}{
+		"it serves HTTP":       {"echo 'INFO: Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)' >&2; exec sleep 60", "did not answer initialize within 1s", "it waits for HTTP at http://127.0.0.1:8000; give it the flag for stdio in args"},
+		"it waits for a key":   {"echo 'MY_API_KEY not set, waiting for one' >&2; exec sleep 60", "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
+		"it refuses for a key": {`read -r line; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"MY_API_KEY is required"}}'; exec cat >/dev/null`, "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
+		"its port is taken":    {"echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1", "EADDRINUSE", "stop the program that uses the port"},
+		"it prints its help":   {"echo 'usage: x [-h] --root ROOT'; exit 2", "its last words: usage: x [-h] --root ROOT", "run it yourself to see the full error: env -i "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, false, "command: sh", "args: [\"-c\", "+string(e2e.Marshal(tt.script))+"]", "era: legacy")
+			if strings.Contains(tt.script, "sleep") {
+				p.set("startup_timeout: 1s")
+			}
+			p.Env = append(p.Env, "MY_API_KEY=secret-12345")
+			cause, fix, _ := p.doctor().worst(t)
+			require.Contains(t, cause, tt.cause)
+			require.Contains(t, fix, tt.fix)
+		})
+	}
+}
+
 // peers are servers of both transports at their usual paths.
 func peers() http.Handler {
 	s := mcpserver.NewMCPServer("peer", "1", mcpserver.WithToolCapabilities(false))
@@ -326,12 +353,12 @@ func TestTheCauseOfAnHTTPErrorIsSaidOnce(t *testing.T) {
 	}{
 		"not found":           {answers(404, "Content-Type: text/plain", "Not Found"), "HTTP 404 Not Found", "correct the path in url"},
 		"its own words":       {answers(403, "Content-Type: application/json", `{"error": {"message": "no rights for team x"}}`), "HTTP 403 Forbidden: no rights for team x", "rights"},
-		"in plain text":       {answers(400, "Content-Type: text/plain", "X-Team is missing\n"), "HTTP 400 Bad Request: X-Team is missing", "see that url"},
+		"in plain text":       {answers(400, "Content-Type: text/plain", "X-Team is missing\n"), "HTTP 400 Bad Request: X-Team is missing", "url"},
 		"too many requests":   {answers(429, "Retry-After: 60", ""), "HTTP 429 Too Many Requests", "try again in 60"},
 		"out of order":        {answers(503, "", ""), "HTTP 503 Service Unavailable", "out of order"},
 		"a page of the proxy": {answers(502, "Content-Type: text/html", "<html>x</html>"), "HTTP 502 Bad Gateway", "out of order"},
 		"to a login page":     {answers(302, "Location: https://accounts.example/login?next=x", ""), "HTTP 302 Found to https://accounts.example/login; Goblin does not follow it, because headers and logins are for", "login page"},
-		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `answered a request with something else: "nothing"`, "see that url"},
+		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `answered a request with something else: "nothing"`, "check that url is the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

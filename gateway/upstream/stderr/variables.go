@@ -24,7 +24,7 @@ var (
 	long  = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 	word  = pattern(`\b[A-Z][A-Z0-9_]{2,}\b`)
 	field = pattern(`^[a-z][a-z0-9_]*$`)
-	// named matches expressions whose group is the name of a variable, whatever it looks like.
+	// named matches expressions whose group is the name of a variable in any spelling.
 	named = pattern(`process\.env(?:\.|\[['"])([A-Za-z_][A-Za-z0-9_]*)` +
 		`|(?:os\.environ|ENV)\[['"]([A-Za-z_][A-Za-z0-9_]*)` +
 		`|getenv\(['"]([A-Za-z_][A-Za-z0-9_]*)` +
