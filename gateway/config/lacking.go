@@ -92,14 +92,19 @@ func (s *Server) passing(names []string) string {
 	for i, name := range names {
 		entries[i] = s.Entry(name, "${"+name+"}")
 	}
-	fix := fmt.Sprintf("add to %q: %s", s.Name, s.Mapping("env", entries...))
-	if len(s.Env) > 0 {
-		fix = fmt.Sprintf("add to env of %q: %s", s.Name, strings.Join(entries, ", "))
-	}
+	fix := s.EnvFix(entries...)
 	if flags := s.flags(names); flags != "" {
 		fix += ", and to args, before the image: " + flags
 	}
 	return fix
+}
+
+// EnvFix returns the change of the config that adds entries, see Entry, to the server's env.
+func (s *Server) EnvFix(entries ...string) string {
+	if len(s.Env) > 0 {
+		return fmt.Sprintf("add to env of %q: %s", s.Name, strings.Join(entries, ", "))
+	}
+	return fmt.Sprintf("add to %q: %s", s.Name, s.Mapping("env", entries...))
 }
 
 // flags returns the arguments that pass variables into the server's container, "" if it

@@ -114,6 +114,9 @@ func (p *patient) schemas(t *talk) bool {
 
 // without says how a tool is left out.
 func (p *patient) without(when string) string {
+	if p.s.JSON {
+		return fmt.Sprintf(`%s: "tools": {"deny": ["NAME"]} in %q`, when, p.s.Name)
+	}
 	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
 }
 

@@ -271,6 +271,40 @@ func TestAProgramThatIsNoServerOverStdioIsExplained(t *testing.T) {
 	}
 }
 
+func TestFixesOfACommandThatCannotRunWork(t *testing.T) {
+	t.Parallel()
+	t.Run("it is not executable", func(t *testing.T) {
+		t.Parallel()
+		p := newPatient(t, false, "command: ./my server")
+		program := filepath.Join(p.Dir, "my server")
+		e2e.WriteProgram(t, program, "#!/bin/sh\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+		require.NoError(t, os.Chmod(program, 0o600))
+		_, fix, _ := p.doctor().worst(t)
+		command, ok := strings.CutPrefix(fix, "run: ")
+		require.True(t, ok, fix)
+		require.NoError(t, exec.Command("sh", "-c", command).Run())
+		require.Equal(t, "ok", p.doctor().State)
+	})
+	for _, json := range []bool{false, true} {
+		t.Run(fmt.Sprintf("it is in a folder that is not in PATH, JSON: %v", json), func(t *testing.T) {
+			t.Parallel()
+			entry := "command: only-here"
+			if json {
+				entry = `"command": "only-here"`
+			}
+			p := newPatient(t, json, entry)
+			bin := filepath.Join(p.Dir, "home/.local/bin")
+			require.NoError(t, os.MkdirAll(bin, 0o700))
+			e2e.WriteProgram(t, filepath.Join(bin, "only-here"), "#!/bin/sh\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+			_, fix, _ := p.doctor().worst(t)
+			line := added.FindStringSubmatch(fix)
+			require.NotNil(t, line, fix)
+			p.set(line[1])
+			require.Equal(t, "ok", p.doctor().State)
+		})
+	}
+}
+
 // peers are servers of both transports at their usual paths.
 func peers() http.Handler {
 	s := mcpserver.NewMCPServer("peer", "1", mcpserver.WithToolCapabilities(false))
