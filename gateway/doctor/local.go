@@ -25,11 +25,11 @@ import (
 
 // local checks a server that is a program.
 func (p *patient) local(ctx context.Context) {
+	p.unexpanded()
 	path, ok := p.command()
 	if !ok || !p.folder() {
 		return
 	}
-	p.unexpanded()
 	t := p.talk(ctx, p.s)
 	if p.ran(t, path) && p.spoke(t) && p.greeted(t) {
 		p.offered(t)

@@ -19,8 +19,8 @@ var remedies = []struct {
 		"correct the name or the version of the package in args",
 		[]string{"NPM_CONFIG_REGISTRY", "npm_config_registry", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "PIP_INDEX_URL"},
 	},
-	{pattern(`(?i)could not determine executable to run`), "name the program of the package: args: [-y, -p, PACKAGE, PROGRAM]", nil},
-	{pattern(`(?i)executable .* (?:is )?not provided by package|does not provide any executables`), "name the program of the package: args: [--from, PACKAGE, PROGRAM]", nil},
+	{pattern(`(?i)could not determine executable to run`), "name the program of the package: npx -y -p PACKAGE PROGRAM", nil},
+	{pattern(`(?i)executable .* (?:is )?not provided by package|does not provide any executables`), "name the program of the package: uvx --from PACKAGE PROGRAM", nil},
 	{pattern(`(?i)requires? node|unsupported engine|\bEBADENGINE\b|not compatible with your version of node|engine "node" is incompatible`), "install the version of Node.js that it requires, or put its folder first into PATH of env", nil},
 	{pattern(`(?i)requires? python|requires-python|does not satisfy python`), "install the version of Python that it requires", nil},
 	{
@@ -48,9 +48,10 @@ var remedies = []struct {
 // Remedy returns what helps against the error that lines name, "" if that is unknown.
 // variables, if one of them is set in the user's shell only, explain the error.
 func Remedy(lines []string) (fix string, variables []string) {
+	weights := weighAll(lines)
 	for _, r := range remedies {
-		for _, line := range lines {
-			if weigh(line) >= isGeneral && r.error().MatchString(line) {
+		for i, line := range lines {
+			if weights[i] >= isGeneral && r.error().MatchString(line) {
 				return r.fix, r.variables
 			}
 		}

@@ -113,13 +113,29 @@ func weigh(line string) int {
 	return isOther
 }
 
+// caret matches the mark below a line of source code.
+var caret = pattern(`^\s*[~^]+\s*$`)
+
+// weighAll weighs lines. A line of source code above a mark is noise.
+func weighAll(lines []string) []int {
+	weights := make([]int, len(lines))
+	for i, line := range lines {
+		weights[i] = weigh(line)
+		if i > 0 && caret().MatchString(line) {
+			weights[i-1] = isNoise
+		}
+	}
+	return weights
+}
+
 // Pick returns at most MaxLines lines. Lines that name an error come first, then the last others.
 func Pick(lines []string) []string {
 	var telling, others []string
-	for _, line := range lines {
+	weights := weighAll(lines)
+	for i, line := range lines {
 		switch {
 		case strings.TrimSpace(line) == "":
-		case weigh(line) >= isGeneral && len(telling) < MaxLines:
+		case weights[i] >= isGeneral && len(telling) < MaxLines:
 			telling = append(telling, line)
 		default:
 			others = append(others, line)
@@ -133,12 +149,13 @@ func Pick(lines []string) []string {
 func Gist(lines []string) string {
 	most, first, last, root, traceback := isNoise, "", "", "", false
 	var others []string
-	for _, line := range lines {
+	weights := weighAll(lines)
+	for i, line := range lines {
 		traceback = traceback || python().MatchString(line)
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		weight := weigh(line)
+		weight := weights[i]
 		if weight > most {
 			most, first = weight, line
 		}

@@ -23,6 +23,10 @@ func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 			text: "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n    at main {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\nNode.js v22.1.0",
 			gist: "Error: Cannot find module '/srv/x.js'", fix: "correct the path in args",
 		},
+		"node, a line of source": {
+			text: "/srv/k.js:2\nif (!k) throw new Error(\"MY_TOKEN is required\");\n        ^\n\nError: MY_TOKEN is required\n    at x (/srv/k.js:2:15)",
+			gist: "Error: MY_TOKEN is required", missing: "MY_TOKEN",
+		},
 		"npm, no package": {
 			text: "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found\nnpm error 404\nnpm error 404  '@x/y@*' is not in this registry.\nnpm error 404\nnpm error 404 Note that you can also install from a\nnpm error A complete log of this run can be found in: /home/me/.npm/_logs/x.log",
 			gist: "npm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found", fix: "correct the name or the version of the package in args",

@@ -47,6 +47,7 @@ func Variables(lines []string) (missing, mentioned []string) {
 			}
 		}
 	}
+	weights := weighAll(lines)
 	for i, line := range lines {
 		if schema().MatchString(line) {
 			for _, near := range lines[max(0, i-4):min(len(lines), i+5)] {
@@ -57,7 +58,7 @@ func Variables(lines []string) (missing, mentioned []string) {
 			}
 		}
 		switch reports := groups(named(), line); {
-		case weigh(line) == isNoise:
+		case weights[i] == isNoise:
 		case len(reports) > 0 && lack().MatchString(line), lacking().MatchString(line):
 			add(&missing, reports...)
 			add(&missing, long().FindAllString(line, -1)...)
