@@ -9,5 +9,6 @@
 //
 // All functions may be called from any goroutine. They block until the checks are done:
 // for a server that takes its startup_timeout, half a minute for its lists and some
-// seconds to end it, at most. Nothing runs before it is asked for.
+// seconds to end it, at most. Looking for another address of a remote server takes as much
+// as its startup_timeout. Nothing runs before it is asked for.
 package doctor

@@ -96,6 +96,8 @@ func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 		"sh":                               {text: "sh: 1: MY_TOKEN: parameter not set", gist: "sh: 1: MY_TOKEN: parameter not set", missing: "MY_TOKEN"},
 		"process.env":                      {text: "Error: process.env.apiKey is undefined", gist: "Error: process.env.apiKey is undefined", missing: "apiKey"},
 		"please":                           {text: "Please set your API key, for example: export MY_API_KEY=...", gist: "Please set your API key, for example: export MY_API_KEY=...", missing: "MY_API_KEY"},
+		"a warning before the error":       {text: "WARN: EXTRA_TOKEN is not set, some tools are missing\nError: the database is locked", gist: "Error: the database is locked"},
+		"a warning alone":                  {text: "[WARN] EXTRA_TOKEN is not set", gist: "[WARN] EXTRA_TOKEN is not set", missing: "EXTRA_TOKEN"},
 		"a value":                          {text: "FATAL: API_URL is set to http://x, which does not answer", gist: "FATAL: API_URL is set to http://x, which does not answer", mentioned: "API_URL"},
 		"a table":                          {text: "Error: relation USER_DATA not found", gist: "Error: relation USER_DATA not found"},
 		"should be":                        {text: "The API_URL variable should be set.", gist: "The API_URL variable should be set.", missing: "API_URL"},

@@ -48,6 +48,7 @@ func Variables(lines []string) (missing, mentioned []string) {
 		}
 	}
 	weights := weighAll(lines)
+	failed := slices.Max(append(weights, isNoise)) >= isGeneral // a warning is not the error then
 	for i, line := range lines {
 		if schema().MatchString(line) {
 			for _, near := range lines[max(0, i-4):min(len(lines), i+5)] {
@@ -58,13 +59,13 @@ func Variables(lines []string) (missing, mentioned []string) {
 			}
 		}
 		switch reports := groups(named(), line); {
-		case weights[i] == isNoise:
+		case weights[i] == isNoise, failed && mild().MatchString(line):
 		case len(reports) > 0 && lack().MatchString(line), lacking().MatchString(line):
 			add(&missing, reports...)
 			add(&missing, long().FindAllString(line, -1)...)
 		case lack().MatchString(line):
 			add(&mentioned, word().FindAllString(line, -1)...)
-		case !mild().MatchString(line):
+		default:
 			add(&mentioned, long().FindAllString(line, -1)...)
 		}
 	}
