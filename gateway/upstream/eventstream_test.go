@@ -42,6 +42,18 @@ func TestEventStreams(t *testing.T) {
 		"names do not linger": {"event: x\n\ndata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
 		"one space only":      {"data:  a\n\n", []eventstream.Event{{Name: "message", Data: []byte(" a")}}, ""},
 		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"lone CR":             {"event: x\rdata: a\r\rdata: b\r\r", []eventstream.Event{{Name: "x", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, ""},
+		"all line ends":       {"data: a\r\n\rdata: b\n\rdata: c\r\ndata: d\r\n\r\n", []eventstream.Event{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}, {Name: "message", Data: []byte("c\nd")}}, ""},
+		"lone CR at the end":  {"data: a\r", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"mark and CR":         {"\xEF\xBB\xBF\rdata: a\r\r", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"mark later":          {"data: a\n\n\xEF\xBB\xBFdata: b\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"empty data":          {"event: x\ndata\n\ndata:\r\rdata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"two empty lines":     {"data\ndata\n\n", []eventstream.Event{{Name: "message", Data: []byte("\n")}}, ""},
+		"id with NUL":         {"id: 1\ndata: a\n\nid: 2\x00\ndata: b\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, "1"},
+		"id for no header":    {"id: 1\ndata: a\n\nid: 2\x01\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "1"},
+		"id is taken back":    {"id: 1\ndata: a\n\nid\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"id of a cut event":   {"id: 1\ndata: a\n\nid: 2\ndata: b\ndata: c", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "1"},
+		"long line with CR":   {"data: " + long + "\r\r", []eventstream.Event{{Name: "message", Data: []byte(long)}}, ""},
 		"no blank line":       {"data: a\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
 		"cut line":            {"data: a\n\ndata: b", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
 		"long line":           {"data: " + long + "\r\n\n", []eventstream.Event{{Name: "message", Data: []byte(long)}}, ""},
@@ -122,6 +134,7 @@ func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add("data: a\n\n")
 	f.Add("id: 1\r\nevent: x\r\ndata: a\r\ndata: b\r\n\r\n")
+	f.Add("data: a\r\rdata: b\r\n\rid: 1\x00\rdata\r\r")
 	f.Add(": c\nretry: 5\n\ndata\n\n")
 	f.Add("\xEF\xBB\xBFdata:" + strings.Repeat("y", 5000) + "\n\n")
 	f.Fuzz(func(t *testing.T, in string) {
@@ -132,6 +145,9 @@ func FuzzEvents(f *testing.F) {
 		}
 		bits, _, _ := readEvents(iotest.OneByteReader(strings.NewReader(in)), 4096)
 		require.Equal(t, whole, bits)
+		// All line ends are one to the standard.
+		same, _, _ := readEvents(strings.NewReader(strings.NewReplacer("\r\n", "\r", "\n", "\r").Replace(in)), 4096)
+		require.Equal(t, whole, same)
 		for _, e := range whole {
 			require.LessOrEqual(t, len(e.Data), 4097)
 		}

@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -22,16 +23,15 @@ type Event struct {
 	Data []byte // lines joined by line breaks
 }
 
-// Reader reads one stream, for one goroutine. Lines end in LF or CRLF; a lone CR, which
-// the standard allows too, is not taken for a line's end, as no MCP server
-// writes it.
+// Reader reads one stream, for one goroutine. Lines end in LF, CR or CRLF.
 type Reader struct {
 	r       *bufio.Reader
 	limit   int64
 	lease   memory.Lease  // of the event that is being read
-	LastID  string        // id of the last event, for resuming
+	LastID  string        // id of the last complete event, for resuming
 	Retry   time.Duration // the server's wish, 0 for none
 	started bool
+	cr      bool // the previous line ended in CR, which an LF may follow
 }
 
 // NewReader reads events of at most limit bytes from r, in the room of a party.
@@ -45,6 +45,9 @@ func NewReader(r io.Reader, limit int64, of *memory.Party) *Reader {
 // many short lines become: these must not take more than they hold.
 const chunk = 32 << 10
 
+// errCut is the io.EOF of a stream that ends within a line. Its event is incomplete.
+var errCut = fmt.Errorf("the stream ends within a line: %w", io.EOF)
+
 // maxField bounds names and ids of events.
 const maxField = 4 << 10
 
@@ -56,11 +59,12 @@ func (e *Reader) Next() (Event, error) {
 	var ev Event
 	var data [][]byte
 	var size int64
+	id := e.LastID // of the event that is being read
 	for {
 		field, value, rest, err := e.line()
-		if errors.Is(err, io.EOF) && data != nil {
-			// More lenient than the standard, which drops a last event without
-			// the blank line after it.
+		if errors.Is(err, io.EOF) && !errors.Is(err, errCut) && data != nil {
+			// The standard drops a last event without a blank line after it. Some
+			// servers leave that out, and no line of this event was cut off.
 			field = nil
 			value = nil
 			rest = false
@@ -71,16 +75,18 @@ func (e *Reader) Next() (Event, error) {
 		}
 		switch string(field) {
 		case "":
-			if value == nil && data != nil {
-				ev.Data = joined(data)
+			if value != nil { // a comment
+				break
+			}
+			e.LastID = id
+			if ev.Data = joined(data); len(ev.Data) > 0 {
 				if ev.Name == "" {
 					ev.Name = "message"
 				}
 				return ev, nil
 			}
-			if value == nil {
-				ev = Event{}
-			}
+			ev, data, size = Event{}, nil, 0
+			e.lease.End()
 		case "data":
 			if data, err = e.value(data, &size, value, rest); err != nil {
 				return Event{}, err
@@ -89,8 +95,8 @@ func (e *Reader) Next() (Event, error) {
 		case "event":
 			ev.Name = string(value[:min(len(value), maxField)])
 		case "id":
-			if bytes.IndexByte(value, 0) < 0 && len(value) <= maxField {
-				e.LastID = string(value)
+			if validID(value) {
+				id = string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
@@ -193,23 +199,62 @@ func (e *Reader) line() (field, value []byte, rest bool, err error) {
 	return field, bytes.TrimPrefix(value, []byte(" ")), rest, nil
 }
 
-// more reads on in a line, up to the size of the buffer.
+// validID reports whether an id can be sent as Last-Event-ID: it has no control
+// characters and at most maxField bytes.
+func validID(id []byte) bool {
+	return len(id) <= maxField && !bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F })
+}
+
+// more returns the next part of a line, at most chunk bytes, without the line's end.
+// rest reports whether the line continues. The part is valid until the next call. It
+// returns errCut if the stream ends within a line.
 func (e *Reader) more() (part []byte, rest bool, err error) {
-	part, err = e.r.ReadSlice('\n')
-	switch {
-	case err == nil:
-		part = part[:len(part)-1]
-		return bytes.TrimSuffix(part, []byte("\r")), false, nil
-	case errors.Is(err, bufio.ErrBufferFull):
-		// A CR at the very end may belong to the line's end.
-		if n := len(part); part[n-1] == '\r' {
-			part = part[:n-1]
-			_ = e.r.UnreadByte()
+	if e.cr {
+		next, err := e.r.Peek(1)
+		if err != nil {
+			return nil, false, err
 		}
-		return part, true, nil
-	case errors.Is(err, io.EOF):
-		return nil, false, io.EOF // an unfinished line is thrown away
-	default:
-		return nil, false, err
+		e.cr = false
+		if next[0] == '\n' {
+			_, _ = e.r.Discard(1) // it is buffered
+		}
 	}
+	for looked := 0; ; {
+		if _, err := e.r.Peek(looked + 1); err != nil {
+			if looked > 0 && errors.Is(err, io.EOF) {
+				err = errCut
+			}
+			return nil, false, err
+		}
+		ahead, _ := e.r.Peek(e.r.Buffered())
+		if n := lineEnd(ahead, looked); n >= 0 {
+			e.cr = ahead[n] == '\r'
+			_, _ = e.r.Discard(n + 1) // they are buffered
+			return ahead[:n], false, nil
+		}
+		if looked = len(ahead); looked == chunk {
+			_, _ = e.r.Discard(looked)
+			return ahead, true, nil
+		}
+	}
+}
+
+// lineEnd returns the index of the first CR or LF from a place in text on, or -1. It
+// looks at few bytes behind that, so that short lines cost little.
+func lineEnd(text []byte, from int) int {
+	for step := 256; from < len(text); step *= 2 {
+		part := text[from:min(from+step, len(text))]
+		lf := bytes.IndexByte(part, '\n')
+		if lf >= 0 {
+			part = part[:lf]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			return from + cr
+		}
+		if lf >= 0 {
+			return from + lf
+		}
+		from += len(part)
+	}
+	return -1
 }
