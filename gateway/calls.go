@@ -438,7 +438,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
-	release, err = b.Acquire(r.Context(), r.Owner(), r.Method())
+	release, err = call.Acquire(r.Context(), b.Server, r.Exchange)
 	return conn, release, err
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"goblin/gateway/call"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -66,7 +67,7 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.Bound() || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context(), r.Owner(), r.Method())
+	release, err := call.Acquire(r.Context(), b.Server, r.Exchange)
 	return own.Conn, release, err
 }
 

@@ -164,12 +164,16 @@ type choices struct{ project, profile string }
 const ofProfiles = "/mcp/p/"
 
 func (h *HTTP) askedBy(r *http.Request) choices {
-	profile, named := strings.CutPrefix(r.URL.Path, ofProfiles)
+	profile, named := strings.CutPrefix(endpoint(r), ofProfiles)
 	if !named {
 		profile = h.o.Profile
 	}
 	return choices{project(r), profile}
 }
+
+// endpoint returns the path of a request without slashes at its end, which some clients
+// add to the URL that they are configured with.
+func endpoint(r *http.Request) string { return strings.TrimRight(r.URL.Path, "/") }
 
 // project is what the query of a request names, "" for nothing.
 func project(r *http.Request) string {
@@ -181,10 +185,11 @@ func project(r *http.Request) string {
 
 // serves reports whether a request is for MCP.
 func (h *HTTP) serves(r *http.Request) bool {
-	if name, ok := strings.CutPrefix(r.URL.Path, ofProfiles); ok {
+	path := endpoint(r)
+	if name, ok := strings.CutPrefix(path, ofProfiles); ok {
 		return h.o.HasProfile != nil && h.o.HasProfile(name)
 	}
-	return r.URL.Path == "/mcp"
+	return path == "/mcp"
 }
 
 // refuse answers with an HTTP error whose body is a JSON-RPC one.
@@ -245,8 +250,8 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open begins a session; nil when there is no room or the server stops.
-func (h *HTTP) open(stateless bool, a choices) *hub {
+// open begins a session of a client at an address; nil when there is no room or the server stops.
+func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 	h.closing.Lock()
 	defer h.closing.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
@@ -258,7 +263,7 @@ func (h *HTTP) open(stateless bool, a choices) *hub {
 	}
 	opt.Profile = a.profile
 	s := newSession(h.ctx, &opt, "http")
-	s.stateless = stateless
+	s.stateless, s.address = stateless, address
 	b := newHub(s)
 	evicted, ok := h.sessions.add(b)
 	if !ok {

@@ -222,6 +222,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !ok {
 		return
 	}
+	frame = jsonrpc.TrimMark(frame)
 	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
 	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
 	if !modern && !checkProtocol(w, r) {
@@ -317,7 +318,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 // initialize begins a session. The client learns its id only when the
 // handler agreed; else it ends at once.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
-	if p.hub = h.open(false, h.askedBy(r)); p.hub == nil {
+	if p.hub = h.open(false, h.askedBy(r), hostname(r.RemoteAddr)); p.hub == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
 	}

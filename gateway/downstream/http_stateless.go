@@ -104,7 +104,7 @@ func (h *HTTP) shared(a choices) (b *hub, why string) {
 	if a.project != "" && !h.roomLocked() {
 		return nil, fmt.Sprintf("Too many projects are in use by requests without a session (limit %d)", maxProjects)
 	}
-	if b = h.open(true, a); b == nil {
+	if b = h.open(true, a, ""); b == nil {
 		return nil, "The server is shutting down"
 	}
 	if h.alone == nil {

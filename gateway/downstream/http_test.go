@@ -240,11 +240,13 @@ func TestHTTPVerbsAndPaths(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	c := newSite(t, downstream.HTTPOptions{Extra: map[string]http.Handler{"/metrics": hello}, Open: map[string]http.Handler{"/healthz": hello}})
 	for _, method := range []string{"PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "FOO"} {
-		res := c.do(method, "", "")
-		require.Equal(t, 405, res.StatusCode, method)
-		require.Equal(t, "GET, POST, DELETE", res.Header.Get("Allow"))
+		for _, path := range []string{"/mcp", "/mcp/"} {
+			res := c.do(method+" "+path, "", "")
+			require.Equal(t, 405, res.StatusCode, method)
+			require.Equal(t, "GET, POST, DELETE", res.Header.Get("Allow"))
+		}
 	}
-	for _, path := range []string{"/", "/mcp/", "/MCP", "/mcp/x", "//mcp", "/metrics/", "/sse"} {
+	for _, path := range []string{"/", "/MCP", "/mcp/x", "/mcp/p/", "//mcp", "/metrics/", "/sse"} {
 		res := c.do("GET "+path, "", "")
 		require.Equal(t, 404, res.StatusCode, path)
 		require.Contains(t, body(t, res), "/mcp")

@@ -8,11 +8,25 @@ func (x *Exchange) Owner() any {
 	if !x.session.stateless {
 		return x.session
 	}
-	host, _, err := net.SplitHostPort(x.Modern().Remote)
-	if err != nil {
-		host = "" // not by TCP
+	return Stranger{hostname(x.Modern().Remote), x.ClientName()}
+}
+
+// Group returns the address that the client of an HTTP session is at: it may have many
+// sessions. It returns nil for other transports.
+func (s *Session) Group() any {
+	if s.address == "" {
+		return nil
 	}
-	return Stranger{host, x.ClientName()}
+	return s.address
+}
+
+// hostname returns the host of a TCP address, or "" for other addresses.
+func hostname(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return host
 }
 
 // Stranger is a stateless client over HTTP, as far as it can be known. Its connection

@@ -54,6 +54,7 @@ type Session struct {
 	ready     chan struct{}
 	stopping  chan struct{}         // closed with closing
 	stateless bool                  // what all stateless HTTP requests belong to
+	address   string                // of the client of an HTTP session, else ""
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
 	chatter   chatters

@@ -57,6 +57,7 @@ type Reader struct {
 	part     unfinished
 	skipping bool // what is read next is the rest of a frame that was thrown away
 	cut      bool // of Cut
+	begun    bool // a byte order mark before the first frame was skipped
 
 	checks bool          // of Checking
 	depth  int           // of Checking
@@ -109,8 +110,12 @@ func (r *Reader) Ready() bool {
 // Read returns the next frame that is not blank, without its line break, in
 // memory of its own. The errors are [*TooLong], after which reading can go
 // on, and those of the underlying reader; a last frame without a line break
-// is returned before io.EOF.
+// is returned before io.EOF. A byte order mark before the first frame is skipped.
 func (r *Reader) Read() ([]byte, error) {
+	if !r.begun {
+		r.begun = true
+		r.skipMark()
+	}
 	for {
 		r.large, r.buffer = nil, nil
 		line, err := r.line()
@@ -121,6 +126,25 @@ func (r *Reader) Read() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+}
+
+// mark is UTF-8's byte order mark, which some peers write before their first message.
+const mark = "\uFEFF"
+
+// TrimMark returns text without a byte order mark at its beginning.
+func TrimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(mark)) }
+
+// skipMark skips a byte order mark at the beginning of the stream.
+func (r *Reader) skipMark() {
+	for r.to < len(mark) && string(r.buf[:r.to]) == mark[:r.to] {
+		if _, err := r.fill(); err != nil {
+			r.err = err // of the read that follows
+			return
+		}
+	}
+	if string(r.buf[:len(mark)]) == mark {
+		r.from = len(mark)
 	}
 }
 

@@ -41,6 +41,7 @@ type Authorizer struct {
 	fault   error     // why the login could not be read
 	asked   time.Time // when
 	attempt *attempt  // nil: nobody logs in
+	untried string    // access token of the last refresh here, until the server accepts it
 }
 
 // NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
@@ -177,8 +178,8 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 		return false, l.lack()
 	case header != "Bearer "+l.Access:
 		return true, nil
-	case l.Renewed && time.Since(l.Since) < l.young():
-		return false, a.end(ctx, l, "the server refuses tokens that were just given")
+	case a.isUntried(l.Access) && time.Since(l.Since) < l.young():
+		return false, a.end(ctx, l, refusesAll)
 	}
 	if _, err := a.renew(ctx, l); err != nil {
 		return false, err
@@ -186,8 +187,38 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 	return true, nil
 }
 
-// young is how long a refreshed token must not be refused: a server that takes none
-// would else be asked for ever.
+// refusesAll is why a login ends that no refresh helps.
+const refusesAll = "the server refuses tokens that were just given"
+
+// Accepted notes that the server accepted a request with this header. If it refuses the
+// same token later, Refused refreshes it, however young it is.
+func (a *Authorizer) Accepted(header string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.untried != "" && header == "Bearer "+a.untried {
+		a.untried = ""
+	}
+}
+
+// isUntried reports whether a token comes from a refresh here and no request with it was
+// accepted yet.
+func (a *Authorizer) isUntried(token string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return token != "" && token == a.untried
+}
+
+// GiveUp ends the login whose token is in header and returns why: the server refused one
+// request with several fresh tokens.
+func (a *Authorizer) GiveUp(ctx context.Context, header string) error {
+	if l, err := a.current(); err == nil && header == "Bearer "+l.Access {
+		return a.end(ctx, l, refusesAll)
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, refusesAll)
+}
+
+// young returns how long a refreshed token must not be refused before it was accepted
+// once. A server that accepts none would be asked without end.
 func (l *Login) young() time.Duration {
 	if l.Expiry.IsZero() {
 		return young
@@ -306,7 +337,9 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	if err := l.accept(t); err != nil {
 		return nil, err
 	}
-	l.Renewed = true
+	a.mu.Lock()
+	a.untried = l.Access
+	a.mu.Unlock()
 	return l, a.keep(l)
 }
 

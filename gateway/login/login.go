@@ -94,9 +94,7 @@ type Login struct {
 	User   string    `json:"user,omitempty"`   // whom the tokens are for, as far as they say so
 	Since  time.Time `json:"since"`            // of the tokens
 	Expiry time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
-	// Renewed says that the tokens came by a refresh.
-	Renewed bool   `json:"renewed,omitempty"`
-	Over    string `json:"over,omitempty"` // why the tokens are of no use any more
+	Over   string    `json:"over,omitempty"`   // why the tokens are of no use any more
 
 	tokens
 }

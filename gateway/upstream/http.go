@@ -163,6 +163,7 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 // the body holds the server's own JSON-RPC error for it.
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	body = jsonrpc.TrimMark(body)
 	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
 		code, _ := rawjson.Int(rawjson.Get(m.Error, "code"))
 		if h.session.Load() != nil && resp.StatusCode == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound {

@@ -269,12 +269,8 @@ func (l *link) ended(c *Call, id int64, err error) error {
 // late is the error of a call whose time is over.
 func (l *link) late(c *Call) error {
 	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.Limit())
-	switch {
-	case c.Timeout > 0:
-	case c.Method == toolCall:
-		reason += " (call_timeout)"
-	default:
-		reason += " (timeout)"
+	if c.Timeout <= 0 {
+		reason += " (" + limitKey(c.Method) + ")"
 	}
 	return l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
 }

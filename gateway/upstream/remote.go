@@ -36,6 +36,9 @@ const (
 	// drainLimit how long.
 	maxDrain   = 256 << 10
 	drainLimit = time.Second
+	// maxRefusals is how many further tokens a request is sent with while the server
+	// refuses it. Servers may accept each of them once, for another request.
+	maxRefusals = 4
 	// maxRefusal is how much of the body of an error status is looked at.
 	maxRefusal = 64 << 10
 )
@@ -125,11 +128,20 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 			return nil, r.loginFailure(err, 0)
 		}
 		resp, err := r.once(ctx, method, frame, accept, lastID, own, header)
-		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-			return resp, err
+		if err != nil {
+			return nil, err
 		}
-		again, err := auth.Refused(ctx, header, resp.StatusCode, resp.Header)
-		if err == nil && (!again || try > 0) {
+		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			auth.Accepted(header)
+			return resp, nil
+		}
+		again := false
+		if try == maxRefusals {
+			err = auth.GiveUp(ctx, header)
+		} else {
+			again, err = auth.Refused(ctx, header, resp.StatusCode, resp.Header)
+		}
+		if err == nil && !again {
 			return resp, nil
 		}
 		drain(resp.Body)
@@ -396,7 +408,7 @@ func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	if n > limit {
 		return nil, &jsonrpc.TooLong{Prefix: buf.Bytes()[:4096:4096], Limit: limit}
 	}
-	return buf.Bytes(), nil
+	return jsonrpc.TrimMark(buf.Bytes()), nil
 }
 
 // drain reads the body of an answer of do to its end, if that is near, so that

@@ -280,6 +280,14 @@ func (s *Server) limit(method string) time.Duration {
 	return s.cfg.Timeout
 }
 
+// limitKey returns the key of the config that sets limit.
+func limitKey(method string) string {
+	if method == toolCall {
+		return "call_timeout"
+	}
+	return "timeout"
+}
+
 // Acquire takes one of the places for requests in flight (limits.in_flight) for
 // who, a client: no client gets all of them (see [places.Places]). It blocks until one
 // is free, ctx ends (the error is its cause) or the time that a request of the method
@@ -301,8 +309,10 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 		wait.Leave()
 		return nil, context.Cause(ctx)
 	case <-late:
-		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and there was no place for another within %v",
-			wait.Leave(), limit), context.DeadlineExceeded)
+		own, others := wait.Leave()
+		return nil, s.failure(RequestTimeout, fmt.Sprintf(
+			"waited %v (%s) in the queue for a free slot: %d calls of this client and %d of others are in flight (limits.in_flight: %d); send fewer at a time",
+			limit, limitKey(method), own, others, s.opt.Limits.InFlight), context.DeadlineExceeded)
 	}
 }
 

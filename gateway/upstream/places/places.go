@@ -17,12 +17,12 @@ const ahead = 3
 // crowd is ahead for all clients of a group together: they may be one by many names.
 const crowd = 15
 
+// few places are not shared out further: a config that allows a server so few requests
+// at a time means just that many.
+const few = 31
+
 // Member is a client that belongs to a group.
 type Member interface{ Group() any }
-
-// few places are not shared out: a config that allows a server so few requests at a
-// time means just that many.
-const few = 31
 
 // Places are as many as there may be requests in flight. The more a client holds, the
 // more must be free for it to get another. Waiting calls get a place in turn, client
@@ -83,7 +83,11 @@ func (t *Places) shareLocked(who any) *share {
 // mayLocked reports whether a client may have one of the places that are free.
 func (t *Places) mayLocked(s *share) bool {
 	free := t.limit - t.taken
-	return free > 0 && (t.limit <= few || s.held < ahead*free && (s.group == nil || t.groups[s.group] < crowd*free))
+	most := max(t.limit-1, 1) // no client gets all
+	if t.limit <= few {
+		return free > 0 && s.held < most && t.groups[s.group] < most
+	}
+	return free > 0 && s.held < min(ahead*free, most) && t.groups[s.group] < crowd*free
 }
 
 func (t *Places) holdLocked(s *share) {
@@ -178,22 +182,24 @@ func (t *Places) Queue(who any) (release func(), wait *Wait) {
 // with the turn.
 func (w *Wait) Over() <-chan struct{} { return w.turn.Value.(chan struct{}) }
 
-// Leave ends the wait for a place, which may have come just now, and reports how
-// many are taken.
-func (w *Wait) Leave() (taken int) {
+// Leave ends the wait for a place, which may have come just now. It returns how many
+// places the client holds, and how many others do.
+func (w *Wait) Leave() (own, others int) {
 	s, t := w.share, w.share.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-w.Over():
+		held := s.held - 1
 		t.giveLocked(s)
-		return t.taken
+		return held, t.taken - held
 	default:
 	}
 	s.waiting.Remove(w.turn)
 	if s.waiting.Len() == 0 {
 		t.ring = slices.DeleteFunc(t.ring, func(other *share) bool { return other == s })
 	}
+	held := s.held
 	t.settleLocked(s)
-	return t.taken
+	return held, t.taken - held
 }

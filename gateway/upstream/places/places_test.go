@@ -83,11 +83,16 @@ func TestPlacesThatAreGivenBackAreTheGroupsAgain(t *testing.T) {
 	require.Empty(t, p.shares)
 }
 
-func TestFewPlacesAreAllForOneClient(t *testing.T) {
+func TestOneClientNeverGetsAllPlaces(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []int{1, 2, 3, 4, 10, 31} {
-		require.Len(t, fill(New(limit), "one"), limit)
+	for limit := 2; limit <= 64; limit++ {
+		p := New(limit)
+		held := len(fill(p, stranger{"a", "one"})) + len(fill(p, stranger{"a", "two"})) + len(fill(p, stranger{"a", "three"}))
+		require.Less(t, held, limit)
+		require.GreaterOrEqual(t, held, limit/2, "it gets most of them")
+		require.NotNil(t, p.Take("other"), "limit %d", limit)
 	}
+	require.NotNil(t, New(1).Take("one"), "the only one")
 }
 
 // has reports whether a place came.
