@@ -28,6 +28,9 @@ func (g *Gateway) subscribe(r *request) {
 	}
 	r.server = t.Server
 	err = g.News.Watch(r.Context(), r.Session(), t, uri)
+	if g.rejoined(r, err) {
+		err = g.News.Watch(r.Context(), r.Session(), t, uri)
+	}
 	var refused *news.RefusedError
 	switch {
 	case errors.As(err, &refused):

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +51,7 @@ func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
 	h := &streamable{remote: r}
 	h.wire = h
 	h.target = h.base.String
+	h.inSession = func() bool { return h.session.Load() != nil }
 	h.stamp = func(head http.Header) {
 		if v := h.session.Load(); v != nil {
 			head.Set(headerSession, *v)
@@ -152,6 +152,9 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 		}
 		return
 	}
+	if h.take(c, id, body) {
+		return
+	}
 	h.handle(ctx, c, body)
 	if !h.open(id) {
 		return
@@ -164,13 +167,13 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	body = jsonrpc.TrimMark(body)
+	switch h.loss(c, resp.StatusCode, body) {
+	case lost:
+		return h.forgot(id)
+	case suspect:
+		h.doubt()
+	}
 	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
-		code, _ := rawjson.Int(rawjson.Get(m.Error, "code"))
-		if h.session.Load() != nil && resp.StatusCode == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound {
-			// Whatever the body says, a session that is not found asks for a
-			// new one (2025-11-25, transports, session management).
-			return h.forgot(id)
-		}
 		if m.ID == nil && c.modern {
 			m.ID = strconv.AppendInt(nil, id, 10) // refused by its headers, before it was read
 		}
@@ -179,46 +182,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 			return nil
 		}
 	}
-	err := h.statusFailure(resp, body)
-	if h.session.Load() != nil && forgotten(resp.StatusCode, body) {
-		err = h.forgot(id)
-	}
-	return err
-}
-
-// forgotten reports whether an error status says that the session is no more.
-// The standard's status is 404; some servers send 400 and say so.
-func forgotten(status int, body []byte) bool {
-	return status == http.StatusNotFound ||
-		status == http.StatusBadRequest && strings.Contains(strings.ToLower(string(body)), "session")
-}
-
-// forgot ends the session for the call whose refusal told so. The others may have
-// been carried out.
-func (h *streamable) forgot(id int64) error {
-	known := h.over.Swap(true) // before the call fails: its caller looks for another connection
-	h.failCall(id, h.sessionOver(ErrForgotten))
-	err := h.sessionOver(errSessionOver)
-	if known {
-		return err
-	}
-	if !h.spawn(func() {
-		h.drain()
-		h.fail(err)
-	}) {
-		h.fail(err)
-	}
-	return err
-}
-
-// drain waits for what is under way, a second at most: each request is refused by itself,
-// or is answered as it had reached the server before.
-func (h *streamable) drain() {
-	for end := time.Now().Add(time.Second); h.calls.Len() > 0 && time.Now().Before(end); {
-		if sleep(h.ctx, 5*time.Millisecond) != nil {
-			return
-		}
-	}
+	return h.statusFailure(resp, body)
 }
 
 // tooLarge is the Error for an answer that was given up for its size; nil if it was
@@ -245,7 +209,9 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 		ev.LastID, ev.Retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
-			h.handle(ctx, c, data)
+			if !h.take(c, id, data) {
+				h.handle(ctx, c, data)
+			}
 			if !answered && !h.open(id) {
 				answered = true
 				time.AfterFunc(lingerLimit, cancel)
@@ -327,9 +293,10 @@ func (h *streamable) listen() {
 		case busy(resp.StatusCode):
 			drain(resp.Body)
 		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 			drain(resp.Body)
-			if resp.StatusCode == http.StatusNotFound && h.session.Load() != nil {
-				// The session has ended, or the server has no such stream and does
+			if h.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) != kept {
+				// The session is lost, or the server has no such stream and does
 				// not know the status for that, 405. A ping tells.
 				h.doubt()
 			}
@@ -362,7 +329,12 @@ func (h *streamable) hear(resp *http.Response, lastID string) *eventstream.Reade
 	defer func() { _ = resp.Body.Close() }()
 	ev := eventstream.NewReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
 	ev.LastID = lastID
-	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
+	err := h.events(h.ctx, ev, func(data []byte) {
+		if h.lossIn(nil, data) != kept {
+			h.doubt()
+		}
+		h.handle(h.ctx, nil, data)
+	})
 	if long, ok := errors.AsType[*jsonrpc.TooLong](err); ok {
 		h.tooLong(long)
 	}

@@ -59,6 +59,8 @@ type remote struct {
 	// headers.
 	target func() string
 	stamp  func(h http.Header)
+	// inSession reports whether requests belong to a session that the server may lose.
+	inSession func() bool
 }
 
 // posting is a frame that waits to be posted, or a mark that tells when those
@@ -133,6 +135,9 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 		}
 		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			auth.Accepted(header)
+			return resp, nil
+		}
+		if r.refusedSession(resp) {
 			return resp, nil
 		}
 		again := false
@@ -245,6 +250,15 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 		return r.netFailure(ctx, err)
 	}
 	defer drain(resp.Body)
+	if resp.StatusCode >= 300 || contentType(resp) == "application/json" {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+		switch r.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) {
+		case lost:
+			return r.forgot(0)
+		case suspect:
+			r.doubt()
+		}
+	}
 	if resp.StatusCode >= 300 {
 		return r.statusFailure(resp, nil)
 	}

@@ -30,6 +30,9 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	}
 	c := &sse{remote: r}
 	c.wire, c.target = c, c.base.String
+	// The session is a part of the endpoint. Until the server has answered initialize, a
+	// refusal may mean that it has no such transport.
+	c.inSession = func() bool { return c.info.Load().Protocol != "" }
 	// The stream outlives the attempt, whose end must reach it in another way.
 	defer context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
@@ -107,6 +110,10 @@ func (c *sse) old() bool { return true }
 
 // request implements [wire].
 func (c *sse) request(call *Call, id int64, frame []byte) {
+	if c.over.Load() {
+		c.calls.Fail(id, c.sessionOver(ErrForgotten))
+		return
+	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	call.setAbort(cancel)
 	if !c.spawn(func() {
