@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
 )
 
 // Options are the two ends of a bridge, and its bounds.
@@ -284,9 +285,11 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	l := b.link
 	if b.closed {
 		defer b.mu.Unlock()
-		if e.request() {
-			why := connectionError(fmt.Sprintf("the connection to Goblin is ending, so %s was not carried out; it is safe to send it again", e.method))
-			b.out.Send(b.failureLocked(e.id, e.method, why))
+		for e := range messages(e, frame) {
+			if e.request() {
+				why := connectionError(fmt.Sprintf("the connection to Goblin is ending, so %s was not carried out; it is safe to send it again", e.method))
+				b.out.Send(b.failureLocked(e.id, e.method, why))
+			}
 		}
 		return nil
 	}
@@ -299,6 +302,12 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		}
 		return l
 	}
+	if rawjson.IsArray(frame) {
+		if frame = b.batchToHostLocked(l, frame); frame == nil {
+			b.mu.Unlock()
+			return l
+		}
+	}
 	frame = append(frame, '\n')
 	if l == nil {
 		b.waiting = append(b.waiting, parked{e, frame})
@@ -310,7 +319,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		}
 		return nil
 	}
-	b.noteLocked(e, frame)
+	b.noteAllLocked(e, frame)
 	b.mu.Unlock()
 	// If the host died since, the frame is lost and its request, noted above,
 	// is answered with the others.

@@ -1,6 +1,11 @@
 package bridge
 
-import "goblin/registry/rawjson"
+import (
+	"bytes"
+	"iter"
+
+	"goblin/registry/rawjson"
+)
 
 // envelope is the part of a frame that the bridge reads. Slices alias the frame.
 type envelope struct {
@@ -32,6 +37,39 @@ func scan(frame []byte) (e envelope) {
 		}
 	}
 	return e
+}
+
+// maxBatch is the largest number of messages in a batch that a host serves.
+const maxBatch = 1000
+
+// messages returns the messages of a frame: itself, whose envelope is e, or those of a
+// batch (revision 2025-03-26). There are none in a batch that the host refuses as a whole.
+func messages(e envelope, frame []byte) iter.Seq2[envelope, []byte] {
+	return func(yield func(envelope, []byte) bool) {
+		if !rawjson.IsArray(frame) {
+			yield(e, frame)
+			return
+		}
+		all := batch(frame)
+		for _, m := range all {
+			if !yield(scan(m), append(bytes.Clone(m), '\n')) {
+				return
+			}
+		}
+	}
+}
+
+// batch returns the messages of an array; nil for one that the host refuses as a whole.
+func batch(frame []byte) (all [][]byte) {
+	if rawjson.Valid(bytes.TrimSpace(frame)) != nil {
+		return nil
+	}
+	for m := range rawjson.Elements(frame) {
+		if all = append(all, m); len(all) > maxBatch {
+			return nil
+		}
+	}
+	return all
 }
 
 // Methods that the bridge knows.

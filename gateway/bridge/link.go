@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -133,6 +134,12 @@ func (b *bridge) fromHost(l *link, e envelope, frame []byte) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case rawjson.IsArray(frame): // answers to a batch
+		for e := range messages(e, frame) {
+			if e.answer {
+				b.answeredLocked(e)
+			}
+		}
 	case e.answer:
 		if b.own(e.id) {
 			b.replayedLocked(l, e, frame)
@@ -212,6 +219,29 @@ func (b *bridge) toHostLocked(l *link, e envelope, frame []byte) []byte {
 		return nil
 	}
 	return rawjson.Splice(frame, rawjson.Replace(frame, e.id, []byte(id)))
+}
+
+// batchToHostLocked is toHostLocked for the answers in a batch, whose other messages stay;
+// nil if nothing is left.
+func (b *bridge) batchToHostLocked(l *link, frame []byte) []byte {
+	var left [][]byte
+	answers := false
+	for _, m := range batch(frame) {
+		if e := scan(m); e.answer {
+			answers = true
+			m = b.toHostLocked(l, e, m)
+		}
+		if m != nil {
+			left = append(left, m)
+		}
+	}
+	switch {
+	case !answers:
+		return frame
+	case left == nil:
+		return nil
+	}
+	return append(append([]byte("["), bytes.Join(left, []byte(","))...), ']')
 }
 
 // lostAnswer answers in the place of a host's message that was too long.

@@ -195,7 +195,7 @@ func (b *bridge) adopt(l *link) {
 		b.repeatLocked(l, replay{subscribe, uri}, s.params)
 	}
 	for _, h := range b.waiting {
-		b.noteLocked(h.envelope, h.frame)
+		b.noteAllLocked(h.envelope, h.frame)
 		l.out.Send(h.frame)
 	}
 	b.waiting, b.size = nil, 0
@@ -204,6 +204,17 @@ func (b *bridge) adopt(l *link) {
 		// The next host's servers may have other things to offer.
 		for _, method := range []string{toolChanged, promptChgd, resChanged} {
 			b.out.Chat("", method, jsonrpc.Notification(method, nil))
+		}
+	}
+}
+
+// noteAllLocked is noteLocked for all messages of a frame. The host refuses an initialize
+// inside of a batch.
+func (b *bridge) noteAllLocked(e envelope, frame []byte) {
+	alone := !rawjson.IsArray(frame)
+	for e, m := range messages(e, frame) {
+		if alone || e.method != initialize {
+			b.noteLocked(e, m)
 		}
 	}
 }
@@ -371,12 +382,14 @@ func (b *bridge) refuse(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, h := range b.waiting {
-		if h.request() {
-			e := connectionError(fmt.Sprintf("no Goblin host can be reached, so %s was not carried out; it is safe to send it again: %v", h.method, err))
-			b.out.Send(b.failureLocked(h.id, h.method, e))
-		}
-		if h.method == initialized {
-			b.session.initialized = h.frame
+		for m, frame := range messages(h.envelope, h.frame) {
+			if m.request() {
+				e := connectionError(fmt.Sprintf("no Goblin host can be reached, so %s was not carried out; it is safe to send it again: %v", m.method, err))
+				b.out.Send(b.failureLocked(m.id, m.method, e))
+			}
+			if m.method == initialized {
+				b.session.initialized = frame
+			}
 		}
 	}
 	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone

@@ -59,7 +59,11 @@ func (p *post) upgradeLocked() *feed {
 // HTTP is the request that the exchange came by, with the status and the type of the answer
 // if that has an error with a code, 0 for none; nil over byte streams.
 func (x *Exchange) HTTP(code int) (r *http.Request, status int, kind string) {
-	p, is := x.now().out.(*post)
+	out := x.now().out
+	if b, is := out.(*batch); is {
+		out = b.stream
+	}
+	p, is := out.(*post)
 	if !is {
 		return nil, 0, ""
 	}
@@ -228,6 +232,10 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !modern && !checkProtocol(w, r) {
 		return
 	}
+	if isBatch(err) {
+		h.batch(w, r, rc, p, frame)
+		return
+	}
 	if err != nil {
 		h.malformed(w, p, err)
 		return
@@ -276,6 +284,30 @@ func (h *HTTP) malformed(w http.ResponseWriter, p *post, err error) {
 		answer = bad.Reply().Frame(bad.ID)
 	}
 	writeError(w, http.StatusBadRequest, answer)
+}
+
+// batch handles a batch of messages.
+func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, frame []byte) {
+	protocol := ""
+	if p.hub != nil {
+		protocol = p.hub.s.Protocol()
+	}
+	rawjson.OneLine(frame)
+	switch wrong := wrongBatch(frame, protocol, h.opt.Limits.Depth); {
+	case len(wrong) == 1:
+		writeError(w, http.StatusBadRequest, wrong[0])
+	case wrong != nil:
+		writeError(w, http.StatusBadRequest, array(wrong))
+	default:
+		if !p.hub.s.batched(frame, p, p.hub.share, func() func() {
+			h.sessions.hold(p.hub)
+			return func() { h.sessions.release(p.hub) }
+		}) {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		p.serve(w, r, rc)
+	}
 }
 
 // message handles a message of a session.

@@ -317,6 +317,15 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		s.awaitGreeting()
 	}
 	switch {
+	case isBatch(err):
+		burst.Flush()
+		wrong := wrongBatch(frame, s.Protocol(), s.opt.Limits.Depth)
+		for _, answer := range wrong {
+			out.send(jsonrpc.OneLine(answer))
+		}
+		if wrong == nil {
+			s.batched(frame, out, s.share, nil)
+		}
 	case err != nil:
 		if answer := s.malformed(err); answer != nil {
 			out.send(answer)

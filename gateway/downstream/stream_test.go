@@ -32,7 +32,7 @@ func TestEveryLineGetsTheAnswerItDeserves(t *testing.T) {
 		{"broken after the id", `{"jsonrpc":"2.0","id":7,"method":"echo","params":{]}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32700`},
 		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}", `-32700`},
 		{"too deep", request("7", "echo", deep), `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
-		{"batch", `[` + request("1", "echo", "") + `]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{"batch", `[` + request("1", "echo", "") + `]`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600`},
 		{"a number", `7`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
 		{"no version", `{"id":7,"method":"echo"}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
 		{"object id", request("{}", "echo", ""), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},

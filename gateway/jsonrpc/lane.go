@@ -112,7 +112,9 @@ func (o *Outbox) SendAfter(marks []Mark, parts ...[]byte) bool {
 		return true
 	}
 	for _, m := range waits {
-		o.move(m.lane, int(m.n-m.lane.first)+1)
+		if m.n >= m.lane.first { // no earlier mark was later in the same lane
+			o.move(m.lane, int(m.n-m.lane.first)+1)
+		}
 	}
 	o.push(bytes.Join(parts, nil))
 	return true

@@ -95,8 +95,11 @@ func invalid(m *Message, format string, args ...any) error {
 	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, Asks: m.asks, Cause: fmt.Errorf(format, args...)}
 }
 
+// ErrBatch is the cause of the error for a frame that is an array of correct grammar.
+var ErrBatch = errors.New("batches are not supported; send one message at a time")
+
 // Parse checks the whole frame's grammar and returns its envelope. Every error
-// is a [*ParseError]. Batches are refused: MCP dropped them in 2025-06-18.
+// is a [*ParseError]. Batches are refused by ErrBatch: only revision 2025-03-26 has them.
 func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
 
 // ParseWithin is Parse of a frame whose arrays and objects may nest depth deep;
@@ -120,7 +123,7 @@ func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
 	}
 	m.Shape, m.lines = c.Shape(src), c.Lines()
 	if rawjson.IsArray(frame) {
-		return m, invalid(&m, "batches are not supported; send one message at a time")
+		return m, &ParseError{Code: CodeInvalidRequest, Cause: ErrBatch}
 	}
 	if !rawjson.IsObject(frame) {
 		return m, invalid(&m, "a message must be an object")

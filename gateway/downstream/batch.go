@@ -1,0 +1,165 @@
+package downstream
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
+	"goblin/registry/rawjson"
+)
+
+// Revision 2025-03-26, and no other, has batches: arrays of messages. The answers to the
+// requests of a batch go out as one array, in the order in which they come.
+
+const (
+	batchRevision = "2025-03-26"
+	// maxBatch is the largest number of messages in a batch.
+	maxBatch = 1000
+)
+
+// isBatch reports whether a frame, for which Parse returned err, is a batch.
+func isBatch(err error) bool { return errors.Is(err, jsonrpc.ErrBatch) }
+
+// batch is the stream of the requests of one batch: it collects their answers.
+type batch struct {
+	stream // of the batch; it gets everything else at once
+	limit  int64
+
+	mu      sync.Mutex
+	open    int // requests without an answer, and one more while the batch is read
+	answers [][]byte
+	size    int64 // bytes of answers
+	room    memory.Claim
+	behind  []jsonrpc.Mark
+}
+
+func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.Burst, after []jsonrpc.Mark) {
+	b.settle(frame, after)
+}
+
+func (b *batch) abandon() { b.settle(nil, nil) }
+
+// expect counts a request that will be answered or abandoned.
+func (b *batch) expect() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open++
+}
+
+// settle takes an answer, or nil for none, and sends the array after the last one. It
+// sends parts of the array early when the answers are larger than the client may leave
+// unread.
+func (b *batch) settle(frame []byte, after []jsonrpc.Mark) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if frame != nil {
+		frame = bytes.TrimSuffix(frame, []byte("\n"))
+		b.answers, b.size = append(b.answers, frame), b.size+int64(len(frame))
+	}
+	b.behind = append(b.behind, after...)
+	b.open--
+	if b.open > 0 && b.size <= b.limit && b.room.Resize(b.size) {
+		return
+	}
+	b.room.Resize(0)
+	all := array(b.answers)
+	some := len(b.answers) > 0
+	b.answers, b.size = nil, 0
+	switch {
+	case b.open > 0:
+		b.send(all)
+	case some:
+		b.stream.answer(all, 0, nil, b.behind)
+	default:
+		b.stream.abandon()
+	}
+}
+
+// array returns the frame of several answers.
+func array(answers [][]byte) []byte {
+	return append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...)
+}
+
+// batched serves the messages of a batch whose answers go to out. hold is called for each
+// request, and what it returns when that is over; it may be nil. batched reports whether
+// there is anything to answer.
+func (s *Session) batched(frame []byte, out stream, of *share, hold func() (release func())) (answers bool) {
+	b := &batch{stream: out, limit: s.opt.Limits.Unsent, open: 1}
+	b.room.Of(of.Party)
+	refuse := func(frame []byte) {
+		answers = true
+		b.expect()
+		b.settle(frame, nil)
+	}
+	for message := range rawjson.Elements(frame) {
+		m, err := jsonrpc.ParseWithin(message, s.opt.Limits.Depth)
+		switch {
+		case err != nil:
+			if answer := s.malformed(err); answer != nil {
+				refuse(answer)
+			}
+		case m.IsNotification():
+			s.notified(m.Method, m.Params)
+		case m.IsResponse():
+			s.responded(&m)
+		case m.Method == "initialize", looksModern(&m, true):
+			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not served inside of a batch; send it alone", clip(m.Method)).Frame(m.ID))
+		default:
+			answers = true
+			b.expect()
+			var release func()
+			if hold != nil {
+				release = hold()
+			}
+			x, fault := s.begin(&m, nil, b, of, release)
+			if fault == nil {
+				x.serve(nil)
+				continue
+			}
+			if release != nil {
+				release()
+			}
+			b.settle(fault.Frame(m.ID), nil)
+		}
+	}
+	b.settle(nil, nil)
+	return answers
+}
+
+// wrongBatch returns the answers to a batch that is not served: one for each of its
+// requests and broken messages, or one for the batch. protocol is the revision of the
+// client, or "" before the handshake. It returns nil for a batch that is served.
+func wrongBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
+	n := 0
+	for range rawjson.Elements(frame) {
+		n++
+	}
+	whole := func(format string, args ...any) [][]byte {
+		return [][]byte{jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: "+format, args...).Frame(nil)}
+	}
+	switch {
+	case n == 0:
+		return whole("the batch is empty")
+	case n > maxBatch:
+		return whole("a batch has %d messages, at most %d are allowed; send smaller ones", n, maxBatch)
+	case protocol == batchRevision:
+		return nil
+	}
+	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: only revision %s has batches; send one message at a time", batchRevision)
+	for message := range rawjson.Elements(frame) {
+		m, err := jsonrpc.ParseWithin(message, depth)
+		var bad *jsonrpc.ParseError
+		switch {
+		case errors.As(err, &bad):
+			answers = append(answers, bad.Reply().Frame(bad.ID))
+		case m.IsRequest():
+			answers = append(answers, why.Frame(m.ID))
+		}
+	}
+	if answers == nil {
+		return [][]byte{why.Frame(nil)}
+	}
+	return answers
+}
