@@ -20,8 +20,6 @@ const (
 	// renewLimit bounds a refresh, with the wait for other processes: less than what a
 	// server has to show that it is there, for that asks with the login, too.
 	renewLimit = 20 * time.Second
-	// young is how long at most a token counts as just given.
-	young = 30 * time.Second
 	// faultTime is how long a keyring that failed is left alone: it may be unlocked.
 	faultTime = 5 * time.Second
 )
@@ -151,9 +149,10 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 }
 
 // Refused hears that the server refused a request with this header: by 401, or by 403
-// for want of rights. It reports whether there is a better one now; if not, the error
+// for want of rights. again reports whether the same request was refused with another
+// header before. Refused reports whether there is a better one now; if not, the error
 // says what to do, or is nil if the refusal is not about the login.
-func (a *Authorizer) Refused(ctx context.Context, header string, status int, answer http.Header) (again bool, err error) {
+func (a *Authorizer) Refused(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
 	_, scopes, code := read(answer)
 	if status == http.StatusForbidden {
 		if code != "insufficient_scope" {
@@ -178,7 +177,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 		return false, l.lack()
 	case header != "Bearer "+l.Access:
 		return true, nil
-	case a.isUntried(l.Access) && time.Since(l.Since) < l.young():
+	case again && a.isUntried(l.Access):
 		return false, a.end(ctx, l, refusesAll)
 	}
 	if _, err := a.renew(ctx, l); err != nil {
@@ -191,7 +190,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 const refusesAll = "the server refuses tokens that were just given"
 
 // Accepted notes that the server accepted a request with this header. If it refuses the
-// same token later, Refused refreshes it, however young it is.
+// same token later, Refused refreshes that again.
 func (a *Authorizer) Accepted(header string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,15 +214,6 @@ func (a *Authorizer) GiveUp(ctx context.Context, header string) error {
 		return a.end(ctx, l, refusesAll)
 	}
 	return fmt.Errorf("%w: %s", ErrRefused, refusesAll)
-}
-
-// young returns how long a refreshed token must not be refused before it was accepted
-// once. A server that accepts none would be asked without end.
-func (l *Login) young() time.Duration {
-	if l.Expiry.IsZero() {
-		return young
-	}
-	return min(young, l.Expiry.Sub(l.Since)/2)
 }
 
 // end notes that a login is of no use any more.

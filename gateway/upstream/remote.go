@@ -36,9 +36,9 @@ const (
 	// drainLimit how long.
 	maxDrain   = 256 << 10
 	drainLimit = time.Second
-	// maxRefusals is how many further tokens a request is sent with while the server
-	// refuses it. Servers may accept each of them once, for another request.
-	maxRefusals = 4
+	// maxRefusals is the maximum number of further tokens that a refused request is sent
+	// with. The server may have accepted each of them for another request.
+	maxRefusals = 16
 	// maxRefusal is how much of the body of an error status is looked at.
 	maxRefusal = 64 << 10
 )
@@ -144,7 +144,7 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 		if try == maxRefusals {
 			err = auth.GiveUp(ctx, header)
 		} else {
-			again, err = auth.Refused(ctx, header, resp.StatusCode, resp.Header)
+			again, err = auth.Refused(ctx, header, try > 0, resp.StatusCode, resp.Header)
 		}
 		if err == nil && !again {
 			return resp, nil

@@ -212,8 +212,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 		out := w.Run(args...)
 		told += out.Stdout + out.Stderr
 	}
-	told += r.succeeds(w, r.visit) // or the token would be too young to be refused
-	r.set(func() {                 // it repeats what it was sent
+	told += r.succeeds(w, r.visit)
+	r.set(func() { // it repeats what it was sent
 		clear(r.access)
 		r.odd = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, req *http.Request) {
 			text, _ := io.ReadAll(req.Body)

@@ -45,6 +45,9 @@ type realm struct {
 	clients  map[string]string           // id → redirect
 	codes    map[string]url.Values
 	access   map[string]time.Time // ends
+	uses     map[string]int       // of access tokens
+	most     int                  // uses of one; 0: any number
+	void     bool                 // servers accept no token that is given
 	refresh  map[string]bool
 	devices  map[string]bool   // whether the user has entered the code
 	granted  map[string]string // scope by access token
@@ -57,7 +60,7 @@ type realm struct {
 func newRealm(t *testing.T) *realm {
 	r := &realm{
 		t: t, life: time.Hour, clients: map[string]string{}, codes: map[string]url.Values{}, access: map[string]time.Time{},
-		refresh: map[string]bool{}, devices: map[string]bool{}, granted: map[string]string{}, asked: map[string]int{}, scope: "use",
+		refresh: map[string]bool{}, devices: map[string]bool{}, granted: map[string]string{}, uses: map[string]int{}, asked: map[string]int{}, scope: "use",
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", r.metadata)
@@ -211,6 +214,9 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	r.access[access], r.refresh[refresh], r.granted[access] = time.Now().Add(r.life), true, scope
+	if r.void {
+		delete(r.access, access)
+	}
 	o := e2e.Obj{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(r.life.Seconds()), "scope": scope,
 	}
@@ -272,6 +278,9 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 		r.mu.Lock()
 		r.seen = append(r.seen, header)
 		end, known := r.access[token]
+		if r.uses[token]++; r.most > 0 && r.uses[token] > r.most {
+			known = false
+		}
 		scope, named, granted := r.scope, r.scope, r.granted[token]
 		if r.bare {
 			named = ""
