@@ -356,6 +356,7 @@ func (h *streamable) shut() {
 		}
 	}
 	h.tasks.Wait()
+	h.keepNotices()
 	h.client.CloseIdleConnections()
 }
 

@@ -339,8 +339,10 @@ func (l *link) cancelled(ctx context.Context) error {
 
 // Notify implements [Conn].
 func (l *link) Notify(method string, params []byte) error {
-	if err := l.Err(); err != nil {
-		return err
+	select {
+	case <-l.done:
+		return l.err
+	default: // maybe the session is lost; then the next connection gets it
 	}
 	if l.info.Load().Era == Legacy {
 		l.wire.send(jsonrpc.Notification(method, params))

@@ -160,3 +160,63 @@ func (r *remote) drain() {
 		}
 	}
 }
+
+// maxNotices is the maximum number of notifications that wait for the next connection of
+// a unit, and of units that have some.
+const maxNotices = 64
+
+// keepNotices keeps the notifications of clients that a lost session did not get for the
+// next connection of the unit. It is called when nothing else uses the queue.
+func (r *remote) keepNotices() {
+	if !r.over.Load() {
+		return
+	}
+	for left := true; left; {
+		select {
+		case p := <-r.queue:
+			r.refused = append(r.refused, p.frame)
+		default:
+			left = false
+		}
+	}
+	s := r.srv
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.notices[r.Unit()]
+	for _, frame := range r.refused {
+		if isNotice(frame) && len(kept) < maxNotices {
+			kept = append(kept, frame)
+		}
+	}
+	if len(kept) > 0 && len(s.notices) < maxNotices {
+		if s.notices == nil {
+			s.notices = make(map[string][][]byte)
+		}
+		s.notices[r.Unit()] = kept
+	}
+}
+
+// isNotice reports whether a frame is a notification that does not refer to a request of
+// its session.
+func isNotice(frame []byte) bool {
+	method, _ := rawjson.String(rawjson.Get(frame, "method"))
+	switch method {
+	case "", "notifications/initialized", "notifications/cancelled", "notifications/progress":
+		return false
+	}
+	return rawjson.Get(frame, "id") == nil
+}
+
+// sendNotices sends over a new connection what keepNotices has kept.
+func (s *Server) sendNotices(l *link) {
+	if l.info.Load().Era != Legacy {
+		return
+	}
+	s.mu.Lock()
+	kept := s.notices[l.Unit()]
+	delete(s.notices, l.Unit())
+	s.mu.Unlock()
+	for _, frame := range kept {
+		l.wire.send(frame)
+	}
+}

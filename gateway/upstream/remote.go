@@ -55,6 +55,8 @@ type remote struct {
 	base   *url.URL
 	own    map[string]string // headers of the config
 	queue  chan posting      // posted one after another: progress has an order
+	// refused are frames of the queue that a lost session refused; see keepNotices.
+	refused [][]byte
 	// target is where frames are posted to; stamp adds the transport's own
 	// headers.
 	target func() string
@@ -289,7 +291,11 @@ func (r *remote) pump() {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(r.ctx, postLimit)
-			if err := r.push(ctx, p.frame); err != nil && r.ctx.Err() == nil {
+			err := r.push(ctx, p.frame)
+			switch {
+			case errors.Is(err, ErrForgotten):
+				r.refused = append(r.refused, p.frame)
+			case err != nil && r.ctx.Err() == nil:
 				r.srv.log.Debug("a notification was not accepted", "err", err)
 			}
 			cancel()

@@ -186,6 +186,7 @@ type Server struct {
 	units     map[string]*unit
 	twins     map[string]*unit // of the modern era, beside those of the legacy one
 	hide      *time.Timer
+	notices   map[string][][]byte // by unit: see keepNotices
 
 	served bool   // there was a connection that the next one replaces; belongs to Run
 	why    string // there is no connection, as was logged last; belongs to Run

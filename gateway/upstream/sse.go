@@ -132,5 +132,6 @@ func (c *sse) opened(ctx context.Context, frame []byte) error { return c.push(ct
 // shut implements [wire].
 func (c *sse) shut() {
 	c.tasks.Wait()
+	c.keepNotices()
 	c.client.CloseIdleConnections()
 }

@@ -201,6 +201,7 @@ func (s *Server) publish(l *link) *lists {
 		l.unit.Store(&u.name)
 	}
 	s.mu.Unlock()
+	s.sendNotices(l)
 	if !s.perProject() {
 		s.opt.Handler.Opened(s, l)
 	}

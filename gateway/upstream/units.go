@@ -247,6 +247,7 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	l, err := connect(u.ctx, u.name)
 	if err == nil {
 		s.opt.Handler.Opened(s, l)
+		s.sendNotices(l)
 	}
 	s.mu.Lock()
 	close(u.opening)

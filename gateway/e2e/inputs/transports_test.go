@@ -126,7 +126,7 @@ func (r *remote) stream(w http.ResponseWriter, req *http.Request) {
 func (r *remote) result(method string) string {
 	switch method {
 	case "initialize":
-		return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"shop","version":"1"}}`
+		return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true},"extensions":{"acme/x":{}}},"serverInfo":{"name":"shop","version":"1"}}`
 	case "tools/list":
 		return `{"tools":[{"name":"buy","inputSchema":{"type":"object"}}]}`
 	case "resources/list":
@@ -228,6 +228,29 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 				})
 			}
 			c.Fine()
+		})
+	}
+}
+
+// Notifications of clients are sent again, too.
+func TestNotificationsThatALostSessionDidNotGetAreSentAgain(t *testing.T) {
+	for _, kind := range []string{"http", "sse"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			r := newRemote(t, w, kind)
+			if kind == "sse" {
+				r.encode = func(answer string) (string, string) { return "", "data: " + answer + "\r\r" }
+			}
+			c := w.Pipe("stdio", "--standalone")
+			c.Caps = e2e.Obj{"extensions": e2e.Obj{"acme/x": e2e.Obj{}}}
+			c.Init()
+			c.WaitListed("resources", e2e.In("shop", "x:r"), true)
+			r.lose()
+			c.Notify("acme/changed", e2e.Obj{"uri": e2e.In("shop", "x:r")})
+			e2e.Eventually(t, "the notification", func() bool { return r.count("acme/changed", "session-2") == 1 })
+			require.Equal(t, 2, r.count("initialize", ""))
+			require.Zero(t, r.count("notifications/cancelled", "session-2"))
 		})
 	}
 }

@@ -59,7 +59,7 @@ func oddLinesGetTheRightCode(t *testing.T, c *e2e.Client) {
 		{"no json", `not json`, `null`, -32700},
 		{"cut off", `{"jsonrpc":"2.0","id":"cut","method":"ping"`, ``, -32700},
 		{"two values", `{} {}`, `null`, -32700},
-		{"batch", `[{"jsonrpc":"2.0","id":"in-batch","method":"ping"}]`, `null`, -32600},
+		{"batch", `[{"jsonrpc":"2.0","id":"in-batch","method":"ping"}]`, `"in-batch"`, -32600},
 		{"empty batch", `[]`, `null`, -32600},
 		{"a number", `7`, `null`, -32600},
 		{"null", `null`, `null`, -32600},
