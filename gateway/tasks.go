@@ -12,25 +12,23 @@ import (
 // createTask passes on a call that is to be answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server, r.target = t.Server, t
-	err := g.startTask(r, t, edits)
+	attempt := func() error {
+		conn, release, err := g.slot(r)
+		if err != nil {
+			return err
+		}
+		u := r.newCall()
+		g.begin(r, u, conn, release, edits)
+		defer u.Land()
+		return g.tasks.Create(conn, u, r.server, t.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, t.Server, t.Name, reply) })
+	}
+	err := attempt()
 	if g.rejoined(r, err) {
-		err = g.startTask(r, t, edits)
+		err = attempt()
 	}
 	if err != nil {
 		r.fail(err)
 	}
-}
-
-// startTask makes one attempt at createTask.
-func (g *Gateway) startTask(r *request, t registry.Target, edits []rawjson.Edit) error {
-	conn, release, err := g.slot(r)
-	if err != nil {
-		return err
-	}
-	u := r.newCall()
-	g.begin(r, u, conn, release, edits)
-	defer u.Land()
-	return g.tasks.Create(conn, u, r.server, t.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, t.Server, t.Name, reply) })
 }
 
 // serveTask passes a request about one task on to its server.

@@ -285,7 +285,7 @@ func rootKeys() []field[Root] {
 func limitKeys() []field[Limits] {
 	return []field[Limits]{
 		key("frame", "One JSON-RPC message.", size(64<<10), func(l *Limits) *int64 { return &l.Frame }),
-		key("in_flight", "Requests at a time to one server. One client never gets all of them: it leaves one, and of more than 31 a quarter of those that others leave free.", count(1, many), func(l *Limits) *int { return &l.InFlight }),
+		key("in_flight", "Requests at a time to one server. One client never gets all of them: it leaves one, and of more than 31 a quarter of what others leave free.", count(1, many), func(l *Limits) *int { return &l.InFlight }),
 		key("unsent", "What may wait for one client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
 		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, many), func(l *Limits) *int { return &l.Sessions }),
 		key("projects", "Processes of servers with isolation: project at a time.", count(1, many), func(l *Limits) *int { return &l.Projects }),

@@ -48,7 +48,7 @@ func (b *batch) expect() {
 	b.open++
 }
 
-// settle takes an answer, or nil for none, and sends the array after the last one. It
+// settle adds an answer, unless it is nil, and sends the array after the last one. It
 // sends parts of the array early when the answers are larger than the client may leave
 // unread.
 func (b *batch) settle(frame []byte, after []jsonrpc.Mark) {

@@ -148,8 +148,8 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	return "Bearer " + next.Access, nil
 }
 
-// Refused hears that the server refused a request with this header: by 401, or by 403
-// for want of rights. again reports whether the same request was refused with another
+// Refused handles a refusal of a request with this header: by 401, or by 403 because
+// rights are missing. again reports whether the same request was refused with another
 // header before. Refused reports whether there is a better one now; if not, the error
 // says what to do, or is nil if the refusal is not about the login.
 func (a *Authorizer) Refused(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
@@ -186,7 +186,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 	return true, nil
 }
 
-// refusesAll is why a login ends that no refresh helps.
+// refusesAll is the reason of a login that no refresh keeps alive.
 const refusesAll = "the server refuses tokens that were just given"
 
 // Accepted notes that the server accepted a request with this header. If it refuses the
@@ -207,8 +207,8 @@ func (a *Authorizer) isUntried(token string) bool {
 	return token != "" && token == a.untried
 }
 
-// GiveUp ends the login whose token is in header and returns why: the server refused one
-// request with several fresh tokens.
+// GiveUp closes the login whose token is in header and returns the reason: the server
+// refused one request with several fresh tokens.
 func (a *Authorizer) GiveUp(ctx context.Context, header string) error {
 	if l, err := a.current(); err == nil && header == "Bearer "+l.Access {
 		return a.end(ctx, l, refusesAll)

@@ -15,7 +15,7 @@ import (
 // Goblin then connects again, once for each session, and requests that the server refused
 // for that reason are sent again.
 
-// loss is what an answer says of the session that its request was sent in.
+// loss is a verdict on the session that a request was sent in.
 type loss int
 
 const (
@@ -58,7 +58,7 @@ const (
 	codeSessionNotFound = -32001
 )
 
-// lossWords are what texts about a lost session say of it, without spaces and punctuation.
+// lossWords is a list of words in texts about lost sessions, without spaces and punctuation.
 var lossWords = [][]byte{
 	[]byte("notfound"), []byte("notexist"), []byte("nosuch"), []byte("nosession"), []byte("novalid"), []byte("noactive"),
 	[]byte("nolonger"), []byte("notvalid"), []byte("notactive"), []byte("notinit"), []byte("notrecogni"), []byte("notknown"),
@@ -132,8 +132,8 @@ func (r *remote) refusedSession(resp *http.Response) bool {
 	return lossOf(resp.StatusCode, text, false) == lost
 }
 
-// forgot ends the connection because the server has lost its session, and fails the call
-// whose refusal said so, so that it is sent again. Other calls may have been carried out.
+// forgot closes the connection because the server has lost its session. It fails the call
+// that was refused for that, so that it is sent again. Other calls may have been carried out.
 func (r *remote) forgot(id int64) error {
 	known := r.over.Swap(true) // before the call fails: its caller looks for another connection
 	refused := r.sessionOver(ErrForgotten)
@@ -151,8 +151,8 @@ func (r *remote) forgot(id int64) error {
 	return refused
 }
 
-// drain waits for what is in flight, a second at most: the server refuses each request by
-// itself, or answers those that reached it before.
+// drain waits for requests in flight, a second at most: the server refuses each by itself,
+// or answers it if it arrived before.
 func (r *remote) drain() {
 	for end := time.Now().Add(time.Second); r.calls.Len() > 0 && time.Now().Before(end); {
 		if sleep(r.ctx, 5*time.Millisecond) != nil {

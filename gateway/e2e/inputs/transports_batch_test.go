@@ -147,7 +147,7 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 			all, _ = b.answers(t, `[`+ping("8")+`,{]`, 1)
 			require.Contains(t, all["null"].Raw, "-32700")
 
-			// Nothing answers notifications, so that the next answer is that of the ping.
+			// Notifications have no answer, so the next answer belongs to the ping.
 			all, frames = b.answers(t, `[`+note+`,`+note+`]`+"\n"+ping("9"), 1)
 			require.Equal(t, 1, frames)
 			require.Contains(t, all["9"].Raw, `"result":{}`)

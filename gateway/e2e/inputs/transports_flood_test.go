@@ -71,7 +71,7 @@ func TestTheErrorOfCallTimeoutNamesTheQueue(t *testing.T) {
 	queued := 0
 	for _, id := range ids {
 		m := c.End(id)
-		require.Nil(t, m.Error, "agents take errors for a broken connection")
+		require.Nil(t, m.Error, "agents mistake errors for a broken connection")
 		require.Contains(t, m.Raw, `"isError":true`)
 		require.Contains(t, m.Raw, "REQUEST_TIMEOUT")
 		if strings.Contains(m.Raw, "in the queue for a free slot") {

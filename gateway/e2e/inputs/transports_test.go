@@ -24,9 +24,9 @@ type remote struct {
 	url string
 
 	mu       sync.Mutex
-	number   int               // of the last session
-	sessions map[string]bool   // those that the server has
-	streams  map[string]stream // of HTTP+SSE, by session
+	number   int                // of the last session
+	sessions map[string]bool    // that the server has
+	streams  map[string]*stream // of HTTP+SSE, by session
 	seen     []posted
 	refuse   func(w http.ResponseWriter, id string) // answers a request of a session that is lost
 	fails    string                                 // a method that is refused in all sessions
@@ -35,14 +35,31 @@ type remote struct {
 
 type posted struct{ session, method, body string }
 
+// stream is an event stream that several requests write to.
 type stream struct {
-	w  http.ResponseWriter
-	mu *sync.Mutex
+	mu     sync.Mutex
+	w      http.ResponseWriter
+	closed bool
+}
+
+func (s *stream) write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		_, _ = io.WriteString(s.w, text)
+		s.w.(http.Flusher).Flush()
+	}
+}
+
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 }
 
 // newRemote adds the server to a world as "shop". kind is "http" or "sse".
 func newRemote(t *testing.T, w *e2e.World, kind string) *remote {
-	r := &remote{t: t, sessions: map[string]bool{}, streams: map[string]stream{}}
+	r := &remote{t: t, sessions: map[string]bool{}, streams: map[string]*stream{}}
 	r.encode = func(answer string) (string, string) { return "application/json", answer }
 	r.refuse = func(w http.ResponseWriter, _ string) { http.Error(w, "Not Found", http.StatusNotFound) }
 	s := httptest.NewServer(r)
@@ -93,17 +110,14 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, r.result(m.Method))
 	kind, text := encode(answer)
-	if out.w != nil {
+	if out != nil {
 		w.WriteHeader(http.StatusAccepted)
-		out.mu.Lock()
-		defer out.mu.Unlock()
-		_, _ = io.WriteString(out.w, text)
-		out.w.(http.Flusher).Flush()
+		out.write(text)
 		return
 	}
 	w.Header().Set("Content-Type", kind)
 	_, _ = io.WriteString(w, text)
-	if kind == "text/event-stream" { // it stays open, so that nothing but the text ends an event
+	if kind == "text/event-stream" { // it stays open, so only the text completes an event
 		w.(http.Flusher).Flush()
 		<-req.Context().Done()
 	}
@@ -116,10 +130,11 @@ func (r *remote) stream(w http.ResponseWriter, req *http.Request) {
 	r.number++
 	session := fmt.Sprint("session-", r.number)
 	r.sessions[session] = true
-	r.streams[session] = stream{w, new(sync.Mutex)}
+	out := &stream{w: w}
+	r.streams[session] = out
 	r.mu.Unlock()
-	_, _ = io.WriteString(w, "\uFEFF: hello\revent: endpoint\rdata: /sse?session="+session+"\r\r")
-	w.(http.Flusher).Flush()
+	defer out.close()
+	out.write("\uFEFF: hello\revent: endpoint\rdata: /sse?session=" + session + "\r\r")
 	<-req.Context().Done()
 }
 

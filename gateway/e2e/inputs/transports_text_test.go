@@ -109,7 +109,7 @@ func TestASlashAfterTheURLMakesNoDifference(t *testing.T) {
 		c.Listen()
 		require.Equal(t, tools, c.Names("tools"), path)
 
-		// All checks are those of the path without it.
+		// All checks are the same without it.
 		without := strings.TrimRight(path, "/")
 		for _, row := range []struct {
 			method string

@@ -182,7 +182,7 @@ func (t *Places) Queue(who any) (release func(), wait *Wait) {
 // with the turn.
 func (w *Wait) Over() <-chan struct{} { return w.turn.Value.(chan struct{}) }
 
-// Leave ends the wait for a place, which may have come just now. It returns how many
+// Leave cancels the wait for a place, which may have come just now. It returns how many
 // places the client holds, and how many others do.
 func (w *Wait) Leave() (own, others int) {
 	s, t := w.share, w.share.of
