@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"goblin/gateway/upstream/eventstream"
+	"goblin/registry/rawjson"
 )
 
 // errNoStream is the cause of an Error when a server answers with something else than the
@@ -90,7 +91,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		case err != nil:
 			c.failStream("the stream was lost: "+err.Error(), err)
 		case e.Name == "message" && len(e.Data) > 0:
-			c.handle(c.ctx, nil, e.Data)
+			c.take(e.Data)
 		case e.Name == "endpoint" && named != nil:
 			target, err := c.base.Parse(string(e.Data))
 			if err != nil || origin(target) != origin(c.base) {
@@ -102,6 +103,19 @@ func (c *sse) listen(named chan<- struct{}) {
 			named = nil
 		}
 	}
+}
+
+// take handles a message of the stream.
+func (c *sse) take(message []byte) {
+	switch c.lossIn(nil, message) {
+	case lost:
+		id, _ := rawjson.Int(rawjson.Get(message, "id"))
+		_ = c.forgot(id)
+		return
+	case suspect:
+		c.doubt()
+	}
+	c.handle(c.ctx, nil, message)
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

@@ -207,6 +207,7 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 		{"200 with a mark", "http", respond(200, object, "\uFEFF"+fault("$id", -32001, "SessionNotFound"))},
 		{"200 with an invalid request", "http", respond(200, object, fault("$id", -32600, "Unknown session"))},
 		{"200 with an event", "http", respond(200, events, "data: "+fault("$id", -32001, "SESSION NOT FOUND")+"\r\r")},
+		{"SSE, an event", "sse", nil},
 		{"SSE, 404", "sse", respond(404, text, "Could not find session")},
 		{"SSE, 410", "sse", respond(410, text, "")},
 		{"SSE, 400", "sse", respond(400, text, "invalid session ID")},
@@ -215,7 +216,16 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			r := newRemote(t, w, row.kind)
-			r.refuse = row.refuse
+			if r.refuse = row.refuse; row.refuse == nil {
+				r.refuse = func(w http.ResponseWriter, id string) {
+					w.WriteHeader(http.StatusAccepted)
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					for _, s := range r.streams {
+						s.write("data: " + fault(id, -32001, "Session not found") + "\r\r")
+					}
+				}
+			}
 			if row.kind == "sse" {
 				r.encode = func(answer string) (string, string) { return "", "data: " + answer + "\r\r" }
 			}
