@@ -24,8 +24,8 @@ type batcher struct {
 	got  func() []string // so far, without notifications
 }
 
-// streamed makes a batcher of a client on a stream.
-func streamed(t *testing.T, c *e2e.Client, revision string) *batcher {
+// newBatcher makes a batcher of a client on a stream.
+func newBatcher(t *testing.T, c *e2e.Client, revision string) *batcher {
 	c.Ok("initialize", e2e.Obj{"protocolVersion": revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
 	c.Notify("notifications/initialized", nil)
 	c.WaitListed("tools", "b_t", true)
@@ -72,7 +72,7 @@ func (b *batcher) answers(t *testing.T, frame string, n int) (byID map[string]e2
 				var m e2e.Message
 				require.NoError(t, json.Unmarshal(one, &m))
 				m.Raw = string(one)
-				byID[string(m.ID)+strings.Repeat("'", count(byID, string(m.ID)))] = m
+				byID[string(m.ID)+strings.Repeat("'", answersTo(byID, string(m.ID)))] = m
 				total++
 			}
 		}
@@ -81,8 +81,8 @@ func (b *batcher) answers(t *testing.T, frame string, n int) (byID map[string]e2
 	return byID, frames
 }
 
-// count returns how many answers have an id already.
-func count(byID map[string]e2e.Message, id string) (n int) {
+// answersTo returns how many answers have an id already.
+func answersTo(byID map[string]e2e.Message, id string) (n int) {
 	for id2 := range byID {
 		if strings.TrimRight(id2, "'") == id {
 			n++
@@ -91,15 +91,15 @@ func count(byID map[string]e2e.Message, id string) (n int) {
 	return n
 }
 
-func call(id, tool string) string {
+func batchedCall(id, tool string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `"}}`
 }
 
-func ping(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
+func batchedPing(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
 
-const note = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+const batchedNote = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
 
-func fronts() map[string]func(w *e2e.World) *e2e.Client {
+func batchFronts() map[string]func(w *e2e.World) *e2e.Client {
 	return map[string]func(w *e2e.World) *e2e.Client{
 		"standalone": func(w *e2e.World) *e2e.Client { return w.Pipe("stdio", "--standalone") },
 		"bridge":     func(w *e2e.World) *e2e.Client { w.Hosted = true; return w.Pipe("stdio") },
@@ -107,7 +107,7 @@ func fronts() map[string]func(w *e2e.World) *e2e.Client {
 	}
 }
 
-func batchWorld(t *testing.T) (*e2e.World, *e2e.Backend) {
+func newBatchWorld(t *testing.T) (*e2e.World, *e2e.Backend) {
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{
 		"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
@@ -116,20 +116,20 @@ func batchWorld(t *testing.T) (*e2e.World, *e2e.Backend) {
 }
 
 func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
-	for name, connect := range fronts() {
+	for name, connect := range batchFronts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, backend := batchWorld(t)
-			b := streamed(t, connect(w), "2025-03-26")
+			w, backend := newBatchWorld(t)
+			b := newBatcher(t, connect(w), "2025-03-26")
 
-			all, frames := b.answers(t, `[`+ping("1")+`, `+call(`"two"`, "b_t")+`,`+note+`,`+call("3", "b_none")+"]", 3)
+			all, frames := b.answers(t, `[`+batchedPing("1")+`, `+batchedCall(`"two"`, "b_t")+`,`+batchedNote+`,`+batchedCall("3", "b_none")+"]", 3)
 			require.Equal(t, 1, frames, "one array")
 			require.Contains(t, all["1"].Raw, `"result":{}`)
 			require.Contains(t, all[`"two"`].Raw, "b:t:")
 			require.Contains(t, all["3"].Raw, "-32602")
 
 			// Broken members cost the others nothing.
-			all, frames = b.answers(t, `[1,{"foo":"bar"},`+ping("4")+`,{"jsonrpc":"2.0","id":5,"method":7},"x",`+ping("4")+`]`, 6)
+			all, frames = b.answers(t, `[1,{"foo":"bar"},`+batchedPing("4")+`,{"jsonrpc":"2.0","id":5,"method":7},"x",`+batchedPing("4")+`]`, 6)
 			require.Equal(t, 1, frames)
 			require.Len(t, all, 6)
 			require.Contains(t, all["4"].Raw+all["4'"].Raw, `"result":{}`, "an id that is used twice")
@@ -137,25 +137,25 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 			require.Contains(t, all["null"].Raw, "-32600")
 
 			// What a batch may not hold, and batches that are none.
-			all, _ = b.answers(t, `[`+strings.ReplaceAll(e2e.InitBody, `"id":1`, `"id":6`)+`,`+ping("7")+`]`, 2)
+			all, _ = b.answers(t, `[`+strings.ReplaceAll(e2e.InitBody, `"id":1`, `"id":6`)+`,`+batchedPing("7")+`]`, 2)
 			require.Contains(t, all["6"].Raw, "-32600")
 			require.Contains(t, all["7"].Raw, `"result":{}`)
 			all, _ = b.answers(t, `[]`, 1)
 			require.Contains(t, all["null"].Raw, "-32600")
 			all, _ = b.answers(t, `[`+strings.Repeat("1,", 100_000)+`1]`, 1)
 			require.Contains(t, all["null"].Raw, "send smaller ones")
-			all, _ = b.answers(t, `[`+ping("8")+`,{]`, 1)
+			all, _ = b.answers(t, `[`+batchedPing("8")+`,{]`, 1)
 			require.Contains(t, all["null"].Raw, "-32700")
 
 			// Notifications have no answer, so the next answer belongs to the ping.
-			all, frames = b.answers(t, `[`+note+`,`+note+`]`+"\n"+ping("9"), 1)
+			all, frames = b.answers(t, `[`+batchedNote+`,`+batchedNote+`]`+"\n"+batchedPing("9"), 1)
 			require.Equal(t, 1, frames)
 			require.Contains(t, all["9"].Raw, `"result":{}`)
 
 			// Answers wait for the slowest; others are served meanwhile.
-			b.send(`[` + call("10", "b_slow") + `,` + ping("11") + `]`)
+			b.send(`[` + batchedCall("10", "b_slow") + `,` + batchedPing("11") + `]`)
 			backend.WaitEvent("wait", "go")
-			all, _ = b.answers(t, ping("12"), 1)
+			all, _ = b.answers(t, batchedPing("12"), 1)
 			require.Contains(t, all["12"].Raw, `"result":{}`)
 			answered := len(b.got())
 			backend.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
@@ -167,9 +167,9 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 
 func TestACancelledRequestOfABatchHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	w, backend := batchWorld(t)
-	b := streamed(t, w.Pipe("stdio", "--standalone"), "2025-03-26")
-	b.send(`[` + call("1", "b_slow") + `,` + ping("2") + `]`)
+	w, backend := newBatchWorld(t)
+	b := newBatcher(t, w.Pipe("stdio", "--standalone"), "2025-03-26")
+	b.send(`[` + batchedCall("1", "b_slow") + `,` + batchedPing("2") + `]`)
 	backend.WaitEvent("wait", "go")
 	all, _ := b.answers(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, 1)
 	require.Len(t, all, 1)
@@ -178,10 +178,10 @@ func TestACancelledRequestOfABatchHoldsNothingUp(t *testing.T) {
 
 func TestRequestsOfABatchFailWhenTheDaemonIsKilled(t *testing.T) {
 	t.Parallel()
-	w, backend := batchWorld(t)
+	w, backend := newBatchWorld(t)
 	w.Hosted = true
-	b := streamed(t, w.Pipe("stdio"), "2025-03-26")
-	b.send(`[` + call("1", "b_slow") + `,` + call("2", "b_slow") + `]`)
+	b := newBatcher(t, w.Pipe("stdio"), "2025-03-26")
+	b.send(`[` + batchedCall("1", "b_slow") + `,` + batchedCall("2", "b_slow") + `]`)
 	backend.WaitEvents("wait", "go", 2)
 	before := len(b.got())
 	require.NoError(t, syscall.Kill(w.Host(), syscall.SIGKILL))
@@ -189,18 +189,18 @@ func TestRequestsOfABatchFailWhenTheDaemonIsKilled(t *testing.T) {
 	text := strings.Join(b.got()[before:], "\n")
 	require.Contains(t, text, `"id":1,`)
 	require.Contains(t, text, `"id":2,`)
-	all, _ := b.answers(t, `[`+ping("3")+`]`, 1)
+	all, _ := b.answers(t, `[`+batchedPing("3")+`]`, 1)
 	require.Contains(t, all["3"].Raw, `"result":{}`)
 }
 
 func TestBatchesOfOtherRevisionsAreRefusedRequestByRequest(t *testing.T) {
-	for name, connect := range fronts() {
+	for name, connect := range batchFronts() {
 		for _, revision := range []string{"2024-11-05", "2025-06-18", "2025-11-25"} {
 			t.Run(name+" "+revision, func(t *testing.T) {
 				t.Parallel()
-				w, backend := batchWorld(t)
-				b := streamed(t, connect(w), revision)
-				all, _ := b.answers(t, `[`+call("1", "b_t")+`,`+note+`,`+ping(`"two"`)+`,7]`, 3)
+				w, backend := newBatchWorld(t)
+				b := newBatcher(t, connect(w), revision)
+				all, _ := b.answers(t, `[`+batchedCall("1", "b_t")+`,`+batchedNote+`,`+batchedPing(`"two"`)+`,7]`, 3)
 				for _, id := range []string{"1", `"two"`, "null"} {
 					require.Contains(t, all[id].Raw, "-32600", id)
 				}
@@ -213,7 +213,7 @@ func TestBatchesOfOtherRevisionsAreRefusedRequestByRequest(t *testing.T) {
 
 func TestBatchesOverHTTP(t *testing.T) {
 	t.Parallel()
-	w, backend := batchWorld(t)
+	w, backend := newBatchWorld(t)
 	s := w.Serve()
 	begin := func(revision string) map[string]string {
 		got := s.Do("POST", "/mcp", nil, strings.ReplaceAll(e2e.InitBody, e2e.Revision, revision))
@@ -233,7 +233,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 		return ids
 	}
 	h := begin("2025-03-26")
-	whole := "[\n" + call("1", "b_t") + ",\r\n" + note + "," + ping(`"two"`) + ",7\n]\n"
+	whole := "[\n" + batchedCall("1", "b_t") + ",\r\n" + batchedNote + "," + batchedPing(`"two"`) + ",7\n]\n"
 	for accept, kind := range map[string]string{"application/json, text/event-stream": "application/json", "application/json": "application/json", "text/event-stream": "text/event-stream"} {
 		got := s.Do("POST", "/mcp/", map[string]string{"Mcp-Session-Id": h["Mcp-Session-Id"], "Accept": accept}, whole)
 		require.Equal(t, http.StatusOK, got.Status, got.Body)
@@ -242,7 +242,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 		require.Contains(t, got.Body, "b:t:")
 	}
 	require.Equal(t, 3, backend.Count("tools/call"))
-	for body, status := range map[string]int{`[` + note + `]`: 202, `[]`: 400, `[` + note: 400} {
+	for body, status := range map[string]int{`[` + batchedNote + `]`: 202, `[]`: 400, `[` + batchedNote: 400} {
 		require.Equal(t, status, s.Do("POST", "/mcp", h, body).Status, body)
 	}
 
@@ -252,7 +252,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 		got := s.Do("POST", "/mcp", header, whole)
 		require.Equal(t, http.StatusBadRequest, got.Status, name)
 		require.Equal(t, []string{`"two"`, "1", "null"}, ids(got.Body), name)
-		got = s.Do("POST", "/mcp", header, `[`+ping("5")+`]`)
+		got = s.Do("POST", "/mcp", header, `[`+batchedPing("5")+`]`)
 		require.Equal(t, "5", string(e2e.At([]byte(got.Body), "id")), name)
 	}
 	require.Equal(t, 3, backend.Count("tools/call"))

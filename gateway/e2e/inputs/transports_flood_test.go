@@ -22,15 +22,15 @@ func flooded(t *testing.T, slots int, conf e2e.Obj) (*e2e.World, *e2e.Backend) {
 	return w, b
 }
 
-// flood sends n slow calls with a progress token each.
-func flood(c *e2e.Client, n int) (ids []string) {
+// floodServer sends n slow calls with a progress token each.
+func floodServer(c *e2e.Client, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": e2e.Obj{"progressToken": fmt.Sprint("p", i)}}))
 	}
 	return ids
 }
 
-func waits(m e2e.Message) bool {
+func reportsWait(m e2e.Message) bool {
 	return m.Method == "notifications/progress" && strings.Contains(e2e.Str(m.Params, "message"), "waiting for a free slot at server b")
 }
 
@@ -40,14 +40,14 @@ func TestAClientThatFloodsAServerHearsThatItWaitsAndLeavesSlotsToOthers(t *testi
 			t.Parallel()
 			w, b := flooded(t, row.slots, nil)
 			busy, other := w.Join(), w.Join()
-			ids := flood(busy, row.calls)
+			ids := floodServer(busy, row.calls)
 			b.WaitEvents("wait", "go", row.held)
 			for range 5 {
 				require.Equal(t, "b:quick:{}", other.CallText("b_quick", e2e.Obj{}))
 			}
 			busy.Wait("the notification that it waits", func() bool {
 				for _, m := range busy.Notes {
-					if waits(m) {
+					if reportsWait(m) {
 						return true
 					}
 				}
@@ -66,7 +66,7 @@ func TestTheErrorOfCallTimeoutNamesTheQueue(t *testing.T) {
 	t.Parallel()
 	w, b := flooded(t, 4, e2e.Obj{"call_timeout": "1s"})
 	c, other := w.Join(), w.Join()
-	ids := flood(c, 40)
+	ids := floodServer(c, 40)
 	b.WaitEvents("wait", "go", 3)
 	queued := 0
 	for _, id := range ids {
@@ -94,7 +94,7 @@ func TestManySessionsOfOneHTTPClientLeaveSlotsToOthers(t *testing.T) {
 			var busy []*e2e.Client
 			for range 8 {
 				c := s.Client(false)
-				busy, ids = append(busy, c), append(ids, flood(c, slots))
+				busy, ids = append(busy, c), append(ids, floodServer(c, slots))
 			}
 			b.WaitEvents("wait", "go", slots*3/4)
 			other := w.Join()

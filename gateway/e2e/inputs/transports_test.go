@@ -17,32 +17,32 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// remote is an MCP server over HTTP whose answers are under control of the test, byte by
+// webServer is an MCP server over HTTP whose answers are under control of the test, byte by
 // byte.
-type remote struct {
+type webServer struct {
 	t   *testing.T
 	url string
 
 	mu       sync.Mutex
-	number   int                // of the last session
-	sessions map[string]bool    // that the server has
-	streams  map[string]*stream // of HTTP+SSE, by session
-	seen     []posted
+	number   int                   // of the last session
+	sessions map[string]bool       // that the server has
+	streams  map[string]*webStream // of HTTP+SSE, by session
+	seen     []webRequest
 	refuse   func(w http.ResponseWriter, id string) // answers a request of a session that is lost
 	fails    string                                 // a method that is refused in all sessions
 	encode   func(answer string) (kind, body string)
 }
 
-type posted struct{ session, method, body string }
+type webRequest struct{ session, method, body string }
 
-// stream is an event stream that several requests write to.
-type stream struct {
+// webStream is an event stream that several requests write to.
+type webStream struct {
 	mu     sync.Mutex
 	w      http.ResponseWriter
 	closed bool
 }
 
-func (s *stream) write(text string) {
+func (s *webStream) write(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -51,15 +51,15 @@ func (s *stream) write(text string) {
 	}
 }
 
-func (s *stream) close() {
+func (s *webStream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
-// newRemote adds the server to a world as "shop". kind is "http" or "sse".
-func newRemote(t *testing.T, w *e2e.World, kind string) *remote {
-	r := &remote{t: t, sessions: map[string]bool{}, streams: map[string]*stream{}}
+// newWebServer adds the server to a world as "shop". kind is "http" or "sse".
+func newWebServer(t *testing.T, w *e2e.World, kind string) *webServer {
+	r := &webServer{t: t, sessions: map[string]bool{}, streams: map[string]*webStream{}}
 	r.encode = func(answer string) (string, string) { return "application/json", answer }
 	r.refuse = func(w http.ResponseWriter, _ string) { http.Error(w, "Not Found", http.StatusNotFound) }
 	s := httptest.NewServer(r)
@@ -73,7 +73,7 @@ func newRemote(t *testing.T, w *e2e.World, kind string) *remote {
 	return r
 }
 
-func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *webServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodGet && req.URL.Path == "/sse" {
 		r.stream(w, req)
 		return
@@ -93,12 +93,12 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.sessions[session] = true
 		w.Header().Set("Mcp-Session-Id", session)
 	}
-	r.seen = append(r.seen, posted{session, m.Method, string(body)})
+	r.seen = append(r.seen, webRequest{session, m.Method, string(body)})
 	known, refuse, encode, out := r.sessions[session] && m.Method != r.fails, r.refuse, r.encode, r.streams[session]
 	r.mu.Unlock()
 	switch {
 	case m.Method == "server/discover":
-		respond(http.StatusOK, "application/json", fault("$id", -32601, "Method not found"))(w, string(m.ID))
+		webRefusal(http.StatusOK, "application/json", webFault("$id", -32601, "Method not found"))(w, string(m.ID))
 		return
 	case !known:
 		refuse(w, string(m.ID))
@@ -124,13 +124,13 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // stream serves the stream of HTTP+SSE, with lone CRs.
-func (r *remote) stream(w http.ResponseWriter, req *http.Request) {
+func (r *webServer) stream(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	r.mu.Lock()
 	r.number++
 	session := fmt.Sprint("session-", r.number)
 	r.sessions[session] = true
-	out := &stream{w: w}
+	out := &webStream{w: w}
 	r.streams[session] = out
 	r.mu.Unlock()
 	defer out.close()
@@ -138,7 +138,7 @@ func (r *remote) stream(w http.ResponseWriter, req *http.Request) {
 	<-req.Context().Done()
 }
 
-func (r *remote) result(method string) string {
+func (r *webServer) result(method string) string {
 	switch method {
 	case "initialize":
 		return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true},"extensions":{"acme/x":{}}},"serverInfo":{"name":"shop","version":"1"}}`
@@ -155,14 +155,14 @@ func (r *remote) result(method string) string {
 }
 
 // lose makes the server forget its sessions, as by a restart.
-func (r *remote) lose() {
+func (r *webServer) lose() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.sessions)
 }
 
 // count returns how often a method was posted in a session, "" for any.
-func (r *remote) count(method, session string) (n int) {
+func (r *webServer) count(method, session string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.seen {
@@ -173,7 +173,7 @@ func (r *remote) count(method, session string) (n int) {
 	return n
 }
 
-func respond(status int, kind, body string) func(http.ResponseWriter, string) {
+func webRefusal(status int, kind, body string) func(http.ResponseWriter, string) {
 	return func(w http.ResponseWriter, id string) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)
@@ -184,8 +184,8 @@ func respond(status int, kind, body string) func(http.ResponseWriter, string) {
 	}
 }
 
-// fault returns the body of a JSON-RPC error.
-func fault(id string, code int, message string) string {
+// webFault returns the body of a JSON-RPC error.
+func webFault(id string, code int, message string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, message)
 }
 
@@ -195,34 +195,34 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 		name, kind string
 		refuse     func(http.ResponseWriter, string)
 	}{
-		{"404", "http", respond(404, text, "Not Found")},
-		{"404 with an error", "http", respond(404, object, fault("$id", -32001, "Session not found"))},
-		{"400", "http", respond(400, object, fault("null", -32000, "Bad Request: No valid session ID provided"))},
-		{"400 with the id of the request", "http", respond(400, object, fault("$id", -32600, "invalid or expired session ID"))},
-		{"400 after a restart", "http", respond(400, object, fault("null", -32000, "Bad Request: Server not initialized"))},
-		{"401", "http", respond(401, text, "Unauthorized: Session not found")},
-		{"410", "http", respond(410, text, "Gone")},
-		{"200", "http", respond(200, object, fault("$id", -32001, "Session not found"))},
-		{"200 with id null", "http", respond(200, object, fault("null", -32001, "session_not_found"))},
-		{"200 with a mark", "http", respond(200, object, "\uFEFF"+fault("$id", -32001, "SessionNotFound"))},
-		{"200 with an invalid request", "http", respond(200, object, fault("$id", -32600, "Unknown session"))},
-		{"200 with an event", "http", respond(200, events, "data: "+fault("$id", -32001, "SESSION NOT FOUND")+"\r\r")},
+		{"404", "http", webRefusal(404, text, "Not Found")},
+		{"404 with an error", "http", webRefusal(404, object, webFault("$id", -32001, "Session not found"))},
+		{"400", "http", webRefusal(400, object, webFault("null", -32000, "Bad Request: No valid session ID provided"))},
+		{"400 with the id of the request", "http", webRefusal(400, object, webFault("$id", -32600, "invalid or expired session ID"))},
+		{"400 after a restart", "http", webRefusal(400, object, webFault("null", -32000, "Bad Request: Server not initialized"))},
+		{"401", "http", webRefusal(401, text, "Unauthorized: Session not found")},
+		{"410", "http", webRefusal(410, text, "Gone")},
+		{"200", "http", webRefusal(200, object, webFault("$id", -32001, "Session not found"))},
+		{"200 with id null", "http", webRefusal(200, object, webFault("null", -32001, "session_not_found"))},
+		{"200 with a mark", "http", webRefusal(200, object, "\uFEFF"+webFault("$id", -32001, "SessionNotFound"))},
+		{"200 with an invalid request", "http", webRefusal(200, object, webFault("$id", -32600, "Unknown session"))},
+		{"200 with an event", "http", webRefusal(200, events, "data: "+webFault("$id", -32001, "SESSION NOT FOUND")+"\r\r")},
 		{"SSE, an event", "sse", nil},
-		{"SSE, 404", "sse", respond(404, text, "Could not find session")},
-		{"SSE, 410", "sse", respond(410, text, "")},
-		{"SSE, 400", "sse", respond(400, text, "invalid session ID")},
+		{"SSE, 404", "sse", webRefusal(404, text, "Could not find session")},
+		{"SSE, 410", "sse", webRefusal(410, text, "")},
+		{"SSE, 400", "sse", webRefusal(400, text, "invalid session ID")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			r := newRemote(t, w, row.kind)
+			r := newWebServer(t, w, row.kind)
 			if r.refuse = row.refuse; row.refuse == nil {
 				r.refuse = func(w http.ResponseWriter, id string) {
 					w.WriteHeader(http.StatusAccepted)
 					r.mu.Lock()
 					defer r.mu.Unlock()
 					for _, s := range r.streams {
-						s.write("data: " + fault(id, -32001, "Session not found") + "\r\r")
+						s.write("data: " + webFault(id, -32001, "Session not found") + "\r\r")
 					}
 				}
 			}
@@ -263,7 +263,7 @@ func TestNotificationsThatALostSessionDidNotGetAreSentAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			r := newRemote(t, w, kind)
+			r := newWebServer(t, w, kind)
 			if kind == "sse" {
 				r.encode = func(answer string) (string, string) { return "", "data: " + answer + "\r\r" }
 			}
@@ -288,18 +288,18 @@ func TestErrorsAboutSessionsEndInErrors(t *testing.T) {
 		refuse     func(http.ResponseWriter, string)
 		most       int // sessions while one call is answered
 	}{
-		{"always 404", "the server has ended the session", respond(404, "text/plain", ""), 3},
-		{"always 410", "the server has ended the session", respond(410, "text/plain", ""), 3},
-		{"always 200", "the server has ended the session", respond(200, "application/json", fault("$id", -32001, "Session not found")), 3},
-		{"a session of the tool", "Session not found", respond(200, "application/json", fault("$id", -32000, "Session not found")), 1},
-		{"a timeout", "Request timed out", respond(200, "application/json", fault("$id", -32001, "Request timed out")), 1},
-		{"an argument", "session_id is required", respond(400, "application/json", fault("$id", -32602, "Invalid params: session_id is required")), 1},
-		{"a failure", "Session not found", respond(500, "application/json", fault("$id", -32603, "Session not found")), 1},
+		{"always 404", "the server has ended the session", webRefusal(404, "text/plain", ""), 3},
+		{"always 410", "the server has ended the session", webRefusal(410, "text/plain", ""), 3},
+		{"always 200", "the server has ended the session", webRefusal(200, "application/json", webFault("$id", -32001, "Session not found")), 3},
+		{"a session of the tool", "Session not found", webRefusal(200, "application/json", webFault("$id", -32000, "Session not found")), 1},
+		{"a timeout", "Request timed out", webRefusal(200, "application/json", webFault("$id", -32001, "Request timed out")), 1},
+		{"an argument", "session_id is required", webRefusal(400, "application/json", webFault("$id", -32602, "Invalid params: session_id is required")), 1},
+		{"a failure", "Session not found", webRefusal(500, "application/json", webFault("$id", -32603, "Session not found")), 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			r := newRemote(t, w, "http")
+			r := newWebServer(t, w, "http")
 			w.Beside()
 			c := w.Standalone()
 			c.WaitListed("tools", "shop_buy", true)

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-const mark = "\uFEFF"
+const byteOrderMark = "\uFEFF"
 
 func TestServersMayEncodeAnswersAsTheStandardsAllow(t *testing.T) {
 	event := func(format string) func(string) (string, string) {
@@ -33,17 +33,17 @@ func TestServersMayEncodeAnswersAsTheStandardsAllow(t *testing.T) {
 		{"CRLF", "http", event("event: message\r\ndata: $\r\n\r\n")},
 		{"CR", "http", event("event: message\rdata: $\r\r")},
 		{"mixed", "http", event(": ping\r\n\rid: 1\ndata: $\n\r")},
-		{"a mark", "http", event(mark + "data: $\r\r")},
+		{"a mark", "http", event(byteOrderMark + "data: $\r\r")},
 		{"several lines", "http", half},
 		{"empty events", "http", event("data\n\ndata:\r\revent: x\r\rid: a\x00b\rretry: x\rfoo\rdata:$\r\r")},
-		{"JSON after a mark", "http", func(answer string) (string, string) { return "application/json", mark + answer }},
+		{"JSON after a mark", "http", func(answer string) (string, string) { return "application/json", byteOrderMark + answer }},
 		{"SSE, CR", "sse", event("data: $\r\r")},
 		{"SSE, CRLF", "sse", event("event: message\r\ndata: $\r\n\r\n")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			newRemote(t, w, row.kind).encode = row.encode
+			newWebServer(t, w, row.kind).encode = row.encode
 			c := w.Standalone()
 			c.WaitListed("tools", "shop_buy", true)
 			require.Equal(t, "bought", c.CallText("shop_buy", e2e.Obj{}))
@@ -54,7 +54,7 @@ func TestServersMayEncodeAnswersAsTheStandardsAllow(t *testing.T) {
 func TestAByteOrderMarkBeforeTheFirstMessageIsSkipped(t *testing.T) {
 	server := func(w *e2e.World) { // which writes one, too
 		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{
-			"server/discover": e2e.Actions(e2e.Do("raw", e2e.Obj{"text": mark})),
+			"server/discover": e2e.Actions(e2e.Do("raw", e2e.Obj{"text": byteOrderMark})),
 		}})
 	}
 	for name, connect := range map[string]func(w *e2e.World) *e2e.Client{
@@ -63,7 +63,7 @@ func TestAByteOrderMarkBeforeTheFirstMessageIsSkipped(t *testing.T) {
 		"pipes":      func(w *e2e.World) *e2e.Client { w.Hosted = true; return w.Pipe() },
 		"socket":     func(w *e2e.World) *e2e.Client { return w.Socket() },
 	} {
-		for before, text := range map[string]string{"mark": mark, "mark and blanks": mark + "\r\n \n\t", "blanks": "\n\r\n  "} {
+		for before, text := range map[string]string{"mark": byteOrderMark, "mark and blanks": byteOrderMark + "\r\n \n\t", "blanks": "\n\r\n  "} {
 			t.Run(name+", "+before, func(t *testing.T) {
 				t.Parallel()
 				w := e2e.NewWorld(t)
@@ -88,10 +88,10 @@ func TestAByteOrderMarkBeforeTheFirstMessageIsSkipped(t *testing.T) {
 		w := e2e.NewWorld(t)
 		server(w)
 		s := w.Serve()
-		got := s.Do("POST", "/mcp", nil, mark+e2e.InitBody)
+		got := s.Do("POST", "/mcp", nil, byteOrderMark+e2e.InitBody)
 		require.Equal(t, http.StatusOK, got.Status, got.Body)
 		h := map[string]string{"Mcp-Session-Id": got.Header.Get("Mcp-Session-Id")}
-		require.Contains(t, s.Do("POST", "/mcp", h, mark+e2e.PingBody).Body, `"result":{}`)
+		require.Contains(t, s.Do("POST", "/mcp", h, byteOrderMark+e2e.PingBody).Body, `"result":{}`)
 	})
 }
 
