@@ -37,7 +37,11 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			}
 		}
 		snapshot := g.Views.Lists(r.Exchange)
-		page, err := snapshot.Page(kind, cursor)
+		turn := snapshot.LegacyPage
+		if r.modern() {
+			turn = snapshot.Page
+		}
+		page, err := turn(kind, cursor)
 		if err != nil {
 			r.fail(err)
 			return

@@ -63,7 +63,7 @@ type Entry struct {
 	MIME        string // "mimeType"
 	Size        int64  // "size" in bytes, -1 when absent
 	// Original is the definition as the server sent it. Set for tools and skills, whose
-	// definitions get compared over time, and for what is overridden.
+	// definitions get compared over time, and for what is overridden or repaired.
 	Original []byte
 	// Override tells which parts the config replaces for clients, nil for none. Then
 	// Original is set.
@@ -71,19 +71,32 @@ type Entry struct {
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).
 	TaskOnly bool
+	// Changes tell how the definition was repaired, since client SDKs refuse the server's.
+	Changes []string
 
 	json      []byte
-	respelled bool  // json has another name than Listed
-	tail      uint8 // bytes of the tail that Flat ends with
+	legacy    []byte // likewise, for clients up to 2025-11-25; nil: the same
+	respelled bool   // json has another name than Listed
+	tail      uint8  // bytes of the tail that Flat ends with
 }
 
 // JSON returns the definition as clients get it: the server's own bytes with the rename spliced
 // in (of tools also _meta.ui.resourceUri), in one line.
-func (e *Entry) JSON() []byte {
-	if !e.respelled {
-		return e.json
+func (e *Entry) JSON() []byte { return e.spelled(e.json) }
+
+// definition returns JSON, or what legacy clients get instead.
+func (e *Entry) definition(legacy bool) []byte {
+	if legacy && e.legacy != nil {
+		return e.spelled(e.legacy)
 	}
-	return rawjson.SetMember(e.json, keyOf(e.Kind), rawjson.Quote(e.Listed))
+	return e.JSON()
+}
+
+func (e *Entry) spelled(definition []byte) []byte {
+	if !e.respelled {
+		return definition
+	}
+	return rawjson.SetMember(definition, keyOf(e.Kind), rawjson.Quote(e.Listed))
 }
 
 // Length returns how many bytes JSON has.

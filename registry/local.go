@@ -146,7 +146,7 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 // ones than names may be. Unlike lists of servers it takes all or nothing.
 func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	ps := &problems{kind: kind, server: Local}
-	drafts := parse(kind, items, o.MaxEntries, ps)
+	drafts := parse(kind, items, o.MaxEntries, false, ps)
 	for _, p := range ps.list {
 		return nil, fmt.Errorf("local %s %q: %s", kind, p.Name, p.Text)
 	}

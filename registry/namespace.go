@@ -100,7 +100,7 @@ func (r *run) translate(flat bool) (_ *run, ok bool) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(listed[a], listed[b]) })
 	next := *r
-	next.whole, next.part, next.arena, next.offs = r, order, nil, nil
+	next.whole, next.part, next.rendering, next.legacy = r, order, rendering{}, nil
 	next.entries = make([]Entry, len(order))
 	places := make([]int32, len(order)) // new ones, by old
 	for to, from := range order {

@@ -214,7 +214,11 @@ func (r *run) redefine(over map[string]*definition.Override) {
 			continue
 		}
 		item := e.original()
-		json, applied := o.Resource(item)
+		d := draft{item: item}
+		if len(e.Changes) > 0 {
+			_ = d.repair(e.Kind) // of resources and templates none is refused
+		}
+		json, applied := o.Resource(d.item)
 		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, keyOf(e.Kind), rawjson.Quote(e.Listed))), false
 		e.Original, e.Override = item, applied
 		e.Label, e.Title, e.Description = "", "", ""
@@ -225,7 +229,7 @@ func (r *run) redefine(over map[string]*definition.Override) {
 
 // gather is json of a part. Pages are small, and copies of all of it would be as large as
 // the catalog, for each view.
-func (r *run) gather(from, to int) []byte {
+func (r *run) gather(from, to int, legacy bool) []byte {
 	var out []byte
 	for at := from; at < to; {
 		first := r.part[at]
@@ -234,14 +238,14 @@ func (r *run) gather(from, to int) []byte {
 			out = append(out, ',')
 		}
 		if first < 0 || r.entries[at].respelled { // it has another definition than the whole
-			out = append(out, r.entries[at].JSON()...)
+			out = append(out, r.entries[at].definition(legacy)...)
 			at = next
 			continue
 		}
 		for next < to && r.part[next] == first+int32(next-at) && !r.entries[next].respelled {
 			next++
 		}
-		out = append(out, r.whole.json(int(first), int(first)+next-at)...)
+		out = append(out, r.whole.json(int(first), int(first)+next-at, legacy)...)
 		at = next
 	}
 	return out

@@ -67,7 +67,10 @@ func override(c recipe, drafts []draft, ps *problems) {
 			continue
 		}
 		apply := map[Kind]func([]byte) ([]byte, *definition.Applied){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
-		d.item, d.over = apply[c.kind](d.raw)
+		if d.legacy != nil {
+			d.legacy, _ = apply[c.kind](d.legacy)
+		}
+		d.item, d.over = apply[c.kind](d.item)
 		if o.Name != "" {
 			d.given = o.Name
 		}

@@ -11,6 +11,7 @@ import (
 	"goblin/registry/definition"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
+	"goblin/registry/repair"
 	"goblin/registry/urimatch"
 )
 
@@ -37,7 +38,10 @@ type draft struct {
 	full   bool               // of tools: no other of the server has more right to its whole name
 	tail   uint8              // bytes of the tail of the flat id
 	over   *definition.Applied
-	raw    []byte // the item before that
+	raw    []byte // the item as received
+	legacy []byte // the item for clients up to 2025-11-25; nil: the same
+	// changes tell how the item was repaired.
+	changes []string
 }
 
 // link is a URI of the server's own inside a tool's definition.
@@ -48,10 +52,11 @@ type link struct {
 
 // problems collects what is odd about a list, as much as anyone would read.
 type problems struct {
-	kind   Kind
-	server string
-	list   []Problem
-	more   int
+	kind    Kind
+	server  string
+	list    []Problem
+	more    int
+	repairs Repairs
 }
 
 func (p *problems) add(level slog.Level, name, text string) {
@@ -60,6 +65,28 @@ func (p *problems) add(level slog.Level, name, text string) {
 		return
 	}
 	p.list = append(p.list, Problem{level, p.kind, p.server, clip(name), text})
+}
+
+// dropped reports an entry that cannot be listed, the one at index i.
+func (p *problems) dropped(i int, name string, why any) {
+	text := fmt.Sprintf("dropped: %v", why)
+	if name == "" { // else the index would make it another problem when others come and go
+		text = fmt.Sprintf("entry %d %s", i, text)
+	}
+	p.add(slog.LevelWarn, name, text)
+	p.repairs.Dropped++
+	p.repairs.note(Repair{p.kind, clip(name), true, text})
+}
+
+// changed reports an entry that was repaired.
+func (p *problems) changed(d *draft) {
+	if len(d.changes) == 0 {
+		return
+	}
+	text := strings.Join(d.changes, "; ")
+	p.add(slog.LevelInfo, d.name, ChangedText+": "+text)
+	p.repairs.Changed++
+	p.repairs.note(Repair{p.kind, clip(d.name), false, text})
 }
 
 func (p *problems) all() []Problem {
@@ -101,7 +128,7 @@ func (k Kind) longest() int {
 
 // parse reads a list as received and drops what cannot be listed. The result
 // is in byte order of the names.
-func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
+func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *problems) []draft {
 	if kind == Template {
 		limit = min(limit, maxTemplates)
 	}
@@ -116,14 +143,14 @@ func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
 			ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: more than %d bytes", maxRunBytes))
 			break
 		}
-		d, err := parseOne(kind, item)
+		d, err := parseOne(kind, item, repaired)
 		if err != nil {
-			ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: %v", i, err))
+			ps.dropped(i, d.name, err)
 			continue
 		}
 		if d.tpl != nil && d.tpl.Prefix() == "" {
 			if anywhere++; anywhere > maxAnywhere {
-				ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: a list may have %d templates that begin with a variable", i, maxAnywhere))
+				ps.dropped(i, d.name, fmt.Sprintf("a list may have %d templates that begin with a variable", maxAnywhere))
 				continue
 			}
 		}
@@ -140,12 +167,12 @@ func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
 		if kept.name != d.name {
 			return false
 		}
-		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: listed before", d.order))
+		ps.dropped(d.order, d.name, "listed before")
 		return true
 	})
 }
 
-func parseOne(kind Kind, item []byte) (draft, error) {
+func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	if err := rawjson.Valid(item); err != nil {
 		return draft{}, err
 	}
@@ -175,6 +202,11 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	if most := kind.longest(); len(d.name) > most {
 		return d, fmt.Errorf("%q is longer than %d bytes", key, most)
 	}
+	if repaired {
+		if err = d.repair(kind); err != nil {
+			return d, err
+		}
+	}
 	switch kind {
 	case Tool:
 		d.links = linksOf(d.item)
@@ -189,6 +221,32 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		}
 	}
 	return d, nil
+}
+
+// repair makes the item one that client SDKs accept.
+func (d *draft) repair(kind Kind) (err error) {
+	var r repair.Definition
+	switch kind {
+	case Tool:
+		r = repair.Tool(d.item)
+	case Prompt:
+		r, err = repair.Prompt(d.item)
+	case Resource:
+		r = repair.Resource(d.item)
+	case Template:
+		r = repair.Template(d.item)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.legacy, d.changes = r.Legacy, r.Changes
+	if len(r.Changes) > 0 {
+		d.item = r.JSON
+		d.key = rawjson.Get(d.item, keyOf(kind))
+	}
+	return nil
 }
 
 // linksOf finds the resource that a tool says shows its results:

@@ -26,11 +26,14 @@ type Options struct {
 	// Own are the names of all tools of Goblin's own, those that are switched
 	// off, too. No server's tool is listed under one or reached by it.
 	Own        []string
-	Flat       bool             // list flat ids instead of mcp:// URIs
-	MaxName    int              // bytes of a tool's listed name, 24 to 128, default 51
-	PageSize   int              // entries per page, default 1000
-	MaxEntries int              // per server and kind, default 1,000,000
-	Now        func() time.Time // default time.Now
+	Flat       bool // list flat ids instead of mcp:// URIs
+	MaxName    int  // bytes of a tool's listed name, 24 to 128, default 51
+	PageSize   int  // entries per page, default 1000
+	MaxEntries int  // per server and kind, default 1,000,000
+	// Repair changes definitions that client SDKs refuse, see [goblin/registry/repair].
+	// Without it, they are listed as they are.
+	Repair bool
+	Now    func() time.Time // default time.Now
 	// Redact is applied to what the registry itself writes into the journal
 	// of logs, which quotes names and errors of servers. Default: as it is.
 	Redact func(string) string
@@ -50,6 +53,7 @@ type Registry struct {
 	states        states
 	subscriptions subscriptions
 	pinned        pinned
+	repairs       repairs
 	sessions      sessions
 	contents      Contents
 	latencies     latency.Servers
@@ -80,7 +84,7 @@ func New(o Options) *Registry {
 	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
-	s := &Snapshot{pinned: &r.pinned, flat: o.Flat, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
+	s := &Snapshot{pinned: &r.pinned, flat: o.Flat, repair: o.Repair, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
 	for _, name := range o.Own {
 		if cut := ownToolName(name, o.MaxName); cut != name {
 			s.own = append(s.own, cut)
@@ -176,6 +180,7 @@ func (r *Registry) forget(name string, t *table) Changes {
 	r.states.drop(name)
 	r.latencies.Forget(name)
 	r.pinned.drop(name)
+	r.repairs.drop(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions
@@ -198,6 +203,7 @@ func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 // objects as received, all pages after another; SetList copies what it keeps.
 // A malformed item (not an object; name or URI missing, empty, not a string;
 // an invalid template; a duplicate) is dropped and reported, the others live.
+// What was changed or dropped is counted in [ServerState.Repairs].
 // Listing what stands already changes nothing and wakes nobody. Lists of
 // unknown servers are ignored.
 func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
@@ -222,13 +228,16 @@ func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit f
 		}
 		c := s.recipe(t, kind)
 		c.admit, c.limit = admit, r.opt.MaxEntries
-		run, problems := build(c, items)
+		run, ps := build(c, items)
 		placed, was, ok := r.place(s, t, kind, run)
 		if placed != nil {
 			r.relisted(placed, kind, was)
 		}
 		if ok {
-			return problems
+			if r.repairs.set(server, kind, ps.repairs) {
+				r.feed.publish(Servers)
+			}
+			return ps.all()
 		}
 		// What the names depend on changed meanwhile, which is rare.
 	}
@@ -236,7 +245,7 @@ func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit f
 
 func (s *Snapshot) recipe(t *table, kind Kind) recipe {
 	return recipe{
-		kind: kind, rule: t.rule, flat: s.flat, limit: math.MaxInt, own: s.ownTool,
+		kind: kind, rule: t.rule, flat: s.flat, repair: s.repair, limit: math.MaxInt, own: s.ownTool,
 		linked: func(uri string) string { return s.listedURI(t, uri) },
 	}
 }
@@ -294,11 +303,11 @@ func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
 	if t.runs[k] == nil {
 		return 0
 	}
-	run, problems := build(s.recipe(t, k), t.runs[k].originals())
+	run, ps := build(s.recipe(t, k), t.runs[k].originals())
 	if t.runs[k].same(run) {
 		return 0
 	}
-	for _, p := range problems {
+	for _, p := range ps.all() {
 		if p.Level >= slog.LevelWarn {
 			r.event(p.Level, p.Server, fmt.Sprintf("%s %q: %s", p.Kind, r.short(p.Name), p.Text))
 		}

@@ -21,9 +21,9 @@ import (
 type run struct {
 	server  string
 	entries []Entry // in the byte order of Listed
-	arena   []byte  // their JSON, joined by commas
-	offs    []uint32
-	links   map[string]struct{} // of tools: the resources that definitions point to
+	rendering
+	legacy *rendering          // for clients up to 2025-11-25; nil: the same
+	links  map[string]struct{} // of tools: the resources that definitions point to
 
 	renamed  map[string]int32 // by names that overrides give
 	byName   index
@@ -41,25 +41,45 @@ type run struct {
 	whole     *run
 }
 
+// rendering is the JSON of a run's entries, joined by commas.
+type rendering struct {
+	arena []byte
+	offs  []uint32 // where each entry begins, and the end with a comma
+}
+
+// add appends definition i and returns it.
+func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
+	if i > 0 {
+		r.arena = append(r.arena, ',')
+	}
+	start := len(r.arena)
+	r.offs[i] = uint32(start)
+	r.arena = rawjson.Append(r.arena, item, edits...)
+	r.offs[i+1] = uint32(len(r.arena) + 1)
+	return rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
+}
+
 // recipe is all that a run depends on besides the list itself.
 type recipe struct {
 	kind  Kind
 	rule  *rule
 	flat  bool // namespace: flat
 	limit int
-	own   func(tool string) bool    // which names are Goblin's
-	admit func([]Definition) []bool // nil admits all
+	// repair changes definitions that client SDKs refuse.
+	repair bool
+	own    func(tool string) bool    // which names are Goblin's
+	admit  func([]Definition) []bool // nil admits all
 	// linked gives the listed form of a URI in a tool's definition.
 	linked func(uri string) string
 }
 
 // build makes a run of a list as received. It does the work that grows with
 // the list, so it belongs into the caller's goroutine, outside of any lock.
-func build(c recipe, items [][]byte) (*run, []Problem) {
+func build(c recipe, items [][]byte) (*run, *problems) {
 	ps := &problems{kind: c.kind, server: c.rule.Server}
-	drafts := admitted(parse(c.kind, items, c.limit, ps), c.admit)
+	drafts := admitted(parse(c.kind, items, c.limit, c.repair, ps), c.admit)
 	if len(drafts) == 0 {
-		return nil, ps.all()
+		return nil, ps
 	}
 	override(c, drafts, ps)
 	r := &run{server: c.rule.Server}
@@ -88,7 +108,10 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 			}
 		}
 	}
-	return r, ps.all()
+	for i := range drafts {
+		ps.changed(&drafts[i])
+	}
+	return r, ps
 }
 
 // admitted are the drafts that admit says yes to.
@@ -98,7 +121,7 @@ func admitted(drafts []draft, admit func([]Definition) []bool) []draft {
 	}
 	definitions := make([]Definition, len(drafts))
 	for i, d := range drafts {
-		definitions[i] = Definition{d.name, d.item}
+		definitions[i] = Definition{d.name, d.raw}
 	}
 	kept := drafts[:0]
 	for i, yes := range admit(definitions) {
@@ -182,7 +205,7 @@ func dropEqual(drafts []draft, ps *problems) []draft {
 		if kept.listed != d.listed {
 			return false
 		}
-		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("dropped: %q has the name %q already", clip(kept.name), clip(d.listed)))
+		ps.dropped(d.order, d.name, fmt.Sprintf("%q has the name %q already", clip(kept.name), clip(d.listed)))
 		return true
 	})
 }
@@ -238,14 +261,25 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	}
 }
 
+// renames returns the edits that give a definition its listed name, and those of its links
+// to resources. It writes over edits.
+func (r *run) renames(c recipe, item, key, listed []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
+	edits = append(edits[:0], rawjson.Replace(item, key, listed))
+	edits = r.link(c, item, links, edits)
+	if len(edits) > 1 {
+		slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+	}
+	return edits
+}
+
 // link adds the edits of what in a definition points to resources.
-func (r *run) link(c recipe, d *draft, edits []rawjson.Edit) []rawjson.Edit {
-	for _, l := range d.links {
+func (r *run) link(c recipe, item []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
+	for _, l := range links {
 		if c.kind == Skill {
-			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(naming.Namespaced(r.server, l.uri))))
+			edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(naming.Namespaced(r.server, l.uri))))
 			continue
 		}
-		edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
+		edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(c.linked(l.uri))))
 		if r.links == nil {
 			r.links = map[string]struct{}{}
 		}
@@ -273,28 +307,36 @@ func (r *run) render(c recipe, drafts []draft) {
 	for i := range drafts {
 		d := &drafts[i]
 		quoted = rawjson.AppendString(quoted[:0], d.listed)
-		edits = append(edits[:0], rawjson.Replace(d.item, d.key, quoted))
-		edits = r.link(c, d, edits)
-		if len(edits) > 1 {
-			slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
-		}
-		if i > 0 {
-			r.arena = append(r.arena, ',')
-		}
-		start := len(r.arena)
-		r.offs[i] = uint32(start)
-		r.arena = rawjson.Append(r.arena, d.item, edits...)
-		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
+		edits = r.renames(c, d.item, d.key, quoted, d.links, edits)
+		json := r.add(i, d.item, edits...)
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, Changes: d.changes, tail: d.tail}
 		e.describe(types)
-		if c.kind == Tool || c.kind == Skill || d.over != nil {
+		r.renderLegacy(c, i, d, quoted)
+		if c.kind == Tool || c.kind == Skill || d.over != nil || len(d.changes) > 0 {
 			from := len(originals)
 			originals = append(originals, d.raw...)
 			e.Original = originals[from:len(originals):len(originals)]
 		}
 	}
-	r.offs[len(drafts)] = uint32(len(r.arena) + 1)
+}
+
+// renderLegacy adds entry i to the rendering for legacy clients. It begins with the first
+// entry that they get another definition of.
+func (r *run) renderLegacy(c recipe, i int, d *draft, listed []byte) {
+	if r.legacy == nil {
+		if d.legacy == nil {
+			return
+		}
+		before := max(int(r.offs[i])-1, 0)
+		r.legacy = &rendering{arena: append(make([]byte, 0, cap(r.arena)), r.arena[:before]...), offs: slices.Clone(r.offs)}
+	}
+	if d.legacy == nil {
+		r.legacy.add(i, r.entries[i].json)
+		return
+	}
+	edits := r.renames(c, d.legacy, rawjson.Get(d.legacy, keyOf(c.kind)), listed, linksOf(d.legacy), nil)
+	r.entries[i].legacy = r.legacy.add(i, d.legacy, edits...)
 }
 
 // describe fills the fields that show a definition. types makes equal MIME
@@ -487,12 +529,16 @@ func (r *run) template(uri string, budget *urimatch.Budget) *Entry {
 }
 
 // json returns the definitions of entries from to to, joined by commas.
-func (r *run) json(from, to int) []byte {
+func (r *run) json(from, to int, legacy bool) []byte {
 	if r.whole != nil {
-		return r.gather(from, to)
+		return r.gather(from, to, legacy)
 	}
-	end := r.offs[to] - 1
-	return r.arena[r.offs[from]:end:end]
+	text := &r.rendering
+	if legacy && r.legacy != nil {
+		text = r.legacy
+	}
+	end := text.offs[to] - 1
+	return text.arena[text.offs[from]:end:end]
 }
 
 func (r *run) len() int {

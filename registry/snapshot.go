@@ -25,6 +25,7 @@ type Snapshot struct {
 	tables   []*table // Goblin's own, then the servers in the config's order
 	lists    [Kinds]merged
 	flat     bool
+	repair   bool // definitions that client SDKs refuse are changed
 	pageSize int
 	own      []string // names of Goblin's tools, whether listed or not
 	tools    map[string]*LocalTool
@@ -276,7 +277,13 @@ var comma = []byte{','}
 // survive changes of the list: the page begins with the first entry behind
 // the last one the client saw. Its cost does not depend on the size of the
 // list. A cursor of another kind, or of nobody's making, gives [ErrBadCursor].
-func (s *Snapshot) Page(k Kind, cursor string) (Page, error) {
+func (s *Snapshot) Page(k Kind, cursor string) (Page, error) { return s.page(k, cursor, false) }
+
+// LegacyPage is Page for clients of revisions up to 2025-11-25, whose SDKs refuse some
+// output schemas.
+func (s *Snapshot) LegacyPage(k Kind, cursor string) (Page, error) { return s.page(k, cursor, true) }
+
+func (s *Snapshot) page(k Kind, cursor string, legacy bool) (Page, error) {
 	m := &s.lists[k]
 	at := 0 // number of the page's first entry
 	if cursor != "" {
@@ -301,7 +308,7 @@ func (s *Snapshot) Page(k Kind, cursor string) (Page, error) {
 		if i > first {
 			p.Chunks = append(p.Chunks, comma)
 		}
-		p.Chunks = append(p.Chunks, g.run.json(from, to))
+		p.Chunks = append(p.Chunks, g.run.json(from, to, legacy))
 		tip = &g.run.entries[to-1]
 	}
 	if end < m.len() {

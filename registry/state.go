@@ -39,6 +39,7 @@ type ServerState struct {
 	Capabilities    []byte // raw JSON object as the server declared it
 	Instructions    string
 	Counts          [Kinds]int // entries in the last known lists, filled by the registry
+	Repairs         Repairs    // of the last known lists, filled by the registry
 	Listed          bool       // all its lists were fetched at least once
 	Stale           bool       // lists are older than the connection
 	Remembered      time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
@@ -75,6 +76,7 @@ func (t *states) set(server string, s ServerState, now func() time.Time) (before
 	old, known := t.rows[server]
 	s.Name = server
 	s.Counts = [Kinds]int{}
+	s.Repairs = Repairs{}
 	s.Capabilities = bytes.Clone(s.Capabilities)
 	if s.Since.IsZero() {
 		s.Since = old.Since
@@ -123,6 +125,7 @@ func (r *Registry) SetState(server string, s ServerState) {
 			t.runs = [Kinds]*run{}
 			t.learned.Clear()
 		})
+		r.repairs.drop(server)
 	}
 	if s.State != before.State {
 		r.entered(server, before, s)
@@ -160,6 +163,7 @@ func (r *Registry) filled(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
 	}
+	s.Repairs = r.repairs.of(s.Name)
 	s.Latency = cmp.Or(r.latencies.Median(s.Name), s.Latency)
 	return s
 }

@@ -173,7 +173,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	t := &talk{
 		roots: p.Config.Gateway.Roots,
 		Registry: registry.New(registry.Options{
-			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries,
+			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries, Repair: true,
 		}),
 	}
 	server := upstream.NewServer(*s, upstream.Options{

@@ -1,0 +1,180 @@
+package repair
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goblin/registry/rawjson"
+)
+
+// maxNested is how deep the schemas within a schema are followed.
+const maxNested = 64
+
+// Compiles reports whether the validators of TypeScript clients can compile a JSON schema.
+// Releases from 1.20 on compile each outputSchema of a list and fail with the first that is
+// none. In doubt it returns false.
+func Compiles(schema []byte) bool {
+	c := compiler{root: schema, followed: make(map[string]bool)}
+	return c.schema(schema, 0)
+}
+
+type compiler struct {
+	root     []byte
+	followed map[string]bool // targets of references
+}
+
+// keyword checks what stands behind a keyword. Those that are not named do not matter.
+func (c *compiler) keyword(name string, v []byte, depth int) bool {
+	switch name {
+	case "type":
+		return isType(v)
+	case "enum":
+		return isKind(v, array) && step(v, "0") != nil
+	case "$ref":
+		return c.reference(v, depth)
+	case "pattern":
+		return isPattern(v)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		return isKind(v, number)
+	case "format", "$id":
+		return isKind(v, text)
+	case "uniqueItems", "nullable":
+		return isKind(v, boolean)
+	case "required":
+		return isKind(v, array)
+	case "additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then", "else":
+		return c.schema(v, depth)
+	case "allOf", "anyOf", "oneOf":
+		return isKind(v, array) && c.elements(v, depth)
+	case "items":
+		return isKind(v, array) && c.elements(v, depth) || c.schema(v, depth)
+	case "properties":
+		return isKind(v, object) && c.values(v, depth)
+	case "patternProperties":
+		for k := range rawjson.Members(v) {
+			if !isPattern(k) {
+				return false
+			}
+		}
+		return isKind(v, object) && c.values(v, depth)
+	case "dependencies":
+		return isKind(v, object) && c.values(v, depth, array)
+	case "id": // of draft 4: it is refused
+		return false
+	}
+	return true
+}
+
+func isKind(v []byte, k kind) bool {
+	is, ok := kindOf(v)
+	return ok && is == k
+}
+
+// schema checks a schema and those within.
+func (c *compiler) schema(v []byte, depth int) bool {
+	if isKind(v, boolean) {
+		return true
+	}
+	if !isKind(v, object) || depth > maxNested {
+		return false
+	}
+	typed, nullable := false, false
+	for k, value := range rawjson.Members(v) {
+		name := string(k.Name())
+		if !c.keyword(name, value, depth+1) {
+			return false
+		}
+		typed = typed || name == "type"
+		nullable = nullable || name == "nullable"
+	}
+	return typed || !nullable
+}
+
+func (c *compiler) elements(v []byte, depth int) bool {
+	for e := range rawjson.Elements(v) {
+		if !c.schema(e, depth) {
+			return false
+		}
+	}
+	return true
+}
+
+// values checks the schemas in an object. Members of other kinds may stand there, too.
+func (c *compiler) values(v []byte, depth int, others ...kind) bool {
+	for _, s := range rawjson.Members(v) {
+		if is, ok := kindOf(s); ok && slices.Contains(others, is) {
+			continue
+		}
+		if !c.schema(s, depth) {
+			return false
+		}
+	}
+	return true
+}
+
+var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+func isType(v []byte) bool {
+	known := func(v []byte) bool {
+		name, ok := rawjson.String(v)
+		return ok && slices.Contains(typeNames, name)
+	}
+	if !isKind(v, array) {
+		return known(v)
+	}
+	some := false
+	for e := range rawjson.Elements(v) {
+		some = true
+		if !known(e) {
+			return false
+		}
+	}
+	return some
+}
+
+func isPattern(v []byte) bool {
+	pattern, ok := rawjson.String(v)
+	return ok && isRegExp(pattern)
+}
+
+// reference follows a pointer into the schema. Others cannot be resolved.
+func (c *compiler) reference(v []byte, depth int) bool {
+	ref, ok := rawjson.String(v)
+	pointer, local := strings.CutPrefix(ref, "#")
+	if !ok || !local {
+		return false
+	}
+	if c.followed[pointer] {
+		return true
+	}
+	c.followed[pointer] = true
+	target := c.root
+	if pointer, err := url.PathUnescape(pointer); err != nil || pointer != "" && pointer[0] != '/' {
+		return false
+	} else if pointer != "" {
+		for name := range strings.SplitSeq(pointer[1:], "/") {
+			if target = step(target, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)); target == nil {
+				return false
+			}
+		}
+	}
+	return c.schema(target, depth)
+}
+
+// step returns a member or an element; nil for none.
+func step(v []byte, name string) []byte {
+	if !isKind(v, array) {
+		return rawjson.Get(v, name)
+	}
+	i := 0
+	for e := range rawjson.Elements(v) {
+		if strconv.Itoa(i) == name {
+			return e
+		}
+		i++
+	}
+	return nil
+}

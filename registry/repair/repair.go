@@ -1,0 +1,137 @@
+// Package repair changes definitions in servers' lists that client SDKs refuse.
+//
+// The official SDKs check a list as a whole: one odd definition costs a client the entries
+// of all servers. A definition that all of them accept is returned as it is, the same
+// slice, after one pass without allocations. What was changed is told in words, which hold
+// foreign text. The input must be valid JSON objects. All functions are pure; the time grows
+// with the length of a definition.
+package repair
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"goblin/registry/rawjson"
+)
+
+// Definition is a definition that client SDKs accept.
+type Definition struct {
+	JSON []byte // the input itself if nothing was changed for all clients
+	// Legacy is for clients of revisions up to 2025-11-25; nil if they get JSON, too.
+	Legacy  []byte
+	Changes []string // what was changed, at most [MaxChanges] and a count of the others
+}
+
+// MaxChanges is how many changes of one definition are told.
+const MaxChanges = 10
+
+// Tool repairs the definition of a tool.
+func Tool(item []byte) Definition {
+	var n notes
+	d := Definition{JSON: tool.repaired(item, &n)}
+	if out := rawjson.Get(d.JSON, "outputSchema"); out != nil && (!outputSchema.accepts(out) || !Compiles(out)) {
+		fixed, keep := outputSchema.fixed(out, "", new(notes))
+		if keep && Compiles(fixed) {
+			d.Legacy = rawjson.Splice(d.JSON, rawjson.Replace(d.JSON, out, fixed))
+			n.add("outputSchema", "changed for clients up to 2025-11-25")
+		} else {
+			d.Legacy = rawjson.Without(d.JSON, "outputSchema")
+			n.add("outputSchema", "left out for clients up to 2025-11-25")
+		}
+	}
+	d.Changes = n.all()
+	return d
+}
+
+// Prompt repairs the definition of a prompt. The error says why it cannot be listed.
+func Prompt(item []byte) (Definition, error) {
+	i := 0
+	for argument := range rawjson.Elements(rawjson.Get(item, "arguments")) {
+		if !rawjson.IsString(rawjson.Get(argument, "name")) {
+			return Definition{}, fmt.Errorf("arguments[%d] has no name", i)
+		}
+		i++
+	}
+	var n notes
+	return Definition{JSON: prompt.repaired(item, &n), Changes: n.all()}, nil
+}
+
+// Resource repairs the definition of a resource.
+func Resource(item []byte) Definition {
+	uri, _ := rawjson.String(rawjson.Get(item, "uri"))
+	return located(resource, item, lastSegment(uri))
+}
+
+// Template repairs the definition of a resource template.
+func Template(item []byte) Definition {
+	uri, _ := rawjson.String(rawjson.Get(item, "uriTemplate"))
+	return located(template, item, lastSegment(uri))
+}
+
+// located repairs a definition that needs a name, which has another one to go by.
+func located(s *shape, item []byte, name string) Definition {
+	var n notes
+	if !s.accepts(item) && !rawjson.IsString(rawjson.Get(item, "name")) {
+		item = rawjson.SetMember(item, "name", rawjson.Quote(name))
+		n.add("name", fmt.Sprintf("set to %q", clip(name)))
+	}
+	return Definition{JSON: s.repaired(item, &n), Changes: n.all()}
+}
+
+// lastSegment returns what stands behind the last slash of a URI or URI template, without
+// its query and fragment; all of it if nothing does.
+func lastSegment(uri string) string {
+	path := uri
+	if i := strings.IndexAny(path, "?#"); i >= 0 {
+		path = strings.TrimSuffix(path[:i], "{")
+	}
+	if last := path[strings.LastIndexByte(path, '/')+1:]; last != "" {
+		return last
+	}
+	return uri
+}
+
+// notes collects what was changed.
+type notes struct {
+	list []string
+	more int
+}
+
+func (n *notes) add(path, what string) {
+	if len(n.list) == MaxChanges {
+		n.more++
+		return
+	}
+	n.list = append(n.list, path+" "+what)
+}
+
+func (n *notes) all() []string {
+	if n.more > 0 {
+		return append(n.list, fmt.Sprintf("and %d more", n.more))
+	}
+	return n.list
+}
+
+// maxShown bounds what is shown of a value or a name, in bytes.
+const maxShown = 60
+
+func clip(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}
+
+// below returns the path of a member.
+func below(path string, k rawjson.Key) string {
+	name := clip(string(k.Name()))
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == '.' }) {
+		name = strconv.Quote(name)
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,79 @@
+package registry
+
+import "sync"
+
+// ChangedText is said of definitions that were repaired.
+const ChangedText = "changed to satisfy clients"
+
+// Repairs tells how a server's last lists differ from what it sent. They must not be
+// modified.
+type Repairs struct {
+	Changed int // definitions that client SDKs would refuse
+	Dropped int // definitions that cannot be listed
+	// Details are at most [MaxRepairs] of them.
+	Details []Repair
+}
+
+// Repair is a definition that was changed or dropped.
+type Repair struct {
+	Kind    Kind
+	Name    string // the server's own; "" where that is unknown
+	Dropped bool
+	Text    string // what was changed, or why it was dropped
+}
+
+// MaxRepairs bounds the details that are kept of each list, and of each server.
+const MaxRepairs = 20
+
+func (r *Repairs) note(d Repair) {
+	if len(r.Details) < MaxRepairs {
+		r.Details = append(r.Details, d)
+	}
+}
+
+// repairs is the table of what was repaired, by server.
+type repairs struct {
+	mu   sync.RWMutex
+	rows map[string]*[Kinds]Repairs
+}
+
+// set reports whether the counts of the server have changed.
+func (t *repairs) set(server string, k Kind, r Repairs) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := t.rows[server]
+	if row == nil {
+		row = new([Kinds]Repairs)
+		if t.rows == nil {
+			t.rows = map[string]*[Kinds]Repairs{}
+		}
+		t.rows[server] = row
+	}
+	before := row[k]
+	row[k] = r
+	return before.Changed != r.Changed || before.Dropped != r.Dropped
+}
+
+func (t *repairs) drop(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.rows, server)
+}
+
+// of returns the repairs in all lists of a server.
+func (t *repairs) of(server string) (all Repairs) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	row := t.rows[server]
+	if row == nil {
+		return all
+	}
+	for _, r := range row {
+		all.Changed += r.Changed
+		all.Dropped += r.Dropped
+		for _, d := range r.Details {
+			all.note(d)
+		}
+	}
+	return all
+}
