@@ -157,6 +157,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 		MaxName:    cfg.Gateway.MaxName,
 		PageSize:   cfg.Gateway.PageSize,
 		MaxEntries: cfg.Gateway.Limits.Entries,
+		Repair:     true,
 	}
 }
 

@@ -84,10 +84,17 @@ type Entry struct {
 // in (of tools also _meta.ui.resourceUri), in one line.
 func (e *Entry) JSON() []byte { return e.spelled(e.json) }
 
-// definition returns JSON, or what legacy clients get instead.
+// LegacyJSON returns the definition as clients of revisions up to 2025-11-25 get it.
+func (e *Entry) LegacyJSON() []byte {
+	if e.legacy == nil {
+		return e.JSON()
+	}
+	return e.spelled(e.legacy)
+}
+
 func (e *Entry) definition(legacy bool) []byte {
-	if legacy && e.legacy != nil {
-		return e.spelled(e.legacy)
+	if legacy {
+		return e.LegacyJSON()
 	}
 	return e.JSON()
 }

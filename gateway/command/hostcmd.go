@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
+	"goblin/registry"
 )
 
 // stopLimit bounds the wait of stop for the host's end; the host's servers have less.
@@ -173,6 +174,9 @@ func (a *App) printStatus(s control.Status) error {
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
 		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
 	}
+	if text := definitionsNote(s.Servers); text != "" {
+		fmt.Fprintf(&head, "lists    %s; \"%s\" shows them\n", text, a.Line("doctor"))
+	}
 	if err := a.printText(head.String()); err != nil {
 		return err
 	}
@@ -205,6 +209,25 @@ func (a *App) printStatus(s control.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	return screens.render(a.Out, a.Columns)
+}
+
+// definitionsNote counts the definitions that clients get changed, or not at all; "" for
+// none.
+func definitionsNote(servers []control.Server) string {
+	changed, dropped := 0, 0
+	for i := range servers {
+		if d := servers[i].Definitions; d != nil {
+			changed, dropped = changed+d.Changed, dropped+d.Dropped
+		}
+	}
+	var parts []string
+	if changed > 0 {
+		parts = append(parts, display.Count(changed, "definition")+" "+registry.ChangedText)
+	}
+	if dropped > 0 {
+		parts = append(parts, fmt.Sprintf("%d dropped", dropped))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // startedFrom says when a host was started, and from which terminal.

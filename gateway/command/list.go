@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -242,6 +243,9 @@ func serverTable(servers []control.Server) *table {
 		if !s.Remembered.IsZero() {
 			state += ", remembered"
 		}
+		if d := s.Definitions; d != nil {
+			state += definitionsMark(d)
+		}
 		if s.Held != "" {
 			state += ", kept by " + s.Held
 		}
@@ -250,6 +254,17 @@ func serverTable(servers []control.Server) *table {
 			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, who, s.Error)
 	}
 	return t
+}
+
+// definitionsMark says how many definitions of a server clients get changed, or not at all.
+func definitionsMark(d *control.Definitions) (mark string) {
+	if d.Changed > 0 {
+		mark += fmt.Sprintf(", %d changed", d.Changed)
+	}
+	if d.Dropped > 0 {
+		mark += fmt.Sprintf(", %d dropped", d.Dropped)
+	}
+	return mark
 }
 
 // answer prints a value for programs, or else a text for people, if there is one.

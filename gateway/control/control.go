@@ -117,26 +117,56 @@ type Screen struct {
 
 // Server is a configured server and what it offers.
 type Server struct {
-	Name      string           `json:"name"`
-	State     string           `json:"state"`
-	Transport string           `json:"transport"`
-	Protocol  string           `json:"protocolVersion,omitempty"`
-	Error     string           `json:"error,omitempty"`
-	Listed    bool             `json:"listed"` // its lists were fetched at least once, so the counts are known
-	Tools     int              `json:"tools"`
-	Prompts   int              `json:"prompts"`
-	Resources int              `json:"resources"`
-	Templates int              `json:"templates"`
-	Awaiting  int              `json:"awaitingApproval,omitempty"` // tools that are new or changed
-	Withheld  int              `json:"withheld,omitempty"`         // those of them that clients do not get
-	Held      string           `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
-	Restarts  int              `json:"restarts"`
-	PID       int              `json:"pid,omitempty"`
-	LatencyMS float64          `json:"latencyMs,omitempty"`
-	Login     *account.Account `json:"login,omitempty"` // nil: nobody is logged in
+	Name      string `json:"name"`
+	State     string `json:"state"`
+	Transport string `json:"transport"`
+	Protocol  string `json:"protocolVersion,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Listed    bool   `json:"listed"` // its lists were fetched at least once, so the counts are known
+	Tools     int    `json:"tools"`
+	Prompts   int    `json:"prompts"`
+	Resources int    `json:"resources"`
+	Templates int    `json:"templates"`
+	Awaiting  int    `json:"awaitingApproval,omitempty"` // tools that are new or changed
+	Withheld  int    `json:"withheld,omitempty"`         // those of them that clients do not get
+	Held      string `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
+	// Definitions tells which definitions of the server clients get changed, or not at all;
+	// nil for none.
+	Definitions *Definitions     `json:"definitions,omitempty"`
+	Restarts    int              `json:"restarts"`
+	PID         int              `json:"pid,omitempty"`
+	LatencyMS   float64          `json:"latencyMs,omitempty"`
+	Login       *account.Account `json:"login,omitempty"` // nil: nobody is logged in
 	// Remembered is when the server listed what is counted, before this host started; zero
 	// once it has listed for this one.
 	Remembered time.Time `json:"remembered,omitzero"`
+}
+
+// Definitions are those of a server that were changed to satisfy clients, or dropped.
+type Definitions struct {
+	Changed int          `json:"changed"`
+	Dropped int          `json:"dropped"`
+	First   []Definition `json:"first"` // at most 20 of both
+}
+
+// Definition is one of them. Its name and text are foreign text.
+type Definition struct {
+	Kind    string `json:"kind"` // tool, prompt, resource or template
+	Name    string `json:"name,omitempty"`
+	Dropped bool   `json:"dropped,omitempty"`
+	Text    string `json:"text"` // what was changed, or why it was dropped
+}
+
+// NewDefinitions describes the repairs of a server's lists; nil for none.
+func NewDefinitions(r registry.Repairs) *Definitions {
+	if r.Changed+r.Dropped == 0 {
+		return nil
+	}
+	d := &Definitions{Changed: r.Changed, Dropped: r.Dropped, First: make([]Definition, len(r.Details))}
+	for i, one := range r.Details {
+		d.First[i] = Definition{Kind: one.Kind.String(), Name: one.Name, Dropped: one.Dropped, Text: one.Text}
+	}
+	return d
 }
 
 // ListQuery chooses what to list.
@@ -164,6 +194,7 @@ type Entry struct {
 	Size         *int64          `json:"size,omitempty"`
 	Definition   json.RawMessage `json:"definition"`           // as clients get it
 	Overridden   json.RawMessage `json:"overridden,omitempty"` // as its server gave it; nil: likewise, but for names
+	Changes      []string        `json:"changes,omitempty"`    // how it was changed to satisfy clients
 	Remembered   time.Time       `json:"remembered,omitzero"`  // as that of its [Server]
 }
 
@@ -171,7 +202,7 @@ type Entry struct {
 func NewEntry(e *registry.Entry) Entry {
 	out := Entry{
 		Name: e.Label, Server: e.Server, FlatID: e.Flat, Title: e.Title,
-		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON(),
+		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON(), Changes: e.Changes,
 	}
 	switch e.Kind {
 	case registry.Resource:

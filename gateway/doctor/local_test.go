@@ -96,8 +96,6 @@ func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 		"it refuses the handshake":  {script(t, on("initialize", obj{"do": "error", "error": obj{"code": -32000, "message": "no licence"}})), "handshake", "no licence", "args"},
 		"it refuses its list":       {script(t, on("tools/list", obj{"do": "error", "error": obj{"code": -32000, "message": "no database"}})), "lists", "tools/list failed: no database", "authors"},
 		"it dies of its list":       {script(t, on("tools/list", obj{"do": "crash", "code": 4})), "lists", "exit status 4", "terminal"},
-		"no schema":                 {script(t, tools(obj{"name": "stat"})), "schemas", `tool "stat": has no inputSchema`, "deny"},
-		"a schema of no object":     {script(t, withSchema(obj{"type": "string"})), "schemas", `does not say type: "object"`, "deny"},
 		"an unknown type":           {script(t, withSchema(obj{"type": "object", "properties": obj{"n": obj{"type": "int"}}})), "schemas", `inputSchema.n: there is no type "int"`, "deny"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,6 +133,8 @@ func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 		"a choice at the top":          {withSchema(obj{"type": "object", "anyOf": []any{obj{"required": []any{"a"}}}}), "schemas", "anyOf at its top"},
 		"an array of nothing":          {withSchema(obj{"type": "object", "properties": obj{"a": obj{"type": "array"}}}), "schemas", "inputSchema.a is an array that does not say of what"},
 		"a property with a blank":      {withSchema(obj{"type": "object", "properties": obj{"a b": obj{"type": "string"}}}), "schemas", `property "a b"`},
+		"no schema":                    {tools(obj{"name": "stat"}), "definitions", `changed to satisfy clients: tool "stat": inputSchema set to {"type":"object"}`},
+		"a schema of no object":        {withSchema(obj{"type": "string"}), "definitions", `tool "stat": inputSchema.type changed to "object"`},
 		"a long description":           {tools(obj{"name": "stat", "inputSchema": obj{"type": "object"}, "description": strings.Repeat("word ", 1000)}), "limits", `tool "stat"`},
 	} {
 		t.Run(name, func(t *testing.T) {

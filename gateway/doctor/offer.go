@@ -69,10 +69,33 @@ func (p *patient) listed(t *talk) bool {
 	}
 	if len(dropped) > 0 {
 		p.Warn(name, amount(dropped), "tell the server's authors")
-		return true
+	} else {
+		p.Fine(name, t.offer())
 	}
-	p.Fine(name, t.offer())
+	p.repaired(t)
 	return true
+}
+
+// maxRepaired is how many changed definitions are shown.
+const maxRepaired = 10
+
+// repaired tells which definitions clients get changed.
+func (p *patient) repaired(t *talk) {
+	s, _ := t.State(p.s.Name)
+	var shown []string
+	for _, d := range s.Repairs.Details {
+		if !d.Dropped && len(shown) < maxRepaired {
+			shown = append(shown, fmt.Sprintf("%s %q: %s", d.Kind, short(d.Name, 80), d.Text))
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	text := strings.Join(shown, "; ")
+	if more := s.Repairs.Changed - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	p.Warn("definitions", registry.ChangedText+": "+text, "tell the server's authors")
 }
 
 // amount is the first of several complaints, and how many more there are.
@@ -83,17 +106,16 @@ func amount(all []string) string {
 	return fmt.Sprintf("%s; and %d more", all[0], len(all)-1)
 }
 
-// schemas checks the tools' schemas.
+// schemas checks the tools' schemas, as most clients get them.
 func (p *patient) schemas(t *talk) bool {
 	const name = "schemas"
 	if len(t.tools) == 0 {
 		return true
 	}
 	var broken, refused []string
-	for _, def := range t.tools {
-		tool, _ := rawjson.String(rawjson.Get(def, "name"))
-		for _, f := range faults(def) {
-			text := fmt.Sprintf("tool %q: %s", short(tool, 80), f.text)
+	for e := range t.Load().Server(p.s.Name, registry.Tool) {
+		for _, f := range faults(e.LegacyJSON()) {
+			text := fmt.Sprintf("tool %q: %s", short(e.Name, 80), f.text)
 			if f.broken {
 				broken = append(broken, text)
 			} else {

@@ -10,9 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// fault describes a defect of a tool's schema. One that is broken makes clients that check
-// lists, as those on the official TypeScript SDK do, refuse all tools; else some
-// interfaces of models refuse it.
+// fault describes a defect of a tool's schema. One that is broken is no schema; others are
+// refused by some APIs of models.
 type fault struct {
 	text   string
 	broken bool

@@ -75,7 +75,8 @@ func (i *Instance) servers(states []registry.ServerState) []control.Server {
 			}
 		}
 		all = append(all, control.Server{
-			Login: state.Login, Awaiting: len(pinned), Withheld: withheld,
+			Definitions: control.NewDefinitions(state.Repairs),
+			Login:       state.Login, Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -335,21 +335,40 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// maxReported is how many problems of one list are told one by one.
-const maxReported = 20
+const (
+	// maxReported is how many problems of one list are logged one by one.
+	maxReported = 20
+	// maxKnown is how many problems of a kind are known as logged, so that a list that goes
+	// back and forth does not log them again.
+	maxKnown = 1000
+)
 
-// report tells the problems of a list, unless they are those of the last one.
+// report logs the problems of a list that were not logged before.
 func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
-	if slices.Equal(problems, s.reported[kind]) {
-		return
+	was := s.reported[kind]
+	if was == nil || len(was) > maxKnown {
+		s.reported[kind] = make(map[registry.Problem]bool, len(problems))
 	}
-	s.reported[kind] = problems
-	for i, p := range problems {
-		if i == maxReported {
-			s.note(slog.LevelWarn, fmt.Sprintf("%d more entries with problems", len(problems)-i))
-			return
+	logged := 0
+	for _, p := range problems {
+		known := was[p]
+		s.reported[kind][p] = true
+		if known {
+			continue
 		}
-		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, s.quote(p.Name, 200), p.Text))
+		if logged++; logged > maxReported {
+			continue
+		}
+		name := s.quote(p.Name, 200)
+		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, name, p.Text))
+		if p.Level >= slog.LevelWarn || strings.HasPrefix(p.Text, registry.ChangedText) {
+			s.log.Log(journaled, p.Level, "odd definition", "kind", p.Kind, "name", name, "problem", s.opt.Redact(p.Text))
+		}
+	}
+	if logged > maxReported {
+		text := fmt.Sprintf("more than %d %ss with problems; run: goblin doctor %s", maxReported, kind, s.cfg.Name)
+		s.note(slog.LevelWarn, text)
+		s.log.Log(journaled, slog.LevelWarn, text)
 	}
 }
 

@@ -192,8 +192,8 @@ type Server struct {
 	why    string // there is no connection, as was logged last; belongs to Run
 
 	// Of what is listed; belong to the goroutine that lists.
-	known    [registry.Kinds]bool               // has entries in the registry
-	reported [registry.Kinds][]registry.Problem // reported last
+	known    [registry.Kinds]bool                      // has entries in the registry
+	reported [registry.Kinds]map[registry.Problem]bool // problems that were logged
 
 	stateMu sync.Mutex
 	state   registry.ServerState

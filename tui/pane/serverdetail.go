@@ -35,10 +35,11 @@ func (p *Servers) Subject() Subject {
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
+			blocks = append(blocks, repairBlocks(s.Repairs)...)
 			blocks = append(blocks, remedy.For(s, p.app.KeyOf)...)
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if a.Demo {
@@ -101,6 +102,12 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 			f = append(f, content.Fact{Label: kind.String() + "s", Value: strconv.Itoa(n)})
 		}
 	}
+	if n := s.Repairs.Changed; n > 0 {
+		f = append(f, content.Fact{Label: "definitions", Value: fmt.Sprintf("%d %s", n, registry.ChangedText), Style: lk.Warn})
+	}
+	if n := s.Repairs.Dropped; n > 0 {
+		f = append(f, content.Fact{Label: "definitions", Value: fmt.Sprintf("%d dropped", n), Style: lk.Warn})
+	}
 	if s.Held != "" {
 		f = append(f, content.Fact{Label: "kept up", Value: "by " + s.Held + "; without, it would sleep"})
 	}
@@ -113,6 +120,21 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		f = append(f, content.Fact{Label: "lists", Value: "on their way"})
 	}
 	return f
+}
+
+// repairBlocks show which definitions of a server clients get changed, or not at all.
+func repairBlocks(r registry.Repairs) []content.Block {
+	if len(r.Details) == 0 {
+		return nil
+	}
+	facts := make([]content.Fact, len(r.Details))
+	for i, d := range r.Details {
+		facts[i] = content.Fact{Label: d.Kind.String(), Value: strings.TrimSpace(d.Name + " " + d.Text)}
+	}
+	if more := r.Changed + r.Dropped - len(r.Details); more > 0 {
+		facts = append(facts, content.Fact{Label: "more", Value: strconv.Itoa(more)})
+	}
+	return []content.Block{{Title: "Definitions changed to satisfy clients, or dropped", Kind: content.Facts, Facts: facts}}
 }
 
 // definitionFacts are how a server is started or reached, and what its process takes.

@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
+	"goblin/registry/repair"
+)
+
+func repaired(kind Kind, item []byte) (repair.Definition, error) {
+	switch kind {
+	case Tool:
+		return repair.Tool(item), nil
+	case Prompt:
+		return repair.Prompt(item)
+	case Resource:
+		return repair.Resource(item), nil
+	}
+	return repair.Template(item), nil
+}
+
+func FuzzRepair(f *testing.F) {
+	for _, item := range []string{
+		`{"name":"a","inputSchema":{"type":"object","properties":{"x":true,"y":{}},"required":["x",1]}}`,
+		`{"name":"a","title":null,"annotations":{"readOnlyHint":"true","title":3},"icons":[{"src":"a","sizes":"1x1"},{}],"execution":{"taskSupport":1}}`,
+		`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"x":{"$ref":"#/properties/x","pattern":"[a-\\d"}}}}`,
+		`{"uri":"x:a/b?c","size":"1","annotations":{"audience":["user",1],"priority":2,"lastModified":"x"}}`,
+		`{"uriTemplate":"x:a/{b}{?c}","_meta":null}`, `{"name":"p","arguments":[{"name":"a","required":null}, {"name":"b"}]}`,
+		`{ "name" : "a" , "description" : null , "description" : "b" }`, `{}`, `{"inputSchema":null,"inputSchema":[]}`,
+	} {
+		f.Add([]byte(item))
+	}
+	f.Fuzz(func(t *testing.T, item []byte) {
+		if rawjson.Valid(item) != nil || !rawjson.IsObject(item) {
+			return
+		}
+		item = bytes.TrimSpace(item)
+		for _, kind := range []Kind{Tool, Prompt, Resource, Template} {
+			d, err := repaired(kind, item)
+			if err != nil {
+				continue
+			}
+			if len(d.Changes) == 0 {
+				require.Nil(t, d.Legacy)
+				require.Same(t, &item[0], &d.JSON[0])
+				require.Equal(t, item, d.JSON)
+				continue
+			}
+			require.LessOrEqual(t, len(d.Changes), repair.MaxChanges+1)
+			versions := [][]byte{d.JSON}
+			if d.Legacy != nil {
+				versions = append(versions, d.Legacy)
+			}
+			for _, v := range versions {
+				require.NoError(t, rawjson.Valid(v))
+				again, err := repaired(kind, v)
+				require.NoError(t, err)
+				require.Equal(t, string(v), string(again.JSON))
+			}
+			if d.Legacy != nil {
+				again, _ := repaired(kind, d.Legacy)
+				require.Nil(t, again.Legacy)
+			}
+		}
+	})
+}
+
+func TestOutputSchemasThatValidatorsCanCompile(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]bool{
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"properties":{"c":{"$ref":"#"}}}}}`: true,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y%20z"}},"$defs":{"x/y z":true}}`:                   true,
+		`{"properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"strin"}}}`:                                  false,
+		`{"properties":{"a":{"$ref":"https://x.example/s"}}}`:                                                       false,
+		`{"properties":{"a":{"$ref":"#/$defs/none"}}}`:                                                              false,
+		`{"items":[{"type":["string","null"]}],"additionalItems":false}`:                                            true,
+		`{"items":3}`: false,
+		`{"dependencies":{"a":["b"],"c":{"not":{}}}}`:   true,
+		`{"allOf":[{}],"x-vendor":{"type":"anything"}}`: true,
+		`{"minimum":"3"}`:                   false,
+		`{"nullable":true}`:                 false,
+		`{"type":"string","nullable":true}`: true,
+		strings.Repeat(`{"not":`, 100) + `{}` + strings.Repeat(`}`, 100): false,
+	} {
+		require.Equal(t, want, repair.Compiles([]byte(schema)), schema)
+	}
+	for pattern, want := range map[string]bool{
+		`^[a-z0-9_-]{1,64}$`: true, `^(?!-)(?:[\w.]+|\p{L})+?(\d)\1$`: true, `\u00e4|[\-\]]|\x41`: true, `a{2,}`: true, `^\d{4}-\d{2}$`: true,
+		`(`: false, `)`: false, `a**`: false, `\-`: false, `[a-\d]`: false, `[b-a]`: false, `{`: false, `a{2,1}`: false, `(?i)a`: false, `^*`: false, `(a)\2`: false, `[`: false, `\p{Nope}`: false, `\`: false,
+	} {
+		schema := append(append([]byte(`{"pattern":`), rawjson.Quote(pattern)...), '}')
+		require.Equal(t, want, repair.Compiles(schema), pattern)
+	}
+}
+
+func TestRepairedDefinitionsAreUnderOverridesAndKeepTheServersForPins(t *testing.T) {
+	t.Parallel()
+	title, label := "Mine", "Label"
+	r := New(Options{Servers: []string{"s"}, Repair: true, Overrides: map[string]*definition.Set{"s": {
+		Tools:     map[string]*definition.Override{"odd": {Title: &title}},
+		Resources: map[string]*definition.Override{"x:a/b": {Title: &title}},
+	}}})
+	odd := `{"name":"odd","description":null,"outputSchema":{"type":"array"}}`
+	var pinned []Definition
+	r.SetAdmitted("s", Tool, [][]byte{[]byte(odd), []byte(`{"name":"fine","inputSchema":{"type":"object"}}`)}, func(all []Definition) []bool {
+		pinned = all
+		return []bool{true, true}
+	})
+	require.Equal(t, odd, string(pinned[1].JSON))
+	e := r.Load().Named("s", Tool, "odd")
+	require.Equal(t, odd, string(e.Original))
+	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`, string(e.JSON()))
+	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"}}`, string(e.LegacyJSON()))
+
+	page, err := r.Load().LegacyPage(Tool, "")
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"s_fine","inputSchema":{"type":"object"}},`+string(e.LegacyJSON()), string(bytes.Join(page.Chunks, nil)))
+
+	r.SetList("s", Resource, [][]byte{[]byte(`{"uri":"x:a/b","mimeType":null}`)})
+	profile := r.Load().Narrow(&chosen{servers: map[string]bool{"s": true}, overrides: map[string]*definition.Set{"s": {Resources: map[string]*definition.Override{"x:a/b": {Label: label}}}}}, nil)
+	require.JSONEq(t, `{"uri":"mcp://s/x:a/b","name":"Label","title":"Mine"}`, string(profile.Named("s", Resource, "x:a/b").JSON()))
+
+	s, _ := r.State("s")
+	require.Equal(t, 2, s.Repairs.Changed)
+	r.SetState("s", ServerState{State: StateDisabled})
+	s, _ = r.State("s")
+	require.Zero(t, s.Repairs)
+}
