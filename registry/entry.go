@@ -70,12 +70,9 @@ type Entry struct {
 	Override *definition.Applied
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).
-	TaskOnly bool
-	// Changes tell how the definition was repaired, since client SDKs refuse the server's.
-	Changes []string
-
+	TaskOnly  bool
 	json      []byte
-	legacy    []byte // likewise, for clients up to 2025-11-25; nil: the same
+	fixed     *fixed // nil if it is as the server sent it
 	respelled bool   // json has another name than Listed
 	tail      uint8  // bytes of the tail that Flat ends with
 }
@@ -86,10 +83,19 @@ func (e *Entry) JSON() []byte { return e.spelled(e.json) }
 
 // LegacyJSON returns the definition as clients of revisions up to 2025-11-25 get it.
 func (e *Entry) LegacyJSON() []byte {
-	if e.legacy == nil {
+	if e.fixed == nil || e.fixed.legacy == nil {
 		return e.JSON()
 	}
-	return e.spelled(e.legacy)
+	return e.spelled(e.fixed.legacy)
+}
+
+// Changes tell how the definition was repaired, since client SDKs refuse the server's; nil
+// for not at all.
+func (e *Entry) Changes() []string {
+	if e.fixed == nil {
+		return nil
+	}
+	return e.fixed.changes
 }
 
 func (e *Entry) definition(legacy bool) []byte {

@@ -215,7 +215,7 @@ func (r *run) redefine(over map[string]*definition.Override) {
 		}
 		item := e.original()
 		d := draft{item: item}
-		if len(e.Changes) > 0 {
+		if e.fixed != nil {
 			_ = d.repair(e.Kind) // of resources and templates none is refused
 		}
 		json, applied := o.Resource(d.item)

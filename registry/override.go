@@ -67,8 +67,8 @@ func override(c recipe, drafts []draft, ps *problems) {
 			continue
 		}
 		apply := map[Kind]func([]byte) ([]byte, *definition.Applied){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
-		if d.legacy != nil {
-			d.legacy, _ = apply[c.kind](d.legacy)
+		if d.fixed != nil && d.fixed.legacy != nil {
+			d.fixed.legacy, _ = apply[c.kind](d.fixed.legacy)
 		}
 		d.item, d.over = apply[c.kind](d.item)
 		if o.Name != "" {

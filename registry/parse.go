@@ -39,9 +39,13 @@ type draft struct {
 	tail   uint8              // bytes of the tail of the flat id
 	over   *definition.Applied
 	raw    []byte // the item as received
-	legacy []byte // the item for clients up to 2025-11-25; nil: the same
-	// changes tell how the item was repaired.
-	changes []string
+	fixed  *fixed // how it was repaired; nil for not
+}
+
+// fixed is what differs in a definition that was repaired.
+type fixed struct {
+	changes []string // in words
+	legacy  []byte   // the definition for clients up to 2025-11-25; nil: the same
 }
 
 // link is a URI of the server's own inside a tool's definition.
@@ -80,10 +84,10 @@ func (p *problems) dropped(i int, name string, why any) {
 
 // changed reports an entry that was repaired.
 func (p *problems) changed(d *draft) {
-	if len(d.changes) == 0 {
+	if d.fixed == nil {
 		return
 	}
-	text := strings.Join(d.changes, "; ")
+	text := strings.Join(d.fixed.changes, "; ")
 	p.add(slog.LevelInfo, d.name, ChangedText+": "+text)
 	p.repairs.Changed++
 	p.repairs.note(Repair{p.kind, clip(d.name), false, text})
@@ -241,8 +245,8 @@ func (d *draft) repair(kind Kind) (err error) {
 	if err != nil {
 		return err
 	}
-	d.legacy, d.changes = r.Legacy, r.Changes
 	if len(r.Changes) > 0 {
+		d.fixed = &fixed{r.Changes, r.Legacy}
 		d.item = r.JSON
 		d.key = rawjson.Get(d.item, keyOf(kind))
 	}

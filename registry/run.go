@@ -310,10 +310,10 @@ func (r *run) render(c recipe, drafts []draft) {
 		edits = r.renames(c, d.item, d.key, quoted, d.links, edits)
 		json := r.add(i, d.item, edits...)
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, Changes: d.changes, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, fixed: d.fixed, tail: d.tail}
 		e.describe(types)
 		r.renderLegacy(c, i, d, quoted)
-		if c.kind == Tool || c.kind == Skill || d.over != nil || len(d.changes) > 0 {
+		if c.kind == Tool || c.kind == Skill || d.over != nil || d.fixed != nil {
 			from := len(originals)
 			originals = append(originals, d.raw...)
 			e.Original = originals[from:len(originals):len(originals)]
@@ -324,19 +324,21 @@ func (r *run) render(c recipe, drafts []draft) {
 // renderLegacy adds entry i to the rendering for legacy clients. It begins with the first
 // entry that they get another definition of.
 func (r *run) renderLegacy(c recipe, i int, d *draft, listed []byte) {
+	differs := d.fixed != nil && d.fixed.legacy != nil
 	if r.legacy == nil {
-		if d.legacy == nil {
+		if !differs {
 			return
 		}
 		before := max(int(r.offs[i])-1, 0)
 		r.legacy = &rendering{arena: append(make([]byte, 0, cap(r.arena)), r.arena[:before]...), offs: slices.Clone(r.offs)}
 	}
-	if d.legacy == nil {
+	if !differs {
 		r.legacy.add(i, r.entries[i].json)
 		return
 	}
-	edits := r.renames(c, d.legacy, rawjson.Get(d.legacy, keyOf(c.kind)), listed, linksOf(d.legacy), nil)
-	r.entries[i].legacy = r.legacy.add(i, d.legacy, edits...)
+	item := d.fixed.legacy
+	edits := r.renames(c, item, rawjson.Get(item, keyOf(c.kind)), listed, linksOf(item), nil)
+	d.fixed.legacy = r.legacy.add(i, item, edits...)
 }
 
 // describe fills the fields that show a definition. types makes equal MIME

@@ -202,7 +202,7 @@ type Entry struct {
 func NewEntry(e *registry.Entry) Entry {
 	out := Entry{
 		Name: e.Label, Server: e.Server, FlatID: e.Flat, Title: e.Title,
-		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON(), Changes: e.Changes,
+		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON(), Changes: e.Changes(),
 	}
 	switch e.Kind {
 	case registry.Resource:

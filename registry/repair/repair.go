@@ -37,7 +37,8 @@ func Tool(item []byte) Definition {
 			d.Legacy = rawjson.Splice(d.JSON, rawjson.Replace(d.JSON, out, fixed))
 			n.add("outputSchema", "changed for clients up to 2025-11-25")
 		} else {
-			d.Legacy = rawjson.Without(d.JSON, "outputSchema")
+			edits, _ := rawjson.Drop(d.JSON, d.JSON, func(k rawjson.Key) bool { return k.Is("outputSchema") })
+			d.Legacy = rawjson.Splice(d.JSON, edits...)
 			n.add("outputSchema", "left out for clients up to 2025-11-25")
 		}
 	}
@@ -60,20 +61,23 @@ func Prompt(item []byte) (Definition, error) {
 
 // Resource repairs the definition of a resource.
 func Resource(item []byte) Definition {
-	uri, _ := rawjson.String(rawjson.Get(item, "uri"))
-	return located(resource, item, lastSegment(uri))
+	return located(resource, item, "uri")
 }
 
 // Template repairs the definition of a resource template.
 func Template(item []byte) Definition {
-	uri, _ := rawjson.String(rawjson.Get(item, "uriTemplate"))
-	return located(template, item, lastSegment(uri))
+	return located(template, item, "uriTemplate")
 }
 
-// located repairs a definition that needs a name, which has another one to go by.
-func located(s *shape, item []byte, name string) Definition {
+// located repairs a definition that needs a name; a missing one is made of the member at.
+func located(s *shape, item []byte, at string) Definition {
+	if s.accepts(item) {
+		return Definition{JSON: item}
+	}
 	var n notes
-	if !s.accepts(item) && !rawjson.IsString(rawjson.Get(item, "name")) {
+	if !rawjson.IsString(rawjson.Get(item, "name")) {
+		uri, _ := rawjson.String(rawjson.Get(item, at))
+		name := lastSegment(uri)
 		item = rawjson.SetMember(item, "name", rawjson.Quote(name))
 		n.add("name", fmt.Sprintf("set to %q", clip(name)))
 	}

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -235,8 +236,8 @@ var (
 		return nil
 	}}
 	aSize = &shape{kind: number, wanted: "an integer", fits: func(v []byte) bool {
-		_, ok := rawjson.Int(v)
-		return ok
+		f, err := strconv.ParseFloat(string(v), 64) // an error is a number beyond all of them
+		return err == nil && f == math.Trunc(f)
 	}}
 	aShare = &shape{kind: number, wanted: "between 0 and 1", fits: func(v []byte) bool {
 		f, err := strconv.ParseFloat(string(v), 64)

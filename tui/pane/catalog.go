@@ -388,8 +388,8 @@ func facts(e *registry.Entry) []content.Fact {
 	if e.Kind == registry.Tool {
 		add("warning", definition.LongDescription(e.Description))
 	}
-	if len(e.Changes) > 0 {
-		add("definition", registry.ChangedText+": "+strings.Join(e.Changes, "; "))
+	if changes := e.Changes(); len(changes) > 0 {
+		add("definition", registry.ChangedText+": "+strings.Join(changes, "; "))
 	}
 	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
 }

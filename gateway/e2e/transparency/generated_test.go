@@ -227,24 +227,37 @@ func (o odd) reply(method string, modern, asks bool) string {
 }
 
 // definition is a list's entry of that name or URI.
+// SDKs of clients accept it: others are repaired.
 func (o odd) definition(kind, name string) string {
+	icon := func() string {
+		return o.object([2]string{"src", o.text()}, [2]string{"sizes", o.of("", "[]", `["any"]`)})
+	}
+	annotations := func() string {
+		return o.object([2]string{"audience", o.of("", `["user"]`)}, [2]string{"priority", o.of("", "0.10", "1.0", "1e-400")},
+			[2]string{"title", o.maybe(o.text)}, [2]string{"readOnlyHint", o.of("", "true", "false")})
+	}
 	members := [][2]string{
-		{"title", o.maybe(o.text)}, {"description", o.maybe(o.text)}, {"icons", o.maybe(o.any)}, {"annotations", o.maybe(o.any)}, {"_meta", o.meta()},
+		{"title", o.maybe(o.text)}, {"description", o.maybe(o.text)}, {"icons", o.maybe(func() string { return o.several(icon) })},
+		{"annotations", o.maybe(annotations)}, {"_meta", o.meta()},
 	}
 	switch kind {
 	case "tools":
-		members = append(members, [2]string{"name", name}, [2]string{"inputSchema", o.of(o.any(), o.object([2]string{"type", `["object","null"]`},
-			[2]string{"properties", o.object()}))}, [2]string{"outputSchema", o.maybe(o.any)})
+		schema := func() string {
+			return o.object([2]string{"type", `"object"`}, [2]string{"properties", o.maybe(func() string { return o.only([2]string{"ab", o.object()}) })},
+				[2]string{"required", o.of("", "[]", `["ab","ab"]`)})
+		}
+		members = append(members, [2]string{"name", name}, [2]string{"inputSchema", schema()}, [2]string{"outputSchema", o.maybe(schema)})
 	case "prompts":
 		members = append(members, [2]string{"name", name}, [2]string{"arguments", o.maybe(func() string {
 			return o.several(func() string {
-				return o.object([2]string{"name", o.text()}, [2]string{"required", o.of("", "true", "0")})
+				return o.object([2]string{"name", o.text()}, [2]string{"required", o.of("", "true")})
 			})
 		})})
 	case "resources":
-		members = append(members, [2]string{"uri", name}, [2]string{"name", o.text()}, [2]string{"size", o.maybe(o.number)}, [2]string{"mimeType", o.maybe(o.text)})
+		members = append(members, [2]string{"uri", name}, [2]string{"name", o.text()}, [2]string{"size", o.of("", "0", "-0", "1.0", "-1E+5", "9007199254740993", "123456789012345678901234567890")},
+			[2]string{"mimeType", o.maybe(o.text)})
 	case "templates":
-		members = append(members, [2]string{"uriTemplate", name}, [2]string{"name", o.text()}, [2]string{"mimeType", o.maybe(o.any)})
+		members = append(members, [2]string{"uriTemplate", name}, [2]string{"name", o.text()}, [2]string{"mimeType", o.maybe(o.text)})
 	}
 	return o.object(members...)
 }

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/naming registry/near registry/rawjson registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/naming registry/near registry/rawjson registry/repair registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/bill", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/near registry/rawjson", "changes and compares definitions, whosever they are"},
@@ -39,6 +39,7 @@ var rules = []row{
 	{"registry/naming", "", "a leaf: how things are listed, whatever they are"},
 	{"registry/near", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
+	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 	{"registry/ring", "", "a leaf: how much is kept of whom, not what"},
 	{"registry/tidy", "", "a leaf"},
 	{"registry/uriform", "", "a leaf"},
