@@ -33,7 +33,8 @@
 // bounded per second where servers or clients set the pace; the next one says
 // how many were not written. Contents that are least recently used make room
 // and are counted. Learned links are a bounded LRU per server. Nothing
-// else is dropped without a [Problem] that says so.
+// else is dropped without a [Problem] that says so. Definitions that client SDKs
+// refuse are changed, see [Options] and [Entry.Changes].
 //
 // # Work
 //
