@@ -38,8 +38,8 @@ that is broken, and say what helps.
 A local program: that its variables and secrets can be had, and the folder that it
 runs in; that its command is found, also by clients that are started from the
 desktop; that it runs; that it writes nothing but messages; the handshake; its
-lists; the schemas of its tools; names and descriptions that clients would refuse or
-cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
+lists, and definitions that are changed to satisfy clients; the schemas of its tools;
+names and descriptions that clients would refuse or cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
 the clock, the login, and then the same.
 
 Then Goblin itself: the config, the folder of the host's socket, the running host, hosts

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -102,8 +103,9 @@ func (s *shape) acceptsMembers(v []byte) bool {
 }
 
 func (s *shape) place(k rawjson.Key) int {
+	name := k.Name()
 	for i := range s.members {
-		if k.Is(s.members[i].name) {
+		if string(name) == s.members[i].name {
 			return i
 		}
 	}
@@ -237,7 +239,8 @@ var (
 	}}
 	aSize = &shape{kind: number, wanted: "an integer", fits: func(v []byte) bool {
 		f, err := strconv.ParseFloat(string(v), 64) // an error is a number beyond all of them
-		return err == nil && f == math.Trunc(f)
+		fits := math.Abs(f) < 1<<63 || !bytes.ContainsAny(v, ".eE")
+		return err == nil && f == math.Trunc(f) && fits
 	}}
 	aShare = &shape{kind: number, wanted: "between 0 and 1", fits: func(v []byte) bool {
 		f, err := strconv.ParseFloat(string(v), 64)
