@@ -326,7 +326,13 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		}
 		w.Shape, w.Skills = reply.Shape, true
 	}
-	result := w.Read(members.Result(r.Method()), reply.Result)
+	sent := g.repair(r, server, name, reply)
+	result := w.Read(members.Result(r.Method()), sent)
+	if &result[0] != &sent[0] {
+		if b := g.Servers.Get(server); b != nil {
+			b.Removed(r.Method(), members.Result(r.Method()), sent)
+		}
+	}
 	if short := g.shorten(r, server, result, w.Edits); short != nil {
 		result, w.Shape, w.Edits = short, nil, nil
 	}

@@ -91,9 +91,25 @@ func (r *request) fail(err error) {
 		r.failed = !r.misled
 		r.reply(toolerror.Result(failed))
 	} else {
-		e := r.Fail(failed)
+		e := r.Fail(withFault(err, failed))
 		r.code, r.answer = e.Code, e.Object()
 	}
+}
+
+// withFault returns e with the code and the data of the server's malformed error, if err is
+// one.
+func withFault(err error, e *jsonrpc.Error) *jsonrpc.Error {
+	var failed *upstream.Error
+	if !errors.As(err, &failed) || failed.Fault == nil {
+		return e
+	}
+	if !hopLocal(failed.Fault.Code) {
+		e.Code = failed.Fault.Code
+	}
+	if failed.Fault.Data != nil {
+		e.Data = failed.Fault.Data
+	}
+	return e
 }
 
 // forModels reports whether err is answered by a result, which models see. A request for a

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/repair"
 	"goblin/gateway/results"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -24,6 +26,23 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 		bound.Raised = results.Raised(e.Original)
 	}
 	return g.results.Cut(r.Method(), result, edits, bound)
+}
+
+// repair returns the result of a reply in the shape that clients accept. name is what the
+// server calls the target.
+func (g *Gateway) repair(r *request, server, name string, reply jsonrpc.Reply) []byte {
+	w := &r.rewriter
+	result, kinds := repair.Result(repair.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
+	if kinds == 0 {
+		return result
+	}
+	w.Shape = nil // it describes the bytes that the server sent
+	if b := g.Servers.Get(server); b != nil {
+		for _, text := range kinds.Texts() {
+			b.Repaired(r.Method(), text)
+		}
+	}
+	return result
 }
 
 // holder names the owner of what is left out of a result.

@@ -284,6 +284,14 @@ func (m *Message) check() error {
 		}
 		return nil
 	}
+	// Many libraries always send both members.
+	switch {
+	case m.Result == nil || m.Error == nil:
+	case string(m.Error) == "null":
+		m.Error = nil
+	case string(m.Result) == "null":
+		m.Result = nil
+	}
 	if (m.Result == nil) == (m.Error == nil) {
 		return invalid(m, "a message needs either a method, a result or an error")
 	}

@@ -10,7 +10,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/clock"
 	"goblin/gateway/upstream/token"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -131,23 +130,6 @@ func (c *Call) setAbort(f context.CancelFunc) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.abort = f
-}
-
-// read returns the reply without what other readers may take for a member that
-// decides. Results of the older era decide nothing here: the caller that passes them on
-// reads them.
-func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
-	if reply.Error != nil {
-		reply.Error = members.Fault.Clean(reply.Shape, reply.Error)
-	}
-	if c.modern && reply.Result != nil {
-		was := reply.Result
-		reply.Result = members.Result(c.Method).Clean(reply.Shape, was)
-		if &reply.Result[0] != &was[0] {
-			reply.Shape = nil // it is that of the other text
-		}
-	}
-	return reply
 }
 
 // place looks for the place of a call's token, once.

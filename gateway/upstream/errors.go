@@ -28,6 +28,9 @@ type Error struct {
 	Err    error  // the cause, or nil
 	// Lines are lines of the process's stderr. Those that name an error come first.
 	Lines []string
+	// Fault is what could be read of a malformed error of the server; nil for other
+	// failures. Its Data is nil if the server sent none.
+	Fault *jsonrpc.Error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Text()) }

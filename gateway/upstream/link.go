@@ -197,7 +197,7 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	}
 	defer l.calls.Release(open)
 	reply, err := l.await(c, open)
-	return c.read(reply), err
+	return l.read(c, reply), err
 }
 
 // submit sends the request of a call and starts its time.
@@ -306,7 +306,7 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 	if err = l.ended(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
 	}
-	c.caller.Ended(c.read(reply), err, burst)
+	c.caller.Ended(l.read(c, reply), err, burst)
 }
 
 // abandon ends a call that nobody waits for any more.
@@ -389,32 +389,13 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 
 // resolve ends the call that an answer belongs to.
 func (l *link) resolve(m *jsonrpc.Message) {
-	var err error
-	switch {
-	case m.Result != nil && !rawjson.IsObject(m.Result):
-		err = l.srv.failure(BadReply, "sent a result that is not an object", nil)
-	case m.Error != nil && !rawjson.IsObject(m.Error):
-		err = l.srv.failure(BadReply, "sent an error that is not an object", nil)
-	case m.Error != nil && !isError(m.Error):
-		err = l.srv.failure(BadReply, "sent an error without an integer code and a message", nil)
-	}
-	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
-	if err != nil {
-		reply = jsonrpc.Reply{}
-	}
+	reply, err := l.answered(m)
 	id, _ := rawjson.Int(m.ID)
 	if c, started := l.calls.End(id); started {
 		l.finish(c, id, reply, err, l.burst)
 		return
 	}
 	l.calls.Resolve(m.ID, reply, err)
-}
-
-// isError reports whether an object is an error as JSON-RPC 2.0 has them
-// (section 5.1).
-func isError(object []byte) bool {
-	_, code := rawjson.Int(rawjson.Get(object, "code"))
-	return code && rawjson.IsString(rawjson.Get(object, "message"))
 }
 
 // broken handles a malformed frame: the call that it answers, if any, fails.

@@ -51,7 +51,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		case typed && c.takes(kind):
 			return cleaned(reply, false), nil
 		case typed && kind == "input_required":
-		case typed && kind != "complete", !typed && reply.Shape.Get(reply.Result, "resultType") != nil:
+		case typed && kind != "complete", !typed && !absent(reply.Shape.Get(reply.Result, "resultType")):
 			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
 		default:
 			l.wentThrough(c, opened)
@@ -67,6 +67,9 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		c.again(answers, rawjson.Get(reply.Result, "requestState"))
 	}
 }
+
+// absent reports whether a member is missing or null.
+func absent(v []byte) bool { return v == nil || string(v) == "null" }
 
 // cleaned returns a reply without the members of the new revision: see clean.
 func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {

@@ -368,8 +368,8 @@ func (r *remote) statusFailure(resp *http.Response, body []byte) error {
 	return r.srv.failure(ConnectionError, reason, errStatus(code))
 }
 
-// maxWords is the maximum size of a quotation from an error page, in bytes.
-const maxWords = 200
+// maxPageWords is the maximum size of a quotation from an error page, in bytes.
+const maxPageWords = 200
 
 // words returns what an error page says in one line, "" if it is a web page or repeats the
 // status.
@@ -381,7 +381,7 @@ func (r *remote) words(resp *http.Response, body []byte) string {
 	case "application/json", "application/problem+json":
 		text = errorText(body)
 	}
-	text = r.srv.quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), maxWords)
+	text = r.srv.quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), maxPageWords)
 	if strings.EqualFold(text, http.StatusText(resp.StatusCode)) || strings.HasPrefix(text, "<") {
 		return ""
 	}

@@ -198,6 +198,8 @@ type Server struct {
 	stateMu sync.Mutex
 	state   registry.ServerState
 	skipped lenient.Skipped
+	// repaired are the repairs of results that were logged, guarded by mu.
+	repaired map[string]bool
 }
 
 // NewServer returns a Server that does nothing until Run.

@@ -81,7 +81,12 @@ func (s *server) verbatim(x *exchange) {
 			Params json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(x.params, &p); err != nil || len(p.Reply) == 0 || p.Reply[0] != '{' {
+	err := json.Unmarshal(x.params, &p)
+	var text string
+	if json.Unmarshal(p.Reply, &text) == nil { // clients may sort the members of an object
+		p.Reply = json.RawMessage(text)
+	}
+	if err != nil || len(p.Reply) == 0 || p.Reply[0] != '{' {
 		s.fail(x, []byte(`{"code":-32602,"message":"no reply in the params"}`))
 		return
 	}

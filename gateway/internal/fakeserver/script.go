@@ -30,6 +30,7 @@ type script struct {
 	Gets         map[string]json.RawMessage   // by prompt: a text or a whole result
 	On           map[string][]*action
 	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
+	ErrorNull    bool                // results have the member "error": null beside them
 	Around       [][]byte            // the lines in the place of every answer, with "$answer" in them
 	Serial       bool                // a request is over before the next message is read
 	IgnoreTerm   bool
@@ -57,7 +58,8 @@ type tasking struct {
 //	count               : answer with the pid and how often this process did so
 //	reply               : send the notifications of the params' member "notes",
 //	                      then answer with "reply", an object that holds
-//	                      "result" or "error"; both as they stand
+//	                      "result" or "error", or its JSON as a text; both as
+//	                      they stand
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)

@@ -215,7 +215,11 @@ func (s *server) succeed(x *exchange, result json.RawMessage) {
 	if x.modern {
 		result = s.complete(x, result)
 	}
-	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, x.id, result))
+	more := ""
+	if s.ErrorNull {
+		more = `,"error":null`
+	}
+	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s%s}`, x.id, result, more))
 }
 
 func (s *server) fail(x *exchange, object json.RawMessage) {

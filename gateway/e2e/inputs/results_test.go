@@ -1,0 +1,427 @@
+//go:build e2e
+
+package inputs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// resultRow is a result that a server sends, and what clients get. modern is what clients of
+// 2026-07-28 get if that differs. $uri in want is the resource that was read.
+type resultRow struct{ sent, want, modern string }
+
+// textOf is a content block with that text.
+func textOf(text string) string {
+	return string(e2e.Marshal(e2e.Obj{"type": "text", "text": text}))
+}
+
+var (
+	hello   = textOf("hello")
+	toolRow = map[string]resultRow{
+		"content null":                   {sent: `{"content":null}`, want: `{"content":[]}`},
+		"content missing":                {sent: `{"vendor":1}`, want: `{"content":[],"vendor":1}`},
+		"empty result":                   {sent: `{}`, want: `{"content":[]}`},
+		"structured only":                {sent: `{"structuredContent":{"a":1.0}}`, want: `{"content":[` + textOf(`{"a":1.0}`) + `],"structuredContent":{"a":1.0}}`},
+		"structured and null":            {sent: `{"structuredContent":{"a":1},"content":null}`, want: `{"content":[` + textOf(`{"a":1}`) + `],"structuredContent":{"a":1}}`},
+		"toolResult of 2024-10-07":       {sent: `{"toolResult":"hello"}`, want: `{"content":[` + hello + `],"toolResult":"hello"}`},
+		"content a text":                 {sent: `{"content":"hello"}`, want: `{"content":[` + hello + `]}`},
+		"content a number":               {sent: `{"content":5.0}`, want: `{"content":[` + textOf("5.0") + `]}`},
+		"content a block":                {sent: `{"content":` + hello + `}`, want: `{"content":[` + hello + `]}`},
+		"content an object":              {sent: `{"content":{"a":"b"}}`, want: `{"content":[` + textOf(`{"a":"b"}`) + `]}`},
+		"a text as block":                {sent: `{"content":["x",` + hello + `]}`, want: `{"content":[` + textOf(`"x"`) + `,` + hello + `]}`},
+		"null as block":                  {sent: `{"content":[null]}`, want: `{"content":[` + textOf("null") + `]}`},
+		"a list as block":                {sent: `{"content":[[1]]}`, want: `{"content":[` + textOf("[1]") + `]}`},
+		"a block without type":           {sent: `{"content":[{"text":"x"}]}`, want: `{"content":[` + textOf(`{"text":"x"}`) + `]}`},
+		"a type that is a number":        {sent: `{"content":[{"type":1}]}`, want: `{"content":[` + textOf(`{"type":1}`) + `]}`},
+		"text that is an object":         {sent: `{"content":[{"type":"text","text":{"a":1}}]}`, want: `{"content":[` + textOf(`{"type":"text","text":{"a":1}}`) + `]}`},
+		"text that is null":              {sent: `{"content":[{"type":"text","text":null}]}`, want: `{"content":[` + textOf(`{"type":"text","text":null}`) + `]}`},
+		"an image without data":          {sent: `{"content":[{"type":"image","mimeType":"a/b"}]}`, want: `{"content":[` + textOf(`{"type":"image","mimeType":"a/b"}`) + `]}`},
+		"audio without type":             {sent: `{"content":[{"type":"audio","data":"aGk="}]}`, want: `{"content":[` + textOf(`{"type":"audio","data":"aGk="}`) + `]}`},
+		"a resource without uri":         {sent: `{"content":[{"type":"resource","resource":{"text":"x"}}]}`, want: `{"content":[` + textOf(`{"type":"resource","resource":{"text":"x"}}`) + `]}`},
+		"a resource that is a text":      {sent: `{"content":[{"type":"resource","resource":"x:1"}]}`, want: `{"content":[` + textOf(`{"type":"resource","resource":"x:1"}`) + `]}`},
+		"a resource without text":        {sent: `{"content":[{"type":"resource","resource":{"uri":"x:1"}}]}`, want: `{"content":[` + textOf(`{"type":"resource","resource":{"uri":"x:1"}}`) + `]}`},
+		"a resource of no type":          {sent: `{"content":[{"type":"resource","resource":{"uri":"x:1","text":"t","mimeType":null}}]}`, want: `{"content":[{"type":"resource","resource":{"uri":"$x:1","text":"t"}}]}`},
+		"a link without uri":             {sent: `{"content":[{"type":"resource_link","name":"n"}]}`, want: `{"content":[` + textOf(`{"type":"resource_link","name":"n"}`) + `]}`},
+		"a link without name":            {sent: `{"content":[{"type":"resource_link","uri":"file:///a/b.txt?c#d"}]}`, want: `{"content":[{"type":"resource_link","uri":"$file:///a/b.txt?c#d","name":"b.txt"}]}`},
+		"members of a link":              {sent: `{"content":[{"type":"resource_link","uri":"x:1","name":"n","title":null,"description":5,"mimeType":[],"size":"1","_meta":"m","annotations":null}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:1","name":"n"}]}`},
+		"members of a text":              {sent: `{"content":[{"type":"text","text":"hello","_meta":null,"annotations":"high","vendor":null}]}`, want: `{"content":[{"type":"text","text":"hello","vendor":null}]}`},
+		"members of annotations":         {sent: `{"content":[{"type":"text","text":"hello","annotations":{"audience":"user","priority":7,"lastModified":"yesterday","x":1}}]}`, want: `{"content":[{"type":"text","text":"hello","annotations":{"x":1}}]}`},
+		"isError a text":                 {sent: `{"content":[` + hello + `],"isError":"true"}`, want: `{"content":[` + hello + `],"isError":true}`},
+		"isError a text that says no":    {sent: `{"content":[` + hello + `],"isError":"False"}`, want: `{"content":[` + hello + `],"isError":false}`},
+		"isError null":                   {sent: `{"content":[` + hello + `],"isError":null}`, want: `{"content":[` + hello + `]}`},
+		"isError another text":           {sent: `{"isError":"disk full"}`, want: `{"content":[` + textOf(`"disk full"`) + `]}`},
+		"_meta of the wrong type":        {sent: `{"content":[` + hello + `],"_meta":[1]}`, want: `{"content":[` + hello + `]}`},
+		"_meta null":                     {sent: `{"content":[],"_meta":null}`, want: `{"content":[]}`},
+		"structuredContent null":         {sent: `{"content":[` + hello + `],"structuredContent":null}`, want: `{"content":[` + hello + `]}`},
+		"structuredContent a list":       {sent: `{"content":[` + hello + `],"structuredContent":[1]}`, want: `{"content":[` + hello + `]}`, modern: `{"content":[` + hello + `],"structuredContent":[1]}`},
+		"structuredContent a list alone": {sent: `{"content":[],"structuredContent":[1]}`, want: `{"content":[` + textOf("[1]") + `]}`, modern: `{"content":[],"structuredContent":[1]}`},
+		"structuredContent a text alone": {sent: `{"structuredContent":"s"}`, want: `{"content":[` + textOf(`"s"`) + `]}`, modern: `{"content":[` + textOf(`"s"`) + `],"structuredContent":"s"}`},
+		"Type instead of type":           {sent: `{"content":[{"Type":"text","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
+		"URI beside uri":                 {sent: `{"content":[{"type":"resource_link","uri":"x:1","URI":"x:2","name":"n"}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:1","name":"n"}]}`},
+		"Content beside content":         {sent: `{"content":[` + hello + `],"Content":[]}`, want: `{"content":[` + hello + `]}`},
+		"content twice":                  {sent: `{"content":null,"content":[` + hello + `]}`, want: `{"content":[` + hello + `]}`},
+		"content twice, null last":       {sent: `{"content":[` + hello + `],"content":null}`, want: `{"content":[]}`},
+		"type twice":                     {sent: `{"content":[{"type":"image","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
+		"uri twice":                      {sent: `{"content":[{"type":"resource_link","uri":"x:1","uri":"x:2","name":"n"}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:2","name":"n"}]}`},
+		"healthy":                        {sent: `{"content":[` + hello + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`, want: `{"content":[` + hello + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`},
+	}
+	readRow = map[string]resultRow{
+		"contents null":      {sent: `{"contents":null}`, want: `{"contents":[]}`},
+		"contents missing":   {sent: `{}`, want: `{"contents":[]}`},
+		"contents an entry":  {sent: `{"contents":{"uri":"x:say","text":"t"}}`, want: `{"contents":[{"uri":"$x:say","text":"t"}]}`},
+		"contents a text":    {sent: `{"contents":"t"}`, want: `{"contents":[{"uri":"$x:say","text":"t"}]}`},
+		"an entry no object": {sent: `{"contents":["t",null]}`, want: `{"contents":[{"uri":"$x:say","text":"t"},{"uri":"$x:say","text":"null"}]}`},
+		"an entry without uri": {sent: `{"contents":[{"text":"t","mimeType":"a/b"},{"uri":null,"blob":"aGk="}]}`,
+			want: `{"contents":[{"uri":"$x:say","text":"t","mimeType":"a/b"},{"uri":"$x:say","blob":"aGk="}]}`},
+		"text an object":   {sent: `{"contents":[{"uri":"x:say","text":{"a":1}}]}`, want: `{"contents":[{"uri":"$x:say","text":"{\"a\":1}"}]}`},
+		"text null":        {sent: `{"contents":[{"uri":"x:say","text":null}]}`, want: `{"contents":[{"uri":"$x:say","text":""}]}`},
+		"text left out":    {sent: `{"contents":[{"uri":"x:say","mimeType":"a/b"}]}`, want: `{"contents":[{"uri":"$x:say","mimeType":"a/b","text":""}]}`},
+		"another member":   {sent: `{"contents":[{"uri":"x:say","value":1}]}`, want: `{"contents":[{"uri":"$x:say","value":1,"text":"{\"uri\":\"x:say\",\"value\":1}"}]}`},
+		"text beside blob": {sent: `{"contents":[{"uri":"x:say","text":null,"blob":"aGk="}]}`, want: `{"contents":[{"uri":"$x:say","blob":"aGk="}]}`},
+		"wrong members":    {sent: `{"contents":[{"uri":"x:say","text":"t","mimeType":7,"_meta":null}],"_meta":"x"}`, want: `{"contents":[{"uri":"$x:say","text":"t"}]}`},
+		"URI beside uri":   {sent: `{"contents":[{"uri":"x:say","URI":"x:2","Uri":"x:3","text":"t"}]}`, want: `{"contents":[{"uri":"$x:say","text":"t"}]}`},
+		"URI instead":      {sent: `{"contents":[{"URI":"x:2","text":"t"}]}`, want: `{"contents":[{"uri":"$x:say","text":"t"}]}`},
+		"healthy":          {sent: `{"contents":[{"uri":"x:say","text":"t","Text":1,"icons":null},{"uri":"x:2","blob":""}],"x":null}`, want: `{"contents":[{"uri":"$x:say","text":"t","Text":1,"icons":null},{"uri":"$x:2","blob":""}],"x":null}`},
+	}
+	promptRow = map[string]resultRow{
+		"messages null":         {sent: `{"messages":null,"description":"d"}`, want: `{"messages":[],"description":"d"}`},
+		"messages missing":      {sent: `{}`, want: `{"messages":[]}`},
+		"messages a message":    {sent: `{"messages":{"role":"user","content":` + hello + `}}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
+		"messages a text":       {sent: `{"messages":"hello"}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
+		"a message that is one": {sent: `{"messages":["hello",7]}`, want: `{"messages":[{"role":"user","content":` + hello + `},{"role":"user","content":` + textOf("7") + `}]}`},
+		"content a text":        {sent: `{"messages":[{"role":"assistant","content":"hello"}]}`, want: `{"messages":[{"role":"assistant","content":` + hello + `}]}`},
+		"content null":          {sent: `{"messages":[{"role":"user","content":null}]}`, want: `{"messages":[{"role":"user","content":` + textOf("null") + `}]}`},
+		"content missing":       {sent: `{"messages":[{"role":"user","text":"x"}]}`, want: `{"messages":[{"role":"user","text":"x","content":` + textOf(`{"role":"user","text":"x"}`) + `}]}`},
+		"content a list": {sent: `{"messages":[{"role":"assistant","content":[` + hello + `,"x"]}]}`,
+			want: `{"messages":[{"role":"assistant","content":` + hello + `},{"role":"assistant","content":` + textOf(`"x"`) + `}]}`},
+		"a block without type": {sent: `{"messages":[{"role":"user","content":{"text":"x"}}]}`, want: `{"messages":[{"role":"user","content":` + textOf(`{"text":"x"}`) + `}]}`},
+		"an unknown role":      {sent: `{"messages":[{"role":"system","content":` + hello + `}]}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
+		"a role in capitals":   {sent: `{"messages":[{"role":"Assistant","content":` + hello + `}]}`, want: `{"messages":[{"role":"assistant","content":` + hello + `}]}`},
+		"no role":              {sent: `{"messages":[{"content":` + hello + `}]}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
+		"wrong members":        {sent: `{"messages":[],"description":null,"_meta":7}`, want: `{"messages":[]}`},
+	}
+	completionRow = map[string]resultRow{
+		"values null":       {sent: `{"completion":{"values":null}}`, want: `{"completion":{"values":[]}}`},
+		"no completion":     {sent: `{}`, want: `{"completion":{"values":[]}}`},
+		"a list of values":  {sent: `{"completion":["a"]}`, want: `{"completion":{"values":["a"]}}`},
+		"values a text":     {sent: `{"completion":{"values":"a"}}`, want: `{"completion":{"values":["a"]}}`},
+		"values no texts":   {sent: `{"completion":{"values":["a",1,null],"total":"3","hasMore":"true"}}`, want: `{"completion":{"values":["a","1","null"],"hasMore":true}}`},
+		"hasMore null":      {sent: `{"completion":{"values":[],"total":null,"hasMore":null}}`, want: `{"completion":{"values":[]}}`},
+		"more than allowed": {sent: `{"completion":{"values":[` + strings.Repeat(`"v",`, 120) + `"w"]}}`, want: `{"completion":{"values":[` + strings.Repeat(`"v",`, 99) + `"v"],"hasMore":true}}`},
+	}
+)
+
+// sayer is a server that answers with the member "reply" of the params.
+func sayer() e2e.Obj {
+	reply := e2e.Actions(e2e.Do("reply"))
+	return e2e.Obj{
+		"capabilities": e2e.Obj{"tools": e2e.Obj{}, "prompts": e2e.Obj{}, "resources": e2e.Obj{}, "completions": e2e.Obj{}},
+		"tools":        []e2e.Obj{e2e.Tool("say")}, "prompts": []e2e.Obj{e2e.Prompt("say")}, "resources": []e2e.Obj{e2e.Resource("x:say")},
+		"on": e2e.Obj{"tools/call": reply, "prompts/get": reply, "resources/read": reply, "completion/complete": reply},
+	}
+}
+
+// sayers adds servers of every transport and era.
+func sayers(w *e2e.World) (names []string) {
+	w.Backend("local", sayer())
+	w.Remote("web", "/mcp", sayer())
+	w.Remote("events", "/sse", sayer(), e2e.Obj{"type": "sse"})
+	w.Backend("own", sayer(), e2e.Obj{"isolation": "session"})
+	next := sayer()
+	next["era"] = "modern"
+	w.Backend("next", next)
+	return []string{"local", "web", "events", "own", "next"}
+}
+
+// revisions are clients of each kind.
+func revisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
+	t.Helper()
+	all := map[string]*e2e.Client{"2026-07-28": w.Socket().Stateless(), "http": w.Served().Client(false)}
+	for _, version := range []string{"2024-11-05", "2025-11-25"} {
+		c := w.Socket()
+		got := c.Ok("initialize", e2e.Obj{"protocolVersion": version, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e", "version": "1"}})
+		require.Equal(t, version, e2e.Str(got, "protocolVersion"))
+		c.Notify("notifications/initialized", nil)
+		all[version] = c
+	}
+	return all
+}
+
+// asks sends a request of a method to a server, with what it is to reply.
+func asks(c *e2e.Client, server, method, reply string) e2e.Message {
+	c.T.Helper()
+	params := e2e.Obj{"reply": reply}
+	switch method {
+	case "tools/call":
+		params["name"] = server + "_say"
+	case "prompts/get":
+		params["name"] = server + "/say"
+	case "resources/read":
+		params["uri"] = e2e.In(server, "x:say")
+	default:
+		params["ref"], params["argument"] = e2e.Obj{"type": "ref/prompt", "name": server + "/say"}, e2e.Obj{"name": "a", "value": ""}
+	}
+	return c.Request(method, params)
+}
+
+// bare is a result without what a revision adds to it.
+func bare(t *testing.T, result json.RawMessage) string {
+	t.Helper()
+	var all e2e.Obj
+	require.NoError(t, json.Unmarshal(result, &all))
+	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
+		delete(all, name)
+	}
+	if meta, _ := all["_meta"].(e2e.Obj); meta != nil {
+		if delete(meta, e2e.ProtocolPrefix+"serverInfo"); len(meta) == 0 {
+			delete(all, "_meta")
+		}
+	}
+	return string(e2e.Marshal(all))
+}
+
+func TestResultsOfTheWrongShapeAreRepairedForEveryClient(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	servers := sayers(w)
+	for revision, c := range revisions(t, w) {
+		for _, server := range servers {
+			c.WaitListed("tools", server+"_say", true)
+			for method, rows := range map[string]map[string]resultRow{
+				"tools/call": toolRow, "resources/read": readRow, "prompts/get": promptRow, "completion/complete": completionRow,
+			} {
+				for name, row := range rows {
+					m := asks(c, server, method, `{"result":`+row.sent+`}`)
+					require.Nil(t, m.Error, "%s %s %s: %s", revision, server, name, m.Raw)
+					want := row.want
+					if revision == "2026-07-28" && row.modern != "" {
+						want = row.modern
+					}
+					want = strings.ReplaceAll(want, `"uri":"$`, `"uri":"`+e2e.In(server, ""))
+					require.JSONEq(t, want, bare(t, m.Result), "%s, %s, %s of %s", revision, server, name, method)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{
+		`method=tools/call repair="a content block has the wrong shape`, `method=tools/call repair="an optional member has the wrong type`, `may take for \"contents.uri\""`,
+	} {
+		count := func() (n int) {
+			for _, p := range w.Programs {
+				n += strings.Count(p.Stderr.String(), kind)
+			}
+			return n
+		}
+		e2e.Eventually(t, "the log of "+kind, func() bool { return count() >= len(servers) })
+		require.Equal(t, len(servers), count(), "each repair is logged once for each server: %s", kind)
+	}
+}
+
+// Demands for input and created tasks have no content.
+func TestResultsThatAreNotFinalAreNotRepaired(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", sayer())
+	c := w.Standalone()
+	for _, result := range []string{
+		`{"task":{"taskId":"x"},"content":null}`, `{"resultType":"input_required","inputRequests":{}}`, `{"resultType":"task","taskId":"x","isError":null}`,
+	} {
+		require.Equal(t, result, string(asks(c, "b", "tools/call", `{"result":`+result+`}`).Result))
+	}
+}
+
+func TestAnswersThatAreNoObjectReachTheClientInWords(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	servers := sayers(w)
+	for revision, c := range revisions(t, w) {
+		for _, server := range servers {
+			c.WaitListed("tools", server+"_say", true)
+			for sent, words := range map[string]string{`"disk full"`: "disk full", `12.50`: "12.50", `[1,"a"]`: `[1,"a"]`, `true`: "true", `null`: "null"} {
+				m := asks(c, server, "tools/call", `{"result":`+sent+`}`)
+				e := e2e.ParseFailure(t, m)
+				require.Contains(t, e.Message, words, "%s %s", revision, server)
+				require.JSONEq(t, `{"code":"BAD_REPLY","server":"`+server+`"}`, string(e.Data))
+				for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
+					e := e2e.ParseError(t, asks(c, server, method, `{"result":`+sent+`}`))
+					require.Contains(t, e.Message, words, "%s %s %s", revision, server, method)
+					require.Equal(t, "BAD_REPLY", e.Kind())
+				}
+			}
+		}
+	}
+}
+
+// faultRow is a malformed error, the words that clients get, and its code and data for
+// requests other than tools/call. Data of Goblin is "".
+type faultRow struct {
+	sent, words string
+	code        int
+	data        string
+}
+
+var faultRows = []faultRow{
+	{`"it broke"`, "it broke", -32603, ""},
+	{`["it","broke"]`, `["it","broke"]`, -32603, ""},
+	{`[]`, `[]`, -32603, ""},
+	{`true`, `true`, -32603, ""},
+	{`17`, `17`, -32603, ""},
+	{`{}`, `{}`, -32603, ""},
+	{`{"code":"E_FAIL","message":"it broke"}`, `it broke (code "E_FAIL")`, -32603, ""},
+	{`{"code":"E_FAIL","message":"it broke","data":{"why":"x"}}`, `it broke (code "E_FAIL", data {"why":"x"})`, -32603, `{"why":"x"}`},
+	{`{"message":"it broke"}`, "it broke", -32603, ""},
+	{`{"code":null,"message":"it broke","data":"why"}`, "it broke", -32603, `"why"`},
+	{`{"code":1.5,"message":"it broke"}`, "it broke (code 1.5)", -32603, ""},
+	{`{"code":"-32000","message":"it broke"}`, "it broke", -32000, ""},
+	{`{"code":-32000}`, `{"code":-32000}`, -32000, ""},
+	{`{"code":-32000,"data":{"why":"it broke"}}`, "it broke", -32000, `{"why":"it broke"}`},
+	{`{"code":-32000,"message":{"text":"it broke"}}`, "it broke", -32000, ""},
+	{`{"code":-32000,"message":null}`, `"message":null`, -32000, ""},
+	{`{"Code":-32000,"Message":"it broke"}`, "it broke", -32603, ""},
+}
+
+func TestMalformedErrorsReachTheClientInWords(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	servers := sayers(w)
+	for revision, c := range revisions(t, w) {
+		for _, server := range servers {
+			c.WaitListed("tools", server+"_say", true)
+			own := `{"code":"BAD_REPLY","server":"` + server + `"}`
+			for _, row := range faultRows {
+				e := e2e.ParseFailure(t, asks(c, server, "tools/call", `{"error":`+row.sent+`}`))
+				require.Contains(t, e.Message, row.words, "%s %s %s", revision, server, row.sent)
+				require.Contains(t, e.Message, `server "`+server+`"`)
+				require.JSONEq(t, own, string(e.Data), "%s %s", revision, row.sent)
+				for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
+					e := e2e.ParseError(t, asks(c, server, method, `{"error":`+row.sent+`}`))
+					require.Contains(t, e.Message, row.words, "%s %s %s %s", revision, server, method, row.sent)
+					require.Equal(t, row.code, e.Code, row.sent)
+					if row.data == "" {
+						require.JSONEq(t, own, string(e.Data), row.sent)
+					} else {
+						require.JSONEq(t, row.data, string(e.Data), row.sent)
+					}
+				}
+			}
+			whole := e2e.ParseError(t, asks(c, server, "tools/call", `{"error":{"code":-32000.0,"message":"it broke"}}`))
+			require.Equal(t, e2e.RpcError{Code: -32000, Message: "it broke"}, whole, "a float without a fraction is an integer")
+		}
+	}
+}
+
+// Some libraries send both members in every answer.
+func TestAnswersWithBothMembers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	servers := sayers(w)
+	for revision, c := range revisions(t, w) {
+		for _, server := range servers {
+			c.WaitListed("tools", server+"_say", true)
+			good := `{"content":[` + hello + `]}`
+			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"error":null,"result":`+good+`}`).Result), revision)
+			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`,"error":null}`).Result), revision)
+			e := e2e.ParseError(t, asks(c, server, "tools/call", `{"result":null,"error":{"code":7,"message":"it broke"}}`))
+			require.Equal(t, e2e.RpcError{Code: 7, Message: "it broke"}, e)
+			for _, reply := range []string{`{"result":{},"error":{"code":7,"message":"it broke"}}`, `{"error":null}`, `{"x":1}`, `{"result":null,"error":null}`} {
+				e := e2e.ParseFailure(t, asks(c, server, "tools/call", reply))
+				require.Equal(t, "BAD_REPLY", e.Kind(), "%s %s: %s", revision, server, reply)
+			}
+			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`}`).Result), "the connection goes on")
+		}
+	}
+	for _, b := range w.Backends {
+		if b.Name == "local" || b.Name == "next" {
+			require.Equal(t, 1, b.Starts(), b.Name)
+		}
+	}
+}
+
+// A server that adds "error": null to every answer, also to those of the handshake.
+func TestAServerWhoseAnswersAllHaveErrorNullIsNotLost(t *testing.T) {
+	t.Parallel()
+	for _, front := range []string{"stdio", "http"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Filesystem()
+			script["errorNull"] = true
+			if front == "http" {
+				w.Remote("b", "/mcp", script)
+			} else {
+				w.Backend("b", script)
+			}
+			c := w.Standalone()
+			c.WaitListed("tools", "b_stat", true)
+			require.Contains(t, c.CallText("b_stat", e2e.Obj{}), "b:stat")
+		})
+	}
+}
+
+func TestAnEmptyResultMayBeNull(t *testing.T) {
+	t.Parallel()
+	null := e2e.Actions(e2e.Do("result", e2e.Obj{"result": json.RawMessage("null")}))
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{
+		"capabilities": e2e.Obj{"resources": e2e.Obj{"subscribe": true}, "logging": e2e.Obj{}}, "resources": []e2e.Obj{e2e.Resource("x:1")},
+		"on": e2e.Obj{"resources/subscribe": null, "resources/unsubscribe": null, "logging/setLevel": null, "ping": null},
+	})
+	c := w.Standalone()
+	c.WaitListed("resources", e2e.In("b", "x:1"), true)
+	require.JSONEq(t, `{}`, string(c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})))
+	b.Updated("x:1")
+	require.Equal(t, []string{e2e.In("b", "x:1")}, c.WaitUpdates(1))
+}
+
+func TestCommandsAndScriptsGetRepairedResults(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["meta_tools"] = []string{"execute_lua", "call_tool"}
+	result := func(result string) []e2e.Obj {
+		return e2e.Actions(e2e.Do("result", e2e.Obj{"result": json.RawMessage(result)}))
+	}
+	w.Backend("b", e2e.Obj{
+		"tools":   []e2e.Obj{e2e.Tool("plain"), e2e.Tool("fails"), e2e.Tool("whole")},
+		"prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("x:1")},
+		"on": e2e.Obj{
+			"tools/call plain": result(`{"content":"hello","isError":null}`), "tools/call fails": result(`{"content":"it broke","isError":"true"}`),
+			"tools/call whole": result(`"just text"`), "prompts/get p": result(`{"messages":[{"role":"system","content":"hello"}]}`),
+			"resources/read": result(`{"contents":"hello"}`),
+		},
+	})
+	require.Contains(t, w.Succeeds("call", "b_plain"), "hello")
+	require.Contains(t, w.Succeeds("read", e2e.In("b", "x:1")), "hello")
+	require.Contains(t, w.Succeeds("prompt", "b/p"), "hello")
+	for tool, words := range map[string]string{"b_fails": "it broke", "b_whole": "just text"} {
+		out := w.Run("call", tool)
+		require.Equal(t, e2e.ExitFailure, out.Code)
+		require.Contains(t, out.Stdout+out.Stderr, words)
+	}
+	c := w.Standalone()
+	c.WaitListed("tools", "b_plain", true)
+	require.JSONEq(t, `{"content":[`+hello+`]}`, string(c.Ok("tools/call", e2e.Obj{"name": "call_tool", "arguments": e2e.Obj{"name": "b_plain"}})))
+	require.Contains(t, c.LuaText(`return b.plain{}`), "hello")
+	require.Contains(t, c.LuaText(`local ok, e = pcall(function() return b.whole{} end) return e.message .. e.data.code`), "just text"+"BAD_REPLY")
+}
+
+// What a server sends becomes part of messages: it is bounded, and terminals get no control
+// characters.
+func TestWordsOfServersAreBoundedInMessages(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	result := func(result string) []e2e.Obj {
+		return e2e.Actions(e2e.Do("result", e2e.Obj{"result": json.RawMessage(result)}))
+	}
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long"), e2e.Tool("red")}, "on": e2e.Obj{
+		"tools/call long": result(`"` + strings.Repeat("x", 1<<20) + `"`), "tools/call red": result(`"\u001b[31mred"`),
+	}})
+	require.NotContains(t, w.Run("call", "b_red").Stderr, "\x1b")
+	c := w.Standalone()
+	require.Less(t, len(c.Fails(e2e.Obj{"name": "b_long"}).Message), 8<<10)
+}

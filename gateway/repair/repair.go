@@ -1,0 +1,550 @@
+// Package repair gives results of servers the shape that client SDKs require.
+//
+// Clients of every revision throw a whole result away if one member has the wrong type.
+// [Result] looks at the shape of a result once. A healthy result is returned as the same
+// slice, and no text, blob or structured content is read. Unknown block types and unknown
+// members pass unchanged. All functions are pure; the texts must be valid JSON.
+package repair
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"goblin/registry/rawjson"
+)
+
+// Rules says which repairs a result needs.
+type Rules struct {
+	// Method is the method of the request. Results of unknown methods pass unchanged.
+	Method string
+	// URI is the resource that was read. It replaces a missing URI of contents.
+	URI string
+	// AnyStructured says that the client accepts structured content of every type.
+	AnyStructured bool
+}
+
+// Kind is one kind of repair.
+type Kind uint16
+
+// The kinds of repair.
+const (
+	List    Kind = 1 << iota // content, contents, messages or values were no list
+	Block                    // a content block has the wrong shape
+	Entry                    // an entry of contents, messages or values has the wrong shape
+	Member                   // an optional member has the wrong type
+	Flag                     // isError or hasMore is a text
+	Whole                    // the result of a task is no object
+	Renamed                  // a message has an unknown role
+)
+
+var kindTexts = []string{
+	"content, contents, messages or values is missing or no list",
+	"a content block has the wrong shape; clients get its JSON as text",
+	"an entry of contents, messages or values has the wrong shape",
+	"an optional member has the wrong type; it was left out",
+	"isError or hasMore is a text instead of a boolean",
+	"the result of a task is not an object",
+	"a prompt message has an unknown role; clients get \"user\"",
+}
+
+// Texts returns one line for each kind in k.
+func (k Kind) Texts() []string {
+	var texts []string
+	for i, text := range kindTexts {
+		if k&(1<<i) != 0 {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// maxQuote is the longest JSON that becomes the text of a block, in bytes.
+const maxQuote = 1 << 20
+
+// Result returns the result in a shape that clients accept, and what was repaired. A
+// healthy result is returned as the same slice. Demands for input and created tasks are
+// never changed. shape reads the result; it may be nil.
+func Result(r Rules, shape *rawjson.Shape, result []byte) ([]byte, Kind) {
+	f := fixer{shape: shape, rules: r}
+	switch r.Method {
+	case "tools/call", "tasks/result":
+		result = f.tool(result)
+	case "tasks/get":
+		result = f.task(result)
+	case "resources/read":
+		result = f.read(result)
+	case "prompts/get":
+		result = f.prompt(result)
+	case "completion/complete":
+		result = f.completion(result)
+	}
+	return result, f.done
+}
+
+// fixer repairs one result.
+type fixer struct {
+	shape *rawjson.Shape
+	rules Rules
+	done  Kind
+}
+
+// complete reports whether a result is final: no demand for input and no task.
+func (f *fixer) complete(v *values) bool {
+	if f.rules.Method == "tools/call" && rawjson.IsObject(v[task]) {
+		return false
+	}
+	kind := rawjson.Key(v[resultType])
+	return kind == nil || !kind.Is("input_required") && !kind.Is("task")
+}
+
+// tool repairs the result of a tool.
+func (f *fixer) tool(result []byte) []byte {
+	if f.isPlain(result) {
+		return result
+	}
+	var v values
+	f.scan(result, &v)
+	if !f.complete(&v) {
+		return result
+	}
+	var c changes
+	var out [][]byte // JSON of members that are left out
+	drop := func(m member) {
+		f.done |= Member
+		c.drop(m)
+		if !isNull(v[m]) {
+			out = append(out, f.quote(v[m]))
+		}
+	}
+	if s := v[structuredContent]; isNull(s) || s != nil && !f.rules.AnyStructured && !rawjson.IsObject(s) {
+		drop(structuredContent)
+	}
+	if isNull(v[isError]) || v[isError] != nil && !isBool(v[isError]) {
+		if b := boolOf(v[isError]); b != nil {
+			f.done |= Flag
+			c.set(isError, b)
+		} else {
+			drop(isError)
+		}
+	}
+	if wrong(v[meta], rawjson.IsObject) {
+		drop(meta)
+	}
+	list := f.content(&v)
+	if len(out) > 0 && isEmpty(list) {
+		list = array(out...)
+	}
+	if !same(list, v[content]) {
+		c.set(content, list)
+	}
+	return c.apply(f.shape, result)
+}
+
+// content returns the list of blocks of a tool result.
+func (f *fixer) content(v *values) []byte {
+	list := v[content]
+	switch {
+	case rawjson.IsArray(list):
+		return f.each(list, f.block)
+	case list == nil && v[toolResult] != nil: // as revision 2024-10-07 had it
+		f.done |= List
+		return array(f.text(v[toolResult]))
+	case list == nil || isNull(list):
+		f.done |= List
+		if rawjson.IsObject(v[structuredContent]) || f.rules.AnyStructured && v[structuredContent] != nil && !isNull(v[structuredContent]) {
+			return array(f.quote(v[structuredContent]))
+		}
+		return []byte("[]")
+	case rawjson.IsObject(list):
+		f.done |= List
+		return array(f.block(list))
+	}
+	f.done |= List
+	return array(f.text(list))
+}
+
+// task repairs the result of a tool inside of a task's state.
+func (f *fixer) task(state []byte) []byte {
+	var v values
+	f.scan(state, &v)
+	inner := v[result]
+	var fixed []byte
+	switch {
+	case inner == nil || isNull(inner):
+		return state
+	case rawjson.IsObject(inner):
+		fixed = f.tool(inner)
+	default:
+		f.done |= Whole
+		fixed = append(append([]byte(`{"content":`), array(f.text(inner))...), `,"isError":true}`...)
+	}
+	if same(fixed, inner) {
+		return state
+	}
+	var c changes
+	c.set(result, fixed)
+	return c.apply(f.shape, state)
+}
+
+// read repairs the result of resources/read.
+func (f *fixer) read(result []byte) []byte {
+	return f.listing(result, contents, f.contentsEntry)
+}
+
+// prompt repairs the result of prompts/get.
+func (f *fixer) prompt(result []byte) []byte {
+	return f.listing(result, messages, f.message)
+}
+
+// listing repairs a result that has a list of entries.
+func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) []byte {
+	var v values
+	f.scan(result, &v)
+	if !f.complete(&v) {
+		return result
+	}
+	var c changes
+	f.optional(&v, &c)
+	list := v[name]
+	switch {
+	case rawjson.IsArray(list):
+		list = f.each(list, entry)
+	case list == nil || isNull(list):
+		f.done |= List
+		list = []byte("[]")
+	default:
+		f.done |= List
+		list = array(entry(list))
+	}
+	if !same(list, v[name]) {
+		c.set(name, list)
+	}
+	return c.apply(f.shape, result)
+}
+
+// contentsEntry repairs one entry of contents.
+func (f *fixer) contentsEntry(entry []byte) []byte {
+	if !rawjson.IsObject(entry) {
+		f.done |= Entry
+		return member4(uri, rawjson.Quote(f.rules.URI), text, f.plain(entry))
+	}
+	var v values
+	known := f.scan(entry, &v)
+	var c changes
+	f.optional(&v, &c)
+	if !rawjson.IsString(v[uri]) {
+		f.done |= Entry
+		c.set(uri, rawjson.Quote(f.rules.URI))
+	}
+	hasText, hasBlob := rawjson.IsString(v[text]), rawjson.IsString(v[blob])
+	switch {
+	case hasText && v[blob] != nil && !hasBlob:
+		f.done |= Entry
+		c.drop(blob)
+	case hasBlob && v[text] != nil && !hasText:
+		f.done |= Entry
+		c.drop(text)
+	case hasText || hasBlob:
+	case v[text] != nil && !isNull(v[text]):
+		f.done |= Entry
+		c.set(text, f.plain(v[text]))
+		c.drop(blob)
+	case known && (v[blob] == nil || isNull(v[blob])): // encoders leave an empty text out
+		f.done |= Entry
+		c.set(text, []byte(`""`))
+		c.drop(blob)
+	default:
+		f.done |= Entry
+		c.set(text, f.plain(entry))
+		c.drop(blob)
+	}
+	return c.apply(f.shape, entry)
+}
+
+// message repairs one message of a prompt. A message whose content is a list becomes one
+// message for each block.
+func (f *fixer) message(m []byte) []byte {
+	if !rawjson.IsObject(m) {
+		f.done |= Entry
+		return member4(role, []byte(`"user"`), content, f.text(m))
+	}
+	var v values
+	f.scan(m, &v)
+	var c changes
+	if r := rawjson.Key(v[role]); !rawjson.IsString(r) || !r.Is("user") && !r.Is("assistant") {
+		f.done |= Renamed
+		name, _ := rawjson.String(r)
+		c.set(role, []byte(`"user"`))
+		if strings.EqualFold(name, "assistant") {
+			c.set(role, []byte(`"assistant"`))
+		}
+	}
+	switch value := v[content]; {
+	case rawjson.IsObject(value):
+		if fixed := f.block(value); !same(fixed, value) {
+			c.set(content, fixed)
+		}
+	case rawjson.IsArray(value):
+		f.done |= Entry
+		var all [][]byte
+		for e := range f.shape.Elements(value) {
+			c.set(content, f.block(e))
+			all = append(all, c.apply(f.shape, m))
+		}
+		return bytes.Join(all, []byte{','})
+	case value == nil:
+		f.done |= Entry
+		c.set(content, f.quote(m))
+	default:
+		f.done |= Entry
+		c.set(content, f.text(value))
+	}
+	return c.apply(f.shape, m)
+}
+
+// maxValues is how many values a completion may have.
+const maxValues = 100
+
+// completion repairs the result of completion/complete.
+func (f *fixer) completion(result []byte) []byte {
+	var v, inner values
+	f.scan(result, &v)
+	if !f.complete(&v) {
+		return result
+	}
+	var outer, c changes
+	f.optional(&v, &outer)
+	object := v[completion]
+	if !rawjson.IsObject(object) {
+		f.done |= List
+		list := []byte("[]")
+		if rawjson.IsArray(object) {
+			list = object
+		}
+		object = append(append([]byte(`{"values":`), list...), '}')
+	}
+	f.scan(object, &inner)
+	list := inner[completionValues]
+	switch {
+	case rawjson.IsArray(list):
+	case list == nil || isNull(list):
+		f.done |= List
+		list = []byte("[]")
+	default:
+		f.done |= List
+		list = append(append([]byte{'['}, list...), ']')
+	}
+	n := 0
+	list = f.each(list, func(e []byte) []byte {
+		if n++; n > maxValues {
+			f.done |= Entry
+			return nil
+		}
+		if rawjson.IsString(e) {
+			return e
+		}
+		f.done |= Entry
+		return f.plain(e)
+	})
+	if !same(list, inner[completionValues]) {
+		c.set(completionValues, list)
+	}
+	if wrong(inner[total], isNumber) {
+		f.done |= Member
+		c.drop(total)
+	}
+	switch more := inner[hasMore]; {
+	case n > maxValues:
+		c.set(hasMore, []byte("true"))
+	case more != nil && !isBool(more):
+		f.done |= Flag
+		if c.drop(hasMore); boolOf(more) != nil {
+			c.set(hasMore, boolOf(more))
+		}
+	}
+	if fixed := c.apply(f.shape, object); !same(fixed, v[completion]) {
+		outer.set(completion, fixed)
+	}
+	return outer.apply(f.shape, result)
+}
+
+// block repairs one content block.
+func (f *fixer) block(b []byte) []byte {
+	if !rawjson.IsObject(b) {
+		f.done |= Block
+		return f.quote(b)
+	}
+	var v values
+	f.scan(b, &v)
+	kind := rawjson.Key(v[blockType])
+	if !rawjson.IsString(kind) {
+		f.done |= Block
+		return f.quote(b)
+	}
+	var c changes
+	ok := true
+	switch string(kind.Name()) {
+	case "text":
+		ok = rawjson.IsString(v[text])
+	case "image", "audio":
+		ok = rawjson.IsString(v[data]) && rawjson.IsString(v[mimeType])
+	case "resource":
+		inner := f.embedded(v[resource])
+		if ok = inner != nil; ok && !same(inner, v[resource]) {
+			c.set(resource, inner)
+		}
+	case "resource_link":
+		if ok = rawjson.IsString(v[uri]); ok && !rawjson.IsString(v[name]) {
+			f.done |= Block
+			c.set(name, rawjson.Quote(lastSegment(v[uri])))
+		}
+	default:
+		return b
+	}
+	if !ok {
+		f.done |= Block
+		return f.quote(b)
+	}
+	f.optional(&v, &c)
+	return c.apply(f.shape, b)
+}
+
+// embedded repairs the resource inside of a block. It returns nil if too much is missing.
+func (f *fixer) embedded(r []byte) []byte {
+	if !rawjson.IsObject(r) {
+		return nil
+	}
+	var v values
+	f.scan(r, &v)
+	if !rawjson.IsString(v[uri]) || !rawjson.IsString(v[text]) && !rawjson.IsString(v[blob]) {
+		return nil
+	}
+	var c changes
+	f.optional(&v, &c)
+	for _, m := range []member{text, blob} {
+		if wrong(v[m], rawjson.IsString) {
+			f.done |= Member
+			c.drop(m)
+		}
+	}
+	return c.apply(f.shape, r)
+}
+
+// optional drops optional members of the wrong type.
+func (f *fixer) optional(v *values, c *changes) {
+	for _, m := range []member{meta, mimeType, description, title} {
+		is := rawjson.IsString
+		if m == meta {
+			is = rawjson.IsObject
+		}
+		if wrong(v[m], is) {
+			f.done |= Member
+			c.drop(m)
+		}
+	}
+	if wrong(v[size], isNumber) {
+		f.done |= Member
+		c.drop(size)
+	}
+	switch a := v[annotations]; {
+	case a == nil:
+	case !rawjson.IsObject(a):
+		f.done |= Member
+		c.drop(annotations)
+	default:
+		if fixed := f.hints(a); !same(fixed, a) {
+			c.set(annotations, fixed)
+		}
+	}
+}
+
+// hints repairs annotations.
+func (f *fixer) hints(a []byte) []byte {
+	var v values
+	f.scan(a, &v)
+	var c changes
+	if wrong(v[audience], isAudience) {
+		c.drop(audience)
+	}
+	if wrong(v[priority], isPriority) {
+		c.drop(priority)
+	}
+	if wrong(v[lastModified], isTime) {
+		c.drop(lastModified)
+	}
+	if len(c) > 0 {
+		f.done |= Member
+	}
+	return c.apply(f.shape, a)
+}
+
+// each returns the list with each element replaced by what fix returns. Elements for which
+// it returns nothing are left out.
+func (f *fixer) each(list []byte, fix func([]byte) []byte) []byte {
+	var out []byte
+	before := 0 // bytes of the list that need no change
+	for e := range f.shape.Elements(list) {
+		fixed := fix(e)
+		at := rawjson.Offset(list, e)
+		if out == nil && !same(fixed, e) {
+			out = append(make([]byte, 0, len(list)+len(fixed)), list[:before]...)
+			if before == 0 {
+				out = append(out, '[')
+			}
+		}
+		before = at + len(e)
+		if out != nil && len(fixed) > 0 {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, fixed...)
+		}
+	}
+	if out == nil {
+		return list
+	}
+	return append(out, ']')
+}
+
+// text returns a text block with the text that v is, or with its JSON.
+func (f *fixer) text(v []byte) []byte {
+	return append(append([]byte(`{"type":"text","text":`), f.plain(v)...), '}')
+}
+
+// quote returns a text block with the JSON of v.
+func (f *fixer) quote(v []byte) []byte {
+	return append(rawjson.AppendString([]byte(`{"type":"text","text":`), clip(v)), '}')
+}
+
+// plain returns v if it is a text, otherwise its JSON as a text.
+func (f *fixer) plain(v []byte) []byte {
+	if rawjson.IsString(v) {
+		return v
+	}
+	return rawjson.Quote(clip(v))
+}
+
+// clip returns at most maxQuote bytes of v.
+func clip(v []byte) string {
+	if len(v) <= maxQuote {
+		return string(v)
+	}
+	end := maxQuote
+	for !utf8.RuneStart(v[end]) {
+		end--
+	}
+	return string(v[:end]) + "…"
+}
+
+// lastSegment returns the last segment of the path of a raw URI.
+func lastSegment(raw []byte) string {
+	uri, _ := rawjson.String(raw)
+	path, _, _ := strings.Cut(uri, "#")
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimRight(path, "/")
+	if last := path[strings.LastIndexByte(path, '/')+1:]; last != "" {
+		return last
+	}
+	return uri
+}

@@ -1,0 +1,238 @@
+package repair
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"goblin/registry/rawjson"
+)
+
+// member is one of the members that decide about the shape of a result.
+type member uint8
+
+const (
+	other member = iota
+	annotations
+	audience
+	blob
+	blockType
+	completion
+	content
+	contents
+	data
+	description
+	hasMore
+	isError
+	lastModified
+	messages
+	meta
+	mimeType
+	name
+	priority
+	resource
+	result
+	resultType
+	role
+	size
+	structuredContent
+	task
+	text
+	title
+	toolResult
+	total
+	uri
+	completionValues
+	members // how many there are
+)
+
+// names are the members as they stand in a text.
+var names = [members]string{
+	annotations: "annotations", audience: "audience", blob: "blob", blockType: "type", completion: "completion",
+	content: "content", contents: "contents", data: "data", description: "description", hasMore: "hasMore",
+	isError: "isError", lastModified: "lastModified", messages: "messages", meta: "_meta", mimeType: "mimeType",
+	name: "name", priority: "priority", resource: "resource", result: "result", resultType: "resultType",
+	role: "role", size: "size", structuredContent: "structuredContent", task: "task", text: "text",
+	title: "title", toolResult: "toolResult", total: "total", uri: "uri", completionValues: "values",
+}
+
+// memberOf returns the member of a name. A switch is several times as fast as a map here.
+func memberOf(k rawjson.Key) member {
+	switch string(k.Name()) {
+	case "annotations":
+		return annotations
+	case "audience":
+		return audience
+	case "blob":
+		return blob
+	case "type":
+		return blockType
+	case "completion":
+		return completion
+	case "content":
+		return content
+	case "contents":
+		return contents
+	case "data":
+		return data
+	case "description":
+		return description
+	case "hasMore":
+		return hasMore
+	case "isError":
+		return isError
+	case "lastModified":
+		return lastModified
+	case "messages":
+		return messages
+	case "_meta":
+		return meta
+	case "mimeType":
+		return mimeType
+	case "name":
+		return name
+	case "priority":
+		return priority
+	case "resource":
+		return resource
+	case "result":
+		return result
+	case "resultType":
+		return resultType
+	case "role":
+		return role
+	case "size":
+		return size
+	case "structuredContent":
+		return structuredContent
+	case "task":
+		return task
+	case "text":
+		return text
+	case "title":
+		return title
+	case "toolResult":
+		return toolResult
+	case "total":
+		return total
+	case "uri":
+		return uri
+	case "values":
+		return completionValues
+	}
+	return other
+}
+
+// values are the raw values of an object's members; nil for missing ones.
+type values [members][]byte
+
+// scan reads the members of an object. Of several with one name the last counts, as for
+// JSON decoders. known says that the object has no other members.
+func (f *fixer) scan(object []byte, v *values) (known bool) {
+	for k, value := range f.shape.Members(object) {
+		v[memberOf(k)] = value
+	}
+	return v[other] == nil
+}
+
+// changes are what becomes of the members of an object: another value, or nil for none.
+type changes map[member][]byte
+
+func (c *changes) set(m member, value []byte) {
+	if *c == nil {
+		*c = changes{}
+	}
+	(*c)[m] = value
+}
+
+func (c *changes) drop(m member) { c.set(m, nil) }
+
+// apply returns the object with the changes made, or the same slice if there are none.
+func (c *changes) apply(shape *rawjson.Shape, object []byte) []byte {
+	if len(*c) == 0 {
+		return object
+	}
+	out := append(make([]byte, 0, len(object)+64), '{')
+	for k, v := range shape.Members(object) {
+		if _, changed := (*c)[memberOf(k)]; !changed {
+			out = rawjson.AppendMember(out, k, v)
+		}
+	}
+	for m := annotations; m < members; m++ {
+		if v := (*c)[m]; v != nil {
+			out = rawjson.AppendMember(out, rawjson.Quote(names[m]), v)
+		}
+	}
+	return append(out, '}')
+}
+
+// member4 returns an object with two members.
+func member4(a member, av []byte, b member, bv []byte) []byte {
+	out := rawjson.AppendMember([]byte{'{'}, rawjson.Quote(names[a]), av)
+	return append(rawjson.AppendMember(out, rawjson.Quote(names[b]), bv), '}')
+}
+
+// array returns a list of blocks.
+func array(blocks ...[]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
+}
+
+// same reports whether a is the slice b.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// wrong reports whether a value is there and not of a type.
+func wrong(v []byte, is func([]byte) bool) bool { return v != nil && !is(v) }
+
+func isNull(v []byte) bool { return string(v) == "null" }
+
+func isBool(v []byte) bool { return string(v) == "true" || string(v) == "false" }
+
+func isNumber(v []byte) bool { return len(v) > 0 && (v[0] == '-' || '0' <= v[0] && v[0] <= '9') }
+
+func isEmpty(list []byte) bool {
+	for range rawjson.Elements(list) {
+		return false
+	}
+	return true
+}
+
+// boolOf returns the boolean that a text spells; nil for none.
+func boolOf(v []byte) []byte {
+	s, _ := rawjson.String(v)
+	for _, b := range []string{"true", "false"} {
+		if len(s) == len(b) && bytes.EqualFold([]byte(s), []byte(b)) {
+			return []byte(b)
+		}
+	}
+	return nil
+}
+
+func isAudience(v []byte) bool {
+	for e := range rawjson.Elements(v) {
+		if k := rawjson.Key(e); !rawjson.IsString(e) || !k.Is("user") && !k.Is("assistant") {
+			return false
+		}
+	}
+	return rawjson.IsArray(v)
+}
+
+func isPriority(v []byte) bool {
+	n, err := strconv.ParseFloat(string(v), 64)
+	return err == nil && n >= 0 && n <= 1
+}
+
+// isTime reports whether v is a time as SDKs take it: RFC 3339, seconds optional.
+func isTime(v []byte) bool {
+	s, ok := rawjson.String(v)
+	if !ok {
+		return false
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
+		if _, err := time.Parse(layout, s); err == nil {
+			return true
+		}
+	}
+	return false
+}

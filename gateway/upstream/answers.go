@@ -1,0 +1,184 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+// Bounds of a server's words in an error, in bytes.
+const (
+	maxWords = 4 << 10
+	// maxRead is how much is read of what may become words. It is more than maxWords, so
+	// that no half of a secret is left.
+	maxRead = 64 << 10
+	// maxCode is the longest code of a malformed error that is quoted.
+	maxCode = 100
+)
+
+// answered returns the reply of an answer, or the error if its shape is wrong.
+func (l *link) answered(m *jsonrpc.Message) (jsonrpc.Reply, error) {
+	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
+	switch {
+	case m.Error != nil && !isError(m.Error):
+		if code, ok := integral(rawjson.Get(m.Error, "code")); ok && rawjson.IsString(rawjson.Get(m.Error, "message")) {
+			reply.Error, reply.Shape = rawjson.SetMember(m.Error, "code", strconv.AppendInt(nil, code, 10)), nil
+			return reply, nil
+		}
+		return jsonrpc.Reply{}, l.srv.malformed(m.Error)
+	case m.Result != nil && !rawjson.IsObject(m.Result):
+		if l.acknowledges(m.ID) {
+			return jsonrpc.Reply{Result: []byte("{}")}, nil
+		}
+		return jsonrpc.Reply{}, l.srv.failure(BadReply, "sent a result that is not an object: "+l.srv.words(m.Result), nil)
+	}
+	return reply, nil
+}
+
+// acknowledges reports whether an answer belongs to a call whose result is always empty.
+func (l *link) acknowledges(id []byte) bool {
+	n, _ := rawjson.Int(id)
+	c, _ := l.calls.Lookup(n)
+	if c == nil {
+		return false
+	}
+	switch c.Method {
+	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return true
+	}
+	return false
+}
+
+// isError reports whether an object is an error as JSON-RPC 2.0 has them
+// (section 5.1).
+func isError(object []byte) bool {
+	_, code := rawjson.Int(rawjson.Get(object, "code"))
+	return code && rawjson.IsString(rawjson.Get(object, "message"))
+}
+
+// integral returns the integer that a number is, also one like -32601.0.
+func integral(v []byte) (int64, bool) {
+	if n, ok := rawjson.Int(v); ok {
+		return n, true
+	}
+	n, err := strconv.ParseFloat(string(v), 64)
+	return int64(n), err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
+}
+
+// malformed returns the error for an error object of the wrong shape, with the server's
+// words in it.
+func (s *Server) malformed(object []byte) *Error {
+	fault := &jsonrpc.Error{Code: jsonrpc.CodeInternal}
+	cause, words := "that is not an object", ""
+	if !rawjson.IsObject(object) {
+		words = s.words(object)
+	} else {
+		code, message := rawjson.Get(object, "code"), rawjson.Get(object, "message")
+		fault.Data = rawjson.Get(object, "data")
+		n, numeric := integral(code)
+		if text, ok := rawjson.String(code); ok && !numeric {
+			n, numeric = integral([]byte(text))
+		}
+		if numeric {
+			fault.Code = int(n)
+		}
+		cause = "without an integer code"
+		if rawjson.IsString(message) && len(message) > len(`""`) {
+			words = s.words(message) + s.details(code, fault.Data)
+		} else {
+			cause, words = "without a message", s.words(object)
+		}
+	}
+	fault.Message = words
+	err := s.failure(BadReply, "sent an error "+cause+": "+words, errRPC{fault})
+	err.Fault = fault
+	return err
+}
+
+// details returns the code and the data of an error for its text.
+func (s *Server) details(code, data []byte) string {
+	text := ""
+	if code != nil {
+		text = "code " + s.quote(string(code[:min(len(code), maxRead)]), maxCode)
+	}
+	if data != nil {
+		if text != "" {
+			text += ", "
+		}
+		text += "data " + s.quote(string(data[:min(len(data), maxRead)]), maxWords)
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", text)
+}
+
+// words returns a text, or the JSON of another value, redacted and bounded.
+func (s *Server) words(v []byte) string {
+	v = v[:min(len(v), maxRead)]
+	text, ok := rawjson.String(v)
+	if !ok {
+		text = string(v)
+	}
+	return s.quote(text, maxWords)
+}
+
+// read returns the reply without members that other readers may take for one that Goblin
+// reads. Results of the legacy era decide nothing here; the caller that passes them on
+// reads them.
+func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
+	if reply.Error != nil {
+		reply.Error = l.clean(c, members.Fault, reply.Shape, reply.Error)
+	}
+	if c.modern && reply.Result != nil {
+		was := reply.Result
+		reply.Result = l.clean(c, members.Result(c.Method), reply.Shape, was)
+		if &reply.Result[0] != &was[0] {
+			reply.Shape = nil // it is that of the other text
+		}
+	}
+	return reply
+}
+
+// clean returns the text without members that are in doubt, and logs what it removed.
+func (l *link) clean(c *Call, tree *members.Tree, shape *rawjson.Shape, text []byte) []byte {
+	clean := tree.Clean(shape, text)
+	if &clean[0] != &text[0] {
+		l.srv.Removed(c.Method, tree, text)
+	}
+	return clean
+}
+
+// Removed logs that members of an answer were removed which are in doubt in a tree.
+func (s *Server) Removed(method string, tree *members.Tree, text []byte) {
+	if doubt, ok := errors.AsType[*members.AmbiguousError](tree.Check(text)); ok {
+		s.Repaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))
+	}
+}
+
+// maxRepaired bounds the kinds of repairs that are remembered of a server.
+const maxRepaired = 256
+
+// Repaired logs that the server's results of a method were repaired, once for each text.
+func (s *Server) Repaired(method, text string) {
+	line := method + ": " + text
+	s.mu.Lock()
+	known := s.repaired[line] || len(s.repaired) >= maxRepaired
+	if !known {
+		if s.repaired == nil {
+			s.repaired = make(map[string]bool)
+		}
+		s.repaired[line] = true
+	}
+	s.mu.Unlock()
+	if !known {
+		s.note(slog.LevelWarn, "repaired an answer to "+line)
+		s.log.WarnContext(journaled, "answer repaired", "method", method, "repair", text)
+	}
+}
