@@ -28,7 +28,7 @@ func TestArgumentsReachTheBackendByteForByte(t *testing.T) {
 func TestResultsReachTheClientByteForByte(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	result := `{"structuredContent":[1.0,12345678901234567890,{"b":1,"a":2}],"isError":false,"content":[{"type":"video","x":"\u003c"},{"type":"text","text":"","annotations":{"priority":0.10}}],"_meta":{"z":null},"vendor":"é"}`
+	result := `{"structuredContent":{"c":[1.0,12345678901234567890],"b":1,"a":2},"isError":false,"content":[{"type":"video","x":"\u003c"},{"type":"text","text":"","annotations":{"priority":0.10}}],"_meta":{"z":null},"vendor":"é"}`
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "calls": e2e.Obj{"t": json.RawMessage(result)}})
 	c := w.Standalone()
 	require.Contains(t, c.Request("tools/call", e2e.Obj{"name": "b_t"}).Raw, result)

@@ -87,7 +87,7 @@ func TestTasksAreTheirClientsOwn(t *testing.T) {
 				"resources": []e2e.Obj{e2e.Resource("x:1")},
 				"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("result", e2e.Obj{"result": e2e.Obj{
 					"content":           []e2e.Obj{{"type": "resource_link", "uri": "x:1", "name": "r"}},
-					"structuredContent": json.RawMessage(`[9007199254740993,1e400]`),
+					"structuredContent": json.RawMessage(`{"a":[9007199254740993,1e400]}`),
 				}}))},
 			}
 		}
@@ -128,7 +128,7 @@ func TestTasksAreTheirClientsOwn(t *testing.T) {
 		require.Nil(t, got.Error)
 		require.Equal(t, first, e2e.Str(got.Result, "_meta", relatedTask, "taskId"))
 		require.Equal(t, e2e.In("a", "x:1"), e2e.Str(got.Result, "content", 0, "uri"))
-		require.Equal(t, `[9007199254740993,1e400]`, string(e2e.At(got.Result, "structuredContent")))
+		require.Equal(t, `{"a":[9007199254740993,1e400]}`, string(e2e.At(got.Result, "structuredContent")))
 		awaitStatus(c, first, "completed")
 		require.Equal(t, -32602, c.Fault("tasks/cancel", e2e.Obj{"taskId": first}).Code, "it is over")
 

@@ -151,25 +151,43 @@ func (o odd) meta() string {
 	})
 }
 
-// block is a content block.
-func (o odd) block() string {
-	switch kind := o.of("text", "image", "audio", "resource_link", "resource", "resource_link", "resource", "video", "none"); kind {
-	case "none":
-		return o.of("null", "[]", o.text(), o.number())
-	case "resource":
-		return o.object([2]string{"type", `"resource"`}, [2]string{"resource", o.contents()}, [2]string{"annotations", o.maybe(o.any)})
-	case "resource_link":
-		return o.object([2]string{"type", o.of(`"resource_link"`, `"resource\u005flink"`)}, [2]string{"uri", o.uri()},
-			[2]string{"name", o.text()}, [2]string{"size", o.maybe(o.number)}, [2]string{"icons", o.maybe(o.any)}, [2]string{"_meta", o.meta()})
-	default:
-		return o.object([2]string{"type", `"` + kind + `"`}, [2]string{"text", o.maybe(o.text)}, [2]string{"data", o.maybe(o.text)},
-			[2]string{"uri", o.maybe(o.uri)}, [2]string{"annotations", o.maybe(o.any)}, [2]string{"_meta", o.meta()})
+// link is a URI where one is required.
+func (o odd) link() string {
+	if uri := o.uri(); uri[0] == '"' {
+		return uri
 	}
+	return `"x:1"`
+}
+
+// annotations are an object without the members that clients check.
+func (o odd) annotations() string { return o.object() }
+
+// block is a content block of a shape that clients accept, or of a type that they do not
+// know. Others are repaired.
+func (o odd) block() string {
+	members := [][2]string{{"annotations", o.maybe(o.annotations)}, {"_meta", o.meta()}}
+	switch kind := o.of("text", "image", "audio", "resource_link", "resource", "resource_link", "resource", "video"); kind {
+	case "resource":
+		members = append(members, [2]string{"type", `"resource"`}, [2]string{"resource", o.contents()})
+	case "resource_link":
+		members = append(members, [2]string{"type", o.of(`"resource_link"`, `"resource\u005flink"`)}, [2]string{"uri", o.link()},
+			[2]string{"name", o.text()}, [2]string{"size", o.maybe(o.number)}, [2]string{"icons", o.maybe(o.any)})
+	case "text":
+		members = append(members, [2]string{"type", `"text"`}, [2]string{"text", o.text()}, [2]string{"data", o.maybe(o.any)}, [2]string{"uri", o.maybe(o.uri)})
+	case "video":
+		return o.object([2]string{"type", `"video"`}, [2]string{"text", o.maybe(o.any)}, [2]string{"annotations", o.maybe(o.any)}, [2]string{"uri", o.maybe(o.uri)})
+	default:
+		members = append(members, [2]string{"type", `"` + kind + `"`}, [2]string{"data", o.text()}, [2]string{"mimeType", o.text()}, [2]string{"uri", o.maybe(o.uri)})
+	}
+	return o.object(members...)
 }
 
 func (o odd) contents() string {
-	return o.object([2]string{"uri", o.uri()}, [2]string{"mimeType", o.maybe(o.text)}, [2]string{"text", o.maybe(o.text)},
-		[2]string{"blob", o.maybe(o.text)}, [2]string{"_meta", o.meta()})
+	text, blob := o.text(), o.maybe(o.text)
+	if blob != "" {
+		text = o.of("", text)
+	}
+	return o.object([2]string{"uri", o.link()}, [2]string{"mimeType", o.maybe(o.text)}, [2]string{"text", text}, [2]string{"blob", blob}, [2]string{"_meta", o.meta()})
 }
 
 func (o odd) several(one func() string) string {
@@ -211,13 +229,13 @@ func (o odd) reply(method string, modern, asks bool) string {
 	}
 	switch method {
 	case "tools/call":
-		members = append(members, [2]string{"content", o.several(o.block)}, [2]string{"structuredContent", o.maybe(o.any)},
+		members = append(members, [2]string{"content", o.several(o.block)}, [2]string{"structuredContent", o.maybe(func() string { return o.object([2]string{"any", o.any()}) })},
 			[2]string{"isError", o.of("", "true", "false")})
 	case "resources/read":
 		members = append(members, [2]string{"contents", o.several(o.contents)})
 	case "prompts/get":
 		members = append(members, [2]string{"description", o.maybe(o.text)}, [2]string{"messages", o.several(func() string {
-			return o.object([2]string{"role", o.of(`"user"`, `"assistant"`)}, [2]string{"content", o.of(o.block(), o.several(o.block))})
+			return o.object([2]string{"role", o.of(`"user"`, `"assistant"`)}, [2]string{"content", o.block()})
 		})})
 	default:
 		members = append(members, [2]string{"completion", o.object([2]string{"values", o.several(o.text)},

@@ -30,7 +30,7 @@ var unchanged = struct {
 	resource: `{"uri":"%s","name":"r","size":9007199254740993,"annotations":{"priority":0.10,"audience":["user"]},"icons":[{"src":"data:,"}],"_meta":{` + oddMembers + `},` + oddMembers + `}`,
 	template: `{"uriTemplate":"%s","name":"t","icons":[],"_meta":{` + oddMembers + `},` + oddMembers + `}`,
 	call: `"content":[{"type":"hologram","data":1e400,` + oddMembers + `},{"type":"text","text":"a","annotations":{"priority":1.0},"_meta":{` + oddMembers + `}},` +
-		`{"type":"resource_link","uri":"%s","name":"r","icons":[],` + oddMembers + `}],"structuredContent":[9007199254740993,1e400,{"a":1,"a":2}],"isError":false,` + oddMembers,
+		`{"type":"resource_link","uri":"%s","name":"r","icons":[],` + oddMembers + `}],"structuredContent":{"b":[9007199254740993,1e400],"a":1,"a":2},"isError":false,` + oddMembers,
 	get:  `"description":"d","messages":[{"role":"user","content":{"type":"hologram",` + oddMembers + `}},{"role":"assistant","content":{"type":"resource","resource":{"uri":"%s","text":"t","_meta":{` + oddMembers + `}}}}],` + oddMembers,
 	read: `"contents":[{"uri":"%s","mimeType":"x/y","text":"t","_meta":{` + oddMembers + `},` + oddMembers + `},{"uri":"%s","blob":"AA=="}],` + oddMembers,
 }
