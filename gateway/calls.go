@@ -326,7 +326,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		}
 		w.Shape, w.Skills = reply.Shape, true
 	}
-	sent := g.repair(r, server, name, reply)
+	sent := r.repair(server, name, reply)
 	result := w.Read(members.Result(r.Method()), sent)
 	if &result[0] != &sent[0] {
 		if b := g.Servers.Get(server); b != nil {

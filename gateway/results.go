@@ -30,14 +30,14 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 
 // repair returns the result of a reply in the shape that clients accept. name is what the
 // server calls the target.
-func (g *Gateway) repair(r *request, server, name string, reply jsonrpc.Reply) []byte {
+func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
 	result, kinds := repair.Result(repair.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
 	if kinds == 0 {
 		return result
 	}
 	w.Shape = nil // it describes the bytes that the server sent
-	if b := g.Servers.Get(server); b != nil {
+	if b := r.gateway.Servers.Get(server); b != nil {
 		for _, text := range kinds.Texts() {
 			b.Repaired(r.Method(), text)
 		}
