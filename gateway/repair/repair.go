@@ -14,13 +14,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Rules says which repairs a result needs.
+// Rules are the expectations of a client about one result.
 type Rules struct {
 	// Method is the method of the request. Results of unknown methods pass unchanged.
 	Method string
 	// URI is the resource that was read. It replaces a missing URI of contents.
 	URI string
-	// AnyStructured says that the client accepts structured content of every type.
+	// AnyStructured is set if the client accepts structured content of every type.
 	AnyStructured bool
 }
 
@@ -303,7 +303,7 @@ func (f *fixer) message(m []byte) []byte {
 	return c.apply(f.shape, m)
 }
 
-// maxValues is how many values a completion may have.
+// maxValues is the maximum number of values of a completion.
 const maxValues = 100
 
 // completion repairs the result of completion/complete.

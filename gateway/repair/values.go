@@ -46,7 +46,7 @@ const (
 	members // how many there are
 )
 
-// names are the members as they stand in a text.
+// names are the names of the members in a text.
 var names = [members]string{
 	annotations: "annotations", audience: "audience", blob: "blob", blockType: "type", completion: "completion",
 	content: "content", contents: "contents", data: "data", description: "description", hasMore: "hasMore",
@@ -135,7 +135,7 @@ func (f *fixer) scan(object []byte, v *values) (known bool) {
 	return v[other] == nil
 }
 
-// changes are what becomes of the members of an object: another value, or nil for none.
+// changes are the new values of an object's members. A member with a nil value is dropped.
 type changes map[member][]byte
 
 func (c *changes) set(m member, value []byte) {
@@ -198,7 +198,7 @@ func isEmpty(list []byte) bool {
 	return true
 }
 
-// boolOf returns the boolean that a text spells; nil for none.
+// boolOf returns the boolean that a text spells, or nil if it spells none.
 func boolOf(v []byte) []byte {
 	s, _ := rawjson.String(v)
 	for _, b := range []string{"true", "false"} {

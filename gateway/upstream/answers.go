@@ -15,8 +15,8 @@ import (
 // Bounds of a server's words in an error, in bytes.
 const (
 	maxWords = 4 << 10
-	// maxRead is how much is read of what may become words. It is more than maxWords, so
-	// that no half of a secret is left.
+	// maxRead is the longest part of a value that is searched for secrets. It is longer
+	// than maxWords, so that no half of a secret remains.
 	maxRead = 64 << 10
 	// maxCode is the longest code of a malformed error that is quoted.
 	maxCode = 100
@@ -129,9 +129,8 @@ func (s *Server) words(v []byte) string {
 	return s.quote(text, maxWords)
 }
 
-// read returns the reply without members that other readers may take for one that Goblin
-// reads. Results of the legacy era decide nothing here; the caller that passes them on
-// reads them.
+// read returns the reply without ambiguous members. In the legacy era it leaves the result
+// to the caller that passes it on, since no member of it decides anything here.
 func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
 		reply.Error = l.clean(c, members.Fault, reply.Shape, reply.Error)
@@ -140,13 +139,13 @@ func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 		was := reply.Result
 		reply.Result = l.clean(c, members.Result(c.Method), reply.Shape, was)
 		if &reply.Result[0] != &was[0] {
-			reply.Shape = nil // it is that of the other text
+			reply.Shape = nil // it describes the other text
 		}
 	}
 	return reply
 }
 
-// clean returns the text without members that are in doubt, and logs what it removed.
+// clean returns the text without ambiguous members, and logs their removal.
 func (l *link) clean(c *Call, tree *members.Tree, shape *rawjson.Shape, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
@@ -155,7 +154,7 @@ func (l *link) clean(c *Call, tree *members.Tree, shape *rawjson.Shape, text []b
 	return clean
 }
 
-// Removed logs that members of an answer were removed which are in doubt in a tree.
+// Removed logs that ambiguous members were removed from a text.
 func (s *Server) Removed(method string, tree *members.Tree, text []byte) {
 	if doubt, ok := errors.AsType[*members.AmbiguousError](tree.Check(text)); ok {
 		s.Repaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))

@@ -28,8 +28,8 @@ type Error struct {
 	Err    error  // the cause, or nil
 	// Lines are lines of the process's stderr. Those that name an error come first.
 	Lines []string
-	// Fault is what could be read of a malformed error of the server; nil for other
-	// failures. Its Data is nil if the server sent none.
+	// Fault holds the readable parts of a malformed error of the server. It is nil for
+	// other failures. Its Data is nil if the server sent no data.
 	Fault *jsonrpc.Error
 }
 

@@ -236,6 +236,73 @@ func TestResultsThatAreNotFinalAreNotRepaired(t *testing.T) {
 	}
 }
 
+func TestResultsOfTasksAreRepaired(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	tool := e2e.Tool("t", e2e.Obj{"execution": e2e.Obj{"taskSupport": "optional"}})
+	only := e2e.Tool("only", e2e.Obj{"execution": e2e.Obj{"taskSupport": "required"}})
+	text := e2e.Tool("text", e2e.Obj{"execution": e2e.Obj{"taskSupport": "optional"}})
+	script := func(era string) e2e.Obj {
+		odd := e2e.Actions(e2e.Do("result", e2e.Obj{"result": json.RawMessage(`{"content":"hello","isError":"true"}`)}))
+		return e2e.Obj{
+			"era": era, "tools": []e2e.Obj{tool, only, text}, "tasks": e2e.Obj{"t": e2e.Obj{"poll": 20}, "only": e2e.Obj{"required": true, "poll": 20}, "text": e2e.Obj{"poll": 20}},
+			"on": e2e.Obj{"task t": odd, "task only": odd, "task text": e2e.Actions(e2e.Do("result", e2e.Obj{"result": json.RawMessage(`"just text"`)}))},
+		}
+	}
+	w.Backend("old", script(""))
+	w.Backend("next", script("modern"))
+	c := w.Join()
+	c.WaitListed("tools", "old_t", true)
+	want := `{"content":[` + hello + `],"isError":true}`
+	created := c.Ok("tools/call", e2e.Obj{"name": "old_t", "task": e2e.Obj{"ttl": 60000}})
+	require.Nil(t, e2e.At(created, "content"), "a created task has no content")
+	got := c.Ok("tasks/result", e2e.Obj{"taskId": e2e.Str(created, "task", "taskId")})
+	require.JSONEq(t, `[`+hello+`]`, string(e2e.At(got, "content")))
+	require.Equal(t, "true", string(e2e.At(got, "isError")))
+	other := w.Socket()
+	other.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e", "version": "1"}})
+	other.Notify("notifications/initialized", nil)
+	require.JSONEq(t, want, string(other.Ok("tools/call", e2e.Obj{"name": "old_only"})), "Goblin follows the task")
+
+	next := w.Socket()
+	next.Caps = e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
+	next.Stateless()
+	next.WaitListed("tools", "next_t", true)
+	for name, want := range map[string]string{"next_t": want, "next_text": `{"content":[` + textOf("just text") + `],"isError":true}`} {
+		created := next.Ok("tools/call", e2e.Obj{"name": name})
+		require.Equal(t, "task", e2e.Str(created, "resultType"), "it is passed on without content")
+		e2e.Eventually(t, "the end of the task", func() bool {
+			state := next.Ok("tasks/get", e2e.Obj{"taskId": e2e.Str(created, "taskId")})
+			if e2e.Str(state, "status") != "completed" {
+				return false
+			}
+			require.JSONEq(t, want, bare(t, e2e.At(state, "result")))
+			return true
+		})
+	}
+}
+
+// A list whose method is unknown says so in many ways.
+func TestMalformedErrorsCostNoOtherList(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []string{`"Method not found"`, `{"code":"-32601","message":"Method not found"}`, `{"code":-32601}`, `{"code":-32601.0,"message":"m"}`} {
+		w := e2e.NewWorld(t)
+		w.Backend("b", e2e.Obj{
+			"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")},
+			"on": e2e.Obj{
+				"server/discover":          e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(sent)})),
+				"resources/templates/list": e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(sent)})),
+			},
+		})
+		c := w.Standalone()
+		c.WaitListed("tools", "b_t", true)
+		c.WaitListed("resources", e2e.In("b", "x:1"), true)
+		require.Empty(t, c.Names("templates"), sent)
+		require.Equal(t, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
+		c.Close()
+	}
+}
+
 func TestAnswersThatAreNoObjectReachTheClientInWords(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -333,7 +400,7 @@ func TestAnswersWithBothMembers(t *testing.T) {
 				e := e2e.ParseFailure(t, asks(c, server, "tools/call", reply))
 				require.Equal(t, "BAD_REPLY", e.Kind(), "%s %s: %s", revision, server, reply)
 			}
-			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`}`).Result), "the connection goes on")
+			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`}`).Result), "the connection works after it")
 		}
 	}
 	for _, b := range w.Backends {

@@ -116,7 +116,7 @@ func TestInteropOddResultsReachTheTypeScriptSDK(t *testing.T) {
 	}
 }
 
-// answered is what shapes.mjs prints of an answer.
+// answered is one answer in the output of shapes.mjs.
 type answered struct{ Failed string }
 
 // sent runs shapes.mjs and returns what it prints.
