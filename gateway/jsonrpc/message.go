@@ -287,7 +287,7 @@ func (m *Message) check() error {
 	// Many libraries always send both members.
 	switch {
 	case m.Result == nil || m.Error == nil:
-	case string(m.Error) == "null":
+	case isVoid(m.Error):
 		m.Error = nil
 	case string(m.Result) == "null":
 		m.Result = nil
@@ -296,6 +296,15 @@ func (m *Message) check() error {
 		return invalid(m, "a message needs either a method, a result or an error")
 	}
 	return nil
+}
+
+// isVoid reports whether the error beside a result says that there is none.
+func isVoid(v []byte) bool {
+	switch string(v) {
+	case "null", "false", `""`, "{}", "[]":
+		return true
+	}
+	return false
 }
 
 // salvageID finds the top-level id of a frame that does not parse, so that

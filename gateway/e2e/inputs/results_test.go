@@ -65,6 +65,7 @@ var (
 		"Type instead of type":           {sent: `{"content":[{"Type":"text","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
 		"URI beside uri":                 {sent: `{"content":[{"type":"resource_link","uri":"x:1","URI":"x:2","name":"n"}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:1","name":"n"}]}`},
 		"Content beside content":         {sent: `{"content":[` + hello + `],"Content":[]}`, want: `{"content":[` + hello + `]}`},
+		"resultType null":                {sent: `{"resultType":null,"content":"hello"}`, want: `{"content":[` + hello + `]}`},
 		"content twice":                  {sent: `{"content":null,"content":[` + hello + `]}`, want: `{"content":[` + hello + `]}`},
 		"content twice, null last":       {sent: `{"content":[` + hello + `],"content":null}`, want: `{"content":[]}`},
 		"type twice":                     {sent: `{"content":[{"type":"image","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
@@ -199,6 +200,9 @@ func TestResultsOfTheWrongShapeAreRepairedForEveryClient(t *testing.T) {
 				for name, row := range rows {
 					m := asks(c, server, method, `{"result":`+row.sent+`}`)
 					require.Nil(t, m.Error, "%s %s %s: %s", revision, server, name, m.Raw)
+					if revision == "2026-07-28" {
+						require.Equal(t, `"complete"`, string(e2e.At(m.Result, "resultType")), "%s %s: %s", server, name, m.Raw)
+					}
 					want := row.want
 					if revision == "2026-07-28" && row.modern != "" {
 						want = row.modern
@@ -392,8 +396,10 @@ func TestAnswersWithBothMembers(t *testing.T) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
 			good := `{"content":[` + hello + `]}`
-			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"error":null,"result":`+good+`}`).Result), revision)
-			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`,"error":null}`).Result), revision)
+			for _, void := range []string{`null`, `false`, `""`, `{}`, `[]`} {
+				require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"error":`+void+`,"result":`+good+`}`).Result), revision)
+				require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`,"error":`+void+`}`).Result), revision)
+			}
 			e := e2e.ParseError(t, asks(c, server, "tools/call", `{"result":null,"error":{"code":7,"message":"it broke"}}`))
 			require.Equal(t, e2e.RpcError{Code: 7, Message: "it broke"}, e)
 			for _, reply := range []string{`{"result":{},"error":{"code":7,"message":"it broke"}}`, `{"error":null}`, `{"x":1}`, `{"result":null,"error":null}`} {
