@@ -98,6 +98,14 @@ func (f *fixer) complete(v *values) bool {
 	return kind == nil || !kind.Is("input_required") && !kind.Is("task")
 }
 
+// untyped drops a type of the result that is not a text.
+func (f *fixer) untyped(v *values, c *changes) {
+	if wrong(v[resultType], rawjson.IsString) {
+		f.done |= Member
+		c.drop(resultType)
+	}
+}
+
 // tool repairs the result of a tool.
 func (f *fixer) tool(result []byte) []byte {
 	if f.isPlain(result) {
@@ -109,6 +117,7 @@ func (f *fixer) tool(result []byte) []byte {
 		return result
 	}
 	var c changes
+	f.untyped(&v, &c)
 	var out [][]byte // JSON of members that are left out
 	drop := func(m member) {
 		f.done |= Member
@@ -205,6 +214,7 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 		return result
 	}
 	var c changes
+	f.untyped(&v, &c)
 	f.optional(&v, &c)
 	list := v[name]
 	switch {
@@ -314,6 +324,7 @@ func (f *fixer) completion(result []byte) []byte {
 		return result
 	}
 	var outer, c changes
+	f.untyped(&v, &outer)
 	f.optional(&v, &outer)
 	object := v[completion]
 	if !rawjson.IsObject(object) {
