@@ -300,11 +300,7 @@ func (m *Message) check() error {
 
 // isVoid reports whether the error beside a result says that there is none.
 func isVoid(v []byte) bool {
-	switch string(v) {
-	case "null", "false", `""`, "{}", "[]":
-		return true
-	}
-	return false
+	return string(v) == "null" || string(v) == "false" || string(v) == `""`
 }
 
 // salvageID finds the top-level id of a frame that does not parse, so that

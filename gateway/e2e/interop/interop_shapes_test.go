@@ -116,11 +116,11 @@ func TestInteropOddResultsReachTheTypeScriptSDK(t *testing.T) {
 	}
 }
 
-// answered is one answer in the output of shapes.mjs.
-type answered struct{ Failed string }
+// shaped is one answer in the output of shapes.mjs.
+type shaped struct{ Failed string }
 
 // sent runs shapes.mjs and returns what it prints.
-func sent(t *testing.T, node, spec string) (answers []answered) {
+func sent(t *testing.T, node, spec string) (answers []shaped) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("testdata", "shapes.mjs"))
 	require.NoError(t, err)
