@@ -22,19 +22,19 @@ func textOf(text string) string {
 }
 
 var (
-	hello   = textOf("hello")
-	toolRow = map[string]resultRow{
+	helloBlock = textOf("hello")
+	toolRow    = map[string]resultRow{
 		"content null":                   {sent: `{"content":null}`, want: `{"content":[]}`},
 		"content missing":                {sent: `{"vendor":1}`, want: `{"content":[],"vendor":1}`},
 		"empty result":                   {sent: `{}`, want: `{"content":[]}`},
 		"structured only":                {sent: `{"structuredContent":{"a":1.0}}`, want: `{"content":[` + textOf(`{"a":1.0}`) + `],"structuredContent":{"a":1.0}}`},
 		"structured and null":            {sent: `{"structuredContent":{"a":1},"content":null}`, want: `{"content":[` + textOf(`{"a":1}`) + `],"structuredContent":{"a":1}}`},
-		"toolResult of 2024-10-07":       {sent: `{"toolResult":"hello"}`, want: `{"content":[` + hello + `],"toolResult":"hello"}`},
-		"content a text":                 {sent: `{"content":"hello"}`, want: `{"content":[` + hello + `]}`},
+		"toolResult of 2024-10-07":       {sent: `{"toolResult":"hello"}`, want: `{"content":[` + helloBlock + `],"toolResult":"hello"}`},
+		"content a text":                 {sent: `{"content":"hello"}`, want: `{"content":[` + helloBlock + `]}`},
 		"content a number":               {sent: `{"content":5.0}`, want: `{"content":[` + textOf("5.0") + `]}`},
-		"content a block":                {sent: `{"content":` + hello + `}`, want: `{"content":[` + hello + `]}`},
+		"content a block":                {sent: `{"content":` + helloBlock + `}`, want: `{"content":[` + helloBlock + `]}`},
 		"content an object":              {sent: `{"content":{"a":"b"}}`, want: `{"content":[` + textOf(`{"a":"b"}`) + `]}`},
-		"a text as block":                {sent: `{"content":["x",` + hello + `]}`, want: `{"content":[` + textOf(`"x"`) + `,` + hello + `]}`},
+		"a text as block":                {sent: `{"content":["x",` + helloBlock + `]}`, want: `{"content":[` + textOf(`"x"`) + `,` + helloBlock + `]}`},
 		"null as block":                  {sent: `{"content":[null]}`, want: `{"content":[` + textOf("null") + `]}`},
 		"a list as block":                {sent: `{"content":[[1]]}`, want: `{"content":[` + textOf("[1]") + `]}`},
 		"a block without type":           {sent: `{"content":[{"text":"x"}]}`, want: `{"content":[` + textOf(`{"text":"x"}`) + `]}`},
@@ -52,25 +52,25 @@ var (
 		"members of a link":              {sent: `{"content":[{"type":"resource_link","uri":"x:1","name":"n","title":null,"description":5,"mimeType":[],"size":"1","_meta":"m","annotations":null}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:1","name":"n"}]}`},
 		"members of a text":              {sent: `{"content":[{"type":"text","text":"hello","_meta":null,"annotations":"high","vendor":null}]}`, want: `{"content":[{"type":"text","text":"hello","vendor":null}]}`},
 		"members of annotations":         {sent: `{"content":[{"type":"text","text":"hello","annotations":{"audience":"user","priority":7,"lastModified":"yesterday","x":1}}]}`, want: `{"content":[{"type":"text","text":"hello","annotations":{"x":1}}]}`},
-		"isError a text":                 {sent: `{"content":[` + hello + `],"isError":"true"}`, want: `{"content":[` + hello + `],"isError":true}`},
-		"isError a text that says no":    {sent: `{"content":[` + hello + `],"isError":"False"}`, want: `{"content":[` + hello + `],"isError":false}`},
-		"isError null":                   {sent: `{"content":[` + hello + `],"isError":null}`, want: `{"content":[` + hello + `]}`},
+		"isError a text":                 {sent: `{"content":[` + helloBlock + `],"isError":"true"}`, want: `{"content":[` + helloBlock + `],"isError":true}`},
+		"isError a text that says no":    {sent: `{"content":[` + helloBlock + `],"isError":"False"}`, want: `{"content":[` + helloBlock + `],"isError":false}`},
+		"isError null":                   {sent: `{"content":[` + helloBlock + `],"isError":null}`, want: `{"content":[` + helloBlock + `]}`},
 		"isError another text":           {sent: `{"isError":"disk full"}`, want: `{"content":[` + textOf(`"disk full"`) + `]}`},
-		"_meta of the wrong type":        {sent: `{"content":[` + hello + `],"_meta":[1]}`, want: `{"content":[` + hello + `]}`},
+		"_meta of the wrong type":        {sent: `{"content":[` + helloBlock + `],"_meta":[1]}`, want: `{"content":[` + helloBlock + `]}`},
 		"_meta null":                     {sent: `{"content":[],"_meta":null}`, want: `{"content":[]}`},
-		"structuredContent null":         {sent: `{"content":[` + hello + `],"structuredContent":null}`, want: `{"content":[` + hello + `]}`},
-		"structuredContent a list":       {sent: `{"content":[` + hello + `],"structuredContent":[1]}`, want: `{"content":[` + hello + `]}`, modern: `{"content":[` + hello + `],"structuredContent":[1]}`},
+		"structuredContent null":         {sent: `{"content":[` + helloBlock + `],"structuredContent":null}`, want: `{"content":[` + helloBlock + `]}`},
+		"structuredContent a list":       {sent: `{"content":[` + helloBlock + `],"structuredContent":[1]}`, want: `{"content":[` + helloBlock + `]}`, modern: `{"content":[` + helloBlock + `],"structuredContent":[1]}`},
 		"structuredContent a list alone": {sent: `{"content":[],"structuredContent":[1]}`, want: `{"content":[` + textOf("[1]") + `]}`, modern: `{"content":[],"structuredContent":[1]}`},
 		"structuredContent a text alone": {sent: `{"structuredContent":"s"}`, want: `{"content":[` + textOf(`"s"`) + `]}`, modern: `{"content":[` + textOf(`"s"`) + `],"structuredContent":"s"}`},
-		"Type instead of type":           {sent: `{"content":[{"Type":"text","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
+		"Type instead of type":           {sent: `{"content":[{"Type":"text","type":"text","text":"hello"}]}`, want: `{"content":[` + helloBlock + `]}`},
 		"URI beside uri":                 {sent: `{"content":[{"type":"resource_link","uri":"x:1","URI":"x:2","name":"n"}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:1","name":"n"}]}`},
-		"Content beside content":         {sent: `{"content":[` + hello + `],"Content":[]}`, want: `{"content":[` + hello + `]}`},
-		"resultType null":                {sent: `{"resultType":null,"content":"hello"}`, want: `{"content":[` + hello + `]}`},
-		"content twice":                  {sent: `{"content":null,"content":[` + hello + `]}`, want: `{"content":[` + hello + `]}`},
-		"content twice, null last":       {sent: `{"content":[` + hello + `],"content":null}`, want: `{"content":[]}`},
-		"type twice":                     {sent: `{"content":[{"type":"image","type":"text","text":"hello"}]}`, want: `{"content":[` + hello + `]}`},
+		"Content beside content":         {sent: `{"content":[` + helloBlock + `],"Content":[]}`, want: `{"content":[` + helloBlock + `]}`},
+		"resultType null":                {sent: `{"resultType":null,"content":"hello"}`, want: `{"content":[` + helloBlock + `]}`},
+		"content twice":                  {sent: `{"content":null,"content":[` + helloBlock + `]}`, want: `{"content":[` + helloBlock + `]}`},
+		"content twice, null last":       {sent: `{"content":[` + helloBlock + `],"content":null}`, want: `{"content":[]}`},
+		"type twice":                     {sent: `{"content":[{"type":"image","type":"text","text":"hello"}]}`, want: `{"content":[` + helloBlock + `]}`},
 		"uri twice":                      {sent: `{"content":[{"type":"resource_link","uri":"x:1","uri":"x:2","name":"n"}]}`, want: `{"content":[{"type":"resource_link","uri":"$x:2","name":"n"}]}`},
-		"healthy":                        {sent: `{"content":[` + hello + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`, want: `{"content":[` + hello + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`},
+		"healthy":                        {sent: `{"content":[` + helloBlock + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`, want: `{"content":[` + helloBlock + `,{"type":"hologram","text":5,"annotations":7}],"structuredContent":{"URI":1,"uri":2,"content":null},"isError":false,"_meta":{"Uri":null},"vendor":null}`},
 	}
 	readRow = map[string]resultRow{
 		"contents null":      {sent: `{"contents":null}`, want: `{"contents":[]}`},
@@ -93,18 +93,18 @@ var (
 	promptRow = map[string]resultRow{
 		"messages null":         {sent: `{"messages":null,"description":"d"}`, want: `{"messages":[],"description":"d"}`},
 		"messages missing":      {sent: `{}`, want: `{"messages":[]}`},
-		"messages a message":    {sent: `{"messages":{"role":"user","content":` + hello + `}}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
-		"messages a text":       {sent: `{"messages":"hello"}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
-		"a message that is one": {sent: `{"messages":["hello",7]}`, want: `{"messages":[{"role":"user","content":` + hello + `},{"role":"user","content":` + textOf("7") + `}]}`},
-		"content a text":        {sent: `{"messages":[{"role":"assistant","content":"hello"}]}`, want: `{"messages":[{"role":"assistant","content":` + hello + `}]}`},
+		"messages a message":    {sent: `{"messages":{"role":"user","content":` + helloBlock + `}}`, want: `{"messages":[{"role":"user","content":` + helloBlock + `}]}`},
+		"messages a text":       {sent: `{"messages":"hello"}`, want: `{"messages":[{"role":"user","content":` + helloBlock + `}]}`},
+		"a message that is one": {sent: `{"messages":["hello",7]}`, want: `{"messages":[{"role":"user","content":` + helloBlock + `},{"role":"user","content":` + textOf("7") + `}]}`},
+		"content a text":        {sent: `{"messages":[{"role":"assistant","content":"hello"}]}`, want: `{"messages":[{"role":"assistant","content":` + helloBlock + `}]}`},
 		"content null":          {sent: `{"messages":[{"role":"user","content":null}]}`, want: `{"messages":[{"role":"user","content":` + textOf("null") + `}]}`},
 		"content missing":       {sent: `{"messages":[{"role":"user","text":"x"}]}`, want: `{"messages":[{"role":"user","text":"x","content":` + textOf(`{"role":"user","text":"x"}`) + `}]}`},
-		"content a list": {sent: `{"messages":[{"role":"assistant","content":[` + hello + `,"x"]}]}`,
-			want: `{"messages":[{"role":"assistant","content":` + hello + `},{"role":"assistant","content":` + textOf(`"x"`) + `}]}`},
+		"content a list": {sent: `{"messages":[{"role":"assistant","content":[` + helloBlock + `,"x"]}]}`,
+			want: `{"messages":[{"role":"assistant","content":` + helloBlock + `},{"role":"assistant","content":` + textOf(`"x"`) + `}]}`},
 		"a block without type": {sent: `{"messages":[{"role":"user","content":{"text":"x"}}]}`, want: `{"messages":[{"role":"user","content":` + textOf(`{"text":"x"}`) + `}]}`},
-		"an unknown role":      {sent: `{"messages":[{"role":"system","content":` + hello + `}]}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
-		"a role in capitals":   {sent: `{"messages":[{"role":"Assistant","content":` + hello + `}]}`, want: `{"messages":[{"role":"assistant","content":` + hello + `}]}`},
-		"no role":              {sent: `{"messages":[{"content":` + hello + `}]}`, want: `{"messages":[{"role":"user","content":` + hello + `}]}`},
+		"an unknown role":      {sent: `{"messages":[{"role":"system","content":` + helloBlock + `}]}`, want: `{"messages":[{"role":"user","content":` + helloBlock + `}]}`},
+		"a role in capitals":   {sent: `{"messages":[{"role":"Assistant","content":` + helloBlock + `}]}`, want: `{"messages":[{"role":"assistant","content":` + helloBlock + `}]}`},
+		"no role":              {sent: `{"messages":[{"content":` + helloBlock + `}]}`, want: `{"messages":[{"role":"user","content":` + helloBlock + `}]}`},
 		"wrong members":        {sent: `{"messages":[],"description":null,"_meta":7}`, want: `{"messages":[]}`},
 	}
 	completionRow = map[string]resultRow{
@@ -140,8 +140,8 @@ func sayers(w *e2e.World) (names []string) {
 	return []string{"local", "web", "events", "own", "next"}
 }
 
-// revisions are clients of each kind.
-func revisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
+// clientsOfRevisions are clients of each kind.
+func clientsOfRevisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
 	t.Helper()
 	all := map[string]*e2e.Client{"2026-07-28": w.Socket().Stateless(), "http": w.Served().Client(false)}
 	for _, version := range []string{"2024-11-05", "2025-11-25"} {
@@ -154,8 +154,8 @@ func revisions(t *testing.T, w *e2e.World) map[string]*e2e.Client {
 	return all
 }
 
-// asks sends a request of a method to a server, with what it is to reply.
-func asks(c *e2e.Client, server, method, reply string) e2e.Message {
+// askSayer sends a request of a method to a server, with what it is to reply.
+func askSayer(c *e2e.Client, server, method, reply string) e2e.Message {
 	c.T.Helper()
 	params := e2e.Obj{"reply": reply}
 	switch method {
@@ -171,8 +171,8 @@ func asks(c *e2e.Client, server, method, reply string) e2e.Message {
 	return c.Request(method, params)
 }
 
-// bare is a result without what a revision adds to it.
-func bare(t *testing.T, result json.RawMessage) string {
+// bareResult is a result without what a revision adds to it.
+func bareResult(t *testing.T, result json.RawMessage) string {
 	t.Helper()
 	var all e2e.Obj
 	require.NoError(t, json.Unmarshal(result, &all))
@@ -191,14 +191,14 @@ func TestResultsOfTheWrongShapeAreRepairedForEveryClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	servers := sayers(w)
-	for revision, c := range revisions(t, w) {
+	for revision, c := range clientsOfRevisions(t, w) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
 			for method, rows := range map[string]map[string]resultRow{
 				"tools/call": toolRow, "resources/read": readRow, "prompts/get": promptRow, "completion/complete": completionRow,
 			} {
 				for name, row := range rows {
-					m := asks(c, server, method, `{"result":`+row.sent+`}`)
+					m := askSayer(c, server, method, `{"result":`+row.sent+`}`)
 					require.Nil(t, m.Error, "%s %s %s: %s", revision, server, name, m.Raw)
 					if revision == "2026-07-28" {
 						require.Equal(t, `"complete"`, string(e2e.At(m.Result, "resultType")), "%s %s: %s", server, name, m.Raw)
@@ -208,7 +208,7 @@ func TestResultsOfTheWrongShapeAreRepairedForEveryClient(t *testing.T) {
 						want = row.modern
 					}
 					want = strings.ReplaceAll(want, `"uri":"$`, `"uri":"`+e2e.In(server, ""))
-					require.JSONEq(t, want, bare(t, m.Result), "%s, %s, %s of %s", revision, server, name, method)
+					require.JSONEq(t, want, bareResult(t, m.Result), "%s, %s, %s of %s", revision, server, name, method)
 				}
 			}
 		}
@@ -236,7 +236,7 @@ func TestResultsThatAreNotFinalAreNotRepaired(t *testing.T) {
 	for _, result := range []string{
 		`{"task":{"taskId":"x"},"content":null}`, `{"resultType":"input_required","inputRequests":{}}`, `{"resultType":"task","taskId":"x","isError":null}`,
 	} {
-		require.Equal(t, result, string(asks(c, "b", "tools/call", `{"result":`+result+`}`).Result))
+		require.Equal(t, result, string(askSayer(c, "b", "tools/call", `{"result":`+result+`}`).Result))
 	}
 }
 
@@ -257,11 +257,11 @@ func TestResultsOfTasksAreRepaired(t *testing.T) {
 	w.Backend("next", script("modern"))
 	c := w.Join()
 	c.WaitListed("tools", "old_t", true)
-	want := `{"content":[` + hello + `],"isError":true}`
+	want := `{"content":[` + helloBlock + `],"isError":true}`
 	created := c.Ok("tools/call", e2e.Obj{"name": "old_t", "task": e2e.Obj{"ttl": 60000}})
 	require.Nil(t, e2e.At(created, "content"), "a created task has no content")
 	got := c.Ok("tasks/result", e2e.Obj{"taskId": e2e.Str(created, "task", "taskId")})
-	require.JSONEq(t, `[`+hello+`]`, string(e2e.At(got, "content")))
+	require.JSONEq(t, `[`+helloBlock+`]`, string(e2e.At(got, "content")))
 	require.Equal(t, "true", string(e2e.At(got, "isError")))
 	other := w.Socket()
 	other.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e", "version": "1"}})
@@ -280,7 +280,7 @@ func TestResultsOfTasksAreRepaired(t *testing.T) {
 			if e2e.Str(state, "status") != "completed" {
 				return false
 			}
-			require.JSONEq(t, want, bare(t, e2e.At(state, "result")))
+			require.JSONEq(t, want, bareResult(t, e2e.At(state, "result")))
 			return true
 		})
 	}
@@ -311,16 +311,16 @@ func TestAnswersThatAreNoObjectReachTheClientInWords(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	servers := sayers(w)
-	for revision, c := range revisions(t, w) {
+	for revision, c := range clientsOfRevisions(t, w) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
 			for sent, words := range map[string]string{`"disk full"`: "disk full", `12.50`: "12.50", `[1,"a"]`: `[1,"a"]`, `true`: "true", `null`: "null"} {
-				m := asks(c, server, "tools/call", `{"result":`+sent+`}`)
+				m := askSayer(c, server, "tools/call", `{"result":`+sent+`}`)
 				e := e2e.ParseFailure(t, m)
 				require.Contains(t, e.Message, words, "%s %s", revision, server)
 				require.JSONEq(t, `{"code":"BAD_REPLY","server":"`+server+`"}`, string(e.Data))
 				for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
-					e := e2e.ParseError(t, asks(c, server, method, `{"result":`+sent+`}`))
+					e := e2e.ParseError(t, askSayer(c, server, method, `{"result":`+sent+`}`))
 					require.Contains(t, e.Message, words, "%s %s %s", revision, server, method)
 					require.Equal(t, "BAD_REPLY", e.Kind())
 				}
@@ -361,17 +361,17 @@ func TestMalformedErrorsReachTheClientInWords(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	servers := sayers(w)
-	for revision, c := range revisions(t, w) {
+	for revision, c := range clientsOfRevisions(t, w) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
 			own := `{"code":"BAD_REPLY","server":"` + server + `"}`
 			for _, row := range faultRows {
-				e := e2e.ParseFailure(t, asks(c, server, "tools/call", `{"error":`+row.sent+`}`))
+				e := e2e.ParseFailure(t, askSayer(c, server, "tools/call", `{"error":`+row.sent+`}`))
 				require.Contains(t, e.Message, row.words, "%s %s %s", revision, server, row.sent)
 				require.Contains(t, e.Message, `server "`+server+`"`)
 				require.JSONEq(t, own, string(e.Data), "%s %s", revision, row.sent)
 				for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
-					e := e2e.ParseError(t, asks(c, server, method, `{"error":`+row.sent+`}`))
+					e := e2e.ParseError(t, askSayer(c, server, method, `{"error":`+row.sent+`}`))
 					require.Contains(t, e.Message, row.words, "%s %s %s %s", revision, server, method, row.sent)
 					require.Equal(t, row.code, e.Code, row.sent)
 					if row.data == "" {
@@ -381,7 +381,7 @@ func TestMalformedErrorsReachTheClientInWords(t *testing.T) {
 					}
 				}
 			}
-			whole := e2e.ParseError(t, asks(c, server, "tools/call", `{"error":{"code":-32000.0,"message":"it broke"}}`))
+			whole := e2e.ParseError(t, askSayer(c, server, "tools/call", `{"error":{"code":-32000.0,"message":"it broke"}}`))
 			require.Equal(t, e2e.RpcError{Code: -32000, Message: "it broke"}, whole, "a float without a fraction is an integer")
 		}
 	}
@@ -392,21 +392,21 @@ func TestAnswersWithBothMembers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	servers := sayers(w)
-	for revision, c := range revisions(t, w) {
+	for revision, c := range clientsOfRevisions(t, w) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
-			good := `{"content":[` + hello + `]}`
+			good := `{"content":[` + helloBlock + `]}`
 			for _, void := range []string{`null`, `false`, `""`} {
-				require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"error":`+void+`,"result":`+good+`}`).Result), revision)
-				require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`,"error":`+void+`}`).Result), revision)
+				require.JSONEq(t, good, bareResult(t, askSayer(c, server, "tools/call", `{"error":`+void+`,"result":`+good+`}`).Result), revision)
+				require.JSONEq(t, good, bareResult(t, askSayer(c, server, "tools/call", `{"result":`+good+`,"error":`+void+`}`).Result), revision)
 			}
-			e := e2e.ParseError(t, asks(c, server, "tools/call", `{"result":null,"error":{"code":7,"message":"it broke"}}`))
+			e := e2e.ParseError(t, askSayer(c, server, "tools/call", `{"result":null,"error":{"code":7,"message":"it broke"}}`))
 			require.Equal(t, e2e.RpcError{Code: 7, Message: "it broke"}, e)
 			for _, reply := range []string{`{"result":{},"error":{"code":7,"message":"it broke"}}`, `{"error":null}`, `{"x":1}`, `{"result":null,"error":null}`} {
-				e := e2e.ParseFailure(t, asks(c, server, "tools/call", reply))
+				e := e2e.ParseFailure(t, askSayer(c, server, "tools/call", reply))
 				require.Equal(t, "BAD_REPLY", e.Kind(), "%s %s: %s", revision, server, reply)
 			}
-			require.JSONEq(t, good, bare(t, asks(c, server, "tools/call", `{"result":`+good+`}`).Result), "the connection works after it")
+			require.JSONEq(t, good, bareResult(t, askSayer(c, server, "tools/call", `{"result":`+good+`}`).Result), "the connection works after it")
 		}
 	}
 	for _, b := range w.Backends {
@@ -478,7 +478,7 @@ func TestCommandsAndScriptsGetRepairedResults(t *testing.T) {
 	}
 	c := w.Standalone()
 	c.WaitListed("tools", "b_plain", true)
-	require.JSONEq(t, `{"content":[`+hello+`]}`, string(c.Ok("tools/call", e2e.Obj{"name": "call_tool", "arguments": e2e.Obj{"name": "b_plain"}})))
+	require.JSONEq(t, `{"content":[`+helloBlock+`]}`, string(c.Ok("tools/call", e2e.Obj{"name": "call_tool", "arguments": e2e.Obj{"name": "b_plain"}})))
 	require.Contains(t, c.LuaText(`return b.plain{}`), "hello")
 	require.Contains(t, c.LuaText(`local ok, e = pcall(function() return b.whole{} end) return e.message .. e.data.code`), "just text"+"BAD_REPLY")
 }
