@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -118,7 +119,7 @@ func serverKeys() []field[Server] {
 		key("forward_meta", "Pass on what clients put into `_meta` of their requests besides the protocol's own keys, such as ids of sessions and threads.",
 			flag(), func(s *Server) *bool { return &s.ForwardMeta }),
 		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
-			section(filterKeys), func(s *Server) *Filter { return &s.Tools }),
+			orList(section(filterKeys)), func(s *Server) *Filter { return &s.Tools }),
 		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Prompts }),
 		key("resources", "Which resources and templates are offered: globs on the server's own URIs, however they are spelled. `deny` wins.",
@@ -132,29 +133,32 @@ func serverKeys() []field[Server] {
 	}, legacyServerKeys()...)
 }
 
+// harmless are keys of other clients that say nothing about how a server is run. Some of
+// them approve calls, which Goblin never takes over.
+var harmless = []string{
+	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
+	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
+	"gallery", "trust", "autoStart", "dev", "metadata", "longRunning", "author", "homepage", "repository",
+	"installSource", "registryUrl", "reference", "source", "searchKey", "isTrusted", "bundled", "displayName", "display_name",
+}
+
+// Harmless reports a key of another client that says nothing about how a server is run.
+func Harmless(key string) bool { return isComment(key) || slices.Contains(harmless, key) }
+
 // legacyServerKeys are keys that other clients write and that change what a
 // server may do, so that ignoring them would be wrong.
 func legacyServerKeys() []field[Server] {
-	url := func(s *Server) *string { return &s.URL }
-	disabled := func(s *Server) *bool { return &s.Disabled }
 	deny := func(s *Server) *[]string { return &s.Tools.Deny }
 	fields := []field[Server]{
-		key("serverUrl", "", late(text(urlComplaint)), url),
-		key("httpUrl", "", late(text(urlComplaint)), url),
-		key("enabled", "", negated(), disabled),
-		key("isActive", "", negated(), disabled),
 		key("disabledTools", "", list(text(globComplaint)), deny),
 		key("excludeTools", "", list(text(globComplaint)), deny),
+		key("disabled_tools", "", list(text(globComplaint)), deny),
 		key("includeTools", "", list(text(globComplaint)), func(s *Server) *[]string { return &s.Tools.Allow }),
+		key("enabled_tools", "", list(text(globComplaint)), func(s *Server) *[]string { return &s.Tools.Allow }),
 	}
 	// These change nothing about how a server is run, or nothing that Goblin
 	// could follow; they are named in a warning.
-	for _, name := range []string{
-		"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
-		"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
-		"gallery", "trust", "autoStart", "dev", "metadata", "envFile", "auth", "longRunning",
-		"installSource", "registryUrl", "reference", "sampling", "transport", "transportType",
-	} {
+	for _, name := range slices.Concat(harmless, []string{"envFile", "auth", "sampling"}) {
 		fields = append(fields, ignored(name))
 	}
 	for i := range fields {
@@ -222,6 +226,19 @@ func filterKeys() []field[Filter] {
 		key("deny", "Globs of what is left out, even if allowed.",
 			list(text(globComplaint)), func(f *Filter) *[]string { return &f.Deny }),
 	}
+}
+
+// orList is a filter that a file of another client may write as a list of what it allows.
+func orList(k kind[Filter]) kind[Filter] {
+	return kind[Filter]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *Filter) {
+		if !r.lenient || n.Kind != yaml.SequenceNode {
+			k.read(r, at, n, dst)
+			return
+		}
+		if list(text(globComplaint)).read(r, at, n, &dst.Allow); len(n.Content) == 0 {
+			dst.Deny = []string{"*"}
+		}
+	}}
 }
 
 func gatewayKeys() []field[Gateway] {

@@ -116,16 +116,6 @@ func boolean(n *yaml.Node) (value, ok bool) {
 	return b, err == nil
 }
 
-// negated is a flag that is kept as its opposite.
-func negated() kind[bool] {
-	k := flag()
-	return kind[bool]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *bool) {
-		b := !*dst
-		k.read(r, at, n, &b)
-		*dst = !b
-	}}
-}
-
 // count is a whole number of at least low.
 func count(low, high int) kind[int] {
 	return kind[int]{
@@ -204,6 +194,8 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 			}
 			d, err := time.ParseDuration(s)
 			switch {
+			case (err != nil || !durationSyntax().MatchString(s)) && r.lenient && r.server != nil:
+				r.warn(n, `%s is not a duration and is ignored; write it as "30s"`, at)
 			case err != nil || !durationSyntax().MatchString(s):
 				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m"`+or+`, not `+quote(n.Value))
 			case d == 0 && !zero:

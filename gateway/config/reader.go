@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/near"
 )
 
 // maxProblems bounds what one broken file can print.
@@ -17,7 +19,7 @@ type reader struct {
 	file    string
 	dir     string // what relative paths in the file mean
 	env     func(string) (string, bool)
-	lenient bool // a Claude-Desktop style JSON file
+	lenient bool // a JSON file as other clients write it
 
 	errs      []Problem
 	warns     []Problem
@@ -63,8 +65,12 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
 	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
 }
 
+// fail reports a mistake. In a file of another client, one in the entry of a server only
+// keeps that server from starting.
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
 	switch {
+	case r.lenient && r.server != nil:
+		r.issue(n, format, args...)
 	case len(r.errs) < maxProblems:
 		r.errs = append(r.errs, r.problem(n, format, args...))
 	case len(r.errs) == maxProblems:
@@ -146,7 +152,10 @@ func (r *reader) pairs(at place, n *yaml.Node) []pair {
 			r.fail(n.Content[i], "a key of %s must be text, not %s", at.whole(), describe(k))
 			continue
 		}
-		if line, ok := lines[k.Value]; ok {
+		if line, ok := lines[k.Value]; ok && r.lenient { // as JSON parsers have it
+			r.warn(n.Content[i], "duplicate key %s%s replaces the one on line %d", quoteKey(k.Value), at.in(), line)
+			own = slices.DeleteFunc(own, func(p pair) bool { return p.key.Value == k.Value })
+		} else if ok {
 			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quoteKey(k.Value), at.in(), line)
 			continue
 		}
@@ -229,6 +238,10 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 	if guess := nearest(key.Value, known); r.server != nil && (guess == "command" || guess == "url") {
 		r.server.typo = true
 	}
+	if r.lenient && r.server != nil && (at.self != "" || at.name == "oauth") {
+		r.unknownForeign(at, key, known)
+		return
+	}
 	tail := didYouMean(key.Value, "known here:", known)
 	if at == (place{}) {
 		for name, keys := range sections() {
@@ -238,6 +251,19 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 		}
 	}
 	r.fail(key, "unknown key %s%s%s", quoteKey(key.Value), at.in(), tail)
+}
+
+// unknownForeign reports a key of a server that another client may know.
+func (r *reader) unknownForeign(at place, key *yaml.Node, known []string) {
+	if isComment(key.Value) {
+		r.warn(key, "%s%s is a comment and is ignored", quoteKey(key.Value), at.in())
+		return
+	}
+	tail := ""
+	if s := nearest(key.Value, known); s != "" {
+		tail = near.Meant(s)
+	}
+	r.warn(key, "unknown key %s%s is ignored%s", quoteKey(key.Value), at.in(), tail)
 }
 
 func names[T any](table []field[T]) []string {

@@ -54,8 +54,30 @@ func isOwnProgram(command string) bool {
 	return err == nil && os.SameFile(mine, theirs)
 }
 
-// programExists reports whether a command can be found on this machine.
-func programExists(command string) bool {
+// programIsThere reports whether a command as the file has it, with variables, is a file or
+// a program in PATH.
+func (r *reader) programIsThere(written string) bool {
+	e := expansion{env: r.ask, refers: func(*expansion, string, int) (string, bool) { return "", false }}
+	command := e.expand(written, 0)
+	if e.wrong != "" || len(e.unset) > 0 {
+		return false
+	}
+	if home, ok := r.env("HOME"); ok && strings.HasPrefix(command, "~/") {
+		command = filepath.Join(home, command[2:])
+	}
+	return ProgramExists(command, r.dir)
+}
+
+// ProgramExists reports whether a command is a file, which may begin at dir, or a program in
+// PATH.
+func ProgramExists(command, dir string) bool {
+	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(dir, command)
+		}
+		info, err := os.Stat(command)
+		return err == nil && !info.IsDir()
+	}
 	_, err := exec.LookPath(command)
 	return err == nil
 }

@@ -25,13 +25,45 @@ func ValidName(s string) bool { return serverName().MatchString(s) && s != reser
 
 // readServers reads the mapping of servers.
 func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
-	pairs := r.pairs(at, n)
+	pairs := r.pairs(at, r.byName(n))
+	if r.lenient {
+		pairs = slices.DeleteFunc(pairs, func(p pair) bool { return r.isAbsent(at, p) })
+	}
 	r.servers = make([]serverState, len(pairs))
 	list := make([]Server, len(pairs))
 	for i, name := range serverNames(pairs) {
 		list[i] = r.readServer(pairs[i], name, &r.servers[i])
 	}
 	*dst = list
+}
+
+// byName makes a mapping of a list of servers that name themselves, as some clients have it.
+func (r *reader) byName(n *yaml.Node) *yaml.Node {
+	if !r.lenient || n.Kind != yaml.SequenceNode {
+		return n
+	}
+	all := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line}
+	for _, item := range n.Content {
+		i := indexOf(item, "name")
+		if item.Kind != yaml.MappingNode || i < 0 || !isText(item.Content[i+1]) {
+			return n
+		}
+		all.Content = append(all.Content, item.Content[i+1], item)
+	}
+	return all
+}
+
+// isAbsent reports an entry that another client does not take for a server.
+func (r *reader) isAbsent(at place, p pair) bool {
+	switch {
+	case isNull(p.val):
+		r.warn(p.key, "%s is null and is ignored", at.key(p.key.Value))
+	case isComment(p.key.Value) && p.val.Kind != yaml.MappingNode:
+		r.warn(p.key, "%s is a comment and is ignored", at.key(p.key.Value))
+	default:
+		return false
+	}
+	return true
 }
 
 // serverNames turns the names in the file into ones that fit a URI. A name that
@@ -89,9 +121,13 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	state.perProject = r.perProject(p.val)
 	r.overriding = Overridden{Server: name}
+	p.val = r.translated(at, p.val)
 	state.seen = readTable(r, at, serverKeys(), p.val, &s)
 	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
 		r.checkTransport(at, p.key, state.seen, &s)
+	}
+	if s.Type == "" {
+		s.Type = Stdio // of a server that cannot start
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
 	r.warnUnexpanded(at, p.val, s.Command)
@@ -114,9 +150,6 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 			why = "is longer than 64 characters or has some that a URI does not allow"
 		}
 		r.warn(p.key, "the name %s %s; the server is called %q", quote(p.key.Value), why, name)
-	}
-	if strings.ContainsRune(s.Command, ' ') && !programExists(s.Command) {
-		r.warn(state.seen["command"], `"command" in %s contains a space; arguments belong in "args"`, at)
 	}
 	var why []string
 	for _, issue := range tidy(state.issues) {
@@ -159,9 +192,7 @@ func (r *reader) keepVariables(at place, s *Server) {
 	for i := range s.Args {
 		keep(at.key("args").item(i))
 	}
-	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
-		keep(at.key(key))
-	}
+	keep(at.key("url"))
 	if overrides := at.key("overrides"); len(r.server.overridden) > 0 {
 		r.server.other[overrides] = r.server.overridden
 		keep(overrides)
@@ -178,11 +209,6 @@ var transportKeys = map[string][]string{
 func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
 	command := seen["command"]
 	remote := seen["url"]
-	for _, alias := range []string{"serverUrl", "httpUrl"} {
-		if remote == nil {
-			remote = seen[alias]
-		}
-	}
 	_, s.TypeSet = seen["type"]
 	if s.Type == Stdio && remote != nil && command == nil {
 		r.fail(seen["type"], `"type" in %s is stdio, but it has "url"; use http or sse`, at)

@@ -1,0 +1,587 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Other clients write the entry of a server in other words than Goblin does. A translation
+// rewrites the keys that say how to reach the server: command, args, env, cwd, url, type,
+// headers and disabled. It leaves all other keys alone.
+type translation struct {
+	n      *yaml.Node                                                 // the entry, a mapping
+	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: not all of the entry is kept
+	exists func(command string) bool
+	split  func(at *yaml.Node) // reports that a command line was divided
+	why    string              // why the entry cannot be used; empty if it can
+	whyAt  *yaml.Node          // where that is in the file
+}
+
+// synonyms of keys, spelled without "-" and "_" and in lower case.
+var foreignKeys = map[string]string{
+	"cmd": "command", "program": "command", "executable": "command", "commandline": "command",
+	"arguments": "args", "argv": "args",
+	"environment": "env", "envs": "env", "environmentvariables": "env", "envvariables": "env",
+	"workingdirectory": "cwd", "workingdir": "cwd", "workdir": "cwd",
+	"serverurl": "url", "httpurl": "url", "baseurl": "url", "uri": "url", "endpoint": "url", "sseurl": "url",
+	"httpheaders": "headers", "requestheaders": "headers", "customheaders": "headers",
+	"transporttype": "type",
+	"enabled":       "disabled", "isactive": "disabled", "isenabled": "disabled", "active": "disabled", "isdisabled": "disabled",
+}
+
+// wrappers are mappings in an entry that hold keys of it.
+var wrappers = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
+
+// requestOptions are mappings that hold the headers of an entry.
+var requestOptions = []string{"requestInit", "requestOptions", "eventSourceInit", "fetchOptions"}
+
+// isComment reports a key by which clients' users comment their files.
+func isComment(key string) bool {
+	return key == "" || strings.HasPrefix(key, "//") || strings.HasPrefix(key, "#") || strings.HasPrefix(key, "$") ||
+		slices.Contains([]string{"_comment", "_comments", "_note", "comment"}, key)
+}
+
+// Note is something that a translated entry differs in from the client's.
+type Note struct {
+	Text string // continues the name of the server
+	Lost bool   // the entry does less than in its client
+}
+
+// Translate rewrites an entry of another client with Goblin's keys. exists reports whether
+// a command, with variables as the client writes them, is a file or a program in PATH. why
+// is not empty if the entry cannot be used.
+func Translate(entry map[string]any, exists func(command string) bool) (out map[string]any, notes []Note, why string) {
+	n := new(yaml.Node)
+	if err := n.Encode(entry); err != nil || n.Kind != yaml.MappingNode {
+		return nil, nil, "cannot be understood"
+	}
+	t := translation{n: n, exists: exists, note: func(_ *yaml.Node, lost bool, format string, args ...any) {
+		notes = append(notes, Note{fmt.Sprintf(format, args...), lost})
+	}}
+	t.split = func(at *yaml.Node) {
+		t.note(at, false, `has its arguments in "command", which is divided at spaces as a shell does`)
+	}
+	t.run()
+	if err := t.n.Decode(&out); err != nil {
+		return nil, nil, "cannot be understood"
+	}
+	return out, notes, t.why
+}
+
+// translated is an entry of a file with Goblin's keys: all of it in a file of another
+// client, and otherwise only a command line in the place of a command.
+func (r *reader) translated(at place, n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.MappingNode || r.resolve != nil { // it was translated when the file was read
+		return n
+	}
+	copied := *n
+	copied.Content = slices.Clone(n.Content)
+	t := translation{n: &copied, exists: r.programIsThere, note: func(n *yaml.Node, _ bool, format string, args ...any) {
+		r.warn(n, "%s %s", at, fmt.Sprintf(format, args...))
+	}, split: func(n *yaml.Node) {
+		r.warn(n, `"command" in %s contains a space; arguments belong in "args"`, at)
+	}}
+	if r.lenient {
+		t.run()
+	} else {
+		t.splitLine()
+	}
+	if t.why != "" {
+		r.issue(t.whyAt, "%s %s", at, t.why)
+		r.server.typo = true // one reason is enough
+	}
+	return &copied
+}
+
+// run translates all keys.
+func (t *translation) run() {
+	t.dropAbsent()
+	t.unwrap()
+	t.rename()
+	t.pairs("env", "=")
+	t.pairs("headers", ":")
+	t.choose()
+	t.splitCommand()
+	t.arguments()
+}
+
+func (t *translation) refuse(at *yaml.Node, format string, args ...any) {
+	if t.why == "" {
+		t.why, t.whyAt = fmt.Sprintf(format, args...), at
+	}
+}
+
+// find is the place of a key in the entry; -1 for none.
+func (t *translation) find(name string) int { return indexOf(t.n, name) }
+
+func indexOf(n *yaml.Node, name string) int {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// get is the key and the value of a name; nil for none.
+func (t *translation) get(name string) (key, value *yaml.Node) {
+	if i := t.find(name); i >= 0 {
+		return t.n.Content[i], t.n.Content[i+1]
+	}
+	return nil, nil
+}
+
+func (t *translation) remove(name string) {
+	if i := t.find(name); i >= 0 {
+		t.n.Content = slices.Delete(slices.Clone(t.n.Content), i, i+2)
+	}
+}
+
+// set puts a value under a name, where an old one was or at the end.
+func (t *translation) set(at *yaml.Node, name string, value *yaml.Node) {
+	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: at.Line}
+	if i := t.find(name); i >= 0 {
+		t.n.Content = slices.Clone(t.n.Content)
+		t.n.Content[i], t.n.Content[i+1] = key, value
+		return
+	}
+	t.n.Content = append(slices.Clip(t.n.Content), key, value)
+}
+
+func textNode(at *yaml.Node, s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: at.Line}
+}
+
+func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
+
+// isBlank reports a value that clients write for none.
+func isBlank(n *yaml.Node) bool {
+	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
+}
+
+// dropAbsent removes nulls, also those in env, headers and args.
+func (t *translation) dropAbsent() {
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(t.n.Content); i += 2 {
+		key, value := t.n.Content[i], target(t.n.Content[i+1])
+		if isNull(value) {
+			continue
+		}
+		kept = append(kept, key, withoutNulls(value, 0))
+	}
+	t.n.Content = kept
+}
+
+// withoutNulls is a copy of a value without the nulls in its mappings and lists.
+func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
+	if n.Kind == yaml.ScalarNode || depth > maxDepth {
+		return n
+	}
+	copied := *n
+	copied.Content = nil
+	step := 1
+	if n.Kind == yaml.MappingNode {
+		step = 2
+	}
+	for i := 0; i+step <= len(n.Content); i += step {
+		value := target(n.Content[i+step-1])
+		if isNull(value) {
+			continue
+		}
+		copied.Content = append(copied.Content, n.Content[i:i+step-1]...)
+		copied.Content = append(copied.Content, withoutNulls(value, depth+1))
+	}
+	return &copied
+}
+
+// unwrap takes the keys of an entry out of mappings in it. Keys of the entry itself win.
+func (t *translation) unwrap() {
+	for _, name := range wrappers {
+		key, inner := t.get(name)
+		if inner == nil {
+			continue
+		}
+		if name == "transport" && isText(inner) {
+			t.remove(name)
+			if _, there := t.get("type"); there == nil {
+				t.set(key, "type", inner)
+			}
+			continue
+		}
+		if inner.Kind != yaml.MappingNode || name != "transport" && !reaches(inner) {
+			continue
+		}
+		t.remove(name)
+		if (name == "stdio" || name == "http" || name == "sse") && indexOf(inner, "type") < 0 {
+			t.set(key, "type", textNode(key, name))
+		}
+		for i := 0; i+1 < len(inner.Content); i += 2 {
+			if t.find(inner.Content[i].Value) < 0 {
+				t.set(inner.Content[i], inner.Content[i].Value, inner.Content[i+1])
+			}
+		}
+	}
+	for _, name := range requestOptions {
+		key, inner := t.get(name)
+		if inner == nil || inner.Kind != yaml.MappingNode {
+			continue
+		}
+		t.remove(name)
+		for i := 0; i+1 < len(inner.Content); i += 2 {
+			if inner.Content[i].Value == "headers" {
+				t.merge(inner.Content[i], "headers", inner.Content[i+1])
+			} else if !isComment(inner.Content[i].Value) {
+				t.note(key, true, "has %s in %s, which Goblin does not know and leaves out", quoteKey(inner.Content[i].Value), quoteKey(name))
+			}
+		}
+	}
+}
+
+// reaches reports whether a mapping says how to reach a server.
+func reaches(n *yaml.Node) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if name := canonicalKey(n.Content[i].Value); name == "command" || name == "url" {
+			return n.Content[i+1].Kind != yaml.MappingNode
+		}
+	}
+	return false
+}
+
+// merge adds the pairs of a mapping or a list to those under a name; those that are there
+// win.
+func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
+	_, there := t.get(name)
+	switch {
+	case there == nil || isBlank(there):
+		t.set(at, name, value)
+	case there.Kind == yaml.MappingNode && value.Kind == yaml.MappingNode:
+		all := *there
+		all.Content = slices.Clone(there.Content)
+		for i := 0; i+1 < len(value.Content); i += 2 {
+			if indexOf(there, value.Content[i].Value) < 0 {
+				all.Content = append(all.Content, value.Content[i], value.Content[i+1])
+			}
+		}
+		t.set(at, name, &all)
+	case there.Kind == yaml.SequenceNode && value.Kind == yaml.SequenceNode:
+		all := *there
+		all.Content = slices.Concat(there.Content, value.Content)
+		t.set(at, name, &all)
+	default:
+		t.note(at, true, "has %s in two forms, of which one is left out", quoteKey(name))
+	}
+}
+
+func canonicalKey(name string) string {
+	folded := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	if to, ok := foreignKeys[folded]; ok {
+		return to
+	}
+	switch folded {
+	case "command", "args", "env", "cwd", "url", "type", "headers", "disabled":
+		return folded
+	}
+	return name
+}
+
+// rename gives keys Goblin's names.
+func (t *translation) rename() {
+	old := t.n.Content
+	t.n.Content = nil
+	for i := 0; i+1 < len(old); i += 2 {
+		key, value := old[i], old[i+1]
+		name := canonicalKey(key.Value)
+		switch {
+		case name == "disabled":
+			t.switched(key, value)
+		case name == "env" || name == "headers":
+			if !isBlank(value) {
+				t.merge(key, name, value)
+			}
+		case (name == "command" || name == "url" || name == "cwd" || name == "args" || name == "type") && isBlank(value):
+		case name != key.Value:
+			if _, there := t.get(name); there != nil || indexOf(&yaml.Node{Content: old}, name) >= 0 && !isBlank(old[indexOf(&yaml.Node{Content: old}, name)+1]) {
+				if !same(value, old, name) {
+					t.note(key, true, "has both %s and %s; the first is ignored", quoteKey(key.Value), quoteKey(name))
+				}
+				continue
+			}
+			t.set(key, name, value)
+			if strings.EqualFold(key.Value, "sseUrl") && indexOf(&yaml.Node{Content: old}, "type") < 0 {
+				t.set(key, "type", textNode(key, "sse"))
+			}
+		default:
+			t.set(key, name, value)
+		}
+	}
+}
+
+// same reports whether a key has the same text as one of another name.
+func same(value *yaml.Node, content []*yaml.Node, name string) bool {
+	i := indexOf(&yaml.Node{Content: content}, name)
+	return i >= 0 && isText(value) && content[i+1].Value == value.Value
+}
+
+// switched makes `disabled` of the keys by which clients turn servers off. One that says
+// off wins.
+func (t *translation) switched(key, value *yaml.Node) {
+	on, ok := boolean(value)
+	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {
+		on, ok = text == "true" || text == "1" || text == "yes" || text == "on", slices.Contains([]string{"true", "1", "yes", "on", "false", "0", "no", "off"}, text)
+	}
+	if !ok {
+		t.refuse(key, "has %s, which must be true or false", quoteKey(key.Value))
+		return
+	}
+	if name := strings.ToLower(key.Value); !strings.Contains(name, "disabled") {
+		on = !on
+	}
+	if _, there := t.get("disabled"); there == nil || on {
+		word := "false"
+		if on {
+			word = "true"
+		}
+		t.set(key, "disabled", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: word, Line: key.Line})
+	}
+}
+
+// pairs makes a mapping of a list of names and values: {name, value}, "NAME=value" or
+// "Name: value".
+func (t *translation) pairs(name, sign string) {
+	key, list := t.get(name)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	all := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: list.Line}
+	for _, item := range list.Content {
+		label, value := onePair(target(item), sign)
+		if label == nil {
+			t.note(item, true, "has an entry in %s that is neither {name, value} nor \"name%svalue\"; it is left out", quoteKey(name), sign)
+			continue
+		}
+		if i := indexOf(all, label.Value); i >= 0 {
+			all.Content[i+1] = value
+			continue
+		}
+		all.Content = append(all.Content, label, value)
+	}
+	t.set(key, name, all)
+}
+
+func onePair(item *yaml.Node, sign string) (label, value *yaml.Node) {
+	switch {
+	case item.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(item.Content); i += 2 {
+			switch strings.ToLower(item.Content[i].Value) {
+			case "name", "key", "header", "variable":
+				label = item.Content[i+1]
+			case "value", "val":
+				value = item.Content[i+1]
+			}
+		}
+		if label == nil && value == nil && len(item.Content) == 2 {
+			label, value = item.Content[0], item.Content[1]
+		}
+		if label != nil && value == nil && sign == "=" {
+			value = textNode(label, "${"+label.Value+"}")
+		}
+	case item.Kind == yaml.SequenceNode && len(item.Content) == 2:
+		label, value = item.Content[0], item.Content[1]
+	case isText(item):
+		before, after, ok := strings.Cut(item.Value, sign)
+		before = strings.TrimSpace(before)
+		switch {
+		case ok && sign == ":":
+			after = strings.TrimSpace(after)
+		case !ok && sign == "=" && variable().MatchString(before): // handed down, as docker does
+			after = "${" + before + "}"
+		case !ok:
+			return nil, nil
+		}
+		label, value = textNode(item, before), textNode(item, after)
+	}
+	if label == nil || value == nil || !isText(label) || label.Value == "" || value.Kind != yaml.ScalarNode {
+		return nil, nil
+	}
+	return label, value
+}
+
+// transportOf returns Goblin's word for a transport of another client: stdio, http, sse or ""
+// for one that does not say. why is not empty for one that Goblin does not have.
+func transportOf(word string) (kind, why string) {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
+	case "stdio", "local", "command", "studio", "process":
+		return "stdio", ""
+	case "http", "streamablehttp", "streamable", "httpstream", "httpstreaming", "streamhttp", "https":
+		return "http", ""
+	case "", "remote", "url", "auto":
+		return "", ""
+	case "sse", "httpsse", "httpwithsse":
+		return "sse", ""
+	case "builtin", "platform", "frontend", "inlinepython", "sdk", "inmemory":
+		return "", "is built into the client"
+	case "ws", "websocket", "websockets":
+		return "", "speaks over WebSocket, which Goblin does not"
+	case "sseide", "wside":
+		return "", "is of an extension of the editor"
+	}
+	return "", fmt.Sprintf("has the transport %s, which Goblin does not know", quote(word))
+}
+
+// choose decides between command and url, and makes type fit that.
+func (t *translation) choose() {
+	typeKey, word := t.get("type")
+	commandKey, command := t.get("command")
+	urlKey, address := t.get("url")
+	kind := ""
+	if word != nil && isText(word) {
+		var why string
+		kind, why = transportOf(word.Value)
+		t.remove("type")
+		switch {
+		case why != "" && (command == nil || strings.HasPrefix(why, "is ")):
+			t.refuse(typeKey, "%s", why)
+			return
+		case why != "":
+			t.note(typeKey, false, "%s and ignores, since it has a command", why)
+		}
+	}
+	switch {
+	case command != nil && address != nil && kind == "stdio":
+		t.note(urlKey, false, "has a URL beside its command, which is ignored since its type is stdio")
+		t.remove("url")
+	case command != nil && address != nil:
+		t.note(commandKey, false, "has a command beside its URL, which is ignored")
+		t.remove("command")
+	}
+	if _, address = t.get("url"); address != nil && kind != "stdio" && kind != "" {
+		t.set(typeKey, "type", textNode(typeKey, kind))
+	}
+	if _, command = t.get("command"); command != nil && kind == "stdio" {
+		t.set(typeKey, "type", textNode(typeKey, kind))
+	}
+}
+
+// splitCommand makes command and args of a list, a mapping or a whole line under command.
+func (t *translation) splitCommand() {
+	key, command := t.get("command")
+	switch {
+	case command == nil:
+	case command.Kind == yaml.SequenceNode:
+		t.prepend(key, command.Content)
+	case command.Kind == yaml.MappingNode: // as Zed wrote it
+		t.remove("command")
+		for i := 0; i+1 < len(command.Content); i += 2 {
+			name := canonicalKey(command.Content[i].Value)
+			if name == "path" {
+				name = "command"
+			}
+			if name == "env" {
+				t.merge(command.Content[i], name, command.Content[i+1])
+			} else if t.find(name) < 0 {
+				t.set(command.Content[i], name, command.Content[i+1])
+			}
+		}
+		t.splitLine()
+	default:
+		t.splitLine()
+	}
+}
+
+// splitLine makes command and args of a whole line under command, unless a program has
+// that name.
+func (t *translation) splitLine() {
+	key, command := t.get("command")
+	if command == nil || !isText(command) || !strings.ContainsAny(strings.TrimSpace(command.Value), " \t\n\"'") || t.exists(command.Value) {
+		return
+	}
+	line, problem := t.parse(command.Value)
+	switch {
+	case problem != "":
+		t.refuse(key, "%s", problem)
+		return
+	case len(line.words) == 0, len(line.words) == 1 && line.words[0] == strings.TrimSpace(command.Value):
+		return
+	}
+	t.split(key)
+	words := make([]*yaml.Node, len(line.words))
+	for i, word := range line.words {
+		words[i] = textNode(command, word)
+	}
+	t.prepend(key, words)
+	if len(line.env) > 0 {
+		set := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line}
+		for _, pair := range line.env {
+			set.Content = append(set.Content, textNode(key, pair[0]), textNode(key, pair[1]))
+		}
+		t.merge(key, "env", set)
+	}
+}
+
+// maxPath is the longest path of a program with spaces that is looked for, in bytes.
+const maxPath = 1024
+
+// parse splits a command line. The longest path that is there, with spaces in it, is the
+// command.
+func (t *translation) parse(line string) (commandLine, string) {
+	line = strings.TrimSpace(line)
+	for at := len(line); at < maxPath && strings.ContainsRune(line, '/'); {
+		at = strings.LastIndexByte(line[:at], ' ')
+		if at < 0 || !strings.Contains(line[:at], " ") {
+			break
+		}
+		if strings.Contains(line[:at], "/") && t.exists(line[:at]) {
+			words, problem := splitWords(line[at:])
+			return commandLine{words: append([]string{line[:at]}, words...)}, problem
+		}
+	}
+	return parseCommandLine(line)
+}
+
+// prepend makes the first word the command, and puts the others before the arguments.
+func (t *translation) prepend(key *yaml.Node, words []*yaml.Node) {
+	if len(words) == 0 {
+		t.remove("command")
+		return
+	}
+	t.set(key, "command", words[0])
+	rest := words[1:]
+	at, args := t.get("args")
+	switch {
+	case len(rest) == 0:
+		return
+	case args == nil:
+		at, args = key, &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: key.Line}
+	case isText(args):
+		args = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: args.Line, Content: splitArgs(args)}
+	case args.Kind != yaml.SequenceNode:
+		return // what is wrong with them is reported
+	}
+	all := *args
+	all.Content = slices.Concat(rest, args.Content)
+	t.set(at, "args", &all)
+}
+
+// arguments makes a list of arguments that are one text.
+func (t *translation) arguments() {
+	key, args := t.get("args")
+	if args == nil || !isText(args) {
+		return
+	}
+	t.note(key, false, `has one text as "args", which is divided at spaces as a shell does`)
+	t.set(key, "args", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: args.Line, Content: splitArgs(args)})
+}
+
+func splitArgs(args *yaml.Node) (list []*yaml.Node) {
+	words, problem := splitWords(args.Value)
+	if problem != "" {
+		words = []string{args.Value}
+	}
+	for _, word := range words {
+		list = append(list, textNode(args, word))
+	}
+	return list
+}
