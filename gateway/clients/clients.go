@@ -34,6 +34,10 @@ type Client struct {
 type place struct {
 	path    string
 	dialect *dialect
+	// unread says why the client does not read the file; empty if it does.
+	unread string
+	// only reports a file to read, and not to put Goblin into.
+	only bool
 }
 
 type format int
@@ -44,11 +48,14 @@ const (
 	inYAML
 )
 
-// dialect is how a client writes servers down.
+// dialect is how a client writes servers down. A client may have several forms for that:
+// each is a dialect.
 type dialect struct {
 	format  format
-	section []string // where in the file the servers are
-	list    bool     // they are a list, and name themselves
+	section []string   // the path of keys to the servers
+	also    []*dialect // other forms that the same file may have, the newest first
+	old     bool       // only older versions of the client write such files
+	list    bool       // they are a list, and name themselves
 	expands variables
 	unit    time.Duration // of a number under "timeout"
 	// projects, under which key servers of single projects are, by folder; "" for none.
@@ -91,11 +98,14 @@ var (
 	vscode = &dialect{section: []string{"servers"}, expands: prefix, entry: func(string, []string) map[string]any {
 		return map[string]any{"type": "stdio"}
 	}}
-	vscodeSettings = &dialect{section: []string{"mcp", "servers"}, expands: prefix}
+	vscodeSettings = &dialect{section: []string{"mcp", "servers"}, old: true, expands: prefix}
 	zed            = &dialect{section: []string{"context_servers"}, entry: func(string, []string) map[string]any {
 		return map[string]any{"source": "custom", "env": map[string]string{}}
 	}}
-	opencode = &dialect{section: []string{"mcp"}, expands: curly, unit: time.Millisecond, entry: func(command string, args []string) map[string]any {
+	opencodeServers = &dialect{section: []string{"mcp", "servers"}, expands: curly, unit: time.Millisecond, entry: func(command string, args []string) map[string]any {
+		return map[string]any{"type": "local", "command": append([]string{command}, args...), "args": nil}
+	}}
+	opencode = &dialect{section: []string{"mcp"}, also: []*dialect{opencodeServers}, expands: curly, unit: time.Millisecond, entry: func(command string, args []string) map[string]any {
 		return map[string]any{"type": "local", "command": append([]string{command}, args...), "args": nil, "enabled": true}
 	}}
 	codex = &dialect{format: inTOML, section: []string{"mcp_servers"}, unit: time.Second}
@@ -114,12 +124,12 @@ var All = []*Client{
 	{
 		Name: "claude-code", Title: "Claude Code",
 		places:  at(claudeCode, either("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")),
-		project: []place{{".mcp.json", claudeCode}},
+		project: []place{{path: ".mcp.json", dialect: claudeCode}},
 	},
 	{
 		Name: "cursor", Title: "Cursor",
 		places:  at(cursor, home(".cursor/mcp.json")),
-		project: []place{{".cursor/mcp.json", cursor}},
+		project: []place{{path: ".cursor/mcp.json", dialect: cursor}},
 	},
 	{
 		Name: "vscode", Title: "VS Code",
@@ -128,7 +138,7 @@ var All = []*Client{
 				at(vscode, app("Code/User/mcp.json"))(m), at(vscodeSettings, app("Code/User/settings.json"))(m),
 				at(vscode, app("Code - Insiders/User/mcp.json"), app("VSCodium/User/mcp.json"))(m))
 		},
-		project: []place{{".vscode/mcp.json", vscode}},
+		project: []place{{path: ".vscode/mcp.json", dialect: vscode}},
 	},
 	{
 		Name: "windsurf", Title: "Windsurf",
@@ -137,28 +147,28 @@ var All = []*Client{
 	{
 		Name: "codex", Title: "Codex",
 		places:  at(codex, either("CODEX_HOME", "config.toml", ".codex/config.toml")),
-		project: []place{{".codex/config.toml", codex}},
+		project: []place{{path: ".codex/config.toml", dialect: codex}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI",
 		places:  at(gemini, either("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")),
-		project: []place{{".gemini/settings.json", gemini}},
+		project: []place{{path: ".gemini/settings.json", dialect: gemini}},
 	},
 	{
 		Name: "opencode", Title: "opencode",
 		places: func(m *Machine) []place {
 			list := at(opencode, xdg("opencode/opencode.json"), xdg("opencode/opencode.jsonc"), xdg("opencode/config.json"))(m)
 			if file := m.Getenv("OPENCODE_CONFIG"); file != "" {
-				list = append([]place{{file, opencode}}, list...)
+				list = append([]place{{path: file, dialect: opencode}}, list...)
 			}
 			return list
 		},
-		project: []place{{"opencode.json", opencode}, {"opencode.jsonc", opencode}},
+		project: []place{{path: "opencode.json", dialect: opencode}, {path: "opencode.jsonc", dialect: opencode}},
 	},
 	{
 		Name: "zed", Title: "Zed",
 		places:  at(zed, named("zed/settings.json", "Zed/settings.json")),
-		project: []place{{".zed/settings.json", zed}},
+		project: []place{{path: ".zed/settings.json", dialect: zed}},
 	},
 	{
 		Name: "cline", Title: "Cline",
@@ -168,7 +178,7 @@ var All = []*Client{
 	{
 		Name: "continue", Title: "Continue",
 		places:  at(continueYAML, either("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml")),
-		project: []place{{".continue/config.yaml", continueYAML}},
+		project: []place{{path: ".continue/config.yaml", dialect: continueYAML}},
 	},
 	{
 		Name: "goose", Title: "goose",
@@ -177,12 +187,15 @@ var All = []*Client{
 	{
 		Name: "kiro", Title: "Kiro",
 		places:  at(kiro, home(".kiro/settings/mcp.json")),
-		project: []place{{".kiro/settings/mcp.json", kiro}},
+		project: []place{{path: ".kiro/settings/mcp.json", dialect: kiro}},
 	},
 	{
 		Name: "amazon-q", Title: "Amazon Q Developer",
-		places:  at(amazonQ, home(".aws/amazonq/mcp.json")),
-		project: []place{{".amazonq/mcp.json", amazonQ}},
+		places: amazonQPlaces,
+		project: []place{
+			{path: ".amazonq/mcp.json", dialect: amazonQ}, {path: ".amazonq/default.json", dialect: amazonQ},
+			{path: ".amazonq/agents/default.json", dialect: amazonQ},
+		},
 	},
 	{
 		Name: "lm-studio", Title: "LM Studio",
@@ -191,7 +204,7 @@ var All = []*Client{
 	{
 		Name: "junie", Title: "Junie",
 		places:  at(junie, home(".junie/mcp/mcp.json")),
-		project: []place{{".junie/mcp/mcp.json", junie}},
+		project: []place{{path: ".junie/mcp/mcp.json", dialect: junie}},
 	},
 	{
 		Name: "copilot", Title: "GitHub Copilot CLI",
@@ -205,7 +218,7 @@ var All = []*Client{
 				at(kiloLegacy, app("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
 					home(".kilocode/cli/global/settings/mcp_settings.json"))(m))
 		},
-		project: []place{{".kilocode/mcp.json", kiloLegacy}, {"kilo.jsonc", opencode}, {"kilo.json", opencode}},
+		project: []place{{path: ".kilocode/mcp.json", dialect: kiloLegacy}, {path: "kilo.jsonc", dialect: opencode}, {path: "kilo.json", dialect: opencode}},
 	},
 }
 
@@ -233,7 +246,7 @@ func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
 	return func(m *Machine) (list []place) {
 		for _, path := range paths {
 			if file := path(m); filepath.IsAbs(file) || m.OS == "windows" && file != "" {
-				list = append(list, place{file, d})
+				list = append(list, place{path: file, dialect: d})
 			}
 		}
 		return list

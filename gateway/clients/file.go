@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -62,6 +63,27 @@ func utf8Of(text []byte) ([]byte, error) {
 		return nil, errors.New("it is no text in UTF-8")
 	}
 	return text, nil
+}
+
+// BrokenError says what is wrong with the text of a file.
+type BrokenError struct{ err error }
+
+func (e *BrokenError) Error() string { return e.err.Error() }
+
+func (e *BrokenError) Unwrap() error { return e.err }
+
+// decodeNamed is decode for a file that may be a part of JSON, without the braces around it.
+func decodeNamed(f format, text []byte) (map[string]any, error) {
+	held, err := decode(f, text)
+	if err == nil || f != inJSON {
+		return held, err
+	}
+	if whole, wrong := decode(f, slices.Concat([]byte("{"), text, []byte("\n}"))); wrong == nil {
+		return whole, nil
+	} else if start := bytes.TrimSpace(text); start[0] == '"' {
+		return nil, wrong
+	}
+	return nil, err
 }
 
 // decode parses a text. The error has no part of the text, which may be secret.

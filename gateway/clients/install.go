@@ -26,13 +26,18 @@ type Change struct {
 	Before, After []byte
 	Deletes       bool     // the file was made for the entry, and goes with it
 	Took          []string // other servers that are taken out
-	Backup        string   // where the old bytes are, once it is made
+	Backup        string   // the copy of the file without Goblin, if there is one once it is made
+	Secrets       int      // in that copy, in plain text
 	Note          string
 
 	file    *configedit.File
-	dialect *dialect
+	place   place
+	machine Machine
+	client  *Client
 	state   string
 	own     []string // the lines of Goblin's entry by itself
+	first   []byte   // the text without Goblin
+	old     *record  // of the change before; nil for none
 	undo    *record  // nil for one that is undone
 }
 
@@ -53,30 +58,34 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	if err != nil {
 		return nil, err
 	}
-	ch := &Change{File: p.path, Before: f.Text(), file: f, dialect: p.dialect, state: state}
-	first, old, err := p.first(state, f, held)
+	ch := c.change(m, p, f, state)
+	var old record
+	if ch.first, old, err = p.first(ch.old, f, held); err != nil {
+		return nil, err
+	}
+	form := p.dialect.in(held)
+	wanted, err := form.makeWay(f, held, form.keys(command, args))
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := p.dialect.makeWay(f, held, p.dialect.keys(command, args))
-	if err != nil {
-		return nil, err
-	}
-	list, _ := section(held, p.dialect) // it could be read just now
+	list, _, _ := p.dialect.entries(held) // they could be read just now
 	out := slices.Clone(old.Taken)
 	for _, name := range took {
-		if err := p.dialect.drop(f, name); err != nil {
-			return nil, err
-		}
 		ch.Took = append(ch.Took, name)
 		for _, it := range list {
-			if entry, ok := it.value.(map[string]any); ok && it.name == name {
-				out = append(slices.DeleteFunc(out, func(t takenEntry) bool { return t.Name == name }), takenEntry{name, entry})
+			entry, ok := it.value.(map[string]any)
+			if !ok || it.name != name {
+				continue
 			}
+			if err := it.dialect.drop(f, name); err != nil {
+				return nil, err
+			}
+			t := takenEntry{Name: name, Entry: entry, Section: it.dialect.section}
+			out = append(slices.DeleteFunc(out, t.replaces), t)
 		}
 	}
 	if wanted != nil {
-		if err := p.dialect.put(f, EntryName, wanted); err != nil {
+		if err := form.put(f, EntryName, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -86,26 +95,33 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 			ch.own = append(ch.own, bare(line))
 		}
 	}
-	if p.dialect == gemini && off(held)(EntryName) {
+	switch {
+	case p.dialect == gemini && off(held)(EntryName):
 		ch.Note = "Gemini CLI leaves it out as long as \"mcp\" in that file excludes it, or allows others only"
+	case p.dialect == amazonQ:
+		ch.Note = amazonQTools(held)
 	}
-	ch.undo = difference(first, ch.After)
+	ch.undo = difference(ch.first, ch.After)
 	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.Real(), old.Existed, out
 	return ch, nil
 }
 
+// change begins a change of a file.
+func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
+	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: remembered(state, f.Real())}
+}
+
 // first is the text before Goblin's first change, as far as that can be known, and what is
 // remembered of that.
-func (p place) first(state string, f *configedit.File, held map[string]any) ([]byte, record, error) {
+func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]byte, record, error) {
 	old := record{Existed: !f.New()}
-	rec := remembered(state, f.Real())
 	if rec != nil {
 		old.Taken = rec.Taken
 		if rec.Sum == sum(f.Text()) {
 			old.Existed = rec.Existed
 		}
 	}
-	if entry, there := p.dialect.goblin(held); rec == nil || !there || !ours(entry) {
+	if entry, there := p.dialect.in(held).goblin(held); rec == nil || !there || !ours(entry) {
 		return f.Text(), old, nil
 	}
 	bare, held, err := edit(p)
@@ -161,9 +177,9 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch := &Change{File: p.path, Before: f.Text(), file: f, dialect: p.dialect, state: state}
-	rec := remembered(state, f.Real())
-	entry, there := p.dialect.goblin(held)
+	ch := c.change(m, p, f, state)
+	rec := ch.old
+	entry, there := p.dialect.in(held).goblin(held)
 	switch {
 	case f.New(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
@@ -194,62 +210,73 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 			return false, "", nil
 		}
 	}
-	list, err := section(held, d)
+	list, _, err := d.entries(held)
 	if err != nil {
 		return false, "", err
 	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(list, func(it item) bool { return it.name == name })
-	}
+	form := d.in(held)
 	if rec != nil {
 		for _, t := range rec.Taken {
-			if has(t.Name) {
+			if slices.ContainsFunc(list, func(it item) bool { return it.name == t.Name && t.isOf(it.dialect) }) {
 				continue
 			}
-			if err := d.put(f, t.Name, t.Entry); err != nil {
+			to := form
+			for _, other := range d.forms() {
+				if len(t.Section) > 0 && t.isOf(other) {
+					to = other
+				}
+			}
+			if err := to.put(f, t.Name, t.Entry); err != nil {
 				note = "the servers that were taken out with it are in " + rec.Backup
 			}
 		}
 	}
-	if has(EntryName) {
-		err = d.drop(f, EntryName)
+	if _, there := form.goblin(held); there {
+		err = form.drop(f, EntryName)
 	}
 	return false, note, err
 }
 
-// Apply writes a change, with a copy of the old bytes beside the file.
+// Apply writes a change. Beside the file, there is a copy of it without Goblin as long as
+// Goblin is in it.
 func (ch *Change) Apply(now time.Time) error {
 	if ch.Same() {
 		return nil
 	}
-	if !ch.file.New() {
-		info, err := os.Stat(ch.file.Real())
-		if err != nil {
-			return err
-		}
-		if ch.Backup, err = Backup(ch.file.Real(), ch.Before, info.Mode().Perm(), now); err != nil {
-			return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
-		}
+	if ch.undo == nil {
+		return ch.applyUndo()
+	}
+	dropCopy, err := ch.copy(now)
+	if err != nil {
+		return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
 	}
 	forget, err := ch.remember()
-	switch {
-	case err != nil:
-	case ch.Deletes:
-		err = ch.delete()
-	default:
+	if err == nil {
 		err = ch.file.Save()
 	}
-	if err == nil && ch.undo == nil {
-		return ch.forget()
-	}
 	if err != nil {
-		err = errors.Join(err, forget())
-		if ch.Backup != "" {
-			err = errors.Join(err, os.Remove(ch.Backup))
-			ch.Backup = ""
-		}
+		return errors.Join(err, forget(), dropCopy())
 	}
-	return err
+	ch.tidyCopies(ch.first)
+	return nil
+}
+
+// applyUndo writes the file without Goblin.
+func (ch *Change) applyUndo() error {
+	if ch.Deletes {
+		if err := ch.delete(); err != nil {
+			return err
+		}
+	} else if err := ch.file.Save(); err != nil {
+		return err
+	}
+	ch.keptCopy()
+	if text, err := readRaw(ch.Backup); err == nil && !bytes.Equal(text, ch.After) {
+		return ch.rememberCopy() // the file has other bytes than before
+	}
+	ch.Backup, ch.Secrets = "", 0
+	ch.tidyCopies(ch.After)
+	return ch.forget()
 }
 
 func (ch *Change) delete() error {
@@ -263,50 +290,33 @@ func (ch *Change) delete() error {
 	return os.Remove(ch.file.Real())
 }
 
-// Backup writes a copy of a file beside it, named by the time.
-func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, error) {
-	for i := 1; ; i++ {
-		name := path + ".goblin-" + now.Format("20060102-150405")
-		if i > 1 {
-			name += fmt.Sprintf("-%d", i)
-		}
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
-		if errors.Is(err, fs.ErrExist) && i < 1000 {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.Write(text)
-		return name, errors.Join(err, f.Close())
-	}
-}
-
 // target is the file that has Goblin's entry, else the first one that is there, else the
 // one to be made.
 func (c *Client) target(m *Machine) (place, error) {
 	var there []place
 	var first place
 	for _, p := range c.places(m) {
-		if len(p.dialect.section) > 1 {
-			continue // of older versions
+		if p.dialect.old {
+			continue
 		}
-		if first.path == "" {
+		if first.path == "" && !p.only {
 			first = p
 		}
 		text, err := readFile(p.path)
 		if err != nil {
-			if _, err := os.Lstat(p.path); err == nil {
+			if _, err := os.Lstat(p.path); err == nil && !p.only {
 				there = append(there, p)
 			}
 			continue
 		}
-		if held, err := decode(p.dialect.format, text); err == nil {
-			if _, ok := p.dialect.goblin(held); ok {
+		if held, err := decode(p.dialect.format, text); err == nil && p.unread == "" {
+			if _, ok := p.dialect.in(held).goblin(held); ok {
 				return p, nil
 			}
 		}
-		there = append(there, p)
+		if !p.only {
+			there = append(there, p)
+		}
 	}
 	switch {
 	case len(there) > 0:
@@ -328,7 +338,7 @@ func edit(p place) (*configedit.File, map[string]any, error) {
 	if info, err := os.Stat(p.path); err == nil && !owned(info) {
 		return nil, nil, fmt.Errorf("%s belongs to another user; it stays as it is", p.path)
 	}
-	f, err := configedit.OpenForeign(p.path, p.dialect.section[0], p.dialect.format == inJSON)
+	f, err := configedit.OpenForeign(p.path, p.dialect.format == inJSON, p.dialect.section...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -353,7 +363,7 @@ func decoded(d *dialect, text []byte) (map[string]any, error) {
 
 // goblin is the entry of Goblin's name.
 func (d *dialect) goblin(held map[string]any) (keys, bool) {
-	list, err := section(held, d)
+	list, _, err := d.at(held)
 	if err != nil {
 		return nil, false
 	}
@@ -368,30 +378,41 @@ func (d *dialect) goblin(held map[string]any) (keys, bool) {
 
 // delete takes an entry out of what a file holds.
 func (d *dialect) delete(held map[string]any, name string) {
-	switch all := held[d.section[0]].(type) {
+	outer, key := d.outer(held)
+	switch all := outer[key].(type) {
 	case map[string]any:
 		delete(all, name)
 	case []any:
-		held[d.section[0]] = slices.DeleteFunc(all, func(v any) bool {
+		outer[key] = slices.DeleteFunc(all, func(v any) bool {
 			entry, _ := v.(map[string]any)
 			return entry["name"] == name
 		})
 	}
 }
 
+// outer is the mapping around the servers, and their key in it; nil for none.
+func (d *dialect) outer(held map[string]any) (outer map[string]any, key string) {
+	last := len(d.section) - 1
+	for _, key := range d.section[:last] {
+		held, _ = held[key].(map[string]any)
+	}
+	return held, d.section[last]
+}
+
 // tidy removes an empty section.
 func (d *dialect) tidy(held map[string]any) map[string]any {
-	switch all := held[d.section[0]].(type) {
+	outer, key := d.outer(held)
+	switch all := outer[key].(type) {
 	case map[string]any:
 		if len(all) == 0 {
-			delete(held, d.section[0])
+			delete(outer, key)
 		}
 	case []any:
 		if len(all) == 0 {
-			delete(held, d.section[0])
+			delete(outer, key)
 		}
 	case nil:
-		delete(held, d.section[0])
+		delete(outer, key)
 	}
 	return held
 }
@@ -442,7 +463,7 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 		if err != nil {
 			return Entry{File: p.path, Err: err}, true
 		}
-		if entry, there := p.dialect.goblin(held); there && ours(entry) {
+		if entry, there := p.dialect.in(held).goblin(held); there && ours(entry) && p.unread == "" {
 			e.File = p.path
 			e.Command, e.Args, _ = entry.commandLine()
 			return e, true
@@ -457,11 +478,17 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	if err != nil {
 		return "", nil, err
 	}
-	f, err := configedit.OpenForeign(p.path+".of-goblin", p.dialect.section[0], p.dialect.format == inJSON)
+	form := p.dialect
+	if text, err := readFile(p.path); err == nil {
+		if held, err := decode(form.format, text); err == nil {
+			form = form.in(held)
+		}
+	}
+	f, err := configedit.OpenForeign(p.path+".of-goblin", form.format == inJSON, form.section...)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := p.dialect.put(f, EntryName, p.dialect.keys(command, args)); err != nil {
+	if err := form.put(f, EntryName, form.keys(command, args)); err != nil {
 		return "", nil, err
 	}
 	return p.path, f.Text(), nil
@@ -469,19 +496,45 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 
 // Served are the names in the file of a client of those servers that are among entries, which
 // are those of Goblin's config.
+// A server of which Goblin left out something is none of them, nor is one that shares its
+// name with an entry that Goblin does not serve.
 func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
-	p, err := c.target(&m)
-	if err != nil {
-		return nil
-	}
-	f := read(&m, c, p) // Install tells what is wrong with it
+	f, served := c.compare(m, entries)
 	for i := range f.Servers {
-		s := &f.Servers[i]
-		if slices.ContainsFunc(entries, func(entry map[string]any) bool { return Same(entry, s.Keys) }) {
+		name := f.Servers[i].Was
+		other := func(s Server) bool { return s.Was == name && (s.Partial || !served(&s)) }
+		if slices.ContainsFunc(f.Servers, other) || slices.ContainsFunc(f.Left, func(l Left) bool { return l.Name == name }) {
+			continue
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Partly are the names of those servers that Goblin serves without all that the client's
+// entry says.
+func (c *Client) Partly(m Machine, entries []map[string]any) (names []string) {
+	f, served := c.compare(m, entries)
+	for i := range f.Servers {
+		if s := &f.Servers[i]; s.Partial && served(s) {
 			names = append(names, s.Was)
 		}
 	}
 	return names
+}
+
+// compare reads the file of a client; served reports whether a server is among entries.
+func (c *Client) compare(m Machine, entries []map[string]any) (f Found, served func(s *Server) bool) {
+	served = func(s *Server) bool {
+		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Same(entry, s.Keys) })
+	}
+	p, err := c.target(&m)
+	if err != nil {
+		return f, served
+	}
+	return read(&m, c, p), served // Install tells what is wrong with it
 }
 
 // Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's

@@ -488,7 +488,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		ch, err := c.Install(m, state, goblin, []string{"stdio"}, took)
 		require.NoError(t, err)
 		require.NoError(t, ch.Apply(noon))
-		require.NoError(t, os.Remove(ch.Backup))
+		require.Equal(t, text, read(t, ch.Backup))
 		f := clients.ReadFile(m, path)
 		require.NoError(t, f.Err)
 		require.NotEmpty(t, f.Left, "Goblin is in it")
@@ -497,7 +497,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		undone, err := c.Uninstall(m, state)
 		require.NoError(t, err)
 		require.NoError(t, undone.Apply(noon))
-		require.NoError(t, os.Remove(undone.Backup))
+		require.NoFileExists(t, ch.Backup)
 		require.Equal(t, text, read(t, path))
 	})
 }

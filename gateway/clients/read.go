@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"goblin/gateway/config"
 )
 
 // Server is an entry of a client, as one of Goblin's config.
@@ -19,6 +21,8 @@ type Server struct {
 	Keys map[string]any
 	// Notes tell where the result differs from the client's entry.
 	Notes []string
+	// Partial reports that Goblin leaves out some of what the client's entry says.
+	Partial bool
 	// Needs are variables that somebody has to set, and what for.
 	Needs map[string]string
 	// From is where it was found: by client, and by file.
@@ -34,7 +38,8 @@ type Found struct {
 	File    string
 	Servers []Server
 	Left    []Left
-	Err     error // why the file could not be read
+	None    bool  // the file has no section of servers
+	Err     error // why the file could not be read; a *BrokenError for what is in it
 }
 
 // Title names the file's program for people.
@@ -68,7 +73,7 @@ func (c *Client) Read(m Machine) []Found {
 		if resolved, err := filepath.EvalSymlinks(path); err != nil || seen[resolved] {
 			continue
 		}
-		f := read(&m, c, place{path, p.dialect})
+		f := read(&m, c, place{path: path, dialect: p.dialect})
 		for _, s := range f.Servers {
 			f.Left = append(f.Left, Left{s.Was, "is of this project only; --from " + p.path + " takes it"})
 		}
@@ -80,10 +85,11 @@ func (c *Client) Read(m Machine) []Found {
 	return list
 }
 
-// ReadFile reads a file that the user names, whoever's it is.
+// ReadFile reads a file that the user names, whoever's it is. It may also hold the entries of
+// servers alone, with or without braces around them, as documentation prints them.
 func ReadFile(m Machine, path string) Found {
 	c, d := guess(&m, path)
-	return read(&m, c, place{path, d})
+	return readNamed(&m, c, place{path: path, dialect: d})
 }
 
 // guess finds whose dialect a file is in, by its place, else by what is in it.
@@ -105,37 +111,86 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 			}
 		}
 	}
-	text, err := readFile(path)
-	if err != nil {
-		return nil, unknown
-	}
+	kind := inJSON
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".toml":
-		return nil, codex
+		kind = inTOML
 	case ".yaml", ".yml":
-		held, _ := decode(inYAML, text)
-		if _, ok := held["extensions"]; ok {
-			return nil, goose
-		}
-		if _, ok := held["mcpServers"].([]any); ok {
-			return nil, continueYAML
-		}
-		return nil, &dialect{format: inYAML, section: []string{"mcpServers"}, expands: braces | prefix}
+		kind = inYAML
 	}
-	held, _ := decode(inJSON, text)
+	var held map[string]any
+	if text, err := readFile(path); err == nil {
+		held, _ = decodeNamed(kind, text)
+	}
+	return nil, byContent(kind, held)
+}
+
+// byContent is the dialect that the sections of a file are those of.
+func byContent(kind format, held map[string]any) *dialect {
 	inner, _ := held["mcp"].(map[string]any)
+	servers, _ := inner["servers"].(map[string]any)
+	d := *unknown
 	switch {
+	case held["extensions"] != nil && kind == inYAML:
+		return goose
 	case held["context_servers"] != nil:
-		return nil, zed
+		d = *zed
 	case held["mcpServers"] != nil:
+		if _, ok := held["mcpServers"].([]any); ok && kind == inYAML {
+			return continueYAML
+		}
+	case held["mcp_servers"] != nil:
+		d.section = codex.section
 	case held["servers"] != nil:
-		return nil, vscode
-	case inner["servers"] != nil:
-		return nil, vscodeSettings
+		d = *vscode
+	case servers != nil && !isEntry(servers) && !ofOpencode(held, servers):
+		d = *vscodeSettings
 	case held["mcp"] != nil:
-		return nil, opencode
+		d = *opencode
+	default:
+		if path := sectionWithin(held, 3); path != nil {
+			d.section = path
+		}
 	}
-	return nil, unknown
+	if d.format = kind; kind == inTOML {
+		d.expands, d.unit = codex.expands, codex.unit
+	}
+	return &d
+}
+
+// ofOpencode reports entries as opencode writes them, and not VS Code.
+func ofOpencode(held, servers map[string]any) bool {
+	schema, _ := held["$schema"].(string)
+	for _, v := range servers {
+		entry, _ := v.(map[string]any)
+		_, list := entry["command"].([]any)
+		if list || entry["type"] == "local" || entry["type"] == "remote" {
+			return true
+		}
+	}
+	return strings.Contains(schema, "opencode")
+}
+
+// sectionWithin is the path to a section of servers that is deeper in a file; nil for none.
+func sectionWithin(held map[string]any, depth int) []string {
+	for _, key := range slices.Sorted(maps.Keys(held)) {
+		switch inner := held[key].(type) {
+		case []any:
+			if strings.HasSuffix(key, "mcpServers") {
+				return []string{key}
+			}
+		case map[string]any:
+			if strings.HasSuffix(key, "mcpServers") || strings.HasSuffix(key, "mcp.servers") {
+				return []string{key}
+			}
+			if depth > 1 && !isEntry(inner) {
+				if path := sectionWithin(inner, depth-1); path != nil {
+					return append([]string{key}, path...)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // distinct are the last two parts of a path, if those are like no other's.
@@ -160,12 +215,22 @@ type reading struct {
 	perProject bool
 }
 
-func read(m *Machine, c *Client, p place) Found {
+func read(m *Machine, c *Client, p place) Found { return readBy(m, c, p, decode, nil) }
+
+// readNamed is read for a file that the user names.
+func readNamed(m *Machine, c *Client, p place) Found {
+	return readBy(m, c, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
+}
+
+// readBy reads a file; without finds entries where there is no section of servers.
+func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) Found {
 	f := Found{Client: c, File: p.path}
 	text, err := readFile(p.path)
 	var held map[string]any
 	if err == nil {
-		held, err = decode(p.dialect.format, text)
+		if held, err = decode(p.dialect.format, text); err != nil {
+			err = &BrokenError{err}
+		}
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -176,13 +241,24 @@ func read(m *Machine, c *Client, p place) Found {
 		f.Err = err
 		return f
 	}
-	r := &reading{machine: m, client: c, dialect: p.dialect, dir: filepath.Dir(p.path), inputs: defaults(held)}
-	entries, err := section(held, p.dialect)
+	r := &reading{machine: m, client: c, dir: filepath.Dir(p.path), inputs: defaults(held)}
+	entries, none, err := p.dialect.entries(held)
 	if err != nil {
-		f.Err = fmt.Errorf("%s cannot be read: %w", p.path, err)
+		f.Err = fmt.Errorf("%s cannot be read: %w", p.path, &BrokenError{err})
 		return f
 	}
+	if none && without != nil {
+		entries = without(held)
+		none = len(entries) == 0
+	}
+	f.None = none
 	r.entries(&f, entries, off(held))
+	if p.unread != "" {
+		for _, s := range f.Servers {
+			f.Left = append(f.Left, Left{s.Was, "is in a file that is not used: " + p.unread})
+		}
+		f.Servers = nil
+	}
 	if p.dialect.projects != "" {
 		of, _ := held[p.dialect.projects].(map[string]any)
 		for _, folder := range slices.Sorted(maps.Keys(of)) {
@@ -198,29 +274,79 @@ func read(m *Machine, c *Client, p place) Found {
 
 // item is an entry by its name.
 type item struct {
-	name  string
-	value any
+	name    string
+	value   any
+	dialect *dialect // of the section that it is in
 }
 
 const maxServers = 1000
 
-// section are the entries of servers, by name.
-func section(held map[string]any, d *dialect) ([]item, error) {
-	var at any = held
-	for _, key := range d.section {
-		inner, ok := at.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%q is no mapping", d.section[0])
+// forms are a dialect and the others that its files may have, the newest first.
+func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
+
+// in is the form that a file has: the one with Goblin's entry, else the newest that has
+// entries, else the one with a section, else the dialect itself.
+func (d *dialect) in(held map[string]any) *dialect {
+	var filled, there *dialect
+	for _, form := range d.forms() {
+		list, none, err := form.at(held)
+		if err != nil || none {
+			continue
 		}
-		if at = inner[key]; at == nil {
-			return nil, nil
+		if slices.ContainsFunc(list, func(it item) bool { return it.name == EntryName }) {
+			return form
+		}
+		there = cmp.Or(there, form)
+		if len(list) > 0 {
+			filled = cmp.Or(filled, form)
 		}
 	}
-	var list []item
+	return cmp.Or(filled, there, d)
+}
+
+// entries are those of servers in all forms that a file has; none reports a file without
+// any section for them.
+func (d *dialect) entries(held map[string]any) (list []item, none bool, err error) {
+	none = true
+	for _, form := range d.forms() {
+		part, missing, err := form.at(held)
+		if err != nil {
+			return nil, false, err
+		}
+		none = none && missing
+		list = append(list, part...)
+	}
+	if len(list) > maxServers {
+		return nil, false, fmt.Errorf("it has more than %d servers", maxServers)
+	}
+	return list, none, nil
+}
+
+// at are the entries of servers in one form; none reports that the file has no such section.
+func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
+	var at any = held
+	for i, key := range d.section {
+		inner, ok := at.(map[string]any)
+		switch {
+		case !ok:
+			return nil, false, fmt.Errorf("%q is no mapping", d.section[0])
+		case i > 0 && isEntry(inner[key]): // a server of that name, in another form
+			return nil, true, nil
+		}
+		if at = inner[key]; at == nil {
+			_, there := inner[key]
+			return nil, !there, nil
+		}
+	}
 	switch at := at.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(at)) {
-			list = append(list, item{name, at[name]})
+			if !d.isSection(name, at[name]) && !(strings.HasPrefix(name, "//") || strings.HasPrefix(name, "$")) {
+				list = append(list, item{name, at[name], d})
+			}
+		}
+		if len(list) == 0 && len(at) > 0 { // it holds sections of other forms
+			return nil, slices.ContainsFunc(slices.Collect(maps.Keys(at)), func(name string) bool { return d.isSection(name, at[name]) }), nil
 		}
 	case []any:
 		seen := map[string]bool{}
@@ -228,18 +354,72 @@ func section(held map[string]any, d *dialect) ([]item, error) {
 			keys, _ := v.(map[string]any)
 			name, _ := keys["name"].(string)
 			if seen[name] {
-				return nil, fmt.Errorf("it has two entries named %q", short(name))
+				return nil, false, fmt.Errorf("it has two entries named %q", short(name))
 			}
 			seen[name] = true
-			list = append(list, item{name, v})
+			list = append(list, item{name, v, d})
 		}
 	default:
-		return nil, fmt.Errorf("%q is neither a mapping nor a list", strings.Join(d.section, "."))
+		return nil, false, fmt.Errorf("%q is neither a mapping nor a list", strings.Join(d.section, "."))
+	}
+	return list, false, nil
+}
+
+// isSection reports whether a key among the servers of this form is the section of another.
+func (d *dialect) isSection(name string, value any) bool {
+	_, isMap := value.(map[string]any)
+	return isMap && !isEntry(value) && slices.ContainsFunc(d.also, func(form *dialect) bool {
+		return slices.Equal(form.section, append(slices.Clone(d.section), name))
+	})
+}
+
+// isEntry reports whether a value says itself how to reach a server. Servers that are called
+// command, type or url are mappings.
+func isEntry(value any) bool {
+	entry, _ := value.(map[string]any)
+	for _, key := range []string{"command", "type", "url"} {
+		switch entry[key].(type) {
+		case nil, map[string]any:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// entriesAlone are the entries of a file that has nothing else, or one entry alone.
+func entriesAlone(held map[string]any, p place) []item {
+	if reaches(held) {
+		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
+		return []item{{name, held, p.dialect}}
+	}
+	var list []item
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if reaches(held[name]) {
+			list = append(list, item{name, held[name], p.dialect})
+		}
 	}
 	if len(list) > maxServers {
-		return nil, fmt.Errorf("it has more than %d servers", maxServers)
+		return nil
 	}
-	return list, nil
+	return list
+}
+
+// reaches reports whether a value is an entry with a command or a URL, in any spelling.
+func reaches(value any) bool {
+	entry, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	out, _, _ := config.Translate(entry, func(string) bool { return true })
+	for _, key := range []string{"command", "url"} {
+		switch out[key].(type) {
+		case nil, map[string]any:
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // defaults returns the values that VS Code proposes for inputs.
@@ -288,6 +468,12 @@ func (r *reading) note(format string, args ...any) {
 	if note := fmt.Sprintf(format, args...); !slices.Contains(r.server.Notes, note) {
 		r.server.Notes = append(r.server.Notes, note)
 	}
+}
+
+// lose notes something that Goblin leaves out of an entry.
+func (r *reading) lose(format string, args ...any) {
+	r.note(format, args...)
+	r.server.Partial = true
 }
 
 func (r *reading) needs(name, what string) {

@@ -30,8 +30,19 @@ type record struct {
 }
 
 type takenEntry struct {
-	Name  string         `json:"name"`
-	Entry map[string]any `json:"entry"`
+	Name    string         `json:"name"`
+	Entry   map[string]any `json:"entry"`
+	Section []string       `json:"section,omitempty"`
+}
+
+// isOf reports whether an entry was in the section of a form. Older records do not say.
+func (t takenEntry) isOf(d *dialect) bool {
+	return len(t.Section) == 0 || slices.Equal(t.Section, d.section)
+}
+
+// replaces reports whether another entry was in the same place.
+func (t takenEntry) replaces(o takenEntry) bool {
+	return t.Name == o.Name && (len(o.Section) == 0 || slices.Equal(t.Section, o.Section))
 }
 
 // fits reports whether before and after differ only by what was put in.
@@ -42,11 +53,12 @@ func (r *record) fits(d *dialect, before, after []byte) bool {
 		return false
 	}
 	if len(r.Taken) > 0 {
-		_, there := d.goblin(is)
+		_, there := d.in(is).goblin(is)
 		return !there
 	}
-	d.delete(was, EntryName)
-	return reflect.DeepEqual(d.tidy(was), d.tidy(is))
+	form := d.in(was)
+	form.delete(was, EntryName)
+	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
 // remember keeps what undoes a change that is about to be made; undo makes what was
@@ -73,6 +85,24 @@ func (ch *Change) remember() (undo func() error, err error) {
 		return ch.forget, nil
 	}
 	return func() error { return wholefile.Write(path, old) }, nil
+}
+
+// rememberCopy keeps no more of a change that is undone than where its copy is, and the
+// servers that could not be put back.
+func (ch *Change) rememberCopy() error {
+	path := recordPath(ch.state, ch.file.Real())
+	if path == "" {
+		return nil
+	}
+	left := record{Path: ch.old.Path, Existed: true, Backup: ch.Backup}
+	if ch.Note != "" {
+		left.Taken = ch.old.Taken
+	}
+	text, err := json.Marshal(left)
+	if err != nil {
+		return err
+	}
+	return wholefile.Write(path, text)
 }
 
 // forget leaves nothing of a change that is undone.

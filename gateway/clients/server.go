@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -37,9 +39,14 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 	for _, it := range list {
 		e, ok := it.value.(map[string]any)
 		if !ok {
-			f.Left = append(f.Left, Left{it.name, "is no mapping"})
+			why := "is no mapping"
+			if it.value == nil {
+				why = "is null"
+			}
+			f.Left = append(f.Left, Left{it.name, why})
 			continue
 		}
+		r.dialect = it.dialect
 		s := Server{Name: it.name, Was: it.name, Keys: map[string]any{}}
 		if r.client != nil {
 			s.From = []string{r.client.Name}
@@ -67,11 +74,23 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 }
 
 // read makes keys of Goblin's config of an entry; why says what it is not taken for.
-func (r *reading) read(e keys) (why string) {
-	kind, why := r.kind(e)
+func (r *reading) read(written keys) (why string) {
+	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
+		return "is of an extension of the editor"
+	}
+	if _, isNumber := written["command"].(json.Number); isNumber {
+		return "has a command that is no text"
+	}
+	translated, notes, why := config.Translate(written, r.programIsThere)
 	if why != "" {
 		return why
 	}
+	e := keys(translated)
+	for _, note := range notes {
+		r.note("%s", note.Text)
+		r.server.Partial = r.server.Partial || note.Lost
+	}
+	kind := e.first("type")
 	command, args, problem := e.commandLine()
 	address := e.address()
 	switch {
@@ -86,11 +105,12 @@ func (r *reading) read(e keys) (why string) {
 	case command != "" && (address == "" || kind == "stdio"):
 		r.local(e, command, args)
 	default:
-		r.remote(e, address, kind)
+		r.remote(e, written, address, kind)
 	}
-	if e["disabled"] == true || e["enabled"] == false || e["isActive"] == false {
+	if e["disabled"] == true {
 		r.server.Keys["disabled"] = true
 	}
+	r.unknown(e)
 	r.tools(e)
 	r.times(e)
 	if r.perProject {
@@ -100,30 +120,35 @@ func (r *reading) read(e keys) (why string) {
 	return ""
 }
 
-// kind is the transport of an entry: stdio, http, sse, or "" for what its keys say.
-func (r *reading) kind(e keys) (kind, why string) {
-	if e["source"] == "extension" || e["settings"] != nil && e["command"] == nil && e["url"] == nil {
-		return "", "is of an extension of the editor"
-	}
-	switch word := strings.ToLower(e.first("type", "transport", "transportType")); word {
-	case "stdio", "local", "command":
-		return "stdio", ""
-	case "http", "streamable-http", "streamablehttp", "streamable_http", "remote":
-		return "http", ""
-	case "sse":
-		return "sse", ""
-	case "builtin", "platform", "frontend", "inline_python", "sdk":
-		return "", "is built into the client"
-	case "ws", "websocket":
-		return "", "speaks over WebSocket, which Goblin does not"
-	case "sse-ide", "ws-ide":
-		return "", "is of an extension of the editor"
-	default:
-		if word != "" && e["command"] == nil && e["cmd"] == nil {
-			return "", fmt.Sprintf("has the transport %q, which Goblin does not know", short(word))
+// understood are the keys of a translated entry that are taken over, or that need not be.
+var understood = []string{
+	"command", "args", "env", "cwd", "url", "type", "headers", "disabled", "timeout", "settings", "tags",
+	"env_keys", "env_vars", "envFile", "sandbox", "sandboxEnabled", "oauth", "auth", "scopes", "authProviderType", "headersHelper",
+	"includeTools", "enabled_tools", "available_tools", "tools", "excludeTools", "disabled_tools", "disabledTools",
+	"connectionTimeout", "startup_timeout_ms", "startup_timeout_sec", "tool_timeout_sec",
+	"bearer_token_env_var", "env_http_headers", "bearer_token", "apiKey",
+	"always_allow", "auto_approve", "default_tools_approval_mode", "required", "schema", "faviconUrl",
+}
+
+// unknown notes the keys that Goblin has nothing for.
+func (r *reading) unknown(e keys) {
+	for _, key := range slices.Sorted(maps.Keys(e)) {
+		if !slices.Contains(understood, key) && !config.Harmless(key) {
+			r.lose("has %q, which Goblin does not know and leaves out", short(key))
 		}
-		return "", ""
 	}
+}
+
+// programIsThere reports whether a command of an entry is a file or a program in PATH.
+func (r *reading) programIsThere(command string) bool {
+	command = os.Expand(r.text(command), func(name string) string {
+		name, fallback, _ := strings.Cut(name, ":-")
+		return cmp.Or(r.machine.Getenv(name), fallback)
+	})
+	if rest, ok := strings.CutPrefix(command, "~/"); ok {
+		command = filepath.Join(r.machine.home(), rest)
+	}
+	return config.ProgramExists(command, r.dir)
 }
 
 // commandLine is the program of an entry and its arguments.
@@ -165,13 +190,9 @@ func (e keys) commandLine() (command string, args []string, problem string) {
 
 func (r *reading) local(e keys, command string, args []string) {
 	s := r.server
-	if words := strings.Fields(command); len(words) > 1 && !strings.ContainsAny(command, `/\"'`) { // a line for a shell
-		command, args = words[0], append(words[1:], args...)
-		r.note("has its arguments in \"command\", which is divided at spaces")
-	}
-	cwd := e.first("cwd", "workingDirectory", "working_directory")
+	cwd := e.first("cwd")
 	if e["sandbox"] != nil || e["sandboxEnabled"] == true {
-		r.note("runs in a sandbox in the client; Goblin has none")
+		r.lose("runs in a sandbox in the client; Goblin has none")
 	}
 	s.Keys["command"] = r.text(command)
 	if len(args) > 0 {
@@ -183,9 +204,7 @@ func (r *reading) local(e keys, command string, args []string) {
 	}
 	env := map[string]string{}
 	r.envFile(e.first("envFile"), env)
-	for _, key := range []string{"env", "environment", "envs"} {
-		maps.Copy(env, r.pairs(e, key))
-	}
+	maps.Copy(env, r.pairs(e, "env"))
 	for _, name := range texts(e["env_keys"]) { // which goose keeps elsewhere
 		env[name] = "${" + name + "}"
 		r.needs(name, "a secret of the client")
@@ -201,7 +220,7 @@ func (r *reading) local(e keys, command string, args []string) {
 	}
 	begins := relative(command) && strings.ContainsAny(command, `/\`) || cwd == "" && slices.ContainsFunc(args, dotted)
 	if begins && !r.perProject || relative(cwd) {
-		r.note("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
+		r.lose("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
 	}
 }
 
@@ -263,12 +282,12 @@ func (r *reading) envFile(file string, env map[string]string) {
 		path = filepath.Join(home, rest)
 	}
 	if strings.Contains(path, "${") || !filepath.IsAbs(path) {
-		r.note("has an envFile that lies in a project; its variables are not taken")
+		r.lose("has an envFile that lies in a project; its variables are not taken")
 		return
 	}
 	vars, err := config.ReadEnvFile(path)
 	if err != nil {
-		r.note("has an envFile, %s, which %v; its variables are not taken", short(path), err)
+		r.lose("has an envFile, %s, which %v; its variables are not taken", short(path), err)
 		return
 	}
 	for name, value := range vars {
@@ -277,27 +296,19 @@ func (r *reading) envFile(file string, env map[string]string) {
 	r.note("has the variables of %s in env", short(path))
 }
 
-func (r *reading) remote(e keys, address, kind string) {
+func (r *reading) remote(e, written keys, address, kind string) {
 	s := r.server
 	s.Keys["url"] = r.text(address)
 	switch {
-	case kind == "sse", kind == "" && r.dialect == gemini && e["httpUrl"] == nil && e["url"] != nil:
+	case kind == "sse", kind == "" && r.dialect == gemini && written["httpUrl"] == nil && written["url"] != nil:
 		s.Keys["type"] = "sse"
-	case kind == "http" && e["type"] != "remote":
+	case kind == "http":
 		s.Keys["type"] = "http"
 	}
-	headers := map[string]string{}
 	if r.dialect == goose {
 		defer r.expanding(e)()
 	}
-	sets := []keys{e}
-	if options, ok := e["requestOptions"].(map[string]any); ok {
-		sets = append(sets, options)
-	}
-	for _, set := range sets {
-		maps.Copy(headers, r.pairs(set, "headers"))
-		maps.Copy(headers, r.pairs(set, "http_headers"))
-	}
+	headers := r.pairs(e, "headers")
 	if named, ok := e["env_http_headers"].(map[string]any); ok {
 		for header, v := range named {
 			if name, ok := v.(string); ok {
@@ -314,16 +325,16 @@ func (r *reading) remote(e keys, address, kind string) {
 	if len(headers) > 0 {
 		s.Keys["headers"] = headers
 	}
-	for name, value := range r.pairs(e, "envs") {
+	for name, value := range r.pairs(e, "env") {
 		for header := range headers {
 			headers[header] = strings.ReplaceAll(headers[header], "${"+name+"}", value)
 		}
 	}
 	if e["authProviderType"] != nil {
-		r.note("logs in by a provider of the client; goblin login may do it")
+		r.lose("logs in by a provider of the client; goblin login may do it")
 	}
 	if helper := e.first("headersHelper"); helper != "" {
-		r.note("has a headersHelper, which Goblin does not run")
+		r.lose("has a headersHelper, which Goblin does not run")
 	}
 	r.oauth(e)
 }
@@ -400,6 +411,9 @@ func (r *reading) tools(e keys) {
 			filter["deny"] = plain(names)
 		}
 	}
+	if _, isMap := e["tools"].(map[string]any); isMap && r.dialect != codex { // where it approves calls
+		r.lose("has \"tools\" that are no list; they are left out")
+	}
 	if len(filter) > 0 {
 		r.server.Keys["tools"] = filter
 	}
@@ -425,11 +439,16 @@ func (r *reading) times(e keys) {
 
 // pairs are texts by name.
 func (r *reading) pairs(e keys, key string) map[string]string {
-	held, _ := e[key].(map[string]any)
+	held, ok := e[key].(map[string]any)
+	if !ok && e[key] != nil {
+		r.lose("has %q that is neither a mapping nor a list; it is left out", key)
+	}
 	out := make(map[string]string, len(held))
-	for name, v := range held {
-		if s, ok := scalar(v); ok {
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if s, ok := scalar(held[name]); ok {
 			out[name] = r.text(s)
+		} else {
+			r.lose("has %q in %q that is no text; it is left out", short(name), key)
 		}
 	}
 	return out

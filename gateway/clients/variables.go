@@ -102,7 +102,7 @@ func (r *reading) named(body string) (value string, ok bool) {
 		}
 		return "/", true
 	}
-	r.note("has ${%s}, for which Goblin has nothing; it is taken as it is", short(body))
+	r.lose("has ${%s}, for which Goblin has nothing; it is taken as it is", short(body))
 	return "", false
 }
 

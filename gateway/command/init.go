@@ -63,7 +63,8 @@ an editor's own extensions are named and left out.
 
 On a terminal you are asked which to take; without one, and with --yes, all are taken.
 Nothing is started, and the files of the clients stay as they are. A config that is there
-keeps all that it has: servers are added, and a copy of it is made.
+keeps all that it has: servers are added, and a copy of it is made. A client's file that
+cannot be read stops no other; the exit code is 1 then.
 
 --keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
 keeps its own, and has the config refer to them.
@@ -190,7 +191,25 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 	if err := a.write(cmd.Context(), f, servers, keep, n.dryRun, &did); err != nil {
 		return err
 	}
-	return a.answer(n.asJSON, did, did.text(a, n.dryRun))
+	if err := a.answer(n.asJSON, did, did.text(a, n.dryRun)); err != nil {
+		return err
+	}
+	return a.unread(found)
+}
+
+// unread reports the files that could not be read, after all others were taken over.
+func (a *App) unread(found []clients.Found) error {
+	code := 0
+	for i := range found {
+		if err := found[i].Err; err != nil {
+			a.Warn("%s: %s; fix that file, then run goblin init again", found[i].Title(), err)
+			code = cli.CodeFailure
+		}
+	}
+	if code != 0 {
+		return errTold(code)
+	}
+	return nil
 }
 
 // write adds servers to a config, or only says what it would be.
@@ -230,6 +249,7 @@ func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error
 	folder, _ := os.Getwd() // where there is none, there is no project
 	m := clients.Here(a.Getenv, folder)
 	var found []clients.Found
+	var broken *clients.BrokenError
 	if len(from) == 0 {
 		for _, c := range clients.All {
 			found = append(found, c.Read(m)...)
@@ -251,15 +271,14 @@ func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error
 			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clients.Names(), ""))
 		case errors.Is(one.Err, fs.ErrNotExist):
 			return nil, cli.Fail(cli.CodeNotFound, "there is no file %s", name)
+		case errors.As(one.Err, &broken):
+			return nil, cli.Fail(cli.CodeConfig, "%w", one.Err)
 		case one.Err != nil: // it was named, so there is no doing without
 			return nil, one.Err
+		case one.None:
+			return nil, cli.Fail(cli.CodeNotFound, "%s has no servers: neither a section such as \"mcpServers\" nor entries with a command or a URL", name)
 		}
 		found = append(found, one)
-	}
-	for i := range found {
-		if err := found[i].Err; err != nil {
-			return nil, err
-		}
 	}
 	return found, nil
 }

@@ -32,11 +32,11 @@ func (a *App) install() *cobra.Command {
 		Short:   "Put Goblin into the config files of MCP clients",
 		Long: `Put Goblin into the config file of each client: one entry "goblin", which starts this
 program as "goblin stdio". Every other byte of the file stays, comments, order and
-indentation too; a copy of the old one is made beside it, and "goblin uninstall" gives
-back the bytes of before.
+indentation too. As long as Goblin is in it, there is one copy of the file beside it.
+"goblin uninstall" gives back the bytes of before, and removes the copy.
 
 --replace also takes out the servers that Goblin serves now: those that "goblin init"
-took over, that have not changed since, and that can start. Other servers stay.
+took over as a whole, that have not changed since, and that can start. Others stay.
 
 --dry-run shows the difference; --print shows the entry, for files that you edit by hand.
 
@@ -63,10 +63,18 @@ Clients: ` + wrapped(clients.Names(), 78) + `.`,
 			}
 			err = a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
 				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.Served(m, served))
-				if stay := c.Served(m, lame); err == nil && len(stay) > 0 {
-					ch.Note = "left in it, since Goblin cannot start them yet: " + strings.Join(stay, ", ")
+				if err != nil {
+					return nil, err
 				}
-				return ch, err
+				notes := []string{ch.Note}
+				if stay := c.Served(m, lame); len(stay) > 0 {
+					notes = append(notes, "left in it, since Goblin cannot start them yet: "+strings.Join(stay, ", "))
+				}
+				if stay := c.Partly(m, slices.Concat(served, lame)); len(stay) > 0 {
+					notes = append(notes, "left in it, since Goblin has not all that their entries say (see goblin init): "+strings.Join(stay, ", "))
+				}
+				ch.Note = strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
+				return ch, nil
 			})
 			if err == nil && !n.dryRun {
 				err = a.learn(cmd.Context())
@@ -90,8 +98,8 @@ func (a *App) uninstall() *cobra.Command {
 		Short:   "Take Goblin out of the config files of MCP clients",
 		Long: `Take Goblin out of the config file of each client. If nobody has changed the file since
 "goblin install", it gets back the bytes of before, with the servers that --replace took
-out; otherwise only Goblin's entry goes. An entry "goblin" that starts something else
-stays.`,
+out, and the copy beside it is removed; otherwise only Goblin's entry goes, and the copy
+stays. An entry "goblin" that starts something else stays.`,
 		Example:           "  goblin uninstall claude-code\n  goblin uninstall cursor vscode --dry-run",
 		ValidArgsFunction: a.completeClients,
 		Args:              clientArgs("uninstall"),
@@ -189,6 +197,7 @@ type clientChange struct {
 	Diff    string   `json:"diff,omitempty"`
 	Took    []string `json:"replaced,omitempty"`
 	Backup  string   `json:"backup,omitempty"`
+	Secrets int      `json:"backupSecrets,omitempty"` // in the backup, in plain text
 	Note    string   `json:"note,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
@@ -215,7 +224,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 				did.Diff = ch.Diff()
 			} else {
 				err = ch.Apply(time.Now())
-				did.Backup = ch.Backup
+				did.Backup, did.Secrets = ch.Backup, ch.Secrets
 			}
 		}
 		if err != nil {
@@ -274,6 +283,9 @@ func (d *clientChange) text(dry bool) string {
 	}
 	if d.Backup != "" {
 		fmt.Fprintf(&out, "  as it was: %s\n", d.Backup)
+	}
+	if d.Secrets > 0 {
+		fmt.Fprintf(&out, "  that copy has %s in plain text; goblin uninstall %s removes it if the file has not changed\n", display.Count(d.Secrets, "secret"), d.Client)
 	}
 	return out.String()
 }

@@ -93,8 +93,12 @@ func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 
 // servers is the section of servers.
 func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
-	for _, name := range f.sections() {
-		if k, v = find(root, name); k != nil {
+	for _, path := range f.sections() {
+		k, v = nil, root
+		for _, name := range path {
+			k, v = find(v, name)
+		}
+		if k != nil {
 			break
 		}
 	}
@@ -116,10 +120,12 @@ func (f *File) add(s Server) ([]byte, error) {
 	}
 	k, v := f.servers(root)
 	switch {
-	case k == nil && f.New() && f.foreign == "":
+	case k == nil && f.New() && f.foreign == nil:
 		return append([]byte(start), block(s, "  ", "  ")...), nil
+	case k == nil && len(f.newSection()) > 1:
+		return nil, errFlow // only files of JSON have such sections
 	case k == nil:
-		return append(ended(f.text), f.newSection()+":\n"+block(s, "  ", "  ")...), nil
+		return append(ended(f.text), f.newSection()[0]+":\n"+block(s, "  ", "  ")...), nil
 	case inBraces(v):
 		return f.addInBraces(s, v)
 	case v.Kind == yaml.MappingNode && len(v.Content) > 0:
@@ -339,16 +345,34 @@ func (f *File) switchInBraces(b *braces, disabled, quoted bool) []byte {
 
 // jsonServers are the entries of servers in a JSON file.
 func (f *File) jsonServers() (*braces, error) {
-	top, err := f.top()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range f.sections() {
-		if at := top.find(name); at >= 0 {
-			return mapping(f.text, top.items[at].value.from)
+	for _, path := range f.sections() {
+		all, missing, err := f.within(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) == 0 {
+			return all, nil
 		}
 	}
 	return nil, errFlow
+}
+
+// within reads the innermost mapping that there is on a path of keys, and returns the keys
+// that it lacks.
+func (f *File) within(path []string) (b *braces, missing []string, err error) {
+	if b, err = f.top(); err != nil {
+		return nil, nil, err
+	}
+	for i, name := range path {
+		at := b.find(name)
+		if at < 0 {
+			return b, path[i:], nil
+		}
+		if b, err = mapping(f.text, b.items[at].value.from); err != nil {
+			return nil, nil, err
+		}
+	}
+	return b, nil, nil
 }
 
 func (f *File) top() (*braces, error) {
@@ -359,22 +383,33 @@ func (f *File) top() (*braces, error) {
 
 func (f *File) addJSON(s Server) ([]byte, error) {
 	if len(bytes.TrimSpace(f.text)) == 0 {
-		return []byte("{\n  \"" + f.newSection() + "\": {\n    " + object(s, "    ", "  ") + "\n  }\n}\n"), nil
+		return []byte("{\n  " + nested(f.newSection(), s, "  ", "  ") + "\n}\n"), nil
 	}
-	if all, err := f.jsonServers(); err == nil {
-		return f.into(all, func(indent, step string) string { return object(s, indent, step) }), nil
+	var outer *braces
+	var missing []string
+	for _, path := range slices.Backward(f.sections()) { // the one for a new file is looked for last
+		all, lacks, err := f.within(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(lacks) == 0 {
+			return f.into(all, func(indent, step string) string { return object(s, indent, step) }), nil
+		}
+		if slices.Equal(path, f.newSection()) {
+			outer, missing = all, lacks
+		}
 	}
-	top, err := f.top()
-	if err != nil {
-		return nil, err
+	return f.into(outer, func(indent, step string) string { return nested(missing, s, indent, step) }), nil
+}
+
+// nested is a server as an entry of JSON within mappings of a path of keys.
+func nested(path []string, s Server, indent, step string) string {
+	if len(path) == 0 {
+		return object(s, indent, step)
 	}
-	if slices.ContainsFunc(f.sections(), func(name string) bool { return top.find(name) >= 0 }) {
-		return nil, errFlow // or there would be two of them
-	}
-	return f.into(top, func(indent, step string) string {
-		inner := indent + step
-		return "\"" + f.newSection() + "\": {\n" + inner + object(s, inner, step) + "\n" + indent + "}"
-	}), nil
+	key, _ := json.Marshal(path[0])
+	inner := indent + step
+	return string(key) + ": {\n" + inner + nested(path[1:], s, inner, step) + "\n" + indent + "}"
 }
 
 // into adds an entry behind the others, indented as they are. write makes it, for the

@@ -34,8 +34,9 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
-	// foreign is the section of another program's file that has servers; "" in Goblin's config.
-	foreign string
+	// foreign is the path of keys to the servers in another program's file; nil in Goblin's
+	// config.
+	foreign []string
 }
 
 // Server is an entry to be added. Keys are those of the config (command, args, env, url,
@@ -54,11 +55,18 @@ func Open(path string) (*File, error) { return open(path, true) }
 // anew.
 func OpenBroken(path string) (*File, error) { return open(path, false) }
 
-// OpenForeign reads the file of another program, in JSON or YAML, that has servers in a
-// section of that name: entries are added and removed there as in Goblin's config, and what
-// they mean is not checked.
-func OpenForeign(path, section string, inJSON bool) (*File, error) {
+// OpenForeign reads the file of another program, in JSON or YAML, that has servers under a
+// path of keys: entries are added and removed there as in Goblin's config, and what they
+// mean is not checked.
+func OpenForeign(path string, inJSON bool, section ...string) (*File, error) {
 	return load(&File{path: path, json: inJSON, foreign: section}, false)
+}
+
+// In makes another path of keys the one to the servers in a file of OpenForeign, and
+// returns the file.
+func (f *File) In(section ...string) *File {
+	f.foreign = section
+	return f
 }
 
 func open(path string, right bool) (*File, error) {
@@ -96,7 +104,7 @@ func load(f *File, right bool) (*File, error) {
 	if lines := bytes.Count(f.text, []byte("\n")); lines > 0 && bytes.Count(f.text, []byte("\r\n")) == lines {
 		f.text, f.crlf = bytes.ReplaceAll(f.text, []byte("\r\n"), []byte("\n")), true
 	}
-	if trimmed := bytes.TrimSpace(f.text); f.foreign == "" && len(trimmed) > 0 && trimmed[0] == '{' {
+	if trimmed := bytes.TrimSpace(f.text); f.foreign == nil && len(trimmed) > 0 && trimmed[0] == '{' {
 		if _, err := hujson.Standardize(bytes.Clone(trimmed)); err == nil {
 			f.json = true
 		}
@@ -106,7 +114,7 @@ func load(f *File, right bool) (*File, error) {
 
 // bound is how large the file may be. Some clients keep their histories beside servers.
 func (f *File) bound() int64 {
-	if f.foreign != "" {
+	if f.foreign != nil {
 		return 4 * maxFile
 	}
 	return maxFile
@@ -160,7 +168,7 @@ func (f *File) Save() error {
 	if bytes.Equal(text, f.found) && !f.New() {
 		return nil
 	}
-	if f.foreign == "" {
+	if f.foreign == nil {
 		if _, err := config.Parse(f.path, text, os.LookupEnv); err != nil {
 			return err
 		}
@@ -240,16 +248,17 @@ var ErrChanged = errors.New("was changed by somebody else meanwhile; nothing was
 // error.
 func (f *File) Add(s Server) error {
 	return f.change(func(held map[string]any) error {
-		name, servers := f.section(held)
+		path, servers := f.section(held)
 		if _, ok := servers[s.Name]; ok {
 			return fmt.Errorf("there is a server %q %w", s.Name, ErrTaken)
 		}
 		if servers == nil {
-			servers = make(map[string]any)
-			if name == "" {
-				name = f.newSection()
+			if path == nil {
+				path = f.newSection()
 			}
-			held[name] = servers
+			if servers = made(held, path); servers == nil {
+				return fmt.Errorf("%s stays as it is: %w", f.path, errFlow)
+			}
 		}
 		entry, err := f.plain(s.Keys)
 		servers[s.Name] = entry
@@ -313,7 +322,7 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	got, err := f.read(changed)
 	if err != nil || !reflect.DeepEqual(f.tidy(got), f.tidy(wanted)) {
 		hand := ""
-		if f.foreign == "" {
+		if f.foreign == nil {
 			hand = " (goblin edit)"
 		}
 		return fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand%s", f.path, hand)
@@ -336,31 +345,51 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 	return held, yaml.Unmarshal(text, &held)
 }
 
-// sections are the names that the mapping of servers may have.
-func (f *File) sections() []string {
-	if f.foreign != "" {
-		return []string{f.foreign}
+// sections are the paths of keys that may lead to the mapping of servers.
+func (f *File) sections() [][]string {
+	if f.foreign != nil {
+		return [][]string{f.foreign}
 	}
-	return []string{"servers", "mcpServers"}
+	return [][]string{{"servers"}, {"mcpServers"}}
 }
 
-// newSection names the section of servers for a file that has none.
-func (f *File) newSection() string {
-	if f.foreign == "" && f.json {
-		return "mcpServers"
+// newSection is the path to the servers for a file that has none.
+func (f *File) newSection() []string {
+	if f.foreign == nil && f.json {
+		return []string{"mcpServers"}
 	}
 	return f.sections()[0]
 }
 
-// section is the mapping of servers and what it is called; "" for none.
-func (f *File) section(held map[string]any) (name string, servers map[string]any) {
-	for _, name := range f.sections() {
-		if all, ok := held[name]; ok {
+// section is the mapping of servers and its path; nil for none.
+func (f *File) section(held map[string]any) (path []string, servers map[string]any) {
+	for _, path := range f.sections() {
+		outer := held
+		for _, key := range path[:len(path)-1] {
+			outer, _ = outer[key].(map[string]any)
+		}
+		if all, ok := outer[path[len(path)-1]]; ok {
 			servers, _ := all.(map[string]any)
-			return name, servers
+			return path, servers
 		}
 	}
-	return "", nil
+	return nil, nil
+}
+
+// made makes the mappings of a path and returns the innermost; nil if there is something
+// else on it.
+func made(held map[string]any, path []string) map[string]any {
+	for _, key := range path {
+		if held[key] == nil {
+			held[key] = make(map[string]any)
+		}
+		inner, ok := held[key].(map[string]any)
+		if !ok {
+			return nil
+		}
+		held = inner
+	}
+	return held
 }
 
 // plain is a value as the file's reader has it.
@@ -378,17 +407,18 @@ func (f *File) plain(v map[string]any) (out map[string]any, err error) {
 
 // tidy says all in one way that may be said in several.
 func (f *File) tidy(held map[string]any) map[string]any {
-	name, servers := f.section(held)
-	if name == "" {
+	path, servers := f.section(held)
+	if path == nil {
 		return held
 	}
-	held = maps.Clone(held)
-	if f.foreign != "" {
-		if len(servers) == 0 {
-			delete(held, name) // an empty section may be written as nothing
+	if f.foreign != nil {
+		if len(servers) == 0 && len(path) == 1 { // an empty section may be written as nothing
+			held = maps.Clone(held)
+			delete(held, path[0])
 		}
 		return held
 	}
+	held = maps.Clone(held)
 	all := make(map[string]any, len(servers))
 	for server, entry := range servers {
 		if keys, ok := entry.(map[string]any); ok {
@@ -406,6 +436,6 @@ func (f *File) tidy(held map[string]any) map[string]any {
 		}
 		all[server] = entry
 	}
-	held[name] = all
+	held[path[0]] = all
 	return held
 }

@@ -1,0 +1,73 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// amazonQPlaces are the files of Amazon Q Developer. Its editors write default.json, and its
+// command line has a file for each agent. Both read mcp.json as long as useLegacyMcpJson is
+// true, which it is unless a file says otherwise.
+func amazonQPlaces(m *Machine) []place {
+	legacy := at(amazonQ, home(".aws/amazonq/mcp.json"))(m)
+	editors := at(amazonQ, home(".aws/amazonq/default.json"), home(".aws/amazonq/agents/default.json"))(m)
+	var agents []place
+	if len(legacy) > 0 {
+		folder := filepath.Join(filepath.Dir(legacy[0].path), "cli-agents")
+		files, _ := os.ReadDir(folder) // most users have none
+		for _, file := range files[:min(len(files), maxServers)] {
+			if filepath.Ext(file.Name()) == ".json" {
+				agents = append(agents, place{path: filepath.Join(folder, file.Name()), dialect: amazonQ, only: true})
+			}
+		}
+	}
+	said, on := false, false
+	for _, p := range slices.Concat(editors, agents) {
+		if flag, ok := usesLegacy(p); ok {
+			said, on = true, on || flag
+		}
+	}
+	if !said || on {
+		if !slices.ContainsFunc(editors, func(p place) bool { _, err := os.Lstat(p.path); return err == nil }) {
+			return slices.Concat(legacy, editors, agents)
+		}
+		return slices.Concat(editors, legacy, agents)
+	}
+	for i := range agents {
+		agents[i].only = false
+	}
+	for i := range legacy {
+		legacy[i].unread, legacy[i].only = "Amazon Q does not read it, since useLegacyMcpJson is false", true
+	}
+	return slices.Concat(editors, agents, legacy)
+}
+
+// usesLegacy is useLegacyMcpJson of a file; ok is false where it does not say.
+func usesLegacy(p place) (on, ok bool) {
+	text, err := readFile(p.path)
+	if err != nil {
+		return false, false
+	}
+	held, err := decode(inJSON, text)
+	if err != nil {
+		return false, false
+	}
+	on, ok = held["useLegacyMcpJson"].(bool)
+	return on, ok
+}
+
+// amazonQTools is a note for a file of an agent that offers chosen tools only; empty if
+// Goblin's are among them.
+func amazonQTools(held map[string]any) string {
+	list, ok := held["tools"].([]any)
+	named := func(v any) bool {
+		name, _ := v.(string)
+		return name == "*" || strings.HasPrefix(name, "@"+EntryName)
+	}
+	if !ok || slices.ContainsFunc(list, named) {
+		return ""
+	}
+	return `the agent offers only what "tools" in that file names; add "@` + EntryName + `" to it`
+}

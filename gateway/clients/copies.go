@@ -1,0 +1,150 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Backup writes a copy of a file beside it, named by the time.
+func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, error) {
+	for i := 1; ; i++ {
+		name := path + ".goblin-" + now.Format("20060102-150405")
+		if i > 1 {
+			name += fmt.Sprintf("-%d", i)
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+		if errors.Is(err, fs.ErrExist) && i < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(text)
+		return name, errors.Join(err, f.Close())
+	}
+}
+
+// copied matches what the names of copies end in.
+var copied = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
+})
+
+// copies are the paths of all copies of a file, also those of earlier versions of Goblin.
+func copies(path string) (list []string) {
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil // then none can be removed either
+	}
+	for _, file := range files {
+		if tail, ok := strings.CutPrefix(file.Name(), filepath.Base(path)); ok && file.Type().IsRegular() && copied().MatchString(tail) {
+			list = append(list, filepath.Join(filepath.Dir(path), file.Name()))
+		}
+	}
+	return list
+}
+
+// readRaw reads a copy as it is.
+func readRaw(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, errors.New("it is not a copy")
+	}
+	return os.ReadFile(path)
+}
+
+// isCopy reports whether a path that was remembered is one of a copy of a file.
+func isCopy(path, of string) bool {
+	tail, ok := strings.CutPrefix(path, of)
+	return ok && copied().MatchString(tail)
+}
+
+// copy makes the copy of the file without Goblin, unless the one of before has those bytes.
+// drop removes it again.
+func (ch *Change) copy(now time.Time) (drop func() error, err error) {
+	nothing := func() error { return nil }
+	if ch.file.New() {
+		return nothing, nil
+	}
+	ch.keptCopy()
+	if text, err := readRaw(ch.Backup); err == nil && bytes.Equal(text, ch.first) {
+		return nothing, nil
+	}
+	ch.Backup, err = Backup(ch.file.Real(), ch.first, 0o600, now)
+	if err != nil {
+		return nothing, err
+	}
+	ch.Secrets = ch.secretsIn(ch.Backup)
+	return func() error {
+		made := ch.Backup
+		ch.Backup, ch.Secrets = "", 0
+		return os.Remove(made)
+	}, nil
+}
+
+// keptCopy finds the copy that the last change left.
+func (ch *Change) keptCopy() {
+	if ch.old == nil || !isCopy(ch.old.Backup, ch.file.Real()) {
+		return
+	}
+	if _, err := readRaw(ch.old.Backup); err == nil {
+		ch.Backup, ch.Secrets = ch.old.Backup, ch.secretsIn(ch.old.Backup)
+	}
+}
+
+// secretsIn counts the values in a copy that look secret.
+func (ch *Change) secretsIn(path string) (n int) {
+	f := read(&ch.machine, ch.client, place{path: path, dialect: ch.place.dialect})
+	for i := range f.Servers {
+		_, found := f.Servers[i].SplitSecrets(func(wanted, _ string) string { return wanted })
+		n += len(found)
+	}
+	return n
+}
+
+// tidyCopies removes the copies that say nothing more than a text does: the one of the
+// change before, and those that differ by Goblin's entry at most.
+func (ch *Change) tidyCopies(text []byte) {
+	for _, path := range copies(ch.file.Real()) {
+		if path == ch.Backup {
+			continue
+		}
+		mine := ch.old != nil && ch.old.Backup == path && ch.undo != nil
+		if old, err := readRaw(path); err == nil && (mine || ch.place.dialect.sameBut(old, text)) {
+			_ = os.Remove(path) // it stays beside the file, where the user finds it
+		}
+	}
+}
+
+// sameBut reports whether two texts differ by Goblin's entry at most.
+func (d *dialect) sameBut(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var held [2]map[string]any
+	for i, text := range [][]byte{a, b} {
+		var err error
+		if held[i], err = decoded(d, text); err != nil {
+			return false
+		}
+		form := d.in(held[i])
+		if entry, there := form.goblin(held[i]); there && ours(entry) {
+			form.delete(held[i], EntryName)
+		}
+		for _, form := range d.forms() {
+			form.tidy(held[i])
+		}
+	}
+	return reflect.DeepEqual(held[0], held[1])
+}
