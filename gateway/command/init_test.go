@@ -46,7 +46,8 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	path := configAt(t, dir, before)
 
 	got := try{env: env}.runIn(t, path, "init", "--dry-run")
-	require.Zero(t, got.code, got.err)
+	require.Equal(t, cli.CodeFailure, got.code, "a file is broken")
+	require.Contains(t, got.err, filepath.Join(dir, ".lmstudio/mcp.json")+" cannot be read: it is not valid JSON (line 1)")
 	for _, want := range []string{
 		"Cursor", "files    npx files  cursor, kiro", `is called "db-kiro", since another server is called "db"`, "kiro, disabled",
 		"goblin, of Cursor, is Goblin itself", "not valid JSON (line 1)", "would get 2 servers. Nothing was written.",
@@ -57,7 +58,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Equal(t, before, readFile(t, path))
 
 	got = try{env: env}.runIn(t, path, "init", "--json")
-	require.Zero(t, got.code, got.err)
+	require.Equal(t, cli.CodeFailure, got.code, "the others are taken over")
 	var did takeover
 	require.NoError(t, json.Unmarshal([]byte(got.out), &did))
 	require.True(t, did.Written)
@@ -71,6 +72,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Contains(t, got.out, "has 1 secret in plain text; --keep-secrets keeps those elsewhere")
 	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file stays")
 
+	require.NoError(t, os.Remove(filepath.Join(dir, ".lmstudio/mcp.json")))
 	got = try{env: env}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "There already: files, db-kiro\n")

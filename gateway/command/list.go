@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -177,10 +175,8 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q contro
 // clarify words the state of a server as its entry in the config explains it.
 func clarify(cfg *config.Config, s *control.Server) {
 	entry, ok := cfg.Server(s.Name)
-	if ok && s.State != string(registry.StateReady) && strings.ContainsRune(entry.Command, ' ') && strings.Contains(s.Error, entry.Command) {
-		if _, err := exec.LookPath(entry.Command); err != nil {
-			s.Error += "; put arguments into \"args\""
-		}
+	if ok && entry.Divided && s.State != string(registry.StateReady) && s.Error != "" {
+		s.Error += "; put arguments into \"args\""
 	}
 }
 

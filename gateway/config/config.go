@@ -158,6 +158,7 @@ type Server struct {
 	Overrides      *definition.Set // what clients see instead; nil for nothing
 	MaxResult      int64           // bytes of text of a tool's result; 0 or less: all of it
 	TypeSet        bool            // `type` was written: no fallback to SSE
+	Divided        bool            // `command` was a whole line, and is divided at spaces
 
 	JSON bool // its file is JSON, so fixes are written as JSON
 

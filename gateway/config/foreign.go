@@ -82,6 +82,7 @@ func (r *reader) translated(at place, n *yaml.Node) *yaml.Node {
 	t := translation{n: &copied, exists: r.programIsThere, note: func(n *yaml.Node, _ bool, format string, args ...any) {
 		r.warn(n, "%s %s", at, fmt.Sprintf(format, args...))
 	}, split: func(n *yaml.Node) {
+		r.server.divided = true
 		r.warn(n, `"command" in %s contains a space; arguments belong in "args"`, at)
 	}}
 	if r.lenient {

@@ -55,6 +55,7 @@ type serverState struct {
 	seen       map[string]*yaml.Node // its keys
 	issues     []Problem             // why it cannot start
 	perProject bool                  // ${project} is known when a client is there
+	divided    bool                  // its command was a whole line
 	typo       bool                  // an unknown key was most likely meant to be command or url
 	other      map[place][]string    // the variables that stood there and not every child gets
 	late       []string              // references in its texts

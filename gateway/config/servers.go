@@ -141,6 +141,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	r.keepVariables(at, &s)
 	s.FileEnv = s.InheritEnv.of(r.fileVars)
+	s.Divided = state.divided
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
 		why := "has characters that a URI does not allow"
