@@ -39,7 +39,7 @@ func amazonQPlaces(m *Machine) []place {
 		agents[i].only = false
 	}
 	for i := range legacy {
-		legacy[i].unread, legacy[i].only = "Amazon Q does not read it, since useLegacyMcpJson is false", true
+		legacy[i].unread, legacy[i].only = "Amazon Q does not read, since useLegacyMcpJson is false", true
 	}
 	return slices.Concat(editors, agents, legacy)
 }

@@ -72,11 +72,16 @@ func (e *BrokenError) Error() string { return e.err.Error() }
 
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// decodeNamed is decode for a file that may be a part of JSON, without the braces around it.
+// decodeNamed is decode for a file that may be a part of JSON, without what is around it.
 func decodeNamed(f format, text []byte) (map[string]any, error) {
 	held, err := decode(f, text)
 	if err == nil || f != inJSON {
 		return held, err
+	}
+	if start := bytes.TrimSpace(text); start[0] == '[' { // a list of entries
+		if whole, wrong := decode(f, slices.Concat([]byte(`{"mcpServers": `), text, []byte("\n}"))); wrong == nil {
+			return whole, nil
+		}
 	}
 	if whole, wrong := decode(f, slices.Concat([]byte("{"), text, []byte("\n}"))); wrong == nil {
 		return whole, nil

@@ -44,6 +44,9 @@ type Change struct {
 // Same reports that there is nothing to change.
 func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
 
+// Undoes reports whether the change takes Goblin out.
+func (ch *Change) Undoes() bool { return ch.undo == nil }
+
 // ErrNone says that a client has no entry of Goblin.
 var ErrNone = errors.New("has no entry of Goblin")
 

@@ -255,7 +255,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 	r.entries(&f, entries, off(held))
 	if p.unread != "" {
 		for _, s := range f.Servers {
-			f.Left = append(f.Left, Left{s.Was, "is in a file that is not used: " + p.unread})
+			f.Left = append(f.Left, Left{s.Was, "is in a file that " + p.unread})
 		}
 		f.Servers = nil
 	}

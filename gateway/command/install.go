@@ -200,6 +200,7 @@ type clientChange struct {
 	Secrets int      `json:"backupSecrets,omitempty"` // in the backup, in plain text
 	Note    string   `json:"note,omitempty"`
 	Error   string   `json:"error,omitempty"`
+	undoes  bool
 }
 
 // changeClients changes the file of each client; one that fails does not stop others.
@@ -218,6 +219,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		ch, err := prepare(c, m)
 		did := clientChange{Client: name, File: c.Place(m)}
 		if err == nil {
+			did.undoes = ch.Undoes()
 			did.Took, did.Note = ch.Took, ch.Note
 			did.Changed, did.Deleted = !ch.Same(), ch.Deletes
 			if n.dryRun {
@@ -281,11 +283,17 @@ func (d *clientChange) text(dry bool) string {
 	if d.Note != "" {
 		fmt.Fprintf(&out, "  %s\n", display.Line(d.Note))
 	}
-	if d.Backup != "" {
+	gone := "goblin uninstall " + d.Client + " removes it if the file has not changed"
+	switch {
+	case d.Backup == "":
+	case d.undoes:
+		fmt.Fprintf(&out, "  the file has changed since, so the copy from before stays: %s\n", d.Backup)
+		gone = "delete it when you do not need it"
+	default:
 		fmt.Fprintf(&out, "  as it was: %s\n", d.Backup)
 	}
 	if d.Secrets > 0 {
-		fmt.Fprintf(&out, "  that copy has %s in plain text; goblin uninstall %s removes it if the file has not changed\n", display.Count(d.Secrets, "secret"), d.Client)
+		fmt.Fprintf(&out, "  that copy has %s in plain text; %s\n", display.Count(d.Secrets, "secret"), gone)
 	}
 	return out.String()
 }

@@ -163,6 +163,9 @@ func isBlank(n *yaml.Node) bool {
 	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
 }
 
+// isEmpty reports a list or a mapping of nothing.
+func isEmpty(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode && len(n.Content) == 0 }
+
 // dropAbsent removes nulls, also those in env, headers and args.
 func (t *translation) dropAbsent() {
 	var kept []*yaml.Node
@@ -170,6 +173,10 @@ func (t *translation) dropAbsent() {
 		key, value := t.n.Content[i], target(t.n.Content[i+1])
 		if isNull(value) {
 			continue
+		}
+		if at := indexOf(&yaml.Node{Content: kept}, key.Value); at >= 0 { // as JSON parsers have it
+			t.note(key, false, "has %s twice; the last one counts", quoteKey(key.Value))
+			kept = slices.Delete(kept, at, at+2)
 		}
 		kept = append(kept, key, withoutNulls(value, 0))
 	}
@@ -281,49 +288,53 @@ func canonicalKey(name string) string {
 	if to, ok := foreignKeys[folded]; ok {
 		return to
 	}
-	switch folded {
-	case "command", "args", "env", "cwd", "url", "type", "headers", "disabled":
+	if folded == "disabled" || slices.Contains(reaching, folded) {
 		return folded
 	}
 	return name
 }
 
+// reaching are the keys that say how to reach a server.
+var reaching = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
+
 // rename gives keys Goblin's names.
 func (t *translation) rename() {
-	old := t.n.Content
+	old := &yaml.Node{Content: t.n.Content}
 	t.n.Content = nil
-	for i := 0; i+1 < len(old); i += 2 {
-		key, value := old[i], old[i+1]
+	for i := 0; i+1 < len(old.Content); i += 2 {
+		key, value := old.Content[i], old.Content[i+1]
 		name := canonicalKey(key.Value)
 		switch {
 		case name == "disabled":
 			t.switched(key, value)
-		case name == "env" || name == "headers":
-			if !isBlank(value) {
-				t.merge(key, name, value)
-			}
-		case (name == "command" || name == "url" || name == "cwd" || name == "args" || name == "type") && isBlank(value):
-		case name != key.Value:
-			if _, there := t.get(name); there != nil || indexOf(&yaml.Node{Content: old}, name) >= 0 && !isBlank(old[indexOf(&yaml.Node{Content: old}, name)+1]) {
-				if !same(value, old, name) {
-					t.note(key, true, "has both %s and %s; the first is ignored", quoteKey(key.Value), quoteKey(name))
-				}
-				continue
-			}
+		case !slices.Contains(reaching, name):
 			t.set(key, name, value)
-			if strings.EqualFold(key.Value, "sseUrl") && indexOf(&yaml.Node{Content: old}, "type") < 0 {
-				t.set(key, "type", textNode(key, "sse"))
-			}
+		case isBlank(value) || isEmpty(value):
+		case name == "env" || name == "headers":
+			t.merge(key, name, value)
+		case name != key.Value:
+			t.renameOne(key, value, name, old)
 		default:
 			t.set(key, name, value)
 		}
 	}
 }
 
-// same reports whether a key has the same text as one of another name.
-func same(value *yaml.Node, content []*yaml.Node, name string) bool {
-	i := indexOf(&yaml.Node{Content: content}, name)
-	return i >= 0 && isText(value) && content[i+1].Value == value.Value
+// renameOne gives a key another name, unless the entry has one of that name.
+func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.Node) {
+	_, other := t.get(name)
+	if i := indexOf(old, name); i >= 0 && !isBlank(old.Content[i+1]) {
+		other = old.Content[i+1]
+	}
+	switch {
+	case other == nil:
+		t.set(key, name, value)
+		if strings.EqualFold(key.Value, "sseUrl") && indexOf(old, "type") < 0 {
+			t.set(key, "type", textNode(key, "sse"))
+		}
+	case !isText(value) || other.Value != value.Value:
+		t.note(key, true, "has %s beside another %s; the first is ignored", quoteKey(key.Value), quoteKey(name))
+	}
 }
 
 // switched makes `disabled` of the keys by which clients turn servers off. One that says
@@ -360,7 +371,7 @@ func (t *translation) pairs(name, sign string) {
 	for _, item := range list.Content {
 		label, value := onePair(target(item), sign)
 		if label == nil {
-			t.note(item, true, "has an entry in %s that is neither {name, value} nor \"name%svalue\"; it is left out", quoteKey(name), sign)
+			t.note(item, true, "has an entry in %s that is neither {name, value} nor \"NAME%sVALUE\"; it is left out", quoteKey(name), sign)
 			continue
 		}
 		if i := indexOf(all, label.Value); i >= 0 {
@@ -445,6 +456,7 @@ func (t *translation) choose() {
 		switch {
 		case why != "" && (command == nil || strings.HasPrefix(why, "is ")):
 			t.refuse(typeKey, "%s", why)
+			t.remove("url") // which says no more
 			return
 		case why != "":
 			t.note(typeKey, false, "%s and ignores, since it has a command", why)

@@ -236,12 +236,12 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 	if len(r.errs) > maxProblems {
 		return // a suggestion takes time
 	}
-	if guess := nearest(key.Value, known); r.server != nil && (guess == "command" || guess == "url") {
-		r.server.typo = true
-	}
 	if r.lenient && r.server != nil && (at.self != "" || at.name == "oauth") {
 		r.unknownForeign(at, key, known)
 		return
+	}
+	if guess := nearest(key.Value, known); r.server != nil && (guess == "command" || guess == "url") {
+		r.server.typo = true
 	}
 	tail := didYouMean(key.Value, "known here:", known)
 	if at == (place{}) {
