@@ -163,9 +163,6 @@ func isBlank(n *yaml.Node) bool {
 	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
 }
 
-// isEmpty reports a list or a mapping of nothing.
-func isEmpty(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode && len(n.Content) == 0 }
-
 // dropAbsent removes nulls, also those in env, headers and args.
 func (t *translation) dropAbsent() {
 	var kept []*yaml.Node
@@ -309,7 +306,7 @@ func (t *translation) rename() {
 			t.switched(key, value)
 		case !slices.Contains(reaching, name):
 			t.set(key, name, value)
-		case isBlank(value) || isEmpty(value):
+		case isBlank(value):
 		case name == "env" || name == "headers":
 			t.merge(key, name, value)
 		case name != key.Value:

@@ -63,7 +63,7 @@ var oddEntries = map[string]struct {
 	"comments":                      {`"//": "about it", "odd": {"//": "mine", "command": "x"}`, "enabled", `"//" in server "odd" is a comment and is ignored`, ""},
 	"numbers and truth as text":     {`"odd": {"command": "x", "args": ["-p", 3000, true], "env": {"PORT": 3000, "ON": true, "F": 1.50}}`, "enabled", "", ""},
 	"requestInit":                   {`"odd": {"url": "http://127.0.0.1:1/", "requestInit": {"headers": {"A": "b"}}}`, "enabled", "", ""},
-	"baseUrl and isActive":          {`"odd": {"baseUrl": "http://127.0.0.1:1/", "isActive": true, "command": "", "args": [], "env": {}}`, "enabled", "", ""},
+	"baseUrl and isActive":          {`"odd": {"baseUrl": "http://127.0.0.1:1/", "isActive": true, "command": ""}`, "enabled", "", ""},
 	"isActive false":                {`"odd": {"baseUrl": "http://127.0.0.1:1/", "isActive": false}`, "disabled", "", ""},
 	"enabled as a text":             {`"odd": {"command": "x", "enabled": "false"}`, "disabled", "", ""},
 	"type local":                    {`"odd": {"type": "local", "command": "x"}`, "enabled", "", ""},
