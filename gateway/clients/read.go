@@ -89,7 +89,10 @@ func (c *Client) Read(m Machine) []Found {
 // servers alone, with or without braces around them, as documentation prints them.
 func ReadFile(m Machine, path string) Found {
 	c, d := guess(&m, path)
-	return readNamed(&m, c, place{path: path, dialect: d})
+	if c != nil { // whose files have sections
+		return read(&m, c, place{path: path, dialect: d})
+	}
+	return readNamed(&m, place{path: path, dialect: d})
 }
 
 // guess finds whose dialect a file is in, by its place, else by what is in it.
@@ -218,8 +221,8 @@ type reading struct {
 func read(m *Machine, c *Client, p place) Found { return readBy(m, c, p, decode, nil) }
 
 // readNamed is read for a file that the user names.
-func readNamed(m *Machine, c *Client, p place) Found {
-	return readBy(m, c, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
+func readNamed(m *Machine, p place) Found {
+	return readBy(m, nil, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
 }
 
 // readBy reads a file; without finds entries where there is no section of servers.
