@@ -53,7 +53,7 @@ var ErrNone = errors.New("has no entry of Goblin")
 // Install puts Goblin's entry, this command line, into the file of a client, and takes out
 // the servers named in took. state is Goblin's folder for what it remembers.
 func (c *Client) Install(m Machine, state, command string, args, took []string) (*Change, error) {
-	p, err := c.target(&m)
+	p, err := c.target(&m, false)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (d *dialect) makeWay(f *configedit.File, held, wanted map[string]any) (map[
 // Uninstall takes Goblin's entry out of the file of a client: the bytes of before are back
 // if nobody has changed the file since. The error for none is ErrNone.
 func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
-	p, err := c.target(&m)
+	p, err := c.target(&m, true)
 	if err != nil {
 		return nil, err
 	}
@@ -294,8 +294,8 @@ func (ch *Change) delete() error {
 }
 
 // target is the file that has Goblin's entry, else the first one that is there, else the
-// one to be made.
-func (c *Client) target(m *Machine) (place, error) {
+// one to be made. With unread, one that the client does not read any more may have it.
+func (c *Client) target(m *Machine, unread bool) (place, error) {
 	var there []place
 	var first place
 	for _, p := range c.places(m) {
@@ -312,7 +312,7 @@ func (c *Client) target(m *Machine) (place, error) {
 			}
 			continue
 		}
-		if held, err := decode(p.dialect.format, text); err == nil && p.unread == "" {
+		if held, err := decode(p.dialect.format, text); err == nil && (unread || p.unread == "") {
 			if _, ok := p.dialect.in(held).goblin(held); ok {
 				return p, nil
 			}
@@ -332,7 +332,7 @@ func (c *Client) target(m *Machine) (place, error) {
 
 // Place is the file that Goblin's entry would be put into; "" if it is not known.
 func (c *Client) Place(m Machine) string {
-	p, _ := c.target(&m)
+	p, _ := c.target(&m, false)
 	return p.path
 }
 
@@ -477,7 +477,7 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 
 // Snippet is Goblin's entry as a file of its own, and where it belongs.
 func (c *Client) Snippet(m Machine, command string, args []string) (file string, text []byte, err error) {
-	p, err := c.target(&m)
+	p, err := c.target(&m, false)
 	if err != nil {
 		return "", nil, err
 	}
@@ -533,7 +533,7 @@ func (c *Client) compare(m Machine, entries []map[string]any) (f Found, served f
 	served = func(s *Server) bool {
 		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Same(entry, s.Keys) })
 	}
-	p, err := c.target(&m)
+	p, err := c.target(&m, false)
 	if err != nil {
 		return f, served
 	}

@@ -621,6 +621,7 @@ func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{"mcpServers": {"a": {"command": "x", "args": ["${env:X}", "$Y", "{env:Z}"]}}}`, "[mcp_servers.a]\ncommand = \"x\"\n",
 		"extensions:\n  a: {cmd: x, envs: {A: 1}}\n", "mcpServers:\n- name: a\n  url: https://h/${{ secrets.X }}\n", `{"mcp": {"a": {"command": ["x"]}}}`,
+		`{"mcp": {"servers": {"a": {"command": "x 'y z'", "env": ["A=b"], "//": 1}}}}`, `{"mcpServers": {"a": {"transport": {"url": "http://h"}, "requestInit": {"headers": ["A: b"]}}}}`,
 	} {
 		for _, c := range clients.All {
 			f.Add(c.Name, []byte(text))

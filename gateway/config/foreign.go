@@ -101,6 +101,7 @@ func (r *reader) translated(at place, n *yaml.Node) *yaml.Node {
 func (t *translation) run() {
 	t.dropAbsent()
 	t.unwrap()
+	t.requestHeaders()
 	t.rename()
 	t.pairs("env", "=")
 	t.pairs("headers", ":")
@@ -229,6 +230,10 @@ func (t *translation) unwrap() {
 			}
 		}
 	}
+}
+
+// requestHeaders takes headers out of the mappings that some clients have them in.
+func (t *translation) requestHeaders() {
 	for _, name := range requestOptions {
 		key, inner := t.get(name)
 		if inner == nil || inner.Kind != yaml.MappingNode {
@@ -380,42 +385,54 @@ func (t *translation) pairs(name, sign string) {
 	t.set(key, name, all)
 }
 
+// onePair is the name and the value of an entry of such a list; nil for one that is neither.
 func onePair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case item.Kind == yaml.MappingNode:
-		for i := 0; i+1 < len(item.Content); i += 2 {
-			switch strings.ToLower(item.Content[i].Value) {
-			case "name", "key", "header", "variable":
-				label = item.Content[i+1]
-			case "value", "val":
-				value = item.Content[i+1]
-			}
-		}
-		if label == nil && value == nil && len(item.Content) == 2 {
-			label, value = item.Content[0], item.Content[1]
-		}
-		if label != nil && value == nil && sign == "=" {
-			value = textNode(label, "${"+label.Value+"}")
-		}
+		label, value = mappedPair(item, sign)
 	case item.Kind == yaml.SequenceNode && len(item.Content) == 2:
 		label, value = item.Content[0], item.Content[1]
 	case isText(item):
-		before, after, ok := strings.Cut(item.Value, sign)
-		before = strings.TrimSpace(before)
-		switch {
-		case ok && sign == ":":
-			after = strings.TrimSpace(after)
-		case !ok && sign == "=" && variable().MatchString(before): // handed down, as docker does
-			after = "${" + before + "}"
-		case !ok:
-			return nil, nil
-		}
-		label, value = textNode(item, before), textNode(item, after)
+		label, value = writtenPair(item, sign)
 	}
 	if label == nil || value == nil || !isText(label) || label.Value == "" || value.Kind != yaml.ScalarNode {
 		return nil, nil
 	}
 	return label, value
+}
+
+// mappedPair reads {name, value} or {NAME: value}.
+func mappedPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
+	for i := 0; i+1 < len(item.Content); i += 2 {
+		switch strings.ToLower(item.Content[i].Value) {
+		case "name", "key", "header", "variable":
+			label = item.Content[i+1]
+		case "value", "val":
+			value = item.Content[i+1]
+		}
+	}
+	switch {
+	case label == nil && value == nil && len(item.Content) == 2:
+		return item.Content[0], item.Content[1]
+	case label != nil && value == nil && sign == "=": // handed down, as docker does
+		return label, textNode(label, "${"+label.Value+"}")
+	}
+	return label, value
+}
+
+// writtenPair reads "NAME=value", "NAME" or "Name: value".
+func writtenPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
+	name, text, ok := strings.Cut(item.Value, sign)
+	name = strings.TrimSpace(name)
+	switch {
+	case ok && sign == ":":
+		text = strings.TrimSpace(text)
+	case !ok && sign == "=" && variable().MatchString(name):
+		text = "${" + name + "}"
+	case !ok:
+		return nil, nil
+	}
+	return textNode(item, name), textNode(item, text)
 }
 
 // transportOf returns Goblin's word for a transport of another client: stdio, http, sse or ""

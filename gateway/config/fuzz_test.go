@@ -21,6 +21,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("c.yaml", "servers: &a {b: &b {<<: [*b, {command: x}]}}\n---\n")
 	f.Add("c.yaml", `servers: {s: {command: "${file:~/x}", args: ["${cmd:op read 'a b' ${A}}"], env: {K: "a${keyring:n}$${cmd:x}"}}}`)
 	f.Add("c.json", `{"gateway": {"auth_token": "${keyring:t}"}, "servers": {"s": {"url": "https://${cmd:a}/", "cwd": "${file:x}"}}}`)
+	f.Add("c.json", `{"mcpServers": {"a": {"cmd": "A=b npx 'x y'", "env": ["A", {"name": "B", "value": 1}], "transport": {"url": null}}, "b": {"baseUrl": "http://h", "requestInit": {"headers": ["A: b"]}, "isActive": "no"}, "c": null}}`)
+	f.Add("c.json", `{"mcpServers": [{"name": "a", "command": ["x", "${file:y}"], "command": "C:\\a b.exe"}]}`)
 	f.Add("c.yaml", "\ufeff? !!binary x\n: !!int y\n")
 	for _, m := range mistakes {
 		f.Add("c.yaml", m.src)

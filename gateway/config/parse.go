@@ -26,9 +26,9 @@ const (
 // folder is what relative paths mean. env looks up variables. The error is an
 // *Errors with every mistake of the text.
 //
-// A text is read as a file of another MCP client if name ends in .json, or if
-// it is a JSON object with mcpServers; unknown keys at its top level, and
-// harmless ones in its servers, are then no mistakes.
+// A text is read as a file of another MCP client if name ends in .json or .jsonc,
+// or if it is a JSON object with mcpServers. Unknown keys are then no mistakes, and
+// an entry that cannot start is disabled alone.
 func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, error) {
 	if len(src) > maxFile {
 		return nil, fileError(name, "is larger than %s", showSize(maxFile))
@@ -131,7 +131,7 @@ func readRoot(r *reader, at place, n *yaml.Node, dst *Root) {
 // parseNodes is the text as a tree, with aliases in it that are safe to follow.
 func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Errors) {
 	empty := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1}
-	isFile := strings.EqualFold(filepath.Ext(name), ".json")
+	isFile := IsJSON(name)
 	text := bytes.TrimSpace(src)
 	if len(text) == 0 {
 		return empty, isFile, nil
@@ -157,6 +157,12 @@ func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Er
 		return nil, false, lineError(name, root.Line, "the file must be a mapping, not %s", describe(root))
 	}
 	return root, false, nil
+}
+
+// IsJSON reports whether a file is named as one of JSON, which may have comments.
+func IsJSON(name string) bool {
+	ext := filepath.Ext(name)
+	return strings.EqualFold(ext, ".json") || strings.EqualFold(ext, ".jsonc")
 }
 
 func hasKey(n *yaml.Node, name string) bool {

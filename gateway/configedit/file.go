@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
@@ -70,7 +69,7 @@ func (f *File) In(section ...string) *File {
 }
 
 func open(path string, right bool) (*File, error) {
-	return load(&File{path: path, json: strings.EqualFold(filepath.Ext(path), ".json")}, right)
+	return load(&File{path: path, json: config.IsJSON(path)}, right)
 }
 
 func load(f *File, right bool) (*File, error) {

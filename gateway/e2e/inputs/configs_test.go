@@ -418,19 +418,21 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 		has   []string // in the config
 		left  string   // reported as not used
 		into  string   // where Goblin is put
+		tools bool     // the agent there names its tools
 	}{
-		"nothing yet":                     {nil, nil, "", legacy},
-		"mcp.json alone":                  {map[string]string{legacy: entry("old", "")}, []string{"old"}, "", legacy},
-		"the dialog of editors":           {map[string]string{ide: entry("a", "")}, []string{"a"}, "", ide},
-		"both, by default":                {map[string]string{ide: entry("a", ""), legacy: entry("old", "")}, []string{"a", "old"}, "", ide},
-		"both, on":                        {map[string]string{ide: entry("a", `, "useLegacyMcpJson": true`), legacy: entry("old", "")}, []string{"a", "old"}, "", ide},
-		"both, off":                       {map[string]string{ide: entry("a", `, "useLegacyMcpJson": false`), legacy: entry("old", "")}, []string{"a"}, "old", ide},
-		"agents of editors":               {map[string]string{agents: entry("b", "")}, []string{"b"}, "", agents},
-		"agents of the command line":      {map[string]string{cli: entry("c", ""), legacy: entry("old", "")}, []string{"c", "old"}, "", legacy},
-		"agents of the command line, off": {map[string]string{cli: entry("c", `, "useLegacyMcpJson": false`), legacy: entry("old", "")}, []string{"c"}, "old", cli},
+		"nothing yet":                     {nil, nil, "", legacy, false},
+		"mcp.json alone":                  {map[string]string{legacy: entry("old", "")}, []string{"old"}, "", legacy, false},
+		"the dialog of editors":           {map[string]string{ide: entry("a", "")}, []string{"a"}, "", ide, false},
+		"both, by default":                {map[string]string{ide: entry("a", ""), legacy: entry("old", "")}, []string{"a", "old"}, "", ide, false},
+		"both, on":                        {map[string]string{ide: entry("a", `, "useLegacyMcpJson": true`), legacy: entry("old", "")}, []string{"a", "old"}, "", ide, false},
+		"both, off":                       {map[string]string{ide: entry("a", `, "useLegacyMcpJson": false`), legacy: entry("old", "")}, []string{"a"}, "old", ide, false},
+		"agents of editors":               {map[string]string{agents: entry("b", "")}, []string{"b"}, "", agents, false},
+		"agents of the command line":      {map[string]string{cli: entry("c", ""), legacy: entry("old", "")}, []string{"c", "old"}, "", legacy, false},
+		"agents of the command line, off": {map[string]string{cli: entry("c", `, "useLegacyMcpJson": false`), legacy: entry("old", "")}, []string{"c"}, "old", cli, false},
+		"an agent that names its tools":   {map[string]string{ide: entry("a", `, "tools": ["@a"]`)}, []string{"a"}, "", ide, true},
 		"all, off": {map[string]string{
 			ide: entry("a", ""), agents: entry("b", `, "useLegacyMcpJson": false`), cli: entry("c", ""), legacy: entry("old", ""),
-		}, []string{"a", "b", "c"}, "old", ide},
+		}, []string{"a", "b", "c"}, "old", ide, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -450,7 +452,8 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 			if test.left != "" {
 				require.Contains(t, out, test.left+", of Amazon Q Developer, is in a file that Amazon Q does not read, since useLegacyMcpJson is false")
 			}
-			w.Succeeds("install", "amazon-q")
+			out = w.Succeeds("install", "amazon-q")
+			require.Equal(t, test.tools, strings.Contains(out, `the agent offers only what "tools" in that file names; add "@goblin" to it`))
 			for _, file := range []string{ide, agents, cli, legacy} {
 				text, err := os.ReadFile(filepath.Join(w.Dir, folder, file))
 				require.Equal(t, file == test.into, err == nil && strings.Contains(string(text), `"goblin"`), file)
