@@ -34,7 +34,7 @@ type Client struct {
 type place struct {
 	path    string
 	dialect *dialect
-	// unread says why the client does not read the file; empty if it does.
+	// unread is the reason why the client does not read the file, or empty.
 	unread string
 	// only reports a file to read, and not to put Goblin into.
 	only bool

@@ -113,8 +113,8 @@ func (ch *Change) secretsIn(path string) (n int) {
 	return n
 }
 
-// tidyCopies removes the copies that say nothing more than a text does: the one of the
-// change before, and those that differ by Goblin's entry at most.
+// tidyCopies removes the copy of the previous change, and copies that differ from a text
+// by Goblin's entry at most.
 func (ch *Change) tidyCopies(text []byte) {
 	for _, path := range copies(ch.file.Real()) {
 		if path == ch.Backup {

@@ -65,7 +65,7 @@ func utf8Of(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// BrokenError says what is wrong with the text of a file.
+// BrokenError is a mistake in the text of a file.
 type BrokenError struct{ err error }
 
 func (e *BrokenError) Error() string { return e.err.Error() }

@@ -37,14 +37,14 @@ type Change struct {
 	state   string
 	own     []string // the lines of Goblin's entry by itself
 	first   []byte   // the text without Goblin
-	old     *record  // of the change before; nil for none
+	old     *record  // of the change before, or nil
 	undo    *record  // nil for one that is undone
 }
 
 // Same reports that there is nothing to change.
 func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
 
-// Undoes reports whether the change takes Goblin out.
+// Undoes reports whether the change removes Goblin.
 func (ch *Change) Undoes() bool { return ch.undo == nil }
 
 // ErrNone says that a client has no entry of Goblin.
@@ -294,7 +294,7 @@ func (ch *Change) delete() error {
 }
 
 // target is the file that has Goblin's entry, else the first one that is there, else the
-// one to be made. With unread, one that the client does not read any more may have it.
+// one to be made. With unread, it may be one that the client no longer reads.
 func (c *Client) target(m *Machine, unread bool) (place, error) {
 	var there []place
 	var first place
@@ -393,7 +393,7 @@ func (d *dialect) delete(held map[string]any, name string) {
 	}
 }
 
-// outer is the mapping around the servers, and their key in it; nil for none.
+// outer returns the mapping around the servers, or nil, and their key in it.
 func (d *dialect) outer(held map[string]any) (outer map[string]any, key string) {
 	last := len(d.section) - 1
 	for _, key := range d.section[:last] {
@@ -499,8 +499,8 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 
 // Served are the names in the file of a client of those servers that are among entries, which
 // are those of Goblin's config.
-// A server of which Goblin left out something is none of them, nor is one that shares its
-// name with an entry that Goblin does not serve.
+// A server is left out if Goblin did not import all of it. So is one that shares its name
+// with an entry that Goblin does not serve.
 func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
 	f, served := c.compare(m, entries)
 	for i := range f.Servers {
@@ -537,7 +537,7 @@ func (c *Client) compare(m Machine, entries []map[string]any) (f Found, served f
 	if err != nil {
 		return f, served
 	}
-	return read(&m, c, p), served // Install tells what is wrong with it
+	return read(&m, c, p), served // Install reports what is wrong with it
 }
 
 // Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's

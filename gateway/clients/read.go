@@ -128,7 +128,7 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 	return nil, byContent(kind, held)
 }
 
-// byContent is the dialect that the sections of a file are those of.
+// byContent returns the dialect whose sections a file has.
 func byContent(kind format, held map[string]any) *dialect {
 	inner, _ := held["mcp"].(map[string]any)
 	servers, _ := inner["servers"].(map[string]any)
@@ -174,7 +174,7 @@ func ofOpencode(held, servers map[string]any) bool {
 	return strings.Contains(schema, "opencode")
 }
 
-// sectionWithin is the path to a section of servers that is deeper in a file; nil for none.
+// sectionWithin returns the path to a section of servers deeper in a file, or nil.
 func sectionWithin(held map[string]any, depth int) []string {
 	for _, key := range slices.Sorted(maps.Keys(held)) {
 		switch inner := held[key].(type) {
@@ -287,8 +287,8 @@ const maxServers = 1000
 // forms are a dialect and the others that its files may have, the newest first.
 func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 
-// in is the form that a file has: the one with Goblin's entry, else the newest that has
-// entries, else the one with a section, else the dialect itself.
+// in returns the form that a file has. The one with Goblin's entry comes first, then the
+// newest with entries, then one with an empty section. The default is the dialect itself.
 func (d *dialect) in(held map[string]any) *dialect {
 	var filled, there *dialect
 	for _, form := range d.forms() {
@@ -307,8 +307,8 @@ func (d *dialect) in(held map[string]any) *dialect {
 	return cmp.Or(filled, there, d)
 }
 
-// entries are those of servers in all forms that a file has; none reports a file without
-// any section for them.
+// entries returns the servers of all forms that a file has. none reports a file without any
+// section for them.
 func (d *dialect) entries(held map[string]any) (list []item, none bool, err error) {
 	none = true
 	for _, form := range d.forms() {
@@ -333,7 +333,7 @@ func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
 		switch {
 		case !ok:
 			return nil, false, fmt.Errorf("%q is no mapping", d.section[0])
-		case i > 0 && isEntry(inner[key]): // a server of that name, in another form
+		case i > 0 && isEntry(inner[key]): // a server with the name of the section
 			return nil, true, nil
 		}
 		if at = inner[key]; at == nil {

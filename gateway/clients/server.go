@@ -120,7 +120,7 @@ func (r *reading) read(written keys) (why string) {
 	return ""
 }
 
-// understood are the keys of a translated entry that are taken over, or that need not be.
+// understood are the keys of a translated entry that are imported or have no effect.
 var understood = []string{
 	"command", "args", "env", "cwd", "url", "type", "headers", "disabled", "timeout", "settings", "tags",
 	"env_keys", "env_vars", "envFile", "sandbox", "sandboxEnabled", "oauth", "auth", "scopes", "authProviderType", "headersHelper",

@@ -197,7 +197,7 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 	return a.unread(found)
 }
 
-// unread reports the files that could not be read, after all others were taken over.
+// unread reports the files that could not be read, after the others were imported.
 func (a *App) unread(found []clients.Found) error {
 	code := 0
 	for i := range found {

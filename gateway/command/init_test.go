@@ -58,7 +58,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Equal(t, before, readFile(t, path))
 
 	got = try{env: env}.runIn(t, path, "init", "--json")
-	require.Equal(t, cli.CodeFailure, got.code, "the others are taken over")
+	require.Equal(t, cli.CodeFailure, got.code, "the others are imported")
 	var did takeover
 	require.NoError(t, json.Unmarshal([]byte(got.out), &did))
 	require.True(t, did.Written)

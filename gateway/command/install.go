@@ -33,7 +33,7 @@ func (a *App) install() *cobra.Command {
 		Long: `Put Goblin into the config file of each client: one entry "goblin", which starts this
 program as "goblin stdio". Every other byte of the file stays, comments, order and
 indentation too. As long as Goblin is in it, there is one copy of the file beside it.
-"goblin uninstall" gives back the bytes of before, and removes the copy.
+"goblin uninstall" restores the bytes from before, and removes the copy.
 
 --replace also takes out the servers that Goblin serves now: those that "goblin init"
 took over as a whole, that have not changed since, and that can start. Others stay.

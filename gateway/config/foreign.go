@@ -9,8 +9,8 @@ import (
 )
 
 // Other clients write the entry of a server in other words than Goblin does. A translation
-// rewrites the keys that say how to reach the server: command, args, env, cwd, url, type,
-// headers and disabled. It leaves all other keys alone.
+// rewrites the keys of the transport: command, args, env, cwd, url, type, headers and
+// disabled. It leaves all other keys alone.
 type translation struct {
 	n      *yaml.Node                                                 // the entry, a mapping
 	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: not all of the entry is kept
@@ -32,8 +32,8 @@ var foreignKeys = map[string]string{
 	"enabled":       "disabled", "isactive": "disabled", "isenabled": "disabled", "active": "disabled", "isdisabled": "disabled",
 }
 
-// wrappers are mappings in an entry that hold keys of it.
-var wrappers = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
+// envelopes are mappings in an entry that hold keys of it.
+var envelopes = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
 
 // requestOptions are mappings that hold the headers of an entry.
 var requestOptions = []string{"requestInit", "requestOptions", "eventSourceInit", "fetchOptions"}
@@ -71,8 +71,8 @@ func Translate(entry map[string]any, exists func(command string) bool) (out map[
 	return out, notes, t.why
 }
 
-// translated is an entry of a file with Goblin's keys: all of it in a file of another
-// client, and otherwise only a command line in the place of a command.
+// translated returns an entry with Goblin's keys. In Goblin's own files, it only divides
+// command lines.
 func (r *reader) translated(at place, n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode || r.resolve != nil { // it was translated when the file was read
 		return n
@@ -205,7 +205,7 @@ func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 
 // unwrap takes the keys of an entry out of mappings in it. Keys of the entry itself win.
 func (t *translation) unwrap() {
-	for _, name := range wrappers {
+	for _, name := range envelopes {
 		key, inner := t.get(name)
 		if inner == nil {
 			continue
@@ -232,7 +232,7 @@ func (t *translation) unwrap() {
 	}
 }
 
-// requestHeaders takes headers out of the mappings that some clients have them in.
+// requestHeaders moves headers from request options to the entry.
 func (t *translation) requestHeaders() {
 	for _, name := range requestOptions {
 		key, inner := t.get(name)
@@ -250,7 +250,7 @@ func (t *translation) requestHeaders() {
 	}
 }
 
-// reaches reports whether a mapping says how to reach a server.
+// reaches reports whether a mapping has a command or a URL.
 func reaches(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if name := canonicalKey(n.Content[i].Value); name == "command" || name == "url" {
@@ -260,8 +260,7 @@ func reaches(n *yaml.Node) bool {
 	return false
 }
 
-// merge adds the pairs of a mapping or a list to those under a name; those that are there
-// win.
+// merge adds the pairs of a mapping or a list under a name. Existing pairs win.
 func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
 	_, there := t.get(name)
 	switch {
@@ -296,7 +295,7 @@ func canonicalKey(name string) string {
 	return name
 }
 
-// reaching are the keys that say how to reach a server.
+// reaching are the keys of a server's transport.
 var reaching = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
 // rename gives keys Goblin's names.
@@ -322,7 +321,7 @@ func (t *translation) rename() {
 	}
 }
 
-// renameOne gives a key another name, unless the entry has one of that name.
+// renameOne renames a key, unless the entry has the new name already.
 func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.Node) {
 	_, other := t.get(name)
 	if i := indexOf(old, name); i >= 0 && !isBlank(old.Content[i+1]) {
@@ -339,8 +338,8 @@ func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.No
 	}
 }
 
-// switched makes `disabled` of the keys by which clients turn servers off. One that says
-// off wins.
+// switched makes `disabled` of the keys by which clients disable servers. One key that
+// disables is enough.
 func (t *translation) switched(key, value *yaml.Node) {
 	on, ok := boolean(value)
 	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {
@@ -414,7 +413,7 @@ func mappedPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case label == nil && value == nil && len(item.Content) == 2:
 		return item.Content[0], item.Content[1]
-	case label != nil && value == nil && sign == "=": // handed down, as docker does
+	case label != nil && value == nil && sign == "=": // inherited, as docker does
 		return label, textNode(label, "${"+label.Value+"}")
 	}
 	return label, value

@@ -53,7 +53,7 @@ func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	return all
 }
 
-// isAbsent reports an entry that another client does not take for a server.
+// isAbsent reports an entry that is null or a comment.
 func (r *reader) isAbsent(at place, p pair) bool {
 	switch {
 	case isNull(p.val):

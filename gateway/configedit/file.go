@@ -33,8 +33,8 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
-	// foreign is the path of keys to the servers in another program's file; nil in Goblin's
-	// config.
+	// foreign is the path of keys to the servers in a client's file. It is nil in Goblin's
+	// own config.
 	foreign []string
 }
 

@@ -386,7 +386,7 @@ func TestEveryShapeOfOpencodesFileIsReadAndWritten(t *testing.T) {
 				for _, server := range test.has {
 					require.Equal(t, server == test.off, strings.Contains(contents(t, file), `"`+server+`": {"type"`), "only servers that Goblin serves are replaced")
 				}
-				// The client has written its file anew: the servers come back into their own shape.
+				// The client has rewritten its file. The servers come back in their own shape.
 				held = nil
 				require.NoError(t, json.Unmarshal(commentless(contents(t, file)), &held))
 				put(t, w, client.file, string(e2e.Marshal(held)))
@@ -462,7 +462,7 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 			for _, file := range []string{ide, agents, cli, legacy} {
 				text, err := os.ReadFile(filepath.Join(w.Dir, folder, file))
 				require.Equal(t, test.files[file], string(text))
-				require.Equal(t, test.files[file] == "", err != nil, "what was made is gone")
+				require.Equal(t, test.files[file] == "", err != nil, "a file that Goblin made is removed")
 			}
 		})
 	}
