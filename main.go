@@ -85,13 +85,13 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 	}
 	return instance.Extension{
 		Run: tools.Run,
-		Search: func(ctx context.Context, q control.SearchQuery) ([]instance.Found, int, error) {
-			hits, total, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
-			found := make([]instance.Found, len(hits))
-			for n, h := range hits {
-				found[n] = instance.Found(h)
+		Search: func(ctx context.Context, q control.SearchQuery) (instance.Found, error) {
+			found, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
+			out := instance.Found{Total: found.Total, Weak: found.Weak, Hits: make([]instance.Hit, len(found.Hits))}
+			for n, h := range found.Hits {
+				out.Hits[n] = instance.Hit(h)
 			}
-			return found, total, err
+			return out, err
 		},
 		Script: func(ctx context.Context, source string, ask instance.AskServers) (control.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)

@@ -71,12 +71,11 @@ type Query struct {
 	Limit        int
 }
 
-// Search finds entries, the best first, and tells how many there are.
-func (t *Tools) Search(ctx context.Context, q Query) (hits []search.Hit, total int, err error) {
+// Search returns the entries that fit a query, the best first.
+func (t *Tools) Search(ctx context.Context, q Query) (search.Found, error) {
 	kinds, err := kindsOf(q.Kind)
 	if err != nil {
-		return nil, 0, err
+		return search.Found{}, err
 	}
-	found, err := t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.Seen(ctx)})
-	return found.Hits, found.Total, err
+	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.Seen(ctx)})
 }

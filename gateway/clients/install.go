@@ -475,6 +475,32 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 	return e, false
 }
 
+// Lacking returns the clients on a machine whose config files lack Goblin, and those
+// whose files have it. A client is on a machine if a config file or its folder exists.
+func Lacking(m Machine) (without, with []string) {
+	for _, c := range All {
+		if _, ok := c.Installed(m); ok {
+			with = append(with, c.Name)
+		} else if c.present(&m) {
+			without = append(without, c.Name)
+		}
+	}
+	return without, with
+}
+
+// present reports whether a client has a config file or a folder for one.
+func (c *Client) present(m *Machine) bool {
+	home := m.home()
+	return slices.ContainsFunc(c.places(m), func(p place) bool {
+		if _, err := os.Stat(p.path); err == nil {
+			return true
+		}
+		folder := filepath.Dir(p.path)
+		_, err := os.Stat(folder)
+		return err == nil && folder != home && folder != filepath.Join(home, ".config")
+	})
+}
+
 // Snippet is Goblin's entry as a file of its own, and where it belongs.
 func (c *Client) Snippet(m Machine, command string, args []string) (file string, text []byte, err error) {
 	p, err := c.target(&m, false)

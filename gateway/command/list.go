@@ -28,20 +28,13 @@ func (a *App) list() *cobra.Command {
 		Use:     "list servers|tools|prompts|resources|templates",
 		GroupID: cli.GroupAsk,
 		Short:   "List what the servers offer",
-		Long: `List servers, tools, prompts, resources or resource templates, under the names
-that clients see and in the order that they get.
+		Long: `List servers, tools, prompts, resources or resource templates, by the names
+that clients see. STATE is "listed", or says why clients do not see an entry;
+"goblin tools list" explains it. --profile lists only what clients of the
+profile see. --json prints the definitions, without filtered entries.
 
---profile lists what clients of a profile of the config see, and nothing else. Servers
-are counted likewise, and with tools that "expose: search" keeps out of lists.
-
---json prints each entry's definition as clients get it, and besides its server
-(serverId), the server's own name or URI (originalName, originalUri) and the flat
-id of a resource.
-
-The running host of the config is asked, if there is one. Otherwise the servers
-are started in this process (with --server only that one) and ended afterwards.
-A server that does not come up is reported on stderr; if none does, the exit
-code is 4.`,
+Uses the running daemon; otherwise starts the servers temporarily. Servers
+that fail are reported on stderr. If all fail, the exit code is 4.`,
 		Example: `  goblin list servers
   goblin list tools --server files
   goblin list resources --mime 'text/*'
@@ -102,6 +95,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 	// must not leave servers behind.
 	err = a.with(ctx, cfg, only, func(g Gateway) (err error) {
 		if items, servers, err = a.fetch(ctx, cfg, g, q); err == nil {
+			items, err = a.withStates(ctx, g, q, items, asJSON)
+		}
+		if err == nil {
 			err = ctx.Err() // what came until then is not the list
 		}
 		return err
@@ -138,6 +134,46 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		return errTold(cli.CodeConnect)
 	}
 	return nil
+}
+
+// withStates sets the state of each item. For users it adds the entries that filters and
+// pins keep out of lists.
+func (a *App) withStates(ctx context.Context, g Gateway, q control.ListQuery, items []control.Entry, asJSON bool) ([]control.Entry, error) {
+	if q.Kind == "servers" {
+		return items, nil
+	}
+	rows, err := g.Off(ctx, control.OffQuery{Kind: q.Kind, Profile: a.profile, All: true})
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[[2]string]*control.Off, len(rows))
+	for i := range rows {
+		at[[2]string{rows[i].Server, rows[i].Original}] = &rows[i]
+	}
+	for i := range items {
+		it := &items[i]
+		it.State = control.StateListed
+		key := [2]string{it.Server, it.Original()}
+		if row := at[key]; row != nil {
+			it.State, it.Reason = row.State, row.Reason
+			delete(at, key)
+		}
+	}
+	if asJSON || a.profile != "" || q.MIME != "" {
+		return items, nil
+	}
+	for i := range rows {
+		r := &rows[i]
+		if at[[2]string{r.Server, r.Original}] == nil || q.Server != "" && q.Server != r.Server {
+			continue
+		}
+		it := control.Entry{Name: r.Label(), Server: r.Server, State: r.State, Reason: r.Reason}
+		if q.Kind == "resources" || q.Kind == "templates" {
+			it.Name, it.URI = "", r.Label()
+		}
+		items = append(items, it)
+	}
+	return items, nil
 }
 
 // fetch asks for the items (none of the list of servers) and for the servers
@@ -188,11 +224,11 @@ func (a *App) printItems(list string, items []control.Entry) error {
 	t := table{}
 	switch list {
 	case "resources":
-		t.header, t.right = []string{"URI", "NAME", "MIME TYPE", "SIZE", "DESCRIPTION"}, map[int]bool{3: true}
+		t.header, t.right = []string{"URI", "NAME", "STATE", "MIME TYPE", "SIZE", "DESCRIPTION"}, map[int]bool{4: true}
 	case "templates":
-		t.header = []string{"URI TEMPLATE", "NAME", "MIME TYPE", "DESCRIPTION"}
+		t.header = []string{"URI TEMPLATE", "NAME", "STATE", "MIME TYPE", "DESCRIPTION"}
 	default:
-		t.header = []string{"NAME", "SERVER", "DESCRIPTION"}
+		t.header = []string{"NAME", "SERVER", "STATE", "DESCRIPTION"}
 	}
 	for _, it := range items {
 		about := cmp.Or(display.FirstLine(it.Description), display.FirstLine(it.Title))
@@ -202,11 +238,11 @@ func (a *App) printItems(list string, items []control.Entry) error {
 		}
 		switch list {
 		case "resources":
-			t.add(it.Listed(), it.Name, it.MIMEType, bytes, about)
+			t.add(it.Listed(), it.Name, string(it.State), it.MIMEType, bytes, about)
 		case "templates":
-			t.add(it.Listed(), it.Name, it.MIMEType, about)
+			t.add(it.Listed(), it.Name, string(it.State), it.MIMEType, about)
 		default:
-			t.add(it.Name, it.Server, about)
+			t.add(it.Name, it.Server, string(it.State), about)
 		}
 	}
 	return t.render(a.Out, a.Columns)

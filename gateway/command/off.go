@@ -137,6 +137,7 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
 	book := lookup.New(kind)
+	book.Profile = profile
 	p, ok := cfg.Profile(profile)
 	foreign := func(server string) bool {
 		s, known := cfg.Server(server)
@@ -148,8 +149,10 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switc
 			return err
 		}
 		for i := range all {
-			if !foreign(all[i].Server) {
-				book.Add(all[i].Server, all[i].Original(), all[i].Listed())
+			if server, name, listed := all[i].Server, all[i].Original(), all[i].Listed(); foreign(server) {
+				book.Outside = append(book.Outside, lookup.Thing{Server: server, Name: name, Listed: listed})
+			} else {
+				book.Add(server, name, listed)
 			}
 		}
 		if !ok {
@@ -214,17 +217,19 @@ func told(things []lookup.Thing, known, before []switches.Switch, on bool, profi
 
 func (a *App) listOff(list string) *cobra.Command {
 	var (
-		q      = control.OffQuery{Kind: list}
+		q      = control.OffQuery{Kind: list, All: true}
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the " + list + " that clients do not see, and why",
-		Long: "List the " + list + ` that clients do not see, by whom that is and why: the filters of a server
-in the config, a definition that awaits approval, you, or the profile. Without
---profile it is about clients that have no profile, or the one named default.
-
-The running host is asked, if there is one; otherwise the servers are started in this
-process and ended afterwards.`,
+		Use: "list", Short: "List all " + list + " with their states",
+		Long: "List all " + list + ` of all servers, with the state of each and the reason:
+  listed             clients see it
+  filtered           the config leaves it out
+  unapproved         its definition changed; see "goblin approve"
+  disabled           you disabled it
+  hidden by profile  the profile leaves it out
+  found by search    it is not listed; clients find it by searches
+Without --profile the states are those of clients without a profile.`,
 		Example: "  goblin " + list + " list\n  goblin " + list + " list --profile coding --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -237,41 +242,48 @@ process and ended afterwards.`,
 				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
 			}
 			if path := a.Off(cfg); path != "" {
-				if _, err := switches.Open(path); err != nil { // what it turned off may not be among them
+				if _, err := switches.Open(path); err != nil { // entries that it disables may be missing
 					a.Warn("%s", err)
 				}
 			}
 			var rows []control.Off
-			err = a.with(ctx, cfg, nil, func(g Gateway) (err error) {
-				rows, err = g.Off(ctx, q)
+			var servers []control.Server
+			err = a.with(ctx, cfg, nil, func(g Gateway) error {
+				if rows, err = g.Off(ctx, q); err != nil {
+					return err
+				}
+				status, err := g.Status(ctx)
+				servers = status.Servers
 				return err
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return interrupted(ctx, err)
-			case asJSON:
+			}
+			a.warnMissing(servers, nil)
+			if asJSON {
 				return a.json(rows)
-			case len(rows) == 0 && q.Profile == "" && len(cfg.Profiles) > 0:
-				return a.printText(fmt.Sprintf("Clients that no profile is for see all %s; --profile NAME tells what those of one lack.", list))
-			case len(rows) == 0:
-				return a.printText(fmt.Sprintf("Clients see all %s.", list))
 			}
-			t := table{header: []string{"NAME", "SERVER", "BY", "SINCE", "WHY"}}
-			for _, r := range rows {
-				since := ""
-				if !r.Since.IsZero() {
-					since = display.Age(time.Since(r.Since)) + " ago"
-				}
-				name := r.Name
-				if name == "" {
-					name = r.Server + "/" + r.Original
-				}
-				t.add(name, r.Server, r.By, since, r.Why)
-			}
-			return t.render(a.Out, a.Columns)
+			return a.printStates(list, rows)
 		},
 	}
 	a.ofProfile(cmd, &q.Profile, "for clients of this `PROFILE`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
+}
+
+// printStates prints a table of entries with the state of each.
+func (a *App) printStates(list string, rows []control.Off) error {
+	if len(rows) == 0 && a.OutTTY {
+		a.Warn("there are no %s", list)
+	}
+	t := table{header: []string{"NAME", "SERVER", "STATE", "SINCE", "REASON"}}
+	for i := range rows {
+		r := &rows[i]
+		since := ""
+		if !r.Since.IsZero() {
+			since = display.Age(time.Since(r.Since)) + " ago"
+		}
+		t.add(r.Label(), r.Server, string(r.State), since, r.Reason)
+	}
+	return t.render(a.Out, a.Columns)
 }

@@ -30,11 +30,10 @@ func (a *App) search() *cobra.Command {
 		Short:   "Find tools, prompts, resources and templates",
 		Long: `Find what the servers offer by what it is about, the best first: by names,
 titles, descriptions, URIs and arguments. Typing errors, beginnings of words and
-other forms of a word are understood.
+other forms of a word are understood. If no hit fits well, stderr says so; if
+nothing is found, the exit code is 7.
 
-The running host of the config is asked, if there is one. Otherwise the servers
-are started in this process (with --server only that one) and ended afterwards.
-If nothing is found, the exit code is 7.`,
+Uses the running daemon; otherwise starts the servers temporarily.`,
 		Example: `  goblin search what time is it
   goblin search moon --kind resources
   goblin search report --mime 'text/*' --server files
@@ -100,6 +99,9 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		return err
 	}
 	a.warnMissing(status.Servers, only)
+	if answer.Weak && len(answer.Hits) > 0 {
+		a.Warn("no good match for %q; these come closest", q.Text)
+	}
 	if asJSON {
 		answer.Hits = append([]control.Hit{}, answer.Hits...) // [] for none
 		err = a.json(answer)

@@ -152,7 +152,7 @@ func (a *App) secretList() *cobra.Command {
 			if len(names) == 0 {
 				a.Warn("there are no secrets; goblin secret set NAME keeps one")
 			}
-			return a.printText(text.String())
+			return a.answer(false, nil, text.String())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -238,7 +238,11 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 	if err != nil {
 		return err
 	}
-	return a.answer(n.asJSON, o, o.String())
+	text := ""
+	if !n.asJSON {
+		text = o.String() + a.nextStep()
+	}
+	return a.answer(n.asJSON, o, text)
 }
 
 // tries is how often a change is made anew because others change the file, too.
@@ -278,13 +282,41 @@ func (o *offer) String() string {
 		names []string
 	}{{"tool", o.Tools}, {"prompt", o.Prompts}, {"resource", o.Resources}, {"template", o.Templates}} {
 		if len(list.names) > 0 {
-			text += fmt.Sprintf("%s: %s\n", display.Count(len(list.names), list.kind), display.Head(display.Line(strings.Join(list.names, ", ")), 300))
+			text += fmt.Sprintf("%s: %s\n", display.Count(len(list.names), list.kind), someOf(list.names))
 		}
 	}
 	if o.Checked && len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0 {
 		text += "It offers nothing by now.\n"
 	}
 	return text
+}
+
+// maxNames is the longest list of names in an answer, in cells.
+const maxNames = 300
+
+// someOf lists names up to maxNames and counts the others.
+func someOf(names []string) string {
+	line := display.Cut(display.Line(names[0]), maxNames)
+	for i, name := range names[1:] {
+		next := line + ", " + display.Line(name)
+		if display.Width(next) > maxNames {
+			return fmt.Sprintf("%s, and %d more", line, len(names)-i-1)
+		}
+		line = next
+	}
+	return line
+}
+
+// nextStep returns the command that adds Goblin to clients, or "" if all have it.
+func (a *App) nextStep() string {
+	without, with := clients.Lacking(clients.Here(a.Getenv, ""))
+	switch {
+	case len(without) > 0:
+		return fmt.Sprintf("Next: %s\n", a.Line("install "+strings.Join(without, " ")))
+	case len(with) > 0:
+		return ""
+	}
+	return fmt.Sprintf("Next: %s\n", a.Line("install CLIENT"))
 }
 
 // check starts a server of a config that is not saved yet, and notes what it offers.

@@ -16,6 +16,7 @@ import (
 	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
+	"goblin/registry"
 	"goblin/registry/bill"
 )
 
@@ -38,7 +39,8 @@ limits that are known of it and what breaks them. Calls are counted over restart
 Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
 which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
 UNUSED are tools that nobody called in 30 days, or since counting began. What is off
-for all clients costs nothing. OTHERS are the lists of prompts, resources, templates
+for all clients costs nothing. The row "removed" sums up the calls of servers and tools
+that are no longer listed. OTHERS are the lists of prompts, resources, templates
 and skills, in bytes: clients show those to people, so they are no part of what a
 model is given.
 
@@ -59,13 +61,11 @@ until the last one ended.`,
 				return interrupted(ctx, err)
 			}
 			if server != "" {
-				known := append(each(report.Servers, func(s *bill.Server) string { return s.Name }), serverNames(cfg)...)
-				slices.Sort(known)
-				if known = slices.Compact(known); !slices.Contains(known, server) {
-					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Meant(server, known, "; nothing was counted of any"))
+				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
+					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Meant(server, known, ""))
 				}
-				report.Servers = slices.DeleteFunc(report.Servers, func(s bill.Server) bool { return s.Name != server })
-				report.Tools = slices.DeleteFunc(report.Tools, func(t bill.Tool) bool { return t.Server != server })
+				report.Servers = slices.DeleteFunc(report.Servers, func(s bill.Server) bool { return s.Gone || s.Name != server })
+				report.Tools = slices.DeleteFunc(report.Tools, func(t bill.Tool) bool { return t.Gone || t.Server != server })
 			}
 			if asJSON {
 				return a.json(report)
@@ -99,6 +99,10 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) 
 		if report, err = meter.Read(path, time.Now()); err != nil {
 			return report, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
 		}
+		report.Fold(func(server string) bool {
+			s, ok := cfg.Server(server)
+			return server == registry.Local || ok && !s.Disabled
+		})
 		return report, nil
 	}
 }
@@ -143,14 +147,21 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		servers.add(append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)...)
+		row := append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
+		if s.Gone {
+			row[1], row[2], row[4], row[5] = "", "", "", ""
+		}
+		servers.add(row...)
 	}
 	tools := table{header: append([]string{"TOOL"}, figures...), right: right}
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)
-		if t.Off {
+		switch {
+		case t.Off:
 			row[1], row[2] = "off", ""
+		case t.Gone:
+			row[1], row[2] = "", ""
 		}
 		tools.add(row...)
 		if i+1 == fewTools && !all {

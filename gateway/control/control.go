@@ -196,7 +196,23 @@ type Entry struct {
 	Overridden   json.RawMessage `json:"overridden,omitempty"` // as its server gave it; nil: likewise, but for names
 	Changes      []string        `json:"changes,omitempty"`    // how it was changed to satisfy clients
 	Remembered   time.Time       `json:"remembered,omitzero"`  // as that of its [Server]
+	// State and Reason are set by commands, from [Off].
+	State  State  `json:"state,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
+
+// State describes whether clients see an entry.
+type State string
+
+// The states of an entry.
+const (
+	StateListed     State = "listed"
+	StateFiltered   State = "filtered"   // by the config
+	StateUnapproved State = "unapproved" // changed since it was approved
+	StateDisabled   State = "disabled"   // by the user
+	StateHidden     State = "hidden by profile"
+	StateSearch     State = "found by search" // not listed, but found and called
+)
 
 // NewEntry describes an entry of the registry.
 func NewEntry(e *registry.Entry) Entry {
@@ -241,6 +257,7 @@ type SearchQuery struct {
 type SearchAnswer struct {
 	Hits  []Hit `json:"hits"`
 	Total int   `json:"total"`
+	Weak  bool  `json:"weak,omitempty"` // not even the best hit fits well
 }
 
 // Hit is an entry that was found.
@@ -278,17 +295,23 @@ type Approval struct {
 type OffQuery struct {
 	Kind    string `json:"kind"`              // tools, prompts, resources or templates
 	Profile string `json:"profile,omitempty"` // whose clients; "" for those who have none, or the default one
+	All     bool   `json:"all,omitempty"`     // also entries that clients see
 }
 
-// Off is something that clients do not see.
+// Off is an entry that clients do not see; with [OffQuery.All] also one that they see.
 type Off struct {
 	Name     string    `json:"name,omitempty"` // by which clients would see it; none: its server does not list it, or not for Goblin
 	Server   string    `json:"serverId"`
 	Original string    `json:"originalName"` // the server's own name or URI
-	By       string    `json:"by"`           // config, pin, you or profile
-	Why      string    `json:"why"`
+	State    State     `json:"state"`
+	Reason   string    `json:"reason,omitempty"`
+	By       string    `json:"by,omitempty"`  // config, pin, you, profile or search
+	Why      string    `json:"why,omitempty"` // the same as Reason
 	Since    time.Time `json:"since,omitzero"` // when you turned it off
 }
+
+// Label returns the listed name, or SERVER/NAME for an entry that has none.
+func (o *Off) Label() string { return cmp.Or(o.Name, o.Server+"/"+o.Original) }
 
 // operation carries out one operation of the channel at a gateway.
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)

@@ -20,8 +20,8 @@ type ExtendFunc = func(i *Instance) (Extension, error)
 type Extension struct {
 	// Run goes on as long as the servers do; it must return soon after ctx ends.
 	Run func(ctx context.Context)
-	// Search finds entries, the best first, and tells how many there are.
-	Search func(ctx context.Context, q control.SearchQuery) (found []Found, total int, err error)
+	// Search finds entries, the best first.
+	Search func(ctx context.Context, q control.SearchQuery) (Found, error)
 	// Script runs a program whose requests are made by ask. An error is one of
 	// the gateway; what is wrong with the program is in the answer.
 	Script func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error)
@@ -37,8 +37,15 @@ func (i *Instance) EmbeddingsFailed(err error) {
 // that was answered is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
-// Found is an entry that was found.
+// Found is the answer to a search.
 type Found struct {
+	Hits  []Hit
+	Total int  // without the limit
+	Weak  bool // not even the best hit fits well
+}
+
+// Hit is an entry that was found.
+type Hit struct {
 	Entry *registry.Entry
 	Score float64
 }
@@ -58,12 +65,12 @@ func (i *Instance) Search(ctx context.Context, q control.SearchQuery) (control.S
 		return control.SearchAnswer{}, err
 	}
 	i.AwaitLists(ctx)
-	found, total, err := i.extension.Search(ctx, q)
+	found, err := i.extension.Search(ctx, q)
 	if err != nil {
 		return control.SearchAnswer{}, err
 	}
-	a := control.SearchAnswer{Hits: make([]control.Hit, len(found)), Total: total}
-	for n, f := range found {
+	a := control.SearchAnswer{Hits: make([]control.Hit, len(found.Hits)), Total: found.Total, Weak: found.Weak}
+	for n, f := range found.Hits {
 		a.Hits[n] = control.Hit{Kind: f.Entry.Kind.String(), Score: f.Score, Entry: control.NewEntry(f.Entry)}
 	}
 	return a, nil

@@ -108,11 +108,11 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 		Extend: func(i *Instance) (Extension, error) {
 			return Extension{
 				Run: func(ctx context.Context) { <-ctx.Done(); close(ran) },
-				Search: func(_ context.Context, q control.SearchQuery) ([]Found, int, error) {
+				Search: func(_ context.Context, q control.SearchQuery) (Found, error) {
 					for e := range i.Registry().Load().All(registry.Resource) {
-						return []Found{{e, 2}}, 7, nil
+						return Found{Hits: []Hit{{e, 2}}, Total: 7, Weak: true}, nil
 					}
-					return nil, 0, errors.New("nothing")
+					return Found{}, errors.New("nothing")
 				},
 				Script: func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error) {
 					value, err := ask(ctx, "resources/read", []byte(source))

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"goblin/gateway/config"
@@ -114,18 +116,61 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
 		named = i.allAs(seen.Is)
 	}
+	nameOf := func(e *registry.Entry) string {
+		if own := named.Named(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
+			return own.Listed
+		}
+		return e.Listed
+	}
 	all := []control.Off{}
 	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
-		row := control.Off{Server: o.Server, Original: o.Name, By: string(o.By), Why: i.whyLacking(q.Profile, &o), Since: o.Since}
+		all = append(all, i.hidden(q.Profile, &o))
 		if o.Entry != nil {
-			row.Name = o.Entry.Listed
-			if own := named.Named(o.Server, kind, o.Name); own != nil && i.has(q.Profile, o.Server) {
-				row.Name = own.Listed
-			}
+			all[len(all)-1].Name = nameOf(o.Entry)
 		}
-		all = append(all, row)
+	}
+	if q.All {
+		all = i.withSeen(q.Profile, kind, all, nameOf)
 	}
 	return all, nil
+}
+
+// states are the states of entries, by what hides them.
+var states = map[views.By]control.State{
+	views.ByConfig: control.StateFiltered, views.ByPin: control.StateUnapproved, views.ByYou: control.StateDisabled,
+	views.ByProfile: control.StateHidden, views.BySearch: control.StateSearch,
+}
+
+// hidden describes an entry that clients of a profile do not see, without its name.
+func (i *Instance) hidden(profile string, o *views.Off) control.Off {
+	why := i.whyLacking(profile, o)
+	return control.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
+}
+
+// withSeen adds the entries that clients of a profile see or find by searches, and sorts
+// all: Goblin's own first, then by name.
+func (i *Instance) withSeen(profile string, kind registry.Kind, all []control.Off, nameOf func(*registry.Entry) string) []control.Off {
+	for e := range i.gateway.Views.Whole().All(kind) {
+		off := i.gateway.Views.Why(profile, e)
+		switch {
+		case off == nil:
+			all = append(all, control.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: control.StateListed})
+		case off.By == views.BySearch:
+			row := i.hidden(profile, off)
+			row.Name = nameOf(e)
+			all = append(all, row)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b control.Off) int {
+		if (a.Server == registry.Local) != (b.Server == registry.Local) {
+			if a.Server == registry.Local {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Label(), b.Label())
+	})
+	return all
 }
 
 // whyLacking is why clients of a profile do not see something: views know filters, the config

@@ -21,6 +21,12 @@ func (i *Instance) listed() []meter.Listed {
 	return all
 }
 
+// serves reports whether a server is Goblin itself, or in the config and enabled.
+func (i *Instance) serves(server string) bool {
+	state, ok := i.registry.State(server)
+	return server == registry.Local || ok && state.State != registry.StateDisabled
+}
+
 // Usage is what servers, tools and clients cost, once the servers have listed or
 // startup_wait is over.
 func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
@@ -72,6 +78,7 @@ func (i *Instance) usage() bill.Report {
 	r := i.meter.Report()
 	r.Host = true
 	i.addOthers(&r)
+	r.Fold(i.serves)
 	views := make(map[*registry.Snapshot]offer) // most clients share one
 	for _, s := range i.gateway.Sessions() {
 		if s.IsScreen() {

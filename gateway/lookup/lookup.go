@@ -39,6 +39,11 @@ func Names(things []Thing) []string {
 
 // Book has all that names can mean.
 type Book struct {
+	// Profile is the profile whose clients the names are about; "" for all clients.
+	Profile string
+	// Outside lists entries of servers that the profile does not have.
+	Outside []Thing
+
 	kind   string
 	things []Thing
 	at     map[[2]string]int
@@ -89,7 +94,7 @@ func (b *Book) Find(names ...string) (found []Thing, err error) {
 		case err != nil:
 			return nil, err
 		case len(means) == 0:
-			return nil, cli.Fail(cli.CodeNotFound, "no %s is called %q%s", b.kind, name, b.instead(name))
+			return nil, b.none(name)
 		}
 		for _, t := range means {
 			if !slices.Contains(found, t) {
@@ -145,6 +150,22 @@ func (b *Book) several(name string, found []Thing) error {
 		more = fmt.Sprintf(", or one of %d more", n)
 	}
 	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), b.kind, name, strings.Join(say, " or "), more)
+}
+
+// none returns the error for a name that means nothing. It names the profile.
+func (b *Book) none(name string) error {
+	text := fmt.Sprintf("no %s is called %q", b.kind, name)
+	if b.Profile != "" {
+		text = fmt.Sprintf("profile %q: %s", b.Profile, text)
+	}
+	for _, fits := range ways {
+		for i := range b.Outside {
+			if t := &b.Outside[i]; fits(t, name) {
+				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, t.Server)
+			}
+		}
+	}
+	return cli.Fail(cli.CodeNotFound, "%s%s", text, b.instead(name))
 }
 
 // instead says what a name may have meant that means nothing.

@@ -5,6 +5,7 @@
 package bill
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -81,9 +82,13 @@ func (o *Others) Add(bytes int) {
 	o.Tokens = Tokens(o.Bytes)
 }
 
+// Removed is the name of the rows that sum up what is no longer listed.
+const Removed = "removed"
+
 // Server is a server's part.
 type Server struct {
 	Name   string `json:"name"`
+	Gone   bool   `json:"removed,omitempty"` // the sum of removed and disabled servers
 	Tools  int    `json:"tools"`
 	Idle   int    `json:"unusedTools"`     // of those, not called in [Forgotten], or never
 	Others Others `json:"others,omitzero"` // known while a host runs
@@ -96,7 +101,8 @@ type Tool struct {
 	Server string `json:"serverId"`
 	Name   string `json:"name"` // the server's own
 	Listed string `json:"listed,omitempty"`
-	Off    bool   `json:"off,omitempty"` // for all clients, so that it costs nothing
+	Gone   bool   `json:"removed,omitempty"` // the sum of tools that are no longer listed
+	Off    bool   `json:"off,omitempty"`     // for all clients, so that it costs nothing
 	Idle   bool   `json:"unused"`        // it is listed, and was not called in [Forgotten], or never
 	Definitions
 	Figures
@@ -115,17 +121,28 @@ type Client struct {
 	Breaks []Break `json:"breaks,omitempty"`
 }
 
-// Sort puts everything in order: what takes most first, of equals what was called most.
+// Sort orders all rows by cost, then by calls. The sums of removed entries come last.
 func (r *Report) Sort() {
 	slices.SortFunc(r.Servers, func(a, b Server) int {
-		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
+		return cmp.Or(last(a.Gone, b.Gone), costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
 	})
 	slices.SortFunc(r.Tools, func(a, b Tool) int {
-		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name)
+		return cmp.Or(last(a.Gone, b.Gone), costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name))
 	})
 	slices.SortFunc(r.Clients, func(a, b Client) int {
 		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
 	})
+}
+
+// last compares two rows of which a removed one comes last.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 func costlier(da, db Definitions, a, b Figures, nameA, nameB string) int {
@@ -138,6 +155,50 @@ func costlier(da, db Definitions, a, b Figures, nameA, nameB string) int {
 		return 0
 	}
 	return 1
+}
+
+// Fold sums up the rows of servers that serves excludes, and of tools that their server
+// no longer lists, in one row each. Such a row costs no tokens.
+func (r *Report) Fold(serves func(server string) bool) {
+	var servers, tools sum
+	listing := make(map[string]bool)
+	r.Servers = slices.DeleteFunc(r.Servers, func(s Server) bool {
+		listing[s.Name] = s.Tools > 0
+		gone := !serves(s.Name)
+		if gone {
+			servers.add(&s.Figures)
+		}
+		return gone
+	})
+	r.Tools = slices.DeleteFunc(r.Tools, func(t Tool) bool {
+		gone := !serves(t.Server) || t.Listed == "" && !t.Off && listing[t.Server]
+		if gone {
+			tools.add(&t.Figures)
+		}
+		return gone
+	})
+	if servers.rows > 0 {
+		r.Servers = append(r.Servers, Server{Name: Removed, Gone: true, Figures: servers.Figures})
+	}
+	if tools.rows > 0 {
+		r.Tools = append(r.Tools, Tool{Name: Removed, Listed: Removed, Gone: true, Figures: tools.Figures})
+	}
+}
+
+// sum adds up figures. Times of several rows have no common quantile, so it has none.
+type sum struct {
+	Figures
+	rows int
+}
+
+func (s *sum) add(f *Figures) {
+	s.rows++
+	s.Calls += f.Calls
+	s.Errors += f.Errors
+	s.Bytes += f.Bytes
+	if f.LastUsed.After(s.LastUsed) {
+		s.LastUsed = f.LastUsed
+	}
 }
 
 // Unused are the tools that are listed and not used, and what their definitions take.

@@ -154,7 +154,11 @@ func (p *Pane) take(r bill.Report) tea.Cmd {
 	var rows [tables][]row
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		rows[servers] = append(rows[servers], row{key: s.Name, name: s.Name, server: s.Name, tools: s.Tools, idle: s.Idle, others: s.Others, Definitions: s.Definitions, Figures: s.Figures, whole: s})
+		key, server := s.Name, s.Name
+		if s.Gone {
+			key, server = "\x00"+bill.Removed, "" // a server may have this name
+		}
+		rows[servers] = append(rows[servers], row{key: key, name: s.Name, server: server, tools: s.Tools, idle: s.Idle, others: s.Others, Definitions: s.Definitions, Figures: s.Figures, whole: s})
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
