@@ -305,8 +305,8 @@ type Off struct {
 	Original string    `json:"originalName"` // the server's own name or URI
 	State    State     `json:"state"`
 	Reason   string    `json:"reason,omitempty"`
-	By       string    `json:"by,omitempty"`  // config, pin, you, profile or search
-	Why      string    `json:"why,omitempty"` // the same as Reason
+	By       string    `json:"by,omitempty"`   // config, pin, you, profile or search
+	Why      string    `json:"why,omitempty"`  // the same as Reason
 	Since    time.Time `json:"since,omitzero"` // when you turned it off
 }
 

@@ -103,7 +103,7 @@ type Tool struct {
 	Listed string `json:"listed,omitempty"`
 	Gone   bool   `json:"removed,omitempty"` // the sum of tools that are no longer listed
 	Off    bool   `json:"off,omitempty"`     // for all clients, so that it costs nothing
-	Idle   bool   `json:"unused"`        // it is listed, and was not called in [Forgotten], or never
+	Idle   bool   `json:"unused"`            // it is listed, and was not called in [Forgotten], or never
 	Definitions
 	Figures
 }
