@@ -34,8 +34,8 @@ type App struct {
 // Commands are the commands that need no wiring.
 func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
-		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
-		a.status(), a.usage(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
+		a.list(), a.search(), a.describe(), a.read(), a.call(), a.prompt(), a.lua(),
+		a.status(), a.logs(), a.usage(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
 		a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
 	commands = append(commands, a.switchable()...)

@@ -96,6 +96,10 @@ func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error
 
 func (s *scripted) Off(context.Context, control.OffQuery) ([]control.Off, error) { return nil, nil }
 
+func (s *scripted) Logs(context.Context, control.LogQuery) (control.LogAnswer, error) {
+	return control.LogAnswer{}, nil
+}
+
 func (s *scripted) Usage(context.Context) (bill.Report, error) { return s.usage, nil }
 
 func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) {

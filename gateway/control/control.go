@@ -46,6 +46,8 @@ type Gateway interface {
 	Approve(ctx context.Context, a Approval) ([]string, error)
 	// Off lists what clients do not see, and why. It waits likewise.
 	Off(ctx context.Context, q OffQuery) ([]Off, error)
+	// Logs returns log records, the oldest first. With Wait it blocks until there are some.
+	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
 	// Usage tells the costs of servers, tools and clients. It waits likewise.
 	Usage(ctx context.Context) (bill.Report, error)
 	// Follow makes the gateway serve what its config's file says by now; one with
@@ -176,7 +178,8 @@ type ListQuery struct {
 	MIME    string `json:"mime,omitempty"`    // only this MIME type; * stands for any text
 	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
 	// Every is for what they do not see, too, by the names that it would have.
-	Every bool `json:"every,omitempty"`
+	Every bool   `json:"every,omitempty"`
+	Name  string `json:"name,omitempty"` // only entries that [Called] accepts this name for
 }
 
 // Entry is an entry of the catalog with what clients are not told of it.
@@ -235,6 +238,28 @@ func NewEntry(e *registry.Entry) Entry {
 		out.Size = &e.Size
 	}
 	return out
+}
+
+// Called reports how surely a name means an entry: 2 for its listed name, SERVER/NAME and
+// the other unique names, 1 for the server's own name, 0 otherwise. Other is the flat id of
+// a resource, or a prompt's SERVER_NAME.
+func Called(name, server, original, listed, other string) int {
+	switch name {
+	case listed, other, server + "/" + original:
+		return 2
+	case original:
+		return 1
+	}
+	return 0
+}
+
+// Called is [Called] for the entry.
+func (e *Entry) Called(name string) int {
+	other := e.FlatID
+	if other == "" {
+		other = e.Server + "_" + e.OriginalName
+	}
+	return Called(name, e.Server, e.Original(), e.Listed(), other)
 }
 
 // Listed is the name, URI or template by which clients ask for the entry.
@@ -296,6 +321,7 @@ type OffQuery struct {
 	Kind    string `json:"kind"`              // tools, prompts, resources or templates
 	Profile string `json:"profile,omitempty"` // whose clients; "" for those who have none, or the default one
 	All     bool   `json:"all,omitempty"`     // also entries that clients see
+	Name    string `json:"name,omitempty"`    // only entries that [Called] accepts this name for
 }
 
 // Off is an entry that clients do not see; with [OffQuery.All] also one that they see.
@@ -320,6 +346,7 @@ var operations = map[string]operation{
 	"status":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
 	"stop":    func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
+	"logs":    with(Gateway.Logs),
 	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Follow(ctx) },
 	"servers": with(Gateway.Servers),
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
@@ -402,6 +429,11 @@ func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
 // Usage implements [Gateway].
 func (r Remote) Usage(ctx context.Context) (bill.Report, error) {
 	return ask[bill.Report](ctx, r, "usage", nil)
+}
+
+// Logs implements [Gateway].
+func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
+	return ask[LogAnswer](ctx, r, "logs", q)
 }
 
 // Follow implements [Gateway].

@@ -125,6 +125,9 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 			continue
 		}
 		entry := control.NewEntry(e)
+		if q.Name != "" && entry.Called(q.Name) == 0 {
+			continue
+		}
 		state, _ := i.registry.State(e.Server)
 		entry.Remembered = state.Remembered
 		entries = append(entries, entry)

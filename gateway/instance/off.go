@@ -132,6 +132,11 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 	if q.All {
 		all = i.withSeen(q.Profile, kind, all, nameOf)
 	}
+	if q.Name != "" {
+		all = slices.DeleteFunc(all, func(o control.Off) bool {
+			return control.Called(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
+		})
+	}
 	return all, nil
 }
 

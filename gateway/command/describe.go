@@ -1,0 +1,352 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/registry/bill"
+)
+
+// description is an entry of the catalog, as describe prints it.
+type description struct {
+	Kind string `json:"kind"`
+	control.Entry
+	Tokens int `json:"definitionTokens,omitempty"` // of a tool, estimated
+}
+
+// describing has the flags of describe, and what it found.
+type describing struct {
+	name, kind, server string
+	asJSON             bool
+
+	entries []description    // that the name means
+	servers []control.Server // all servers
+	itself  *control.Server  // that the name means
+}
+
+func (a *App) describe() *cobra.Command {
+	var d describing
+	cmd := &cobra.Command{
+		Use:     "describe NAME",
+		GroupID: cli.GroupAsk,
+		Short:   "Describe one entry or server",
+		Long: `Describe a tool, prompt, resource, template or server: its server and own name,
+its arguments, whether clients see it, and what its definition costs.
+
+NAME is a listed name, SERVER/NAME, a URI, or the server's own name if no other
+entry has it. --json prints the definition as clients get it. Uses the running
+daemon; otherwise starts only the servers that may have the entry.`,
+		Example: `  goblin describe clock_time_in
+  goblin describe library/discuss_book
+  goblin describe mcp://clock/clock://now --json
+  goblin describe clock --kind servers`,
+		Args: oneArg("a name"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (all []string, how cobra.ShellCompDirective) {
+			for _, list := range lists {
+				names, _ := a.complete(list)(cmd, args, typed)
+				all = append(all, names...)
+			}
+			return all, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.name = args[0]
+			if slices.Contains(lists, d.kind+"s") {
+				d.kind += "s" // as answers spell it
+			}
+			if d.kind != "" && !slices.Contains(lists, d.kind) {
+				return cli.Usage(cmd, "--kind must be one of %s, not %q", strings.Join(lists, ", "), d.kind)
+			}
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			if _, ok := cfg.Server(d.server); !ok && d.server != "" && d.server != registry.Local {
+				return usable(cfg, d.server)
+			}
+			return interrupted(cmd.Context(), a.describeOne(cmd.Context(), cfg, &d))
+		},
+	}
+	cli.Name(cmd.Flags(), &d.kind, "kind", "only this `KIND`: "+strings.Join(lists, ", "))
+	a.byServer(cmd, &d.server)
+	a.withProfile(cmd)
+	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print a JSON object")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(lists, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// describeOne looks the name up, first in the servers that its spelling suggests.
+func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing) error {
+	only := d.likely(cfg)
+	hosted, err := a.lookFor(ctx, cfg, only, d)
+	if err == nil && d.matches() == 0 && only != nil && d.server == "" && !hosted {
+		only = nil
+		_, err = a.lookFor(ctx, cfg, nil, d)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.matches() > 1:
+		return d.ambiguous()
+	case d.itself != nil && d.asJSON:
+		return a.json(struct {
+			Kind string `json:"kind"`
+			*control.Server
+		}{"server", d.itself})
+	case d.itself != nil:
+		return a.printText(serverText(d.itself))
+	case len(d.entries) == 0:
+		return a.notDescribed(ctx, cfg, only, d)
+	case d.asJSON:
+		return a.json(d.entries[0])
+	}
+	return a.printText(d.entries[0].String())
+}
+
+// likely returns the servers that the name may belong to, nil for all.
+func (d *describing) likely(cfg *config.Config) (only []string) {
+	if d.server != "" {
+		if d.server == registry.Local {
+			return nil
+		}
+		return []string{d.server}
+	}
+	if _, ok := cfg.Server(d.name); ok && d.wants("servers") {
+		return []string{d.name}
+	}
+	for _, k := range []kind{toolKind, promptKind, resourceKind} {
+		only = append(only, owners(cfg, k, d.name)...)
+	}
+	slices.Sort(only)
+	return slices.Compact(only)
+}
+
+func (d *describing) wants(list string) bool { return d.kind == "" || d.kind == list }
+
+func (d *describing) matches() int {
+	if d.itself != nil {
+		return len(d.entries) + 1
+	}
+	return len(d.entries)
+}
+
+// lookFor finds the entries and the server that the name means. Unique names win over the
+// names that servers use themselves.
+func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d *describing) (hosted bool, err error) {
+	best := 1
+	d.entries, d.itself = nil, nil
+	add := func(one description, rank int) {
+		if rank > best {
+			best, d.entries = rank, nil
+		}
+		if rank == best {
+			d.entries = append(d.entries, one)
+		}
+	}
+	err = a.with(ctx, cfg, only, func(g Gateway) error {
+		hosted = g.Hosted()
+		for _, list := range lists[1:] {
+			if !d.wants(list) {
+				continue
+			}
+			if err := a.lookIn(ctx, g, list, d, add); err != nil {
+				return err
+			}
+		}
+		_, d.servers, err = a.fetch(ctx, cfg, g, control.ListQuery{Kind: "servers", Name: d.name})
+		return err
+	})
+	if at := slices.IndexFunc(d.servers, func(s control.Server) bool { return s.Name == d.name }); at >= 0 && d.wants("servers") && d.server == "" {
+		d.itself = &d.servers[at]
+		if best < 2 {
+			d.entries = nil
+		}
+	}
+	return hosted, err
+}
+
+// lookIn finds entries of one list. Filtered and unapproved entries have no definition.
+func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing, add func(description, int)) error {
+	items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server, Name: d.name})
+	if err != nil {
+		return err
+	}
+	rows, err := g.Off(ctx, control.OffQuery{Kind: list, Profile: a.profile, All: true, Name: d.name})
+	if err != nil {
+		return err
+	}
+	kind := strings.TrimSuffix(list, "s")
+	for _, it := range items {
+		it.State = control.StateListed
+		same := func(r control.Off) bool { return r.Server == it.Server && r.Original == it.Original() }
+		if at := slices.IndexFunc(rows, same); at >= 0 {
+			it.State, it.Reason = rows[at].State, rows[at].Reason
+			rows = slices.Delete(rows, at, at+1)
+		}
+		one := description{Kind: kind, Entry: it}
+		if list == toolKind.list {
+			one.Tokens = bill.Tokens(len(it.Definition))
+		}
+		add(one, it.Called(d.name))
+	}
+	for _, r := range rows {
+		if d.server != "" && r.Server != d.server || r.State == control.StateListed {
+			continue
+		}
+		add(description{Kind: kind, Entry: control.Entry{
+			Name: r.Label(), Server: r.Server, OriginalName: r.Original, State: r.State, Reason: r.Reason,
+		}}, control.Called(d.name, r.Server, r.Original, r.Label(), r.Label()))
+	}
+	return nil
+}
+
+// ambiguous is the error for a name that means several entries.
+func (d *describing) ambiguous() error {
+	var all []string
+	if d.itself != nil {
+		all = append(all, fmt.Sprintf("server %q", d.name))
+	}
+	for i := range d.entries {
+		e := &d.entries[i]
+		all = append(all, fmt.Sprintf("%s %q", e.Kind, e.Listed()))
+	}
+	return cli.Fail(cli.CodeFailure, "%q means %s; use one of these names, or --kind", d.name, strings.Join(all, " or "))
+}
+
+// notDescribed is the error for a name that means nothing: it has the nearest names, or
+// the server that cannot be asked.
+func (a *App) notDescribed(ctx context.Context, cfg *config.Config, only []string, d *describing) error {
+	var down []string
+	for _, s := range d.servers {
+		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
+			down = append(down, stateOf(s))
+		}
+	}
+	if len(only) > 0 && len(down) == len(only) {
+		return cli.Fail(cli.CodeConnect, "describe %q: %s", d.name, strings.Join(down, "; "))
+	}
+	known, own := namesOf(d.servers), namesOf(d.servers)
+	err := a.with(ctx, cfg, only, func(g Gateway) error {
+		for _, list := range lists[1:] {
+			if !d.wants(list) {
+				continue
+			}
+			items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server})
+			if err != nil {
+				return err
+			}
+			known = append(known, names(items)...)
+			own = append(own, each(items, (*control.Entry).Original)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("nothing is called %q", d.name)
+	if len(down) > 0 {
+		text += "; " + strings.Join(down, "; ")
+	}
+	if near := cli.NearestOf(d.name, known, own); len(near) > 0 {
+		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.Quoted(near, " or "))
+	}
+	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.Line("search WORDS"))
+}
+
+// lines are labelled values, one per line.
+type lines struct{ strings.Builder }
+
+func (l *lines) add(label, value string) {
+	if value != "" {
+		fmt.Fprintf(l, "%-12s%s\n", label, display.Line(value))
+	}
+}
+
+// String is the description for users, without control characters.
+func (d *description) String() string {
+	var out lines
+	out.add(d.Kind, d.Listed())
+	out.add("server", d.Server)
+	out.add("own name", d.Original())
+	if d.URI != "" || d.URITemplate != "" {
+		out.add("name", d.Name)
+	}
+	out.add("flat id", d.FlatID)
+	out.add("title", d.Title)
+	state := string(d.State)
+	if d.Reason != "" {
+		state += ": " + d.Reason
+	}
+	out.add("state", state)
+	out.add("MIME type", d.MIMEType)
+	if d.Size != nil {
+		out.add("size", display.Size(*d.Size))
+	}
+	out.add("hints", hints(d.Definition))
+	if d.Tokens > 0 {
+		out.add("cost", fmt.Sprintf("about %s tokens", display.Grouped(d.Tokens)))
+	}
+	if d.Overridden != nil {
+		out.add("changed", "by overrides in the config")
+	}
+	if d.Description != "" {
+		out.WriteString("\n" + strings.TrimSpace(display.Text(d.Description)) + "\n")
+	}
+	switch d.Kind {
+	case toolKind.noun:
+		out.section("Arguments", schemaFields(d.Definition, "inputSchema"))
+		out.section("Result", schemaFields(d.Definition, "outputSchema"))
+	case promptKind.noun:
+		out.section("Arguments", promptFields(d.Definition))
+	case "template":
+		out.section("Variables", templateFields(d.URITemplate))
+	}
+	return out.String()
+}
+
+// serverText describes a server for users.
+func serverText(s *control.Server) string {
+	var out lines
+	out.add("server", s.Name)
+	state := s.State
+	if s.Error != "" {
+		state += ": " + s.Error
+	}
+	out.add("state", state)
+	out.add("transport", s.Transport)
+	out.add("protocol", s.Protocol)
+	var offers []string
+	for _, list := range []struct {
+		n    int
+		noun string
+	}{{s.Tools, "tool"}, {s.Prompts, "prompt"}, {s.Resources, "resource"}, {s.Templates, "template"}} {
+		if list.n > 0 {
+			offers = append(offers, display.Count(list.n, list.noun))
+		}
+	}
+	out.add("offers", cmp.Or(strings.Join(offers, ", "), "nothing"))
+	if s.Awaiting > 0 {
+		out.add("unapproved", display.Count(s.Awaiting, "tool"))
+	}
+	out.add("login", s.Login.String())
+	if s.Restarts > 0 {
+		out.add("restarts", display.Grouped(s.Restarts))
+	}
+	if s.PID > 0 {
+		out.add("pid", fmt.Sprint(s.PID))
+	}
+	if s.LatencyMS > 0 {
+		out.add("latency", millis(s.LatencyMS))
+	}
+	return out.String()
+}

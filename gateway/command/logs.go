@@ -1,0 +1,210 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/host"
+	"goblin/registry"
+)
+
+// maxTail is the maximum number of bytes that are read from the end of a log file.
+const maxTail = 4 << 20
+
+// logging has the flags of logs.
+type logging struct {
+	server         string
+	last           int
+	follow, asJSON bool
+}
+
+func (a *App) logs() *cobra.Command {
+	var l logging
+	cmd := &cobra.Command{
+		Use:     "logs [SERVER]",
+		GroupID: cli.GroupHost,
+		Short:   "Show server output and Goblin's log",
+		Long: `Show what servers write to stderr, their log messages, and Goblin's log, the
+oldest line first. SERVER shows the lines of one server; "goblin" those of Goblin.
+-f shows new lines until you press Ctrl-C.
+
+Without a running daemon, prints the end of the last log file, if there is one.`,
+		Example: `  goblin logs
+  goblin logs files -n 20
+  goblin logs -f
+  goblin logs --json | jq -r 'select(.level == "ERROR") | .text'`,
+		ValidArgsFunction: a.complete("servers"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return oneArg("the name of a server")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				l.server = args[0]
+			}
+			if l.last < 0 || l.last > control.MaxLogs {
+				return cli.Usage(cmd, "--lines must be a number from 0 to %d, not %d", control.MaxLogs, l.last)
+			}
+			err := a.showLogs(cmd.Context(), &l)
+			if l.follow && cmd.Context().Err() != nil {
+				return nil // Ctrl-C is how it is meant to stop
+			}
+			return interrupted(cmd.Context(), err)
+		},
+	}
+	cmd.Flags().BoolVarP(&l.follow, "follow", "f", false, "show new lines until Ctrl-C")
+	cmd.Flags().IntVarP(&l.last, "lines", "n", 100, "show this `NUMBER` of lines at first, up to 10000")
+	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print a JSON object per line")
+	return cmd
+}
+
+func (a *App) showLogs(ctx context.Context, l *logging) error {
+	r, err := a.lookUp(ctx)
+	switch {
+	case errors.Is(err, host.ErrNoHost) && r != nil:
+		return a.logFile(r, l)
+	case err != nil:
+		return r.explain(err)
+	}
+	if l.server != "" && l.server != registry.Local {
+		if err := knownServer(l.server, r.status.Servers); err != nil {
+			return err
+		}
+	}
+	q := control.LogQuery{Server: l.server, Last: l.last}
+	for {
+		answer, err := r.Logs(ctx, q)
+		if err != nil {
+			return r.explain(err)
+		}
+		if answer.Missed > 0 {
+			a.Warn("%s lost: they came faster than they were read", display.Count(int(answer.Missed), "line"))
+		}
+		if err := a.printLogs(answer.Records, l.asJSON); err != nil || !l.follow {
+			return err
+		}
+		q.From = answer.Next
+		q.Wait = true
+	}
+}
+
+// printLogs prints log records, one per line and without control characters.
+func (a *App) printLogs(records []control.LogRecord, asJSON bool) error {
+	var out bytes.Buffer
+	for i := range records {
+		r := &records[i]
+		if asJSON {
+			text, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			out.WriteString(display.JSON(string(text)) + "\n")
+			continue
+		}
+		fmt.Fprintf(&out, "%s  %-5s  %s  %-7s  %s\n", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level,
+			display.Name(cmp.Or(r.Server, registry.Local)), r.Source, display.Line(r.Text))
+	}
+	_, err := a.Out.Write(out.Bytes())
+	return err
+}
+
+// logFile prints the end of the log that the last daemon has written.
+func (a *App) logFile(r *running, l *logging) error {
+	cfg, err := a.Load()
+	if err != nil {
+		return err
+	}
+	if l.server != "" && l.server != registry.Local {
+		if err := knownServer(l.server, configured(cfg)); err != nil {
+			return err
+		}
+	}
+	path := cmp.Or(cfg.Log.File, r.Place.Log)
+	lines, written, err := tail(path)
+	if l.follow || err != nil {
+		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
+	}
+	a.Warn("no daemon is running; these lines are from %s, written %s ago", path, display.Age(time.Since(written)))
+	var shown []string
+	for _, line := range lines {
+		if l.server == "" || ofServer(line, l.server) {
+			shown = append(shown, a.Mask().String(line))
+		}
+	}
+	for _, line := range shown[max(len(shown)-l.last, 0):] {
+		if l.asJSON {
+			text, err := json.Marshal(map[string]string{"text": line})
+			if err != nil {
+				return err
+			}
+			line = display.JSON(string(text))
+		}
+		if _, err := io.WriteString(a.Out, display.Line(line)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configured returns the servers of a config by their names.
+func configured(cfg *config.Config) []control.Server {
+	servers := make([]control.Server, len(cfg.Servers))
+	for i := range cfg.Servers {
+		servers[i].Name = cfg.Servers[i].Name
+	}
+	return servers
+}
+
+// ofServer reports whether a line of the log is about a server.
+func ofServer(line, server string) bool {
+	_, rest, named := strings.Cut(line, " server=")
+	if server == registry.Local {
+		return !named
+	}
+	rest, ok := strings.CutPrefix(rest, server)
+	return ok && (rest == "" || rest[0] == ' ')
+}
+
+// tail returns the last lines of a file, and when it was written.
+func tail(path string) (lines []string, written time.Time, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, written, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, written, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, written, fmt.Errorf("%s is not a regular file", path)
+	}
+	from := max(info.Size()-maxTail, 0)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, maxTail))
+	if err != nil {
+		return nil, written, err
+	}
+	if from > 0 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, strings.TrimRight(line, "\r\n"))
+	}
+	return lines, info.ModTime(), nil
+}
