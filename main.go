@@ -15,6 +15,7 @@ import (
 
 	_ "a.goblin/quiet" // keeps Bubble Tea from asking the terminal
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/command"
@@ -224,11 +225,24 @@ func chooser(p *process.Process) command.ChooseFunc {
 // them, and show those that do something there.
 func shareFlags(root *cobra.Command) {
 	for _, c := range root.Commands() {
-		for _, name := range []string{"config", "theme", "ascii"} {
+		for _, name := range []string{"theme", "ascii"} {
 			flag := *root.Flags().Lookup(name)
-			flag.Hidden = name != "config" || slices.Contains([]string{"help", "version", "completion"}, c.Name())
+			flag.Hidden = true
 			c.PersistentFlags().AddFlag(&flag)
 		}
+		takeConfig(c, root.Flags().Lookup("config"))
+	}
+}
+
+// takeConfig adds --config to a command and its own commands, if they read a config.
+func takeConfig(c *cobra.Command, flag *pflag.Flag) {
+	if _, none := c.Annotations[cli.NoConfig]; none {
+		return
+	}
+	own := *flag
+	c.Flags().AddFlag(&own)
+	for _, sub := range c.Commands() {
+		takeConfig(sub, flag)
 	}
 }
 
@@ -250,8 +264,12 @@ func completions(root *cobra.Command) {
 			return cli.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
 		}
 		c.Args = cobra.ArbitraryArgs
+		c.Annotations = cli.WithoutConfig()
+		c.Example = "  goblin completion bash > ~/.local/share/bash-completion/completions/goblin"
 		for _, shell := range c.Commands() {
 			shell.Short, shell.Args = "Print completions for "+shell.Name(), cli.NoArgs
+			shell.Annotations = cli.WithoutConfig()
+			shell.Example = "  goblin completion " + shell.Name() + " > goblin." + shell.Name()
 			shell.Long = strings.Replace(shell.Long, "Generate the autocompletion script for the", "Print completions for the", 1)
 		}
 	}
@@ -355,7 +373,8 @@ func hostCommand(p *process.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{
 		Use: "host", Hidden: true, Args: cli.NoArgs,
-		Short: "Be the host in the background; goblin stdio starts it",
+		Short:   "Be the host in the background; goblin stdio starts it",
+		Example: "  goblin host --config ~/.config/goblin/config.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.Background(cmd.Context(), useDemo)
 		},
@@ -367,6 +386,7 @@ func hostCommand(p *process.Process) *cobra.Command {
 func demoCommand(p *process.Process) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Hidden: true, ValidArgs: demo.Names(),
+		Example: "  goblin demo-server clock", Annotations: cli.WithoutConfig(),
 		Short: "Be one of the demo servers on stdin and stdout",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args); err != nil {

@@ -167,6 +167,12 @@ func Groups() []*cobra.Group {
 	}
 }
 
+// NoConfig marks a command that reads no config, as a key of its annotations.
+const NoConfig = "noconfig"
+
+// WithoutConfig are the annotations of a command that reads no config.
+func WithoutConfig() map[string]string { return map[string]string{NoConfig: ""} }
+
 // Usage is an error in how a command was called.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
 	text, asked := strings.CutSuffix(fmt.Sprintf(format, args...), "?")
@@ -202,6 +208,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Usage(cmd, "unknown flag: -%s", letter.GetSpecifiedName())
 	}
 	text := strings.TrimSpace(err.Error())
+	if _, none := cmd.Annotations[NoConfig]; none && text == "unknown flag: --config" {
+		return Usage(cmd, "%s reads no config; omit --config", Called(cmd))
+	}
 	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var flags []string
 		for _, shown := range flagName().FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {

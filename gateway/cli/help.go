@@ -9,6 +9,9 @@ func (a *App) Help() *cobra.Command {
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command",
 		Long:  "Show what a command does and which flags it takes.",
+		Example: `  goblin help list
+  goblin help tools off`,
+		Annotations: WithoutConfig(),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			const only = cobra.ShellCompDirectiveNoFileComp
 			in, rest := reach(cmd.Root(), args)

@@ -101,6 +101,7 @@ func (a *App) uninstall() *cobra.Command {
 out, and the copy beside it is removed; otherwise only Goblin's entry goes, and the copy
 stays. An entry "goblin" that starts something else stays.`,
 		Example:           "  goblin uninstall claude-code\n  goblin uninstall cursor vscode --dry-run",
+		Annotations:       cli.WithoutConfig(),
 		ValidArgsFunction: a.completeClients,
 		Args:              clientArgs("uninstall"),
 		RunE: func(cmd *cobra.Command, args []string) error {

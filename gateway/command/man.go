@@ -5,6 +5,8 @@ package command
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"goblin/gateway/cli"
 )
 
 // What writes the manual is not part of the released program, which would only start
@@ -14,7 +16,9 @@ func init() { more = append(more, (*App).man) }
 func (a *App) man() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages of all commands", Hidden: true,
-		Args: oneArg("a folder"),
+		Example:     "  goblin man dist/man",
+		Annotations: cli.WithoutConfig(),
+		Args:        oneArg("a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cmd.Root().DisableAutoGenTag = true
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "Goblin", Manual: "Goblin"}, args[0])

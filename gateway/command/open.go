@@ -142,7 +142,9 @@ func (a *App) reap() *cobra.Command {
 		Long: `Wait until standard input ends, which it does with the command that has left
 servers behind, and end those that have not ended by themselves two seconds later.
 Commands start this one themselves; there is no need to type it.`,
-		Args: oneArg("the folder in which they are recorded"),
-		Run:  func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
+		Example:     "  goblin " + reapName + " /run/user/1000/goblin",
+		Annotations: cli.WithoutConfig(),
+		Args:        oneArg("the folder in which they are recorded"),
+		Run:         func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
 	}
 }

@@ -99,9 +99,10 @@ func (a *App) secretGet() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Print a secret",
-		Long:    `Print a secret, with a line break at its end.`,
-		Example: `  goblin secret get github`,
-		Args:    oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
+		Long:        `Print a secret, with a line break at its end.`,
+		Example:     `  goblin secret get github`,
+		Annotations: cli.WithoutConfig(),
+		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			value, err := a.Secrets().Get(args[0])
 			if err != nil {
@@ -127,9 +128,10 @@ func (a *App) secretList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "Name the secrets and where they are",
-		Long:    `Name the secrets that were set, and where each is. Their values are not shown.`,
-		Example: "  goblin secret list",
-		Args:    cli.NoArgs,
+		Long:        `Name the secrets that were set, and where each is. Their values are not shown.`,
+		Example:     "  goblin secret list",
+		Annotations: cli.WithoutConfig(),
+		Args:        cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store := a.Secrets()
 			names, err := store.List()
@@ -163,9 +165,10 @@ func (a *App) secretRemove() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Forget a secret",
-		Long:    `Forget a secret. A server that refers to it does not start any more, until it is set again.`,
-		Example: `  goblin secret rm github`,
-		Args:    oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
+		Long:        `Forget a secret. A server that refers to it does not start any more, until it is set again.`,
+		Example:     `  goblin secret rm github`,
+		Annotations: cli.WithoutConfig(),
+		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.Secrets().Remove(args[0]); err != nil {
 				return a.noSecret(args[0], err)

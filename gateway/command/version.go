@@ -11,11 +11,12 @@ import (
 func (a *App) version() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    "Print the version of Goblin, the revision it was built from, and the Go version.",
-		Example: "  goblin version\n  goblin version --json | jq -r .version",
-		Args:    cli.NoArgs,
+		Use:         "version",
+		Short:       "Print the version",
+		Long:        "Print the version of Goblin, the revision it was built from, and the Go version.",
+		Annotations: cli.WithoutConfig(),
+		Example:     "  goblin version\n  goblin version --json | jq -r .version",
+		Args:        cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return a.json(a.Version)

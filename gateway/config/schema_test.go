@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -148,25 +151,73 @@ func TestExampleIsValid(t *testing.T) {
 	require.Empty(t, got.Warnings)
 }
 
+// commentedKey is a key of the example that is commented out.
+var commentedKey = regexp.MustCompile(`(?m)^( {0,8})# ( *[a-z_]+:( .*)?)$`)
+
 func TestExampleShowsEveryKey(t *testing.T) {
 	t.Parallel()
-	src := example(t)
-	var keys func(node any)
-	keys = func(node any) {
+	doc, ok := document(t, commentedKey.ReplaceAllString(example(t), "$1$2"))
+	require.True(t, ok)
+	var root map[string]any
+	require.NoError(t, json.Unmarshal(config.Schema(), &root))
+	server := root["$defs"].(map[string]any)["server"]
+	// A key is known by the last two names of its path: overrides of servers and of
+	// profiles have the same keys.
+	known, shown := map[string]bool{}, map[string]bool{}
+	last := func(path []string) string { return strings.Join(path[max(len(path)-2, 0):], ".") }
+	var walk func(node any, path []string, values []any)
+	walk = func(node any, path []string, values []any) {
 		m, ok := node.(map[string]any)
 		if !ok {
 			return
 		}
-		properties, _ := m["properties"].(map[string]any)
-		for name, p := range properties {
-			require.Regexp(t, `\b`+name+`\b`, src)
-			keys(p)
+		if m["$ref"] == "#/$defs/server" {
+			m = server.(map[string]any)
 		}
-		for _, in := range []string{"items", "$defs", "server"} {
-			keys(m[in])
+		objects := make([]map[string]any, 0, len(values))
+		var elements []any
+		for _, v := range values {
+			switch v := v.(type) {
+			case map[string]any:
+				objects = append(objects, v)
+			case []any:
+				elements = append(elements, v...)
+			}
+		}
+		properties, _ := m["properties"].(map[string]any)
+		for name, property := range properties {
+			if name == "mcpServers" {
+				continue // an alias
+			}
+			at := append(path[:len(path):len(path)], name)
+			known[last(at)] = true
+			var next []any
+			for _, o := range objects {
+				if v, ok := o[name]; ok {
+					shown[last(at)] = true
+					next = append(next, v)
+				}
+			}
+			walk(property, at, next)
+		}
+		if more, ok := m["additionalProperties"].(map[string]any); ok {
+			var next []any
+			for _, o := range objects {
+				next = slices.AppendSeq(next, maps.Values(o))
+			}
+			walk(more, append(path[:len(path):len(path)], "*"), next)
+		}
+		walk(m["items"], append(path[:len(path):len(path)], "[]"), elements)
+		for _, word := range []string{"anyOf", "oneOf", "allOf"} {
+			alternatives, _ := m[word].([]any)
+			for _, one := range alternatives {
+				walk(one, path, values)
+			}
 		}
 	}
-	var doc any
-	require.NoError(t, json.Unmarshal(config.Schema(), &doc))
-	keys(doc)
+	walk(root, nil, []any{doc})
+	require.Greater(t, len(known), 80)
+	for key := range known {
+		require.True(t, shown[key], "config.yaml.example lacks %s", key)
+	}
 }
