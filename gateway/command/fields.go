@@ -14,6 +14,7 @@ const (
 	maxFieldDepth = 5
 	maxKinds      = 5000 // types, alternatives included
 	maxValue      = 200  // cells of a value
+	maxNameCells  = 30   // longer names do not shift the other lines
 	maxEnum       = 50   // values of an enum
 )
 
@@ -31,12 +32,17 @@ func (l *lines) section(heading string, fields []field) {
 		return
 	}
 	fmt.Fprintf(l, "\n%s:\n", heading)
+	width := 0
+	for i := range fields {
+		fields[i].name = display.Name(fields[i].name)
+		width = max(width, min(display.Width(fields[i].name), maxNameCells))
+	}
 	for _, f := range fields {
 		about := []string{f.kind}
 		if f.required {
 			about = append(about, "required")
 		}
-		fmt.Fprintf(l, "  %s  %s\n", display.Name(f.name), display.Line(strings.Join(append(about, f.notes...), ", ")))
+		fmt.Fprintf(l, "  %s  %s\n", display.Pad(f.name, width), display.Line(strings.Join(append(about, f.notes...), ", ")))
 		if f.description == "" {
 			continue
 		}

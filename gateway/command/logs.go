@@ -25,6 +25,9 @@ import (
 // maxTail is the maximum number of bytes that are read from the end of a log file.
 const maxTail = 4 << 20
 
+// nameCells is the minimum width of a server's name, in cells.
+const nameCells = 10
+
 // logging has the flags of logs.
 type logging struct {
 	server         string
@@ -118,7 +121,7 @@ func (a *App) printLogs(records []control.LogRecord, asJSON bool) error {
 			continue
 		}
 		fmt.Fprintf(&out, "%s  %-5s  %s  %-7s  %s\n", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level,
-			display.Name(cmp.Or(r.Server, registry.Local)), r.Source, display.Line(r.Text))
+			display.Pad(display.Name(cmp.Or(r.Server, registry.Local)), nameCells), r.Source, display.Line(r.Text))
 	}
 	_, err := a.Out.Write(out.Bytes())
 	return err

@@ -34,7 +34,10 @@ func (i *Instance) Logs(ctx context.Context, q control.LogQuery) (control.LogAns
 func (i *Instance) logs(q *control.LogQuery) control.LogAnswer {
 	journal := i.registry.Logs()
 	stats := journal.Stats()
-	answer := control.LogAnswer{Records: []control.LogRecord{}, Next: max(stats.Next, q.From)}
+	if q.From > stats.Next {
+		q.From = 1 // of the previous daemon
+	}
+	answer := control.LogAnswer{Records: []control.LogRecord{}, Next: max(stats.Next, 1)}
 	last := min(q.Last, control.MaxLogs)
 	if q.From == 0 && last <= 0 {
 		return answer
