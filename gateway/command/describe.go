@@ -32,6 +32,8 @@ type describing struct {
 	entries []description    // that the name means
 	servers []control.Server // all servers
 	itself  *control.Server  // that the name means
+	// If the name means nothing: listed and own names of everything.
+	known, own []string
 }
 
 func (a *App) describe() *cobra.Command {
@@ -86,10 +88,9 @@ daemon; otherwise starts only the servers that may have the entry.`,
 
 // describeOne looks the name up, first in the servers that its spelling suggests.
 func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing) error {
-	only := d.likely(cfg)
-	hosted, err := a.lookFor(ctx, cfg, only, d)
-	if err == nil && d.matches() == 0 && only != nil && d.server == "" && !hosted {
-		only = nil
+	likely := d.likely(cfg)
+	hosted, err := a.lookFor(ctx, cfg, likely, d)
+	if err == nil && d.matches() == 0 && likely != nil && d.server == "" && !hosted {
 		_, err = a.lookFor(ctx, cfg, nil, d)
 	}
 	if err != nil {
@@ -106,7 +107,7 @@ func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing
 	case d.itself != nil:
 		return a.printText(serverText(d.itself))
 	case len(d.entries) == 0:
-		return a.notDescribed(ctx, cfg, only, d)
+		return a.notDescribed(likely, d)
 	case d.asJSON:
 		return a.json(d.entries[0])
 	}
@@ -163,15 +164,21 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 				return err
 			}
 		}
-		_, d.servers, err = a.fetch(ctx, cfg, g, control.ListQuery{Kind: "servers", Name: d.name})
+		if _, d.servers, err = a.fetch(ctx, cfg, g, control.ListQuery{Kind: "servers", Name: d.name}); err != nil {
+			return err
+		}
+		at := slices.IndexFunc(d.servers, func(s control.Server) bool { return s.Name == d.name })
+		if at >= 0 && d.wants("servers") && d.server == "" {
+			d.itself = &d.servers[at]
+			if best < 2 {
+				d.entries = nil
+			}
+		}
+		if d.matches() == 0 {
+			err = d.listAll(ctx, g)
+		}
 		return err
 	})
-	if at := slices.IndexFunc(d.servers, func(s control.Server) bool { return s.Name == d.name }); at >= 0 && d.wants("servers") && d.server == "" {
-		d.itself = &d.servers[at]
-		if best < 2 {
-			d.entries = nil
-		}
-	}
 	return hosted, err
 }
 
@@ -223,41 +230,43 @@ func (d *describing) ambiguous() error {
 	return cli.Fail(cli.CodeFailure, "%q means %s; use one of these names, or --kind", d.name, strings.Join(all, " or "))
 }
 
+// listAll lists the names that the user may have meant.
+func (d *describing) listAll(ctx context.Context, g Gateway) error {
+	d.known, d.own = namesOf(d.servers), namesOf(d.servers)
+	for _, list := range lists[1:] {
+		if !d.wants(list) {
+			continue
+		}
+		items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server})
+		if err != nil {
+			return err
+		}
+		d.known = append(d.known, names(items)...)
+		d.own = append(d.own, each(items, (*control.Entry).Original)...)
+	}
+	return nil
+}
+
 // notDescribed is the error for a name that means nothing: it has the nearest names, or
-// the server that cannot be asked.
-func (a *App) notDescribed(ctx context.Context, cfg *config.Config, only []string, d *describing) error {
-	var down []string
+// the servers that cannot be asked. Likely are the servers that the name suggests.
+func (a *App) notDescribed(likely []string, d *describing) error {
+	var down, suggested []string
 	for _, s := range d.servers {
-		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
+		if missing(s) {
 			down = append(down, stateOf(s))
+			if slices.Contains(likely, s.Name) {
+				suggested = append(suggested, stateOf(s))
+			}
 		}
 	}
-	if len(only) > 0 && len(down) == len(only) {
-		return cli.Fail(cli.CodeConnect, "describe %q: %s", d.name, strings.Join(down, "; "))
-	}
-	known, own := namesOf(d.servers), namesOf(d.servers)
-	err := a.with(ctx, cfg, only, func(g Gateway) error {
-		for _, list := range lists[1:] {
-			if !d.wants(list) {
-				continue
-			}
-			items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server})
-			if err != nil {
-				return err
-			}
-			known = append(known, names(items)...)
-			own = append(own, each(items, (*control.Entry).Original)...)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	if len(suggested) > 0 && len(suggested) == len(likely) {
+		return cli.Fail(cli.CodeConnect, "describe %q: %s", d.name, strings.Join(suggested, "; "))
 	}
 	text := fmt.Sprintf("nothing is called %q", d.name)
 	if len(down) > 0 {
 		text += "; " + strings.Join(down, "; ")
 	}
-	if near := cli.NearestOf(d.name, known, own); len(near) > 0 {
+	if near := cli.NearestOf(d.name, d.known, d.own); len(near) > 0 {
 		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.Quoted(near, " or "))
 	}
 	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.Line("search WORDS"))
