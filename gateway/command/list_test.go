@@ -37,22 +37,22 @@ func TestListPrintsAlignedTablesWithoutControlCharacters(t *testing.T) {
 		want string
 	}{
 		{"tools", []string{"list", "tools"}, "" +
-			"NAME    SERVER  DESCRIPTION\n" +
-			"a_add   a       Adds\\x1b[31m things\n" +
-			"b_世界  b       A title\n"},
+			"NAME    SERVER  STATE   DESCRIPTION\n" +
+			"a_add   a       listed  Adds\\x1b[31m things\n" +
+			"b_世界  b       listed  A title\n"},
 		{"only one server", []string{"list", "tools", "--server", "b"}, "" +
-			"NAME    SERVER  DESCRIPTION\n" +
-			"b_世界  b       A title\n"},
+			"NAME    SERVER  STATE   DESCRIPTION\n" +
+			"b_世界  b       listed  A title\n"},
 		{"resources", []string{"list", "resources"}, "" +
-			"URI                NAME  MIME TYPE     SIZE\n" +
-			"mcp://a/file:///x  x     text/plain  1.2 kB\n" +
-			"mcp://b/y          y<    image/png\n"},
+			"URI                NAME  STATE   MIME TYPE     SIZE\n" +
+			"mcp://a/file:///x  x     listed  text/plain  1.2 kB\n" +
+			"mcp://b/y          y<    listed  image/png\n"},
 		{"only one MIME type", []string{"list", "resources", "--mime", "image/png"}, "" +
-			"URI        NAME  MIME TYPE\n" +
-			"mcp://b/y  y<    image/png\n"},
+			"URI        NAME  STATE   MIME TYPE\n" +
+			"mcp://b/y  y<    listed  image/png\n"},
 		{"templates", []string{"list", "templates"}, "" +
-			"URI TEMPLATE   NAME\n" +
-			"mcp://a/t/{v}  t\n"},
+			"URI TEMPLATE   NAME  STATE\n" +
+			"mcp://a/t/{v}  t     listed\n"},
 		{"nothing", []string{"list", "prompts"}, ""},
 	}
 	for _, tt := range tests {
@@ -69,7 +69,7 @@ func TestListCutsRowsToTheTerminal(t *testing.T) {
 	got := try{gateway: g, tty: true}.run(t, "list", "tools", "--server", "a")
 	row := strings.Split(got.out, "\n")[1]
 	require.Equal(t, 80, display.Width(row))
-	require.Contains(t, row, "eleven twelve t…")
+	require.Contains(t, row, "ten eleven …")
 }
 
 func TestListJSONTellsWhatClientsAreNotTold(t *testing.T) {
@@ -78,11 +78,11 @@ func TestListJSONTellsWhatClientsAreNotTold(t *testing.T) {
 	require.Equal(t, []any{
 		map[string]any{
 			"name": "x", "uri": "mcp://a/file:///x", "serverId": "a", "originalUri": "file:///x", "flatId": "a_file_x",
-			"mimeType": "text/plain", "size": 1234.0, "definition": map[string]any{"uri": "mcp://a/file:///x", "name": "x"},
+			"state": "listed", "mimeType": "text/plain", "size": 1234.0, "definition": map[string]any{"uri": "mcp://a/file:///x", "name": "x"},
 		},
 		map[string]any{
 			"name": "y<", "uri": "mcp://b/y", "serverId": "b", "originalUri": "y", "flatId": "b_y",
-			"mimeType": "image/png", "definition": map[string]any{"name": "y<"},
+			"state": "listed", "mimeType": "image/png", "definition": map[string]any{"name": "y<"},
 		},
 	}, decodeJSON(t, got.out))
 	require.Contains(t, got.out, `"y<"`, "HTML is not escaped")

@@ -32,7 +32,7 @@ func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
 
 	got := run("usage")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `^Since \d{4}-\d\d-\d\d \d\d:\d\d: 3 calls, 1 error, half of them within \d\d ms, 6.0 kB of answers\nNo host is running; .*\n25 tools were not called since then; that is \d+k tokens of definitions\n`, got.out)
+	require.Regexp(t, `^Since \d{4}-\d\d-\d\d \d\d:\d\d: 3 calls, 1 error, half of them within \d\d ms, 6.0 kB of answers\nNo host is running; .*\n24 tools were not called since then; that is \d+k tokens of definitions\n`, got.out)
 	require.Regexp(t, `(?m)^files +25 +24 +24k +99.7 kB +3 +1 +\d\d ms +\d\d ms +6.0 kB +\d+ s ago$`, got.out)
 	require.Regexp(t, `(?m)^files_tool01 +1000 +4.0 kB +3 +1 `, got.out)
 	require.Regexp(t, `(?m)^files_tool00 .* never$`, got.out)

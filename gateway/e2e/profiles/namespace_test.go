@@ -358,7 +358,7 @@ func TestCommandsAndBadConfigsOfANamespace(t *testing.T) {
 		require.Contains(t, w.Succeeds("read", "mcp://lib/file:///a/plum", "--profile", "ids", "--json"), `"lib_file_a_plum"`)
 		require.Contains(t, w.Succeeds("read", "lib_file_a_plum", "--json"), "mcp://lib/file:///a/plum")
 		w.Succeeds("resources", "off", "mcp://lib/file:///a/plum", "--profile", "ids")
-		require.Regexp(t, `(?m)^lib_file_a_plum +lib +you`, w.Succeeds("resources", "list", "--profile", "ids"))
+		require.Regexp(t, `(?m)^lib_file_a_plum +lib +disabled`, w.Succeeds("resources", "list", "--profile", "ids"))
 		require.NotContains(t, w.Succeeds("list", "resources", "--profile", "ids"), "plum")
 		w.Succeeds("resources", "on", "lib_file_a_plum", "--profile", "ids")
 	}

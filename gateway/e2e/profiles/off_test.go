@@ -48,7 +48,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	require.NotContains(t, plain.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "seen_keep")
 	require.Equal(t, "Off already: seen_keep.\n", w.Succeeds("tools", "off", "seen/keep"))
 	require.Contains(t, w.Succeeds("call", "seen_keep"), "seen:keep", "the user's own commands have it")
-	require.Regexp(t, `(?m)^seen_keep +seen +you +\S.* ago +turned off for all clients$`, w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^seen_keep +seen +disabled +\S.* ago +turned off for all clients$`, w.Succeeds("tools", "list"))
 
 	// A resource is off however its URI is spelled, also where a template would give it.
 	require.Contains(t, w.Succeeds("resources", "off", own), own)
@@ -94,10 +94,10 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	w.Succeeds("tools", "on", "--profile", "part", "seen_gone")
 
 	list := w.Succeeds("tools", "list", "--profile", "part")
-	require.Regexp(t, `(?m)^seen_keep +seen +you .*turned off in profile "part"$`, list)
-	require.Regexp(t, `(?m)^seen_gone +seen +profile +left out by "tools" of profile "part"$`, list)
-	require.Regexp(t, `(?m)^unseen_look +unseen +profile +profile "part" does not have server "unseen"$`, list)
-	require.Equal(t, "Clients that no profile is for see all tools; --profile NAME tells what those of one lack.\n", w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^seen_keep +seen +disabled .*turned off in profile "part"$`, list)
+	require.Regexp(t, `(?m)^seen_gone +seen +hidden by profile +left out by "tools" of profile "part"$`, list)
+	require.Regexp(t, `(?m)^unseen_look +unseen +hidden by profile +profile "part" does not have server "unseen"$`, list)
+	require.Regexp(t, `(?m)^seen_keep +seen +listed$`, w.Succeeds("tools", "list"), "other clients see it")
 
 	w.Succeeds("tools", "off", "seen_keep")
 	require.Contains(t, w.Succeeds("tools", "on", "--profile", "part", "seen_keep"), "Off for all clients, so also for these: seen_keep; turn them on without --profile.")
@@ -124,10 +124,10 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 		w.Succeeds("tools", "off", "clock_now", "--profile", "lean")
 
 		list := w.Succeeds("tools", "list", "--profile", "lean")
-		require.Regexp(t, `(?m)^clock_now +clock +you .*turned off in profile "lean"$`, list)
+		require.Regexp(t, `(?m)^clock_now +clock +disabled .*turned off in profile "lean"$`, list)
 		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
-		require.Regexp(t, `(?m)^clock_moon +clock +profile +\$\{NO_SUCH_MOON\} is not set, but "description" in moon of tools of clock of overrides of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
-		require.Regexp(t, `(?m)^clock_sun +clock +profile +left out by "tools" of profile "lean"$`, list, "also if the variable were set")
+		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in moon of tools of clock of overrides of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
+		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +left out by "tools" of profile "lean"$`, list, "also if the variable were set")
 		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
 	}
 }
@@ -187,7 +187,7 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 		require.Equal(t, c.code, out.Code, "%q: %s", c.args, out.Stderr)
 		require.Contains(t, out.Stderr, c.want)
 	}
-	require.Regexp(t, `(?m)^files/gone +files +config +left out by "tools" of server "files"$`, w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^files/gone +files +filtered +left out by "tools" of server "files"$`, w.Succeeds("tools", "list"))
 
 	// A file of another version stays as it is, and is told of where people look.
 	w.Succeeds("tools", "off", "files_keep")
