@@ -1,0 +1,99 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// hiddenCommands are not in the help of the commands above them.
+var hiddenCommands = []string{"host", "demo-server", "end-children"}
+
+// commandLine is a line of help that names a command.
+var commandLine = regexp.MustCompile(`^  ([a-z-]+) {2,}\S`)
+
+// commands returns the path of each command without commands of its own, such as "tools
+// off", and the help of each command by its path.
+func commands(t *testing.T, w *e2e.World) (leaves []string, help map[string]string) {
+	help = make(map[string]string)
+	var walk func(path string)
+	walk = func(path string) {
+		text := w.Succeeds(append(strings.Fields(path), "--help")...)
+		help[path] = text
+		var own []string
+		section := ""
+		_, after, _ := strings.Cut(text, "\nUsage:\n")
+		for line := range strings.Lines(after) {
+			if heading, ok := strings.CutSuffix(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(line, " ") {
+				section = heading
+			}
+			if m := commandLine.FindStringSubmatch(line); m != nil && section != "Flags" && section != "Examples" {
+				own = append(own, m[1])
+			}
+		}
+		if path == "" {
+			own = append(own, hiddenCommands...)
+		}
+		if len(own) == 0 {
+			leaves = append(leaves, path)
+		}
+		for _, name := range own {
+			walk(strings.TrimSpace(path + " " + name))
+		}
+	}
+	walk("")
+	require.Contains(t, leaves, "secret list")
+	require.Contains(t, leaves, "completion zsh")
+	require.Greater(t, len(leaves), 40)
+	return leaves, help
+}
+
+func TestHelpOfEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	_, help := commands(t, e2e.NewWorld(t))
+	for path, text := range help {
+		_, examples, ok := strings.Cut(text, "\nExamples:\n")
+		require.True(t, ok, "goblin %s --help has no example", path)
+		require.Regexp(t, `^  .*goblin`, examples, path)
+	}
+}
+
+// A command that takes --config reads that file, or writes it.
+func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Env = append(w.Env, "EDITOR=true", "VISUAL=", "GOBLIN_REGISTRY=")
+	leaves, help := commands(t, w)
+	arguments := map[string][]string{
+		"list": {"tools"}, "search": {"x"}, "describe": {"x"}, "read": {"x"}, "call": {"x"}, "prompt": {"x"}, "lua": {"-"},
+		"restart": {"x"}, "login": {"x"}, "logout": {"x"}, "add": {"x", "--no-check", "--", "true"}, "remove": {"x"}, "enable": {"x"},
+		"disable": {"x"}, "install": {"--print", "cursor"}, "uninstall": {"cursor"}, "registry search": {"x"},
+		"secret set": {"x"}, "secret get": {"x"}, "secret rm": {"x"}, "demo-server": {"clock"}, "end-children": {w.Dir},
+		"init": {"--from", filepath.Join(w.Dir, "none.json")},
+	}
+	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
+		arguments[list+" off"], arguments[list+" on"] = []string{"x"}, []string{"x"}
+	}
+	for _, path := range leaves {
+		shown := strings.Contains(help[path], "--config FILE")
+		file := filepath.Join(w.Dir, "its-name.yaml")
+		require.NoError(t, os.WriteFile(file, []byte("servers: ["), 0o600))
+		out := w.RunInput("value\n", slices.Concat(strings.Fields(path), []string{"--config", file}, arguments[path])...)
+		if !shown {
+			require.Equal(t, e2e.ExitUsage, out.Code, path)
+			require.Contains(t, out.Stderr, "reads no config; omit --config", path)
+			continue
+		}
+		if path == "secret set" { // names the servers of the config that use the secret
+			continue
+		}
+		require.Contains(t, out.Stdout+out.Stderr, "its-name.yaml", path)
+	}
+}
