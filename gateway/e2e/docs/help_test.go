@@ -71,12 +71,14 @@ func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Env = append(w.Env, "EDITOR=true", "VISUAL=", "GOBLIN_REGISTRY=")
 	leaves, help := commands(t, w)
+	source := filepath.Join(w.Dir, "servers.json")
+	require.NoError(t, os.WriteFile(source, []byte(`{"mcpServers": {"x": {"command": "true"}}}`), 0o600))
 	arguments := map[string][]string{
 		"list": {"tools"}, "search": {"x"}, "describe": {"x"}, "read": {"x"}, "call": {"x"}, "prompt": {"x"}, "lua": {"-"},
 		"restart": {"x"}, "login": {"x"}, "logout": {"x"}, "add": {"x", "--no-check", "--", "true"}, "remove": {"x"}, "enable": {"x"},
 		"disable": {"x"}, "install": {"--print", "cursor"}, "uninstall": {"cursor"}, "registry search": {"x"},
 		"secret set": {"x"}, "secret get": {"x"}, "secret rm": {"x"}, "demo-server": {"clock"}, "end-children": {w.Dir},
-		"init": {"--from", filepath.Join(w.Dir, "none.json")},
+		"init": {"--from", source},
 	}
 	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
 		arguments[list+" off"], arguments[list+" on"] = []string{"x"}, []string{"x"}
