@@ -15,6 +15,7 @@ import (
 	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/bill"
+	"goblin/registry/definition"
 )
 
 // description is an entry of the catalog, as describe prints it.
@@ -281,6 +282,42 @@ func (l *lines) add(label, value string) {
 	}
 }
 
+// Bounds of the lines of a section, in cells.
+const (
+	maxNote      = 1000
+	maxNameCells = 30 // longer names do not shift the other lines
+)
+
+// section writes fields under a heading, if there are any.
+func (l *lines) section(heading string, fields []definition.Field) {
+	if len(fields) == 0 {
+		return
+	}
+	fmt.Fprintf(l, "\n%s:\n", heading)
+	width := 0
+	for i := range fields {
+		fields[i].Name = display.Name(fields[i].Name)
+		width = max(width, min(display.Width(fields[i].Name), maxNameCells))
+	}
+	for _, f := range fields {
+		about := []string{f.Type}
+		if f.Required {
+			about = append(about, "required")
+		}
+		about = append(about, f.Notes...)
+		for i := range about {
+			about[i] = display.Cut(display.Line(about[i]), maxNote)
+		}
+		fmt.Fprintf(l, "  %s  %s\n", display.Pad(f.Name, width), strings.Join(about, ", "))
+		if f.Description == "" {
+			continue
+		}
+		for line := range strings.Lines(strings.TrimSpace(f.Description)) {
+			fmt.Fprintf(l, "      %s\n", display.Line(strings.TrimRight(line, "\r\n")))
+		}
+	}
+}
+
 // String is the description for users, without control characters.
 func (d *description) String() string {
 	var out lines
@@ -301,7 +338,7 @@ func (d *description) String() string {
 	if d.Size != nil {
 		out.add("size", display.Size(*d.Size))
 	}
-	out.add("hints", hints(d.Definition))
+	out.add("hints", definition.Hints(d.Definition))
 	if d.Tokens > 0 {
 		out.add("cost", fmt.Sprintf("about %s tokens", display.Grouped(d.Tokens)))
 	}
@@ -313,12 +350,12 @@ func (d *description) String() string {
 	}
 	switch d.Kind {
 	case toolKind.noun:
-		out.section("Arguments", schemaFields(d.Definition, "inputSchema"))
-		out.section("Result", schemaFields(d.Definition, "outputSchema"))
+		out.section("Arguments", definition.SchemaFields(d.Definition, "inputSchema"))
+		out.section("Result", definition.SchemaFields(d.Definition, "outputSchema"))
 	case promptKind.noun:
-		out.section("Arguments", promptFields(d.Definition))
+		out.section("Arguments", definition.PromptFields(d.Definition))
 	case "template":
-		out.section("Variables", templateFields(d.URITemplate))
+		out.section("Variables", definition.TemplateFields(d.URITemplate))
 	}
 	return out.String()
 }

@@ -29,8 +29,8 @@ func (a *App) list() *cobra.Command {
 		GroupID: cli.GroupAsk,
 		Short:   "List what the servers offer",
 		Long: `List servers, tools, prompts, resources or resource templates, by the names
-that clients see. STATE is "listed", or says why clients do not see an entry;
-"goblin tools list" explains it. --profile lists only what clients of the
+that clients see. STATE is "listed", or the reason that clients do not see an
+entry; "goblin tools list" explains it. --profile lists only what clients of the
 profile see. --json prints the definitions, without filtered entries.
 
 Uses the running daemon; otherwise starts the servers temporarily. Servers

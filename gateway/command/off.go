@@ -229,7 +229,7 @@ func (a *App) listOff(list string) *cobra.Command {
   disabled           you disabled it
   hidden by profile  the profile leaves it out
   found by search    it is not listed; clients find it by searches
-Without --profile the states are those of clients without a profile.`,
+Without --profile, the states apply to clients without a profile.`,
 		Example: "  goblin " + list + " list\n  goblin " + list + " list --profile coding --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -231,8 +231,8 @@ func TestAddEndsItsListsAtANameAndSaysWhatIsNext(t *testing.T) {
 		tools = append(tools, e2e.Tool(fmt.Sprintf("a_tool_with_a_name_%02d", i)))
 	}
 	resources = append(resources, e2e.Resource("file:///"+strings.Repeat("long", 200)), e2e.Resource("file:///z"))
-	_, script := w.Fake("many", e2e.Obj{"tools": tools, "resources": resources})
-	w.Backends = nil
+	b, script := w.Fake("many", e2e.Obj{"tools": tools, "resources": resources})
+	w.Drop(b)
 	add := func(name string, more ...string) string {
 		return w.Succeeds(append(append([]string{"add", name}, more...), "--", e2e.Fakeserver, script)...)
 	}
@@ -392,8 +392,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	require.Zero(t, p.Ends(e2e.Patience))
 	require.Empty(t, p.Stderr.String())
 
-	// A slow reader gets the newest lines and the number of those that it missed; the
-	// daemon does not wait for it.
+	// The daemon does not wait for a slow reader.
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	slow := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = write }, "logs", "-f", "-n", "10000")

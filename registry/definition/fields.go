@@ -1,59 +1,32 @@
-package command
+package definition
 
 import (
 	"fmt"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
 )
 
-// Bounds of what describe prints of one schema.
+// Bounds of the fields of one schema.
 const (
 	maxFields     = 500
 	maxFieldDepth = 5
 	maxKinds      = 5000 // types, alternatives included
-	maxValue      = 200  // cells of a value
-	maxNameCells  = 30   // longer names do not shift the other lines
 	maxEnum       = 50   // values of an enum
 )
 
-// field is an argument of a tool or prompt, or a member of a result.
-type field struct {
-	name, kind  string
-	required    bool
-	notes       []string // such as its default
-	description string
+// Field is an argument of a tool or prompt, or a member of a result. All texts are
+// untrusted.
+type Field struct {
+	Name        string // nested fields by their path, such as "items[].id"
+	Type        string // such as "array of string"
+	Required    bool
+	Notes       []string // such as its default
+	Description string
 }
 
-// section writes fields under a heading, if there are any.
-func (l *lines) section(heading string, fields []field) {
-	if len(fields) == 0 {
-		return
-	}
-	fmt.Fprintf(l, "\n%s:\n", heading)
-	width := 0
-	for i := range fields {
-		fields[i].name = display.Name(fields[i].name)
-		width = max(width, min(display.Width(fields[i].name), maxNameCells))
-	}
-	for _, f := range fields {
-		about := []string{f.kind}
-		if f.required {
-			about = append(about, "required")
-		}
-		fmt.Fprintf(l, "  %s  %s\n", display.Pad(f.name, width), display.Line(strings.Join(append(about, f.notes...), ", ")))
-		if f.description == "" {
-			continue
-		}
-		for line := range strings.Lines(strings.TrimSpace(f.description)) {
-			fmt.Fprintf(l, "      %s\n", display.Line(strings.TrimRight(line, "\r\n")))
-		}
-	}
-}
-
-// hints lists the annotations of a tool that are set.
-func hints(definition []byte) string {
+// Hints lists the annotations of a tool that are set.
+func Hints(definition []byte) string {
 	annotations := rawjson.Get(definition, "annotations")
 	var all []string
 	for _, h := range []struct{ key, yes, no string }{
@@ -76,22 +49,22 @@ func text(object []byte, name string) string {
 	return s
 }
 
-// promptFields returns the arguments of a prompt.
-func promptFields(definition []byte) (all []field) {
+// PromptFields returns the arguments of a prompt.
+func PromptFields(definition []byte) (all []Field) {
 	for arg := range rawjson.Elements(rawjson.Get(definition, "arguments")) {
 		if len(all) == maxFields {
 			break
 		}
-		all = append(all, field{
-			name: text(arg, "name"), kind: "string", required: string(rawjson.Get(arg, "required")) == "true",
-			description: text(arg, "description"),
+		all = append(all, Field{
+			Name: text(arg, "name"), Type: "string", Required: string(rawjson.Get(arg, "required")) == "true",
+			Description: text(arg, "description"),
 		})
 	}
 	return all
 }
 
-// templateFields returns the variables of a URI template.
-func templateFields(template string) (all []field) {
+// TemplateFields returns the variables of a URI template.
+func TemplateFields(template string) (all []Field) {
 	for _, part := range strings.Split(template, "{")[1:] {
 		expression, _, ok := strings.Cut(part, "}")
 		if !ok {
@@ -100,16 +73,16 @@ func templateFields(template string) (all []field) {
 		for name := range strings.SplitSeq(strings.TrimLeft(expression, "+#./;?&"), ",") {
 			name, _, _ = strings.Cut(strings.TrimSuffix(name, "*"), ":")
 			if name != "" && len(all) < maxFields {
-				all = append(all, field{name: name, kind: "string"})
+				all = append(all, Field{Name: name, Type: "string"})
 			}
 		}
 	}
 	return all
 }
 
-// schemaFields returns the properties of a JSON Schema in a definition, nested ones by
-// their paths.
-func schemaFields(definition []byte, member string) []field {
+// SchemaFields returns the properties of the JSON Schema that a member of a definition
+// holds, in the order of the schema.
+func SchemaFields(definition []byte, member string) []Field {
 	s := schema{root: rawjson.Get(definition, member), left: maxKinds}
 	s.properties("", s.root, 0)
 	return s.fields
@@ -118,7 +91,7 @@ func schemaFields(definition []byte, member string) []field {
 // schema collects the fields of one JSON Schema.
 type schema struct {
 	root   []byte
-	fields []field
+	fields []Field
 	left   int // types that may still be read
 }
 
@@ -140,8 +113,8 @@ func (s *schema) properties(path string, object []byte, depth int) {
 		}
 		name := string(key.Name())
 		one := s.resolve(value)
-		s.fields = append(s.fields, field{
-			name: path + name, kind: s.kind(one, 0), required: required[name], notes: notes(one), description: text(one, "description"),
+		s.fields = append(s.fields, Field{
+			Name: path + name, Type: s.kind(one, 0), Required: required[name], Notes: notes(one), Description: text(one, "description"),
 		})
 		s.properties(path+name+".", one, depth+1)
 		s.properties(path+name+"[].", rawjson.Get(one, "items"), depth+1)
@@ -211,7 +184,7 @@ func notes(value []byte) (all []string) {
 				more++
 				continue
 			}
-			some = append(some, shortValue(v))
+			some = append(some, string(rawjson.OneLine(v)))
 		}
 		note := "one of " + strings.Join(some, " | ")
 		if more > 0 {
@@ -225,13 +198,8 @@ func notes(value []byte) (all []string) {
 		{"minItems", "minimum items"}, {"maxItems", "maximum items"},
 	} {
 		if v := rawjson.Get(value, n.key); v != nil {
-			all = append(all, n.label+" "+shortValue(v))
+			all = append(all, n.label+" "+string(rawjson.OneLine(v)))
 		}
 	}
 	return all
-}
-
-// shortValue is a JSON value in one short line.
-func shortValue(v []byte) string {
-	return display.Cut(display.Line(string(rawjson.OneLine(v))), maxValue)
 }
