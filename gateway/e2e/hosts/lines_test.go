@@ -63,9 +63,12 @@ func TestHelpShowsFlagsWhereTheyDoSomething(t *testing.T) {
 			require.NotContains(t, text, flag, tt.args)
 		}
 	}
-	for _, args := range []string{"--config none.yaml version", "version --theme dark", "--ascii version"} {
+	for args, want := range map[string]int{
+		"version --theme dark": e2e.ExitOK, "--ascii version": e2e.ExitOK,
+		"--config none.yaml version": e2e.ExitUsage, "version --config none.yaml": e2e.ExitUsage,
+	} {
 		_, _, code := shell(t, env, strings.Fields(args)...)
-		require.Zero(t, code, "what does nothing is no mistake: %s", args)
+		require.Equal(t, want, code, args)
 	}
 }
 
