@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ const (
 	maxLogRecords     = 10_000
 	maxLogBytes       = 4 << 20
 	maxLogText        = 16 << 10
-	maxTrafficRecords = 10_000
+	maxTrafficRecords = 5_000 // requests
+	maxNotifications  = 500
 	maxBody           = 64 << 10
 	maxBodies         = 8 << 20
 	maxField          = 1 << 10 // names and the like in records
@@ -114,11 +116,14 @@ const (
 	StatusToolError = "tool error"
 	// StatusCancelled is that of a request that was withdrawn before its answer.
 	StatusCancelled = "cancelled"
+	// StatusLeft is that of a request whose client was gone before its answer.
+	StatusLeft = "client left"
 	// StatusUnderWay is that of a request which was not answered yet; the journal has none.
 	StatusUnderWay = "under way"
 )
 
-// TrafficRecord is one request with its answer, or one notification.
+// TrafficRecord is one request with its answer, or one notification, which may stand for
+// several equal ones.
 // Redaction is the caller's business: what is written here is shown.
 type TrafficRecord struct {
 	Seq       uint64 // filled by Append
@@ -134,9 +139,10 @@ type TrafficRecord struct {
 	// Asked: the server asked the client meanwhile, most likely a human, so
 	// Duration does not count for [ServerState.Latency].
 	Asked  bool
-	Size   int64  // bytes of the answer
-	Status string // "success", "failure", [StatusNotification], [StatusToolError] or [StatusCancelled]
-	Code   int    // of a JSON-RPC error
+	Waited time.Duration // for the user, part of Duration
+	Size   int64         // bytes of the answer
+	Status string        // "success", "failure" or one of the constants above
+	Code   int           // of a JSON-RPC error
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
@@ -144,6 +150,12 @@ type TrafficRecord struct {
 	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
+	// Times counts the equal notifications that the record stands for; 0 is one.
+	// First is the number that the first of them had, and Last the time of the last.
+	// All three are filled by Append.
+	Times int
+	First uint64
+	Last  time.Time
 }
 
 // UnderWay is a request that was not answered yet.
@@ -164,9 +176,14 @@ type stored struct {
 	size                int64
 	reqSize, respSize   int
 	code                int
+	waited              time.Duration
 	receivers           int32
+	times               int32 // of a notification: how many equal ones it stands for
 	direction           Direction
 	asked               bool
+	first               uint64 // of those: number of the first
+	last                int64  // of those: time of the last
+	sum                 uint64 // of those: hash of what is equal
 	bodies              *page
 	uses                uint64 // of the page at that time: it has been emptied since if it has more
 	offset              int32  // in the page
@@ -178,10 +195,13 @@ func (s *stored) record() TrafficRecord {
 	rec := TrafficRecord{
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
 		Server: s.server, Method: s.method, Name: s.name, Duration: s.took, Asked: s.asked, Size: s.size,
-		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize,
+		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, Waited: s.waited,
 	}
 	if s.at != 0 {
 		rec.Time = time.Unix(0, s.at)
+	}
+	if s.times > 1 {
+		rec.Times, rec.First, rec.Last = int(s.times), s.first, time.Unix(0, s.last)
 	}
 	return rec
 }
@@ -217,11 +237,14 @@ func (o *origins) find(v origin) *origin {
 	return &kept
 }
 
-// TrafficJournal keeps 10,000 records, and 8 MiB of their bodies. When it is full
-// the server that has most gives up its oldest, as in a [LogJournal].
+// TrafficJournal keeps 5,000 requests and 500 notifications, apart from each other, and
+// 8 MiB of their bodies. When one of both is full the server that has most gives up its
+// oldest, as in a [LogJournal]. Equal notifications share a record, which gets the number
+// of the last one.
 type TrafficJournal struct {
 	mu        sync.Mutex
-	ring      ring.Ring[stored]
+	ring      ring.Ring[stored] // of requests
+	notes     notes
 	origins   origins
 	bodies    bodies
 	asked     uint64 // records that are no notifications
@@ -239,30 +262,35 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		server: bounded(rec.Server, maxField), method: bounded(rec.Method, maxField),
 		status: bounded(rec.Status, maxField),
 	}
-	j.mu.Lock()
-	s, seq := j.ring.Put(from.server, 0, nil)
-	*s = stored{
-		origin: j.origins.of(&from), name: bounded(rec.Name, maxField), seq: seq,
-		took: rec.Duration, size: rec.Size, code: rec.Code,
+	next := stored{
+		name: bounded(rec.Name, maxField), took: rec.Duration, waited: rec.Waited, size: rec.Size, code: rec.Code,
 		reqSize: max(rec.RequestSize, len(rec.Request)), respSize: max(rec.ResponseSize, len(rec.Response)),
 		receivers: int32(rec.Receivers), direction: rec.Direction, asked: rec.Asked,
 		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
 	}
 	if !rec.Time.IsZero() {
-		s.at = rec.Time.UnixNano()
+		next.at = rec.Time.UnixNano()
+	}
+	j.mu.Lock()
+	next.origin = j.origins.of(&from)
+	var s *stored
+	if rec.Status == StatusNotification {
+		next.seq = j.ring.Skip()
+		s = j.notes.put(next, req)
+	} else {
+		s, next.seq = j.ring.Put(from.server, 0, nil)
+		*s = next
+		j.asked++
 	}
 	if len(req)+len(resp)+len(how) > 0 {
 		j.keep(s, req, resp, how)
-	}
-	if rec.Status != StatusNotification {
-		j.asked++
 	}
 	j.mu.Unlock()
 	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.Asked {
 		j.latencies.Add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)
-	return seq
+	return next.seq
 }
 
 // Bodies lie in pages, each of one server, so that who has most of them can give
@@ -283,25 +311,35 @@ type bodies struct {
 	begun  uint64
 	room   []byte // for all pages, at once: what is not used of it takes no memory
 	used   int
-	pages  map[string][]*page // of each server, oldest first
-	server string             // whose bodies came last,
-	last   *page              // and where they are
+	pages  map[owner][]*page // of each server, oldest first
+	server owner             // whose bodies came last,
+	last   *page             // and where they are
+}
+
+// owner has pages: a server's requests, or its notifications.
+type owner struct {
+	server   string
+	notified bool
 }
 
 // keep copies the bodies of a record.
 func (j *TrafficJournal) keep(s *stored, req, resp, how []byte) {
-	b := &j.bodies
+	b, of := &j.bodies, owner{s.server, s.status == StatusNotification}
 	p := b.last
-	if p == nil || b.server != s.server {
+	if p == nil || b.server != of {
 		p = nil
-		if own := b.pages[s.server]; len(own) > 0 {
+		if own := b.pages[of]; len(own) > 0 {
 			p = own[len(own)-1]
 		}
 	}
 	if p == nil || len(p.text)+len(req)+len(resp)+len(how) > pageSize {
-		p = b.begin(s.server, j.ring.Oldest(s.server))
+		oldest := j.ring.Oldest(s.server)
+		if of.notified {
+			oldest = j.notes.oldest(s.server)
+		}
+		p = b.begin(of, oldest)
 	}
-	b.server, b.last = s.server, p
+	b.server, b.last = of, p
 	s.bodies, s.uses, s.offset = p, p.uses, int32(len(p.text))
 	p.newest = s.seq
 	p.text = append(append(append(p.text, req...), resp...), how...)
@@ -310,13 +348,13 @@ func (j *TrafficJournal) keep(s *stored, req, resp, how []byte) {
 // begin gives a server whose oldest record is given an empty page: its oldest one if
 // nobody can ask for what is in it, else a new one, or the oldest one of those that have
 // most.
-func (b *bodies) begin(server string, oldest uint64) (p *page) {
+func (b *bodies) begin(of owner, oldest uint64) (p *page) {
 	if b.pages == nil {
-		b.pages = make(map[string][]*page)
+		b.pages = make(map[owner][]*page)
 	}
-	if own := b.pages[server]; len(own) > 0 && own[0].newest < oldest {
+	if own := b.pages[of]; len(own) > 0 && own[0].newest < oldest {
 		p = own[0]
-		b.pages[server] = append(own[:0], own[1:]...)
+		b.pages[of] = append(own[:0], own[1:]...)
 	} else if b.used < maxPages {
 		if b.room == nil {
 			b.room = make([]byte, maxPages*pageSize)
@@ -325,7 +363,7 @@ func (b *bodies) begin(server string, oldest uint64) (p *page) {
 		b.used++
 		p = &page{text: b.room[at : at : at+pageSize]}
 	} else {
-		var from string
+		var from owner
 		var most []*page
 		for s, has := range b.pages {
 			if len(has) > len(most) || len(has) == len(most) && has[0].born < most[0].born {
@@ -339,7 +377,7 @@ func (b *bodies) begin(server string, oldest uint64) (p *page) {
 	}
 	b.begun++
 	p.born, p.uses, p.text = b.begun, p.uses+1, p.text[:0]
-	b.pages[server] = append(b.pages[server], p)
+	b.pages[of] = append(b.pages[of], p)
 	return p
 }
 
@@ -358,8 +396,23 @@ func (s *stored) read(from, n int32) []byte {
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]TrafficRecord, 0, j.ring.Room(from, n))
-	j.ring.Window(from, n, func(s *stored) { out = append(out, s.record()) })
+	notes := j.notes.from(from)
+	most := j.ring.Room(from, n) + len(notes)
+	if n >= 0 {
+		most = min(most, n)
+	}
+	out := make([]TrafficRecord, 0, most)
+	before := func(seq uint64) {
+		for len(notes) > 0 && notes[0].seq < seq && len(out) != n {
+			out, notes = append(out, notes[0].record()), notes[1:]
+		}
+	}
+	j.ring.Window(from, n, func(s *stored) {
+		if before(s.seq); len(out) != n {
+			out = append(out, s.record())
+		}
+	})
+	before(math.MaxUint64)
 	return out
 }
 
@@ -369,6 +422,9 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.ring.Find(seq)
+	if s == nil {
+		s = j.notes.find(seq)
+	}
 	if s == nil {
 		return TrafficRecord{}, false
 	}
@@ -388,7 +444,19 @@ func (j *TrafficJournal) Requests() uint64 {
 func (j *TrafficJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.Stats()
+	s := j.ring.Stats()
+	if all := j.notes.all; len(all) > 0 && (s.First == 0 || all[0].seq < s.First) {
+		s.First = all[0].seq
+	}
+	s.Dropped += j.notes.dropped
+	return s
+}
+
+// Len returns how many records there are.
+func (j *TrafficJournal) Len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ring.Room(0, -1) + len(j.notes.all)
 }
 
 // Logs returns the journal of log lines.

@@ -132,6 +132,15 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 		rec.Seq = j.Append(rec)
 		want = append(want, rec)
 	}
+	notes := 0
+	want = slices.DeleteFunc(want, func(rec TrafficRecord) bool { // each server has its share of the notifications
+		_, ok := j.Record(rec.Seq)
+		if rec.Status == StatusNotification && ok {
+			notes++
+		}
+		return rec.Status == StatusNotification && !ok
+	})
+	require.Equal(t, maxNotifications, notes)
 	for _, rec := range want {
 		got, ok := j.Record(rec.Seq)
 		require.True(t, ok)
@@ -139,12 +148,65 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 	}
 	all := j.Window(0, -1)
 	require.Len(t, all, len(want))
+	require.Equal(t, len(want), j.Len())
+	require.Equal(t, all[10:20], j.Window(all[10].Seq, 10))
 	for i, rec := range want {
 		rec.Request, rec.Response, rec.Wire = nil, nil, nil
 		require.Equal(t, rec, all[i])
 	}
 	require.LessOrEqual(t, len(j.origins.all), maxOrigins)
 	require.EqualValues(t, 2*maxOrigins, j.Requests(), "notifications are none")
+}
+
+// Notifications have a ring of their own, so that they never displace requests or their
+// bodies, and equal ones are one record.
+func TestNotificationsDisplaceNoRequests(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	note := func(server, name string, at int, params []byte) TrafficRecord {
+		return TrafficRecord{
+			Time: now.Add(time.Duration(at) * time.Second), Server: server, Name: name, Direction: ToClient,
+			Method: "notifications/resources/updated", Status: StatusNotification, Request: params,
+		}
+	}
+	j := New(Options{}).Traffic()
+	body := bytes.Repeat([]byte("b"), maxBody)
+	call := j.Append(TrafficRecord{Server: "a", Method: "tools/call", Status: "success", Request: body, Response: body})
+	j.Append(note("quiet", "q", 0, nil))
+	for i := range 20 * maxNotifications {
+		j.Append(note("a", fmt.Sprint(i), i, append(body[:maxBody-10:maxBody-10], fmt.Sprintf("%010d", i)...)))
+	}
+	rec, ok := j.Record(call)
+	require.True(t, ok)
+	require.Equal(t, body, rec.Response)
+	require.Equal(t, 1+maxNotifications, j.Len())
+	require.Equal(t, "q", j.Window(0, -1)[1].Name, "a server displaces its own only")
+	require.EqualValues(t, 19*maxNotifications+1, j.Stats().Dropped)
+	require.Equal(t, call, j.Stats().First)
+
+	// An hour of updates of two resources is two records.
+	j = New(Options{}).Traffic()
+	for i := range 3600 {
+		j.Append(note("a", []string{"clock", "other"}[i%2], i, []byte(`{}`)))
+		if i == 1800 {
+			call = j.Append(TrafficRecord{Server: "a", Method: "tools/call", Status: "success"})
+		}
+	}
+	all := j.Window(0, -1)
+	require.Len(t, all, 3)
+	require.Equal(t, call, all[0].Seq)
+	for i, rec := range all[1:] {
+		require.Equal(t, 1800, rec.Times)
+		require.EqualValues(t, i+1, rec.First)
+		require.True(t, rec.Time.Equal(now.Add(time.Duration(i)*time.Second)), "that of the first")
+		require.True(t, rec.Last.Equal(now.Add(time.Duration(3598+i)*time.Second)))
+		whole, ok := j.Record(rec.Seq)
+		require.True(t, ok)
+		require.Equal(t, "{}", string(whole.Request))
+	}
+	require.EqualValues(t, 3602, j.Stats().Next)
+	require.Zero(t, j.Stats().Dropped)
+	j.Append(note("a", "clock", 0, []byte(`{"other":"params"}`)))
+	require.Equal(t, 4, j.Len(), "what differs is no equal")
 }
 
 // A server that says much takes the places of its own records, not those of others.

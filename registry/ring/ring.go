@@ -17,7 +17,8 @@ type Ring[T any] struct {
 	free  int32   // first of the slots in nobody's use; next leads on
 	order []place // where records went, by number; those that are gone, too
 	begin int     // of order: all before it are gone
-	next  uint64  // number of records ever put
+	next  uint64  // number of records ever put, and of those skipped
+	skips uint64  // numbers that were skipped
 	left  int     // records that are here
 
 	servers map[string]*share
@@ -91,6 +92,13 @@ func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) 
 	}
 	g.order = append(g.order, place{g.next, at})
 	return &s.rec, g.next
+}
+
+// Skip returns the next number for a record that is kept elsewhere.
+func (g *Ring[T]) Skip() uint64 {
+	g.next++
+	g.skips++
+	return g.next
 }
 
 // share is that of a server, which may have no record yet.
@@ -201,7 +209,7 @@ func (g *Ring[T]) Room(from uint64, n int) int {
 
 // Stats says which records are there.
 func (g *Ring[T]) Stats() Stats {
-	s := Stats{Next: g.next + 1, Dropped: g.next - uint64(g.left)}
+	s := Stats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
 	for ; g.left > 0; g.begin++ {
 		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
 			s.First = p.seq
