@@ -14,7 +14,7 @@ func (g *Gateway) record(r *request, label string) {
 		tool = r.target.Name
 	}
 	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
-		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Tool: tool, Call: &r.under,
+		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Waited: r.under.Waited(), Tool: tool, Call: &r.under,
 	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
@@ -36,6 +36,6 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(),
+		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(), Quiet: s.Quiet,
 	})
 }

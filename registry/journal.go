@@ -139,7 +139,7 @@ type TrafficRecord struct {
 	// Asked: the server asked the client meanwhile, most likely a human, so
 	// Duration does not count for [ServerState.Latency].
 	Asked  bool
-	Waited time.Duration // for the user, part of Duration
+	Waited time.Duration // for the user, within Duration
 	Size   int64         // bytes of the answer
 	Status string        // "success", "failure" or one of the constants above
 	Code   int           // of a JSON-RPC error

@@ -1,5 +1,7 @@
 package registry
 
+import "slices"
+
 // SetNotice says what all screens should show until it is no longer so, in one
 // line without secrets; "" for nothing.
 func (r *Registry) SetNotice(text string) {
@@ -15,4 +17,33 @@ func (r *Registry) Notice() string {
 		return *text
 	}
 	return ""
+}
+
+// Mistake is one in the config's file that was not taken over. Line is 0 for the whole file.
+type Mistake struct {
+	File string
+	Line int
+	Text string
+}
+
+// maxMistakes bounds those that are kept.
+const maxMistakes = 200
+
+// SetMistakes says what is wrong with the edited config, without secrets; nil is nothing.
+func (r *Registry) SetMistakes(all []Mistake) {
+	all = slices.Clone(all[:min(len(all), maxMistakes)])
+	for i := range all {
+		all[i].File, all[i].Text = bounded(all[i].File, maxField), bounded(all[i].Text, maxField)
+	}
+	if old := r.mistakes.Swap(&all); old == nil && len(all) > 0 || old != nil && !slices.Equal(*old, all) {
+		r.feed.publish(Servers)
+	}
+}
+
+// Mistakes returns those of [Registry.SetMistakes], which must not be changed.
+func (r *Registry) Mistakes() []Mistake {
+	if all := r.mistakes.Load(); all != nil {
+		return *all
+	}
+	return nil
 }

@@ -50,6 +50,7 @@ type Registry struct {
 	order []string         // the same names, in listing order of States
 
 	notice        atomic.Pointer[string]
+	mistakes      atomic.Pointer[[]Mistake]
 	states        states
 	subscriptions subscriptions
 	pinned        pinned

@@ -19,6 +19,24 @@ type Session struct {
 	Protocol    string // negotiated revision
 	Screen      bool   // a screen of Goblin's, not a client
 	Since       time.Time
+	// Quiet returns for how long the client has had no stream and no request, as long as
+	// that is known; it may be nil, and be called from any goroutine.
+	Quiet func() time.Duration
+}
+
+// SilentAfter is for how long a client is quiet before it counts as gone: over HTTP one may
+// leave without a word.
+const SilentAfter = 5 * time.Minute
+
+// Silent returns for how long a client that counts as gone has been quiet, 0 for others.
+func (s *Session) Silent() time.Duration {
+	if s.Quiet == nil {
+		return 0
+	}
+	if d := s.Quiet(); d >= SilentAfter {
+		return d
+	}
+	return 0
 }
 
 // sessions is the table of sessions.

@@ -195,16 +195,19 @@ func (a *App) printStatus(s control.Status) error {
 			screens.add(screenName(c), screenSize(c), since)
 			continue
 		}
+		if !c.SilentSince.IsZero() {
+			since += ", silent for " + display.Age(time.Since(c.SilentSince))
+		}
 		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
 	}
-	if s.Clients() == 0 {
+	if len(clients.rows) == 0 {
 		if err := a.printText("No clients are connected."); err != nil {
 			return err
 		}
 	} else if err := clients.render(a.Out, a.Columns); err != nil {
 		return err
 	}
-	if s.Clients() == len(s.Sessions) {
+	if len(screens.rows) == 0 {
 		return nil
 	}
 	fmt.Fprintln(a.Out)

@@ -82,10 +82,10 @@ type Status struct {
 	Servers  []Server  `json:"servers"`
 }
 
-// Clients counts the sessions that are not those of screens.
+// Clients counts the sessions that are not those of screens, nor of clients that are silent.
 func (s Status) Clients() (n int) {
 	for i := range s.Sessions {
-		if !s.Sessions[i].IsScreen() {
+		if c := &s.Sessions[i]; !c.IsScreen() && c.SilentSince.IsZero() {
 			n++
 		}
 	}
@@ -100,6 +100,8 @@ type Session struct {
 	Version   string    `json:"clientVersion,omitempty"`
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Since     time.Time `json:"since"`
+	// SilentSince is set for a client that has likely left without closing its session.
+	SilentSince time.Time `json:"silentSince,omitzero"`
 	Screen
 }
 

@@ -119,7 +119,12 @@ func (x *Exchange) answer(frame []byte, code int) {
 
 // abandon ends the exchange without an answer.
 func (x *Exchange) abandon(reason string) {
-	x.end(&cancelled{reason}, x.out.abandon)
+	x.end(&cancelled{reason: reason}, x.out.abandon)
+}
+
+// desert ends the exchange of a client that is gone.
+func (x *Exchange) desert(reason string) {
+	x.end(&cancelled{reason: reason, left: true}, x.out.abandon)
 }
 
 // Withdraw ends a request of the session as its client could, but with an answer: a
@@ -128,13 +133,16 @@ func (x *Exchange) Withdraw(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
 	}
-	x.end(&cancelled{reason}, func() { x.out.answer(frame, code, x.burst, x.behind) })
+	x.end(&cancelled{reason: reason}, func() { x.out.answer(frame, code, x.burst, x.behind) })
 	return true
 }
 
 // cancelled is [ErrCancelled] with the client's reason, which goes with the
 // cause of the context to whoever passes the cancellation on.
-type cancelled struct{ reason string }
+type cancelled struct {
+	reason string
+	left   bool // the client is gone
+}
 
 func (c *cancelled) Error() string  { return ErrCancelled.Error() }
 func (c *cancelled) Unwrap() error  { return ErrCancelled }
@@ -152,6 +160,8 @@ func (x *Exchange) end(cause error, last func()) {
 	// First, since the client may reuse the id as soon as it has the answer.
 	x.session.forget(x)
 	last()
+	p, posted := x.out.(*post)
+	x.missed = x.session.ctx.Err() != nil || posted && p.missed()
 	cancel, waiter := x.cancel, x.waiter
 	x.mu.Unlock()
 	if cancel != nil && !errors.Is(cause, errParked) {

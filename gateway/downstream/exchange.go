@@ -60,6 +60,7 @@ type Exchange struct {
 	mu        sync.Mutex
 	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
 	cause     error       // why ctx ends
+	missed    bool        // the client was gone before the answer
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	waiter    Waiter         // of Await
@@ -384,6 +385,18 @@ func (x *Exchange) Cancelled() bool {
 	}
 	_, is := x.cancellation()
 	return is
+}
+
+// Left reports whether the client was gone before the answer: its session had ended, or it
+// had closed the connection that the request came by.
+func (x *Exchange) Left() bool {
+	x = x.now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c, is := errors.AsType[*cancelled](x.cause); is {
+		return c.left
+	}
+	return x.missed
 }
 
 // Reason returns the client's words in notifications/cancelled, "" for none.

@@ -265,6 +265,7 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 	s := newSession(h.ctx, &opt, "http")
 	s.stateless, s.address = stateless, address
 	b := newHub(s)
+	s.quiet = func() time.Duration { return h.sessions.quiet(b) }
 	evicted, ok := h.sessions.add(b)
 	if !ok {
 		return nil

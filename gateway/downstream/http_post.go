@@ -34,6 +34,7 @@ type post struct {
 	status int    // of result
 	failed bool   // the answer is an error
 	over   bool   // answered, abandoned, or the client hung up
+	lost   bool   // the client had hung up before the answer
 	wake   chan struct{}
 	awake  bool
 }
@@ -148,6 +149,7 @@ func (p *post) finish(frame []byte, code int, after []jsonrpc.Mark) *feed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
+		p.lost = true
 		return nil
 	}
 	p.over, p.failed, p.status = true, code != 0, http.StatusOK
@@ -177,6 +179,13 @@ func (p *post) abandon() {
 		p.feed.out.Finish()
 	}
 	p.rouseLocked()
+}
+
+// missed reports whether the client had hung up before the answer.
+func (p *post) missed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
 // hangUp takes nothing any more, unless there is something to write already.

@@ -64,11 +64,11 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return
 	}
-	unhook := context.AfterFunc(ctx, func() { x.abandon("the client closed the stream") })
+	unhook := context.AfterFunc(ctx, func() { x.desert("the client closed the stream") })
 	x.serve(nil)
 	p.serve(w, r, rc)
 	unhook()
-	x.abandon("the client stopped reading") // without effect when it was answered
+	x.desert("the client stopped reading") // without effect when it was answered
 }
 
 // envelope reads and checks what a stateless request says of itself, in the

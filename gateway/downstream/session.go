@@ -44,7 +44,8 @@ type Session struct {
 	opt       *Options
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	base      carrier // session-wide stream
+	base      carrier              // session-wide stream
+	quiet     func() time.Duration // of an HTTP session, see Quiet; else nil
 	share     *share
 	calls     jsonrpc.Pending[struct{}]
 	idle      chan struct{}  // closed when no exchange runs and none may begin
@@ -151,6 +152,15 @@ func (s *Session) Transport() string { return s.transport }
 
 // Since is when the session began.
 func (s *Session) Since() time.Time { return s.since }
+
+// Quiet returns for how long an HTTP session has had no stream and no request. It is 0 for
+// other transports, where a client that leaves closes its connection.
+func (s *Session) Quiet() time.Duration {
+	if s.quiet == nil {
+		return 0
+	}
+	return s.quiet()
+}
 
 // IsScreen reports whether the session is one by which a screen acts.
 func (s *Session) IsScreen() bool { return s.transport == ScreenTransport }

@@ -101,6 +101,16 @@ func (t *sessions) release(b *hub) {
 	t.leave(b)
 }
 
+// quiet is for how long a session has been unused, 0 while it is in use.
+func (t *sessions) quiet(b *hub) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.uses > 0 {
+		return 0
+	}
+	return time.Since(b.used)
+}
+
 // retire notes that a session has ended. What its client still reads counts
 // until the session is not used any more.
 func (t *sessions) retire(b *hub) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
@@ -45,6 +46,9 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 		row := control.Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
 			Protocol: c.Protocol(), Since: c.Since(),
+		}
+		if quiet := c.Quiet(); quiet >= registry.SilentAfter {
+			row.SilentSince = time.Now().Add(-quiet)
 		}
 		if at, ok := i.screens.Load(c); ok {
 			row.Screen = at.(func() control.Screen)()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goblin/gateway/config"
+	"goblin/registry"
 )
 
 // move makes the host be found where the file, with mistakes or not, says by now.
@@ -31,6 +32,19 @@ func (i *Instance) watch(envFile string) {
 	default:
 	}
 	i.envFiles <- envFile
+}
+
+// mistakes are those of a config that was not taken over, each with its place.
+func (i *Instance) mistakes(err error) []registry.Mistake {
+	bad, ok := errors.AsType[*config.Errors](err)
+	if !ok {
+		return []registry.Mistake{{File: i.o.Config.Path, Text: i.o.Mask.String(err.Error())}}
+	}
+	all := make([]registry.Mistake, len(bad.Problems))
+	for n, p := range bad.Problems {
+		all[n] = registry.Mistake{File: p.File, Line: p.Line, Text: i.o.Mask.String(p.Text)}
+	}
+	return all
 }
 
 // Reload reads the config's file again and serves the servers that it names
@@ -82,6 +96,7 @@ func (i *Instance) reload(meant bool) bool {
 			notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
 		}
 		i.unapplied.Store(&notice)
+		i.registry.SetMistakes(i.mistakes(err))
 		i.notify()
 		i.mistaken = true
 		return true
@@ -90,6 +105,7 @@ func (i *Instance) reload(meant bool) bool {
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.Differs(cfg)
 	i.unapplied.Store(nil)
+	i.registry.SetMistakes(nil)
 	if len(later) > 0 {
 		notice := "edited settings count from the next start: " + strings.Join(later, ", ")
 		i.unapplied.Store(&notice)

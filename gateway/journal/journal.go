@@ -42,7 +42,8 @@ type Answer struct {
 	Parts  [][]byte       // the body, if it is a result in parts
 	Code   int            // 0 for a result, else the error's code
 	Failed bool           // a result says that the server did not answer
-	Asked  bool           // people were asked meanwhile
+	Asked  bool           // the user was asked meanwhile
+	Waited time.Duration  // for the user
 	Tool   string         // that was called, by its server's name; "" for none
 	Call   Call           // to the server
 }
@@ -67,8 +68,12 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	start, client := x.Began(), x.ClientName()
 	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
-	j.Metrics.Request(label, server, ok, took)
-	cancelled := x.Cancelled()
+	cancelled, left := x.Cancelled(), x.Left()
+	if cancelled || left {
+		j.Metrics.Unanswered(label, server, ok)
+	} else {
+		j.Metrics.Request(label, server, ok, took-a.Waited)
+	}
 	if cancelled {
 		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
 	}
@@ -76,7 +81,10 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	size := len(a.Body)
 	status := metrics.Status(ok)
 	code := a.Code
-	if cancelled { // nobody gets an answer any more, so there is none that failed
+	switch { // no client gets the answer, so there is none that failed
+	case left:
+		status, code = registry.StatusLeft, 0
+	case cancelled:
 		status, code = registry.StatusCancelled, 0
 	}
 	if a.Parts != nil {
@@ -92,15 +100,15 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
-		if ok && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
+		if ok && !cancelled && !left && x.Method() == "tools/call" && string(a.Shape.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
 	}
 	if a.Tool != "" {
 		j.Meter.Add(meter.Call{
 			Server: server, Tool: a.Tool, Client: client, At: start, Took: took, Bytes: size,
-			Failed:  !cancelled && (!ok || status == registry.StatusToolError),
-			Untimed: cancelled || a.Asked,
+			Failed:  !cancelled && !left && (!ok || status == registry.StatusToolError),
+			Untimed: cancelled || left || a.Asked, Waited: a.Waited,
 		})
 	}
 	room := wires.Get().(*[]byte)
@@ -120,6 +128,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		Status:       status,
 		Code:         code,
 		Asked:        a.Asked,
+		Waited:       a.Waited,
 		Request:      j.Mask.Head(x.Sent(), most),
 		Response:     j.Mask.Head(body, most),
 		RequestSize:  len(x.Sent()),
@@ -140,6 +149,9 @@ func (j *Journal) Question(s *downstream.Session, server, method string, params,
 	}
 	if err != nil {
 		rec.Code, result = err.Code, err.Object()
+		if s != nil && s.Context().Err() != nil {
+			rec.Status, rec.Code = registry.StatusLeft, 0
+		}
 	}
 	rec.Request, rec.RequestSize = j.Mask.Head(params, most), len(params)
 	rec.Response, rec.ResponseSize = j.Mask.Head(result, most), len(result)

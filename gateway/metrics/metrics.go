@@ -168,6 +168,12 @@ func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
 	s.duration.Observe(took.Seconds())
 }
 
+// Unanswered counts a request that was cancelled, or whose client left. Its duration says
+// nothing of the server, so it is not observed.
+func (m *Metrics) Unanswered(method, server string, ok bool) {
+	m.series(outcome{method, server, ok}).requests.Inc()
+}
+
 func (m *Metrics) series(o outcome) *series {
 	if s := m.last.Load(); s != nil && s.of == o {
 		return s

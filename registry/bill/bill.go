@@ -36,15 +36,20 @@ type Figures struct {
 	P50      float64   `json:"p50Ms"`
 	P95      float64   `json:"p95Ms"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
+	// Waits counts calls that waited for the user, for so long together. Like cancelled calls
+	// they are left out of P50 and P95.
+	Waits    uint64 `json:"waits,omitempty"`
+	WaitedMs uint64 `json:"waitedMs,omitempty"`
 	// Hour are the minutes of the last hour, the oldest first; none when there was no call.
 	Hour []Minute `json:"hour,omitempty"`
 }
 
 // Minute sums the calls of one up.
 type Minute struct {
-	Calls  uint32  `json:"calls"`
-	Errors uint32  `json:"errors,omitempty"`
-	Millis float64 `json:"ms,omitempty"` // on average
+	Calls   uint32  `json:"calls"`
+	Untimed uint32  `json:"untimed,omitempty"` // of those, the ones that Millis leaves out
+	Errors  uint32  `json:"errors,omitempty"`
+	Millis  float64 `json:"ms,omitempty"` // on average
 }
 
 // Bin counts the calls that took no longer, and longer than the one before.

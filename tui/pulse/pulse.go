@@ -99,7 +99,7 @@ func (p *Pulse) add(rec *registry.TrafficRecord, now time.Time) {
 		switch {
 		case failed:
 			c.failed++
-		case rec.Status != registry.StatusCancelled && !rec.Asked:
+		case rec.Status != registry.StatusCancelled && rec.Status != registry.StatusLeft && !rec.Asked:
 			c.answered++
 			c.took += rec.Duration
 		}

@@ -84,8 +84,11 @@ func (r *row) facts(now time.Time) []content.Fact {
 	if r.Errors > 0 {
 		add("errors", fmt.Sprintf("%s, %.1f %%", dialog.Grouped(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
-	if r.P50 > 0 { // not of calls that only people were asked in
+	if r.P50 > 0 { // no call was timed that waited for the user or was cancelled
 		add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
+	}
+	if r.Waits > 0 {
+		add("waits", waits(&r.Figures))
 	}
 	add("answers", fmt.Sprintf("%s, %s each", dialog.Size(int64(r.Figures.Bytes)), dialog.Size(int64(r.Figures.Bytes/r.Calls))))
 	add("last call", display.Age(now.Sub(r.LastUsed))+" ago")

@@ -343,6 +343,9 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 	if timed > 0 {
 		mean = millis(took/float64(timed)) + " on average"
 	}
+	if f.Waits > 0 {
+		mean = strings.TrimPrefix(mean+", "+waits(f), ", ")
+	}
 	counts := make([]float64, len(p.report.Latency))
 	for i, b := range p.report.Latency {
 		counts[i] = float64(b.Calls)
@@ -357,6 +360,11 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 		graph("latency", squeeze(values(f.Hour, func(m bill.Minute) float64 { return m.Millis }), cells), "", mean),
 		graph("spread", squeeze(counts, cells), ends, spread),
 	}
+}
+
+// waits tells how long calls have waited for the user, which no time of calls includes.
+func waits(f *bill.Figures) string {
+	return display.Count(int(f.Waits), "call") + " waited for the user for " + display.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
 func values(minutes []bill.Minute, of func(bill.Minute) float64) []float64 {
@@ -385,7 +393,8 @@ func hour(minutes []bill.Minute) (calls, failed int, took float64, timed int) {
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
 		if m.Millis > 0 {
-			took, timed = took+m.Millis*float64(m.Calls), timed+int(m.Calls)
+			n := int(m.Calls - min(m.Untimed, m.Calls))
+			took, timed = took+m.Millis*float64(n), timed+n
 		}
 	}
 	return calls, failed, took, timed

@@ -81,6 +81,8 @@ type line struct {
 	Bytes      uint64         `json:"bytes,omitempty"`
 	Last       int64          `json:"last,omitempty"`
 	Took       map[int]uint64 `json:"took,omitempty"`
+	Waits      uint64         `json:"waits,omitempty"`
+	Waited     uint64         `json:"waitedMs,omitempty"`
 }
 
 type file struct {
@@ -160,7 +162,9 @@ func (l *line) counts() (c counts, err error) {
 	c.errors = l.Errors
 	c.bytes = l.Bytes
 	c.last = l.Last
-	sound := l.Calls <= most && l.Errors <= l.Calls && l.Bytes <= most && l.Last >= 0 && l.Last <= most
+	c.waits = l.Waits
+	c.waited = l.Waited
+	sound := l.Calls <= most && l.Errors <= l.Calls && l.Bytes <= most && l.Last >= 0 && l.Last <= most && l.Waits <= l.Calls && l.Waited <= most
 	for bin, n := range l.Took {
 		if bin < 0 || bin >= bill.Bins || n > most {
 			sound = false
@@ -175,7 +179,7 @@ func (l *line) counts() (c counts, err error) {
 }
 
 func (c *counts) line() line {
-	l := line{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last}
+	l := line{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
 	for bin, n := range c.took {
 		if n > 0 {
 			if l.Took == nil {

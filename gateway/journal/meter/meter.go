@@ -43,7 +43,8 @@ type Call struct {
 	Took                 time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	Untimed              bool // its time says nothing: people were asked meanwhile, or it was cancelled
+	Untimed              bool          // its time says nothing: the user was asked meanwhile, or it got no answer
+	Waited               time.Duration // for the user
 }
 
 // Listed is a tool as clients are shown it.
@@ -80,6 +81,7 @@ type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, 0 for never
 	took                 [bill.Bins]uint64
+	waits, waited        uint64 // calls that waited for the user, and for how many milliseconds
 }
 
 func (c *counts) plus(o *counts) {
@@ -87,6 +89,8 @@ func (c *counts) plus(o *counts) {
 	c.errors += o.errors
 	c.bytes += o.bytes
 	c.last = max(c.last, o.last)
+	c.waits += o.waits
+	c.waited += o.waited
 	for i, n := range o.took {
 		c.took[i] += n
 	}
@@ -106,6 +110,10 @@ func (r *row) add(c *Call, at int64, bin int) {
 	}
 	r.bytes += uint64(max(c.Bytes, 0))
 	r.last = max(r.last, at)
+	if c.Waited > 0 {
+		r.waits++
+		r.waited += uint64(c.Waited.Milliseconds())
+	}
 	if !c.Untimed {
 		r.took[bin]++
 		m.took += c.Took
@@ -324,7 +332,7 @@ func hour(minutes *[60]minute, now time.Time) []bill.Minute {
 			continue
 		}
 		any = true
-		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors}
+		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors, Untimed: m.calls - m.timed}
 		if m.timed > 0 {
 			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
 		}
@@ -338,7 +346,7 @@ func hour(minutes *[60]minute, now time.Time) []bill.Minute {
 func millis(ms float64) float64 { return math.Round(ms*100) / 100 }
 
 func (c *counts) figures() bill.Figures {
-	f := bill.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(bill.Quantile(&c.took, 0.5)), P95: millis(bill.Quantile(&c.took, 0.95))}
+	f := bill.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(bill.Quantile(&c.took, 0.5)), P95: millis(bill.Quantile(&c.took, 0.95)), Waits: c.waits, WaitedMs: c.waited}
 	if c.last > 0 {
 		f.LastUsed = time.Unix(c.last, 0).UTC()
 	}
