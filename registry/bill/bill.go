@@ -47,7 +47,7 @@ type Figures struct {
 // Minute sums the calls of one up.
 type Minute struct {
 	Calls   uint32  `json:"calls"`
-	Untimed uint32  `json:"untimed,omitempty"` // of those, the ones that Millis leaves out
+	Untimed uint32  `json:"untimed,omitempty"` // calls that Millis leaves out, if there is one
 	Errors  uint32  `json:"errors,omitempty"`
 	Millis  float64 `json:"ms,omitempty"` // on average
 }

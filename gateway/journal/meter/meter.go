@@ -332,8 +332,9 @@ func hour(minutes *[60]minute, now time.Time) []bill.Minute {
 			continue
 		}
 		any = true
-		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors, Untimed: m.calls - m.timed}
+		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors}
 		if m.timed > 0 {
+			out[i].Untimed = m.calls - m.timed
 			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
 		}
 	}
