@@ -70,7 +70,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a := &app{
 		Desk: &pane.Desk{
 			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Command: o.Host.Command, Pulse: pulse.New(record.Failed),
+			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pulse.New(record.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &graphics.Gallery{},
 		wake: make(chan struct{}, 1),
@@ -88,7 +88,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.Calls = dialog.NewCalls(a.Common)
 	a.Set(usage.New(a.Desk))
 	a.changes = a.Reg.Watch(ctx)
-	a.Pulse.Read(a.Reg.Traffic(), a.Now())
+	a.head.pulse(a)
 	a.greeted = a.Reg.Sessions()
 	q.Wakes(a.Poke)
 	if q.Len() > 0 { // asked before the screen was there

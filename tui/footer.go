@@ -57,6 +57,8 @@ func (a *app) pointless(id string) bool {
 		return it.Blank()
 	case "sort":
 		return a.Panes[a.Open].Rows().Len() < 2
+	case "enlarge":
+		return a.Beside() || a.Zoomed()
 	case "widen":
 		return !a.DetailShown() && a.Layout.Place != pane.PlaceHidden
 	}
@@ -113,7 +115,12 @@ func (a *app) does(b *keys.Binding) string {
 			return "find out why"
 		}
 	case "widen":
-		if a.Layout.Place == pane.PlaceHidden {
+		switch {
+		case a.Zoomed():
+			return "list again"
+		case a.Inside:
+			return "zoom"
+		case a.Layout.Place == pane.PlaceHidden:
 			return "detail panel"
 		}
 	}
@@ -149,7 +156,7 @@ func (a *app) watches() bool {
 
 // footer lists the ids of the bindings in the footer, the most useful first.
 func (a *app) footer() []string {
-	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
+	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}

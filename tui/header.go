@@ -24,9 +24,7 @@ type header struct {
 	screens  int
 	sessions []registry.Session
 	running  int
-	rate     int
-	next     uint64    // requests ever, at the last reading
-	at       time.Time // of it
+	rate     rate
 }
 
 func (h *header) refresh(a *app) {
@@ -46,9 +44,10 @@ func (h *header) refresh(a *app) {
 	}
 	h.sessions, h.clients, h.screens = a.Reg.Sessions(), 0, 0
 	for _, s := range h.sessions {
-		if s.Screen {
+		switch {
+		case s.Screen:
 			h.screens++
-		} else {
+		case s.Silent() == 0:
 			h.clients++
 		}
 	}
@@ -57,12 +56,51 @@ func (h *header) refresh(a *app) {
 
 // pulse takes what was asked since the last beat.
 func (h *header) pulse(a *app) {
-	now, next := a.Now(), a.Reg.Traffic().Requests()
-	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
-		h.rate = int(float64(next-h.next)/past + 0.5)
-	}
-	h.at, h.next = now, next
+	now := a.Now()
+	h.rate.read(now, a.Reg.Traffic().Requests())
 	a.Pulse.Read(a.Reg.Traffic(), now)
+}
+
+// rate counts the requests of the last minute.
+type rate struct {
+	readings [minute + 1]uint64 // of the count of all requests, a second apart
+	at       int64              // second of the last one, 0 before the first
+}
+
+// minute is how long requests count, in seconds.
+const minute = 60
+
+// read takes the number of all requests so far.
+func (r *rate) read(now time.Time, all uint64) {
+	at := now.Unix()
+	if r.at == 0 || at-r.at > minute {
+		first := all
+		if r.at != 0 {
+			first = r.readings[r.at%(minute+1)]
+		}
+		for i := range r.readings {
+			r.readings[i] = first
+		}
+	}
+	for s := max(r.at+1, at-minute); s < at; s++ {
+		r.readings[s%(minute+1)] = r.readings[r.at%(minute+1)]
+	}
+	r.readings[at%(minute+1)], r.at = all, max(at, r.at)
+}
+
+// String returns requests per second.
+func (r *rate) String() string {
+	n := r.readings[r.at%(minute+1)] - r.readings[(r.at+1)%(minute+1)]
+	switch f := float64(n) / minute; {
+	case n == 0:
+		return "0"
+	case f < 1:
+		return fmt.Sprintf("%.2f", f)
+	case f < 10:
+		return fmt.Sprintf("%.1f", f)
+	default:
+		return fmt.Sprintf("%.0f", f)
+	}
 }
 
 // busy is the number of things that make the spinner turn.
@@ -85,6 +123,9 @@ func (a *app) headerLine() string {
 	if name != "" {
 		b.WriteString("  " + dialog.Clean(name))
 	}
+	if len(a.Reg.Mistakes()) > 0 {
+		b.WriteString("  " + lk.Bad.On(fmt.Sprintf("! config invalid, %s shows why", a.KeyOf("mistakes"))))
+	}
 	if h.up > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))
 	}
@@ -102,7 +143,7 @@ func (a *app) headerLine() string {
 	if h.screens > 1 {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
-	fmt.Fprintf(&b, "  %d req/s", h.rate)
+	fmt.Fprintf(&b, "  %s req/s", &h.rate)
 	if n := a.Logs().UnderWay(); n > 0 {
 		fmt.Fprintf(&b, "  %d under way", n)
 	}

@@ -343,10 +343,11 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
-		{"Yes or no", (&dialog.Confirm{Good: "for good"}).Keys()},
+		{"Yes or no", (&dialog.Confirm{Good: "for good", Always: "do not ask again"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
+		{by("Mistakes in the config", "mistakes"), pane.MistakesKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
 	for i := range all {

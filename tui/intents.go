@@ -211,6 +211,7 @@ func (a *app) nextFocus(step int) tea.Cmd {
 		at = of
 	}
 	at = (at + step + n) % n
+	a.Unzoom()
 	a.Inside = at == of
 	if !a.Inside && ok {
 		several.Choose(at)
@@ -224,6 +225,7 @@ func (a *app) back() tea.Cmd {
 	switch typed, _ := a.Panes[a.Open].Rows().Filtered(); {
 	case a.DetailShown() && a.cancels() != nil:
 		return a.Calls.Stop(a.cancels())
+	case a.Unzoom():
 	case a.Inside:
 		a.Inside = false
 	case a.Panes[a.Open].Rows().Untick():

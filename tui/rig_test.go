@@ -14,6 +14,7 @@ import (
 
 	"goblin/tui/ask"
 	"goblin/tui/graphics"
+	"goblin/tui/pane"
 	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -323,6 +324,9 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
 		PID: 4711, Started: clock.at.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
 	}}, ask.NewQuestions(), r.backend, r.term)
+	if len(reg.States()) > 0 {
+		r.app.Open = pane.PaneResources // where most tests begin
+	}
 	r.app.After = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 	r.app.head.refresh(r.app)
 	for _, p := range r.app.Panes {

@@ -71,19 +71,28 @@ func (r *relay) show(o order, content []byte) error {
 	if command == "" {
 		return fmt.Errorf("no program %q", o.Kind)
 	}
-	dir, err := os.MkdirTemp("", "goblin-*") // 0700
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, safeName(o.Name))
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		return err
+	var file string
+	if o.Kind == File {
+		var line string
+		if file, line = place(o.Name); !filepath.IsAbs(file) {
+			return fmt.Errorf("%q is no absolute path", file)
+		}
+		command, file = atLine(command, file, line)
+	} else {
+		dir, err := os.MkdirTemp("", "goblin-*") // 0700
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, safeName(o.Name))
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
 	}
 	r.away.Lock()
 	defer r.away.Unlock()
 	r.con.give()
-	err = r.con.run(r.ctx, command, file)
+	err := r.con.run(r.ctx, command, file)
 	if r.ctx.Err() != nil || wasKilled(err) {
 		r.con.soil()
 	}
@@ -121,7 +130,7 @@ func wasKilled(err error) bool {
 func (r *relay) command(kind string) string {
 	var names []string
 	switch kind {
-	case Editor:
+	case Editor, File:
 		names = []string{r.env("VISUAL"), r.env("EDITOR"), defaultEditor}
 	case Pager:
 		names = []string{r.env("PAGER")}

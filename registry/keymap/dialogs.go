@@ -14,7 +14,7 @@ const (
 )
 
 // scrolled are the dialogs of texts and lists that have keys to scroll.
-const scrolled = InSubscriptions | InClients | InExchange | InSetup
+const scrolled = InSubscriptions | InClients | InExchange | InSetup | InMistakes
 
 // inFront are the actions of forms, dialogs and the line of the filter.
 func inFront() []Action { return slices.Concat(inForms(), inLists(), inQuestions()) }
@@ -112,6 +112,9 @@ func inLists() []Action {
 		{"values.down", []string{"down", "ctrl+n"}, InValues},
 		{"values.page-up", []string{"pgup"}, InValues},
 		{"values.page-down", []string{"pgdown"}, InValues},
+		{"mistakes.edit", []string{"enter", "E"}, InMistakes},
+		{"mistakes.copy", []string{"y"}, InMistakes},
+		{"mistakes.close", []string{"esc", "q", "!", "ctrl+c"}, InMistakes},
 		{"exchange.other", []string{"tab", "shift+tab", "l", "right"}, InExchange},
 		{"exchange.copy", []string{"y"}, InExchange},
 		{"exchange.command", []string{"Y"}, InExchange},
@@ -153,6 +156,7 @@ func inQuestions() []Action {
 		{"confirm.yes", []string{"y", "Y"}, InConfirm},
 		{"confirm.no", []string{"n", "N", "esc", "q", "ctrl+c"}, InConfirm},
 		{"confirm.good", []string{"g"}, InConfirm},
+		{"confirm.always", []string{"a"}, InConfirm},
 		{"address.copy", []string{"y", "o"}, InAddress},
 		{"address.accept", []string{"enter"}, InAddress},
 		{"address.decline", []string{"d"}, InAddress},

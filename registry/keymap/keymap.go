@@ -45,6 +45,7 @@ const (
 	InSampling
 	InLogin
 	InSetup
+	InMistakes
 
 	InLists   = InServers | InTools | InPrompts | InResources | InLogs | InUsage
 	InCatalog = InTools | InPrompts | InResources
@@ -62,7 +63,7 @@ var placeNames = [...]string{
 	"the line of the filter", "forms", "the palette", "the help", "the subscriptions", "the clients",
 	"the filter of a dialog", "lists of values", "an exchange", "last calls", "the choice of a view",
 	"a path in JSON", "a line of text", "a question of yes or no", "an address to open",
-	"a model's answer", "a login", "the setup",
+	"a model's answer", "a login", "the setup", "the mistakes in the config",
 }
 
 // String is a set of places in words.
@@ -112,6 +113,7 @@ func inPanes() []Action {
 		{"logs", []string{"5"}, Anywhere},
 		{"usage", []string{"6"}, Anywhere},
 		{"clients", []string{"0"}, Anywhere},
+		{"mistakes", []string{"!"}, Anywhere},
 		{"next", []string{"tab"}, Anywhere},
 		{"previous", []string{"shift+tab"}, Anywhere},
 		{"down", []string{"j", "down"}, Anywhere},
@@ -123,6 +125,7 @@ func inPanes() []Action {
 		{"top", []string{"g", "home"}, Anywhere},
 		{"bottom", []string{"G", "end"}, Anywhere},
 		{"open", []string{"enter"}, InLists},
+		{"enlarge", []string{"enter"}, InDetail},
 		{"detail", []string{"right"}, InLists},
 		{"detail-vi", []string{"l"}, InLists &^ InServers},
 		{"back", []string{"esc", "h", "left"}, Anywhere},
@@ -136,6 +139,7 @@ func inPanes() []Action {
 		{"mark", []string{" "}, InCatalog},
 		{"subscribe", []string{"s"}, InResources | InDetail},
 		{"subscribed", []string{"S"}, InResources},
+		{"seen", []string{"v"}, InCatalog},
 		{"subscriptions", []string{"w"}, Anywhere},
 		{"templates", []string{"t"}, InResources},
 		{"call", []string{"c"}, InCatalog | InLogs | InDetail},

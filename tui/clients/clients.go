@@ -146,7 +146,20 @@ func (d *Clients) Heading() string {
 	if d.Table.Typed != "" {
 		text = "Clients " + dialog.Exactly(d.Table.Len()) + "/" + dialog.Exactly(d.Table.Total())
 	}
+	if n := d.silent(); n > 0 {
+		text += fmt.Sprintf(", %d silent", n)
+	}
 	return strings.TrimSpace(text + " " + d.Table.Sorting(d.app.Look))
+}
+
+// silent counts the clients that have likely left.
+func (d *Clients) silent() (n int) {
+	for i := range d.Table.Rows {
+		if d.Table.Rows[i].Silent() > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Size is that of the dialog.
@@ -192,6 +205,18 @@ func (d *Clients) arrange() {
 		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),
 		ago("last", 3, func(r clientRow) time.Time { return r.last }),
 		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
+	d.Table.Note = func(r clientRow) string {
+		if quiet := r.Silent(); quiet > 0 {
+			return d.app.Look.Dim.On("silent for " + display.Age(quiet))
+		}
+		return ""
+	}
+	d.Table.Base = func(r clientRow) look.Style {
+		if r.Silent() > 0 {
+			return d.app.Look.Dim
+		}
+		return ""
+	}
 	d.Table.Also = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
@@ -222,6 +247,9 @@ func (d *Clients) Lines(w, h int) []string {
 		about := []string{dialog.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + dialog.Clean(r.ID)}
 		if r.Protocol != "" {
 			about = append(about, "revision "+dialog.Clean(r.Protocol))
+		}
+		if quiet := r.Silent(); quiet > 0 {
+			about = append(about, "silent for "+display.Age(quiet)+", likely gone")
 		}
 		if r.waits > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.waits))

@@ -70,6 +70,8 @@ type calls struct {
 	left []Left                 // the requests that were cancelled last, one for each item
 	past []*registry.Invocation // what was called, the oldest first
 	kept int                    // bytes of those
+
+	trusted map[Item]string // definitions of tools that are called without asking
 }
 
 // Bounds of the calls that are at hand.
@@ -165,7 +167,7 @@ var errCancelled = errors.New("cancelled")
 const atMost = 32
 
 // NewCalls are the requests of a screen.
-func NewCalls(a *Common) *calls { return &calls{app: a} }
+func NewCalls(a *Common) *calls { return &calls{app: a, trusted: map[Item]string{}} }
 
 func (c *calls) Len() int { return len(c.List) }
 

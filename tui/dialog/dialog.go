@@ -107,6 +107,9 @@ type Confirm struct {
 	Then   func() tea.Cmd
 	Good   string // what g does; "" for nothing
 	ToGood func() tea.Cmd
+
+	Always   string // what a does; "" for nothing
+	ToAlways func() tea.Cmd
 }
 
 func (c *Confirm) Heading() string { return c.Title }
@@ -167,13 +170,16 @@ func (c *Confirm) Keys() keys.Table {
 	if c.Good != "" {
 		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ToGood)})
 	}
+	if c.Always != "" {
+		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ToAlways)})
+	}
 	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
 }
 
 func (c *Confirm) close() tea.Cmd { return c.Screen.Drop(c) }
 
 func (c *Confirm) Hints() []keys.Hint {
-	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.no": "leave it"}
+	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.always": c.Always, "confirm.no": "leave it"}
 	t := c.Keys().On(c.Screen.Actions)
 	for i := range t {
 		t[i].Hint = does[t[i].ID]

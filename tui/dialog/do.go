@@ -57,14 +57,36 @@ func (a *Common) startOrAsk(r Request, started func()) tea.Cmd {
 		}
 		return a.Calls.Start(r)
 	}
-	if !r.danger {
+	if !r.danger || a.trusts(r.Item) {
 		return start()
 	}
 	return a.Push(&Confirm{
 		Screen: a, Title: "Call " + r.Item.Listed + "?",
-		Text: []string{Clean(r.Item.Server) + " may destroy something with this tool. With:"},
+		Text: []string{a.risk(r.Item) + ". With:"},
 		Body: string(Pretty(r.Args)), Yes: "call it", Then: start,
+		Always: "do not ask again for this tool", ToAlways: func() tea.Cmd {
+			if e := a.entry(r.Item); e != nil {
+				a.Calls.trusted[r.Item] = string(e.JSON())
+			}
+			return start()
+		},
 	})
+}
+
+// trusts reports whether the user wants a tool called without asking, as it was defined then.
+func (a *Common) trusts(it Item) bool {
+	definition, ok := a.Calls.trusted[it]
+	e := a.entry(it)
+	return ok && e != nil && string(e.JSON()) == definition
+}
+
+// risk says why a tool is not called without asking. Without a hint the protocol has a tool
+// be destructive.
+func (a *Common) risk(it Item) string {
+	if e := a.entry(it); e != nil && ToolHints(e) == (hints{}) {
+		return Clean(it.Server) + " gives no hints: this tool may change data"
+	}
+	return Clean(it.Server) + " may destroy something with this tool"
 }
 
 // Again repeats a request without its form: what does not say that this is

@@ -34,6 +34,9 @@ type Table[R any] struct {
 	text   func(R) string                // what words are looked for in
 	Fields func(rows []R) []filter.Field // over rows that will not change
 	Orders []Order[R]                    // at least one
+	// Hidden returns what is left out of the list now, whether or not a filter is typed;
+	// nil for nothing. The function that it returns may be called from a command.
+	Hidden func() func(r R, filtered bool) bool
 
 	Rows  []R
 	index *filter.Index
@@ -92,6 +95,7 @@ type state[R any] struct {
 	needs  []need
 	took   time.Duration
 	guilt  string
+	hidden func(r R, filtered bool) bool
 }
 
 // sorting is an order and which way round.
@@ -109,10 +113,11 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 	sorting := t.sorting()
 	fields := t.Fields
 	text := t.text
+	hidden := t.hidden()
 	now := t.now
 	columns := t.cols
 	find := func() state[R] {
-		s := state[R]{rows: get(), ranks: &ranks{}}
+		s := state[R]{rows: get(), ranks: &ranks{}, hidden: hidden}
 		s.extent = measure(columns, s.rows)
 		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
 		s.query = filter.Parse(typed, fields(s.rows))
@@ -138,6 +143,13 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 	}
 }
 
+func (t *Table[R]) hidden() func(R, bool) bool {
+	if t.Hidden == nil {
+		return nil
+	}
+	return t.Hidden()
+}
+
 // Filter replaces the query.
 func (t *Table[R]) Filter(typed string) tea.Cmd {
 	t.first = typed != "" && typed != t.Typed
@@ -148,7 +160,7 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 // Again runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
 func (t *Table[R]) Again() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows))}
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden()}
 	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
@@ -198,6 +210,10 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 	found, err := s.query.Match(ctx, s.index, now())
 	if err != nil {
 		return false
+	}
+	if s.hidden != nil {
+		filtered := !s.query.Empty()
+		found = slices.DeleteFunc(found, func(i int32) bool { return s.hidden(s.rows[i], filtered) })
 	}
 	s.found = found
 	if !s.query.Ranked() {

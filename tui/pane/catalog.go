@@ -37,6 +37,9 @@ type catalog struct {
 	Once    bool                 // it was read before, so that what comes is news
 	began   string               // what the cursor was put on, the listed name
 	texts   map[*registry.Entry]string
+	own     *registry.Entry // the row that stands for Goblin's own tools, nil for none
+	unfold  bool            // those are listed, too
+	hides   bool            // what clients do not see is left out
 }
 
 // state identifies the source of a list: the catalog, and the clients for whom it is
@@ -66,6 +69,7 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 		func(e *registry.Entry) string { return e.Listed },
 		func(e *registry.Entry) string { return words(e) },
 		fields, list.Order[*registry.Entry]{Name: "listed name"})
+	c.Table.Hidden = c.hidden
 	c.Table.Drawing = list.Drawing[*registry.Entry]{
 		Base: func(e *registry.Entry) look.Style {
 			base, _ := c.stale(e)
@@ -147,8 +151,12 @@ func (c *catalog) Refresh() tea.Cmd {
 	var came, left []string
 	old, first := c.Table.Rows, !c.Once
 	c.Reading = true
+	head := c.ownRow(snap, now.view)
 	return c.Table.Refresh(n, func() []*registry.Entry {
-		rows := make([]*registry.Entry, 0, n)
+		rows := make([]*registry.Entry, 0, n+1)
+		if head != nil {
+			rows = append(rows, head)
+		}
 		for _, k := range kinds {
 			for e := range snap.All(k) {
 				if c.unneeded(now.view, e) {
@@ -158,11 +166,11 @@ func (c *catalog) Refresh() tea.Cmd {
 			}
 		}
 		if !first {
-			came, left = difference(old, rows)
+			came, left = difference(entries(old), entries(rows))
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once = false, true
+		c.Reading, c.Once, c.own = false, true, head
 		c.news += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
@@ -190,10 +198,9 @@ func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
 func (c *catalog) turning() keys.Act {
 	return keys.Act{
 		Why: func() string {
-			e, _ := c.Table.Selected()
-			return view.WhyNotTurn(c.app.Common, e)
+			return view.WhyNotTurn(c.app.Common, c.selected())
 		},
-		Run: func() tea.Cmd { return view.Turn(c.app.Common, c.Table.Ticked()) },
+		Run: func() tea.Cmd { return view.Turn(c.app.Common, entries(c.Table.Ticked())) },
 	}
 }
 
@@ -207,6 +214,9 @@ func (c *catalog) toUsable() {
 	at := -1
 	for i, row := range c.Table.Found[:min(len(c.Table.Found), 1000)] {
 		e := c.Table.Rows[row]
+		if isOwn(e) {
+			continue
+		}
 		if _, why := c.stale(e); why != "" {
 			continue
 		}
@@ -272,7 +282,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := dialog.Grouped(c.Table.Total())
+	s := dialog.Grouped(c.total())
 	if open {
 		c.news = 0
 	}
@@ -284,7 +294,7 @@ func (c *catalog) count(open bool) string {
 
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
-	title, right = heading(c.app.Look, name, c.Table)
+	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.Sorting(c.app.Look)
 	if c.app.View != "" {
 		title += " " + c.app.Look.Accent.On("as "+dialog.Clean(c.app.View)+" sees them")
 	}
@@ -317,15 +327,15 @@ func (c *catalog) mark(e *registry.Entry) string {
 }
 
 func (c *catalog) item() dialog.Item {
-	e, ok := c.Table.Selected()
-	if !ok {
+	e := c.selected()
+	if e == nil {
 		return dialog.Item{}
 	}
 	return dialog.EntryItem(e)
 }
 
 func (c *catalog) ticked() (all []dialog.Item) {
-	for _, e := range c.Table.Ticked() {
+	for _, e := range entries(c.Table.Ticked()) {
 		all = append(all, dialog.EntryItem(e))
 	}
 	return all
@@ -335,6 +345,9 @@ func (c *catalog) ticked() (all []dialog.Item) {
 // that is not connected may have been gone already, and how they are drawn. Those of one
 // that waits for its first use are as good as any.
 func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
+	if isOwn(e) {
+		return c.app.Look.Dim, ""
+	}
 	switch by, _ := c.app.Backend.Lacks(c.app.View, e); by {
 	case "":
 	case "profile":

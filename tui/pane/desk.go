@@ -31,8 +31,11 @@ type Desk struct {
 	Layout  layout
 	Pulse   *pulse.Pulse
 	Demo    bool     // the built-in demo
+	Own     bool     // a config of the user's
 	Command []string // what clients start, for commands about the same config
 	Wide    bool     // long lines are not wrapped
+	zoomed  bool     // the detail panel has the whole body
+	entered bool     // … and got the focus with it
 	path    string   // that was typed last
 
 	trail     []step // the jumps that brought the user here
@@ -50,7 +53,7 @@ func (a *Desk) Set(others ...Pane) {
 		a.Details = append(a.Details, newDetail(a))
 	}
 	a.Open, a.since, a.Used = PaneResources, a.Now(), map[int]bool{}
-	if len(a.Reg.States()) == 0 {
+	if a.Own || len(a.Reg.States()) == 0 {
 		a.Open = PaneServers
 	}
 }
@@ -115,7 +118,7 @@ const (
 // Show goes to a pane.
 func (a *Desk) Show(pane int) tea.Cmd {
 	a.Shown()
-	a.Open, a.Inside = pane, false
+	a.Open, a.Inside, a.zoomed = pane, false, false
 	return a.Panes[pane].Refresh(registry.AllChanges)
 }
 
@@ -146,13 +149,20 @@ func (a *Desk) PlaceName() string {
 	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place]
 }
 
-// Widen gives the list the whole width, or the detail panel its place again.
-func (a *Desk) Widen() tea.Cmd {
+// Zoom gives what has the focus the whole body, or takes that back.
+func (a *Desk) Zoom() tea.Cmd {
+	if a.Inside {
+		a.zoomed, a.entered = !a.zoomed, false
+		if a.zoomed {
+			return a.Say("The detail panel has the whole body; %s shows the list again", a.KeyOf("widen"))
+		}
+		return nil
+	}
 	if a.Layout.Place == PlaceHidden {
 		a.Layout.Place = a.Layout.Before
 		return a.Say("Detail panel: %s", a.PlaceName())
 	}
-	a.Layout.Before, a.Layout.Place, a.Inside = a.Layout.Place, PlaceHidden, false
+	a.Layout.Before, a.Layout.Place = a.Layout.Place, PlaceHidden
 	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
 }
 
@@ -208,6 +218,10 @@ func (a *Desk) Geometry() Geometry {
 	if !a.detailWanted() {
 		return g
 	}
+	if a.Zoomed() {
+		g.Detail, g.List.H = g.body, 0
+		return g
+	}
 	if a.Beside() {
 		all := g.body.W
 		if all >= thirdWidth {
@@ -230,6 +244,19 @@ func (a *Desk) Geometry() Geometry {
 	g.List.H = h
 	g.Detail = dialog.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
 	return g
+}
+
+// Zoomed reports whether the detail panel has the whole body.
+func (a *Desk) Zoomed() bool { return a.Inside && a.zoomed }
+
+// Unzoom brings the list back, with the focus if it had that before; false if the list is
+// in sight.
+func (a *Desk) Unzoom() bool {
+	was := a.Zoomed()
+	if was {
+		a.zoomed, a.Inside = false, !a.entered
+	}
+	return was
 }
 
 // Beside reports whether the detail panel stands beside the list.
@@ -345,6 +372,7 @@ func (a *Desk) goTo(pane int, key string, choose func()) tea.Cmd {
 		choose()
 		return a.Show(pane)
 	}, func() tea.Cmd {
+		a.reveal(pane, key)
 		r := a.Panes[pane].Rows()
 		if r.Find(key) {
 			a.Moved()
@@ -355,15 +383,34 @@ func (a *Desk) goTo(pane int, key string, choose func()) tea.Cmd {
 	})
 }
 
+// reveal unfolds Goblin's own tools if one of them is gone to.
+func (a *Desk) reveal(pane int, key string) {
+	p, ok := a.Panes[pane].(*Tools)
+	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.unfold {
+		p.All.toggleOwn()
+	}
+}
+
 // ToDetail opens the detail panel and goes there.
 func (a *Desk) ToDetail() tea.Cmd {
-	a.Inside, a.Opened = true, true
+	a.Inside, a.Opened, a.zoomed = true, true, false
+	return nil
+}
+
+// Enlarge gives the detail panel the whole body, where it stands below a list.
+func (a *Desk) Enlarge() tea.Cmd {
+	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
+		a.zoomed, a.entered, a.Inside = true, !a.Inside, true
+	}
 	return nil
 }
 
 // openDetail opens the detail panel, and goes there if it has to or has no room
-// Beside the list.
+// Beside the list. Below the list, one that is open gets the whole body.
 func (a *Desk) openDetail(beside bool) tea.Cmd {
+	if beside && a.DetailShown() {
+		a.Enlarge()
+	}
 	a.Opened = true
 	if !beside || !a.DetailShown() {
 		a.Inside = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,6 +79,11 @@ func (p *offers) arrange(own list.Column[*registry.Entry]) {
 // mark is the sign of a row.
 func (p *offers) mark(e *registry.Entry) string {
 	switch {
+	case isOwn(e):
+		if p.All.unfold {
+			return p.app.Look.Unfolded
+		}
+		return p.app.Look.Folded
 	case p.app.Calls.Of(dialog.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.pinned(e) != nil:
@@ -110,6 +116,9 @@ func firstLine(texts ...string) string {
 func (p *offers) Subject() Subject {
 	e := p.current()
 	if e == nil {
+		if head, ok := p.All.Table.Selected(); ok {
+			return p.All.ownSubject(head)
+		}
 		return Subject{}
 	}
 	it := p.Item()
@@ -169,16 +178,14 @@ func (p *offers) acts() map[string]keys.Act {
 	return map[string]keys.Act{
 		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
 		"switch":    p.All.turning(),
+		"seen":      {Run: p.All.toggleSeen},
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
 		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
 	}
 }
 
 // current is the entry under the cursor, nil for none.
-func (p *offers) current() *registry.Entry {
-	e, _ := p.All.Table.Selected()
-	return e
-}
+func (p *offers) current() *registry.Entry { return p.All.selected() }
 
 func (p *offers) none() string {
 	if p.current() == nil {
@@ -286,11 +293,11 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 
 func (p *Tools) Acts() map[string]keys.Act {
 	acts := p.offers.acts()
-	acts["open"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}
+	maps.Copy(acts, p.ownActs(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
 	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
-		for _, e := range p.All.Table.Ticked() {
+		for _, e := range entries(p.All.Table.Ticked()) {
 			if tool := p.app.Reg.PinnedTool(e.Server, e.Name); tool != nil {
 				of[e.Server] = append(of[e.Server], *tool)
 			}
@@ -305,7 +312,7 @@ func (p *Tools) Acts() map[string]keys.Act {
 }
 
 func (p *Tools) whyNotApprove() string {
-	if !slices.ContainsFunc(p.All.Table.Ticked(), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
+	if !slices.ContainsFunc(entries(p.All.Table.Ticked()), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
 		return "only tools that are new or changed await approval; ! marks them"
 	}
 	return ""

@@ -1,0 +1,175 @@
+package pane
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+)
+
+// Goblin's own tools are one row until the user unfolds them, a filter finds one or
+// something leads to one: on a small screen they would hide those of servers.
+
+// ownRow is the row that stands for Goblin's own tools, nil where there are no others.
+func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entry {
+	if c.kind != registry.Tool {
+		return nil
+	}
+	var names []string
+	others := false
+	for e := range snap.All(registry.Tool) { // Goblin's own come first
+		if others = e.Server != registry.Local; others {
+			break
+		}
+		if !c.unneeded(profile, e) {
+			names = append(names, e.Listed)
+		}
+	}
+	if len(names) == 0 || !others {
+		return nil
+	}
+	return &registry.Entry{
+		Kind: registry.Tool, Listed: display.Count(len(names), "tool") + " of Goblin itself",
+		Description: strings.Join(names, ", "),
+	}
+}
+
+// isOwn reports whether a row stands for Goblin's own tools: no server has an empty name.
+func isOwn(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
+
+// entries are the rows that are entries of the catalog.
+func entries(rows []*registry.Entry) []*registry.Entry {
+	if !slices.ContainsFunc(rows, isOwn) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), isOwn)
+}
+
+// selected is the entry under the cursor, nil for none.
+func (c *catalog) selected() *registry.Entry {
+	e, ok := c.Table.Selected()
+	if !ok || isOwn(e) {
+		return nil
+	}
+	return e
+}
+
+// total is the number of entries.
+func (c *catalog) total() int {
+	if c.own != nil {
+		return c.Table.Total() - 1
+	}
+	return c.Table.Total()
+}
+
+// rowCount is how many entries there are, and how many of them the filter leaves or the
+// clients of the chosen profile see.
+func (c *catalog) rowCount() string {
+	all := dialog.Exactly(c.total())
+	if typed, _ := c.Table.Filtered(); typed != "" {
+		return dialog.Exactly(c.Table.Len()) + "/" + all
+	}
+	if c.app.View != "" || c.hides {
+		return dialog.Exactly(c.sees()) + " of " + all
+	}
+	return all
+}
+
+// sees is how many entries of the list the clients see that it is shown for.
+func (c *catalog) sees() (n int) {
+	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
+		n += c.state.sees[k]
+	}
+	return min(n, c.total())
+}
+
+// hidden is what the list leaves out now.
+func (c *catalog) hidden() func(*registry.Entry, bool) bool {
+	folds, hides := c.kind == registry.Tool && !c.unfold, c.hides
+	backend, profile := c.app.Backend, c.app.View
+	return func(e *registry.Entry, filtered bool) bool {
+		switch {
+		case isOwn(e):
+			return filtered
+		case hides:
+			if by, _ := backend.Lacks(profile, e); by != "" && by != "search" {
+				return true
+			}
+		}
+		return folds && e.Server == registry.Local && !filtered
+	}
+}
+
+// toggleOwn lists Goblin's own tools, or folds them.
+func (c *catalog) toggleOwn() tea.Cmd {
+	c.unfold = !c.unfold
+	return c.Table.Refilter()
+}
+
+// toggleSeen leaves out what clients do not see, or shows it again.
+func (c *catalog) toggleSeen() tea.Cmd {
+	c.hides = !c.hides
+	return c.Table.Refilter()
+}
+
+// ownSubject tells of Goblin's own tools.
+func (c *catalog) ownSubject(head *registry.Entry) Subject {
+	tools := entries(c.Table.Rows)
+	open := c.app.KeyOf("open")
+	return Subject{
+		Key: "own tools", Version: head.Description, Title: head.Listed,
+		Blocks: func(context.Context) []content.Block {
+			var facts []content.Fact
+			for _, e := range tools {
+				if e.Server == registry.Local {
+					facts = append(facts, content.Fact{Label: e.Listed, Value: firstLine(e.Description)})
+				}
+			}
+			return []content.Block{
+				{Kind: content.Note, Text: "Goblin's own tools search, describe and call what the servers offer. " + open + " lists them."},
+				{Kind: content.Facts, Facts: facts},
+			}
+		},
+	}
+}
+
+// ownActs are those of keys that list Goblin's own tools where the cursor is on their row.
+func (p *offers) ownActs(open keys.Act) map[string]keys.Act {
+	onHead := func() bool {
+		e, ok := p.All.Table.Selected()
+		return ok && isOwn(e)
+	}
+	or := func(run func() tea.Cmd) keys.Act {
+		return keys.Act{
+			Why: func() string {
+				if onHead() || open.Why == nil {
+					return ""
+				}
+				return open.Why()
+			},
+			Run: func() tea.Cmd {
+				if onHead() {
+					return p.All.toggleOwn()
+				}
+				return run()
+			},
+			Does: func() string {
+				switch {
+				case !onHead():
+					return "open"
+				case p.All.unfold:
+					return "fold"
+				}
+				return "unfold"
+			},
+		}
+	}
+	return map[string]keys.Act{"open": or(open.Run), "detail": or(p.app.ToDetail), "detail-vi": or(p.app.ToDetail)}
+}

@@ -1,0 +1,124 @@
+package pane
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/list"
+	"goblin/tui/look"
+	"goblin/tui/work"
+)
+
+// mistakes lists what is wrong with the edited config. It closes when the config is valid.
+type mistakes struct {
+	dialog.Listing
+	app   *Desk
+	Table *list.Table[registry.Mistake]
+}
+
+// NewMistakes lists what is wrong with the edited config.
+func NewMistakes(a *Desk) tea.Cmd {
+	if len(a.Reg.Mistakes()) == 0 {
+		return a.Say("The config is valid")
+	}
+	d := &mistakes{app: a}
+	text := func(m registry.Mistake) string { return fmt.Sprintf("%s:%d %s", m.File, m.Line, m.Text) }
+	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []filter.Field { return nil })
+	d.Table.Arrange(
+		list.Column[registry.Mistake]{Name: "file", Rank: 1, Least: 8, Wants: 20, Quiet: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
+		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, look.Style) {
+			if m.Line == 0 {
+				return "", ""
+			}
+			return strconv.Itoa(m.Line), ""
+		}},
+		list.Column[registry.Mistake]{Name: "mistake", Least: 20, Wants: 40, Rest: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
+	return tea.Batch(d.read(), a.Push(d))
+}
+
+// Refresh follows the registry.
+func (d *mistakes) Refresh(what registry.Changes) tea.Cmd {
+	if what&registry.Servers == 0 {
+		return nil
+	}
+	return d.read()
+}
+
+func (d *mistakes) read() tea.Cmd {
+	all := d.app.Reg.Mistakes()
+	if len(all) == 0 {
+		d.app.Drop(d)
+		return d.app.Say("The config is valid again")
+	}
+	return d.Table.Refresh(len(all), func() []registry.Mistake { return all }, func() tea.Cmd { return nil })
+}
+
+func (d *mistakes) Heading() string {
+	return "Config not reloaded: " + display.Count(d.Table.Total(), "mistake")
+}
+
+func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.Table.Total(), 3)+10) }
+
+// Lines are the mistakes, and below them the whole text of the one under the cursor.
+func (d *mistakes) Lines(w, h int) []string {
+	lk := d.app.Look
+	m, _ := d.Table.Selected()
+	whole := dialog.WrapText(m.Text, max(w-2, 1), 1<<16)
+	below := min(len(whole), max(h/3, 1))
+	out := d.Table.Grid(lk, w, max(h-below-2, 1), true)
+	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
+	for _, line := range whole[:below] {
+		out = append(out, " "+line)
+	}
+	note := "The config of before stays in use. " + d.app.KeyOf("mistakes.edit") + " opens the editor at the line."
+	return lk.Lines(append(out, " "+lk.Dim.On(lk.Cut(note, w-1))), w, h)
+}
+
+func (d *mistakes) Keys() keys.Table {
+	return append(keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet(),
+		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
+		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
+			m, _ := d.Table.Selected()
+			return d.app.Copy(dialog.Clean(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
+		}},
+		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
+}
+
+// MistakesKeys are the keys of the list.
+func MistakesKeys() keys.Table { return (*mistakes)(nil).Keys() }
+
+func (d *mistakes) edit() tea.Cmd {
+	m, ok := d.Table.Selected()
+	if !ok {
+		return nil
+	}
+	ctx, term := d.app.Ctx, d.app.Term
+	return func() tea.Msg {
+		err := term.Open(ctx, "file", m.File+":"+strconv.Itoa(max(m.Line, 1)), nil)
+		return work.Done(func() tea.Cmd {
+			if err != nil {
+				return tea.Batch(tea.ClearScreen, d.app.Complain("open in $EDITOR: %v", err))
+			}
+			return tea.ClearScreen
+		})
+	}
+}
+
+// Update handles the mouse.
+func (d *mistakes) Update(msg tea.Msg) tea.Cmd {
+	dialog.ScrollWheel(d.Table.Scroll, msg)
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+		_, cmd := d.Table.Click(m.X, m.Y)
+		return cmd
+	}
+	return nil
+}
