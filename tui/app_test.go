@@ -254,8 +254,9 @@ func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 	for range 10 {
 		r.traffic() // three requests and a notification
 	}
-	require.Contains(t, r.beat(2*time.Second).screen(), " 15 req/s")
-	require.Contains(t, r.beat(time.Second).screen(), " 0 req/s")
+	require.Contains(t, r.beat(2*time.Second).screen(), " 0.55 req/s", "three of before count")
+	require.Contains(t, r.beat(50*time.Second).screen(), " 0.50 req/s")
+	require.Contains(t, r.beat(10*time.Second).screen(), " 0 req/s")
 }
 
 func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
@@ -310,7 +311,7 @@ func TestTheRateIsThatOfABeat(t *testing.T) {
 	r.traffic()
 	r.clock.advance(time.Millisecond)
 	r.reg.SetSession(registry.Session{ID: "c9", Transport: "stdio", Client: "zed"})
-	require.Contains(t, r.changed(registry.Sessions).screen(), " 0 req/s")
+	require.Contains(t, r.changed(registry.Sessions).screen(), " 0.05 req/s")
 	require.Contains(t, r.screen(), "zed connected")
 }
 

@@ -18,8 +18,8 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
 	}
 	for range 3 {
-		for range pane.MostLogs {
-			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: "loud"})
+		for i := range pane.MostLogs {
+			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: fmt.Sprint("loud ", i)})
 		}
 		r.changed(registry.Logs)
 	}

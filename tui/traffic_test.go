@@ -407,7 +407,7 @@ func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 	}
 	r.changed(registry.Traffic)
 	require.Equal(t, pane.MostTraffic, r.app.Logs().Traffic.Count())
-	require.Contains(t, r.screen(), "10k older dropped")
+	require.Contains(t, r.screen(), "7000 older dropped")
 	require.Contains(t, r.line("n11999"), "> ")
 }
 
@@ -519,7 +519,9 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 			"cPOST /x HTTP/1.1\ncX-Team: blue\x1b[2J\ndHTTP/2.0 200 OK\ndServer: nginx\n"),
 	})
 	r.changed(registry.Traffic).keys("5 ]")
-	for _, keys := range []string{"", "enter"} { // the detail, and the exchange at length
+	require.Contains(t, r.screen(), "{▸ 4 members}", "headers are folded")
+	require.NotContains(t, r.screen(), "User-Agent")
+	for _, keys := range []string{"enter"} { // the exchange at length
 		r.keys(keys)
 		text := r.screen()
 		for _, want := range []string{

@@ -70,6 +70,7 @@ type Block struct {
 	Unmarked bool
 	// Start says that what one came for begins here, see [View.ToStart].
 	Start bool
+	Shut  bool // of JSON: its outermost value is folded
 }
 
 // Options are how blocks become lines.
@@ -86,6 +87,7 @@ type Options struct {
 	Turned  map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
 	Numbers bool            // of the lines of Text
 	Wide    bool            // lines are not wrapped
+	Raw     bool            // long data: URIs are shown in full
 	Opens   string          // the key that opens all of what is shown in part, if one does
 }
 
@@ -346,6 +348,9 @@ func (b *builder) facts(facts []Fact) {
 			continue
 		}
 		value, lost := cut(f.Value, b.o.Most)
+		if !b.o.Raw {
+			value = Brief(value)
+		}
 		value = f.text(value)
 		if lost {
 			value += b.lk.Ellipsis

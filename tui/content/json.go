@@ -26,7 +26,7 @@ func (b *builder) json(k *Block) {
 	nodes := len(b.d.nodes)
 	deep := levels(k.Data)
 	b.d.deep = max(b.d.deep, deep)
-	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), start: at, from: at}
+	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), shut: k.Shut, start: at, from: at}
 	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
 	err := p.print()
 	whole := max(k.Size, int64(len(k.Data)))
@@ -106,8 +106,9 @@ type printer struct {
 	src   []byte
 	i     int
 	fold  int
-	start int // of all output in the arena
-	from  int // of the open line in the arena
+	shut  bool // the outermost value is folded
+	start int  // of all output in the arena
+	from  int  // of the open line in the arena
 	ink   ink
 	cut   bool
 	node  uint64 // that of the value under way
@@ -184,6 +185,11 @@ const slack = 256
 // token puts the scalar before end, which may be longer than all that is shown.
 func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
+	if !p.b.o.Raw && len(raw) > briefFrom && bytes.HasPrefix(raw, []byte(`"data:`)) {
+		if s, ok := rawjson.String(raw); ok {
+			raw = rawjson.Quote(Brief(s))
+		}
+	}
 	room := p.b.o.Most - (p.b.at() - p.start)
 	if len(raw) > max(room, slack) {
 		s, _ := cut(string(raw[:max(room, 0)]), max(room-1, 0))
@@ -286,7 +292,7 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	}
 	node := p.node
 	defer func() { p.node = node }()
-	shut := (p.fold >= 0 && depth > p.fold) != p.b.o.Turned[node]
+	shut := (p.fold >= 0 && depth > p.fold || p.shut && depth == 0) != p.b.o.Turned[node]
 	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, shut: shut})
 	if shut {
 		p.i = start

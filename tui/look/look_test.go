@@ -74,7 +74,7 @@ func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
 // common are the characters beyond ASCII that the screen draws by itself. All of them are in
 // DejaVu Sans Mono (fc-query --format=%{charset}), and one cell wide: what a font lacks is
 // an empty box. A new one is looked up there first.
-const common = "¤·Δ•…←→↑↓─│┃├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▎░▒▓▪▸○◌●◐◑◒◓◇☐✓"
+const common = "¤·×Δ•…←→↑↓─│┃├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▎░▒▓▪▸○◌●◐◑◒◓◇☐✓"
 
 func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {
 	found := map[rune]bool{}

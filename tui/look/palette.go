@@ -61,11 +61,11 @@ var attributes = Palette{
 type Marks struct {
 	ASCII bool
 
-	Cursor, Tick, On, Asked, Off, Refused                 string // of rows and subscriptions
-	Up, Starting, Disabled, Failed                        string // of servers
-	Template, Delta, New, To, From, Sep, Folded, Unfolded string
-	Ellipsis, Check, Box, Edge, Scroll, Updated           string
-	Rising, Falling                                       string // orders of columns
+	Cursor, Tick, On, Asked, Off, Refused       string // of rows and subscriptions
+	Up, Starting, Disabled, Failed              string // of servers
+	Template, Delta, New, To, From, Sep, Folded string
+	Ellipsis, Check, Box, Edge, Scroll, Updated string
+	Rising, Falling                             string // orders of columns
 
 	TopLeft, TopRight, BottomLeft, BottomRight     string
 	Horizontal, Vertical, TeeLeft, TeeRight, Cross string
@@ -74,7 +74,7 @@ type Marks struct {
 var unicodeMarks = Marks{
 	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Off: "○", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
-	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸", Unfolded: "▾",
+	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
 	Rising: "↑", Falling: "↓",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
@@ -85,7 +85,7 @@ var asciiMarks = Marks{
 	ASCII:  true,
 	Cursor: ">", Tick: "#", On: "*", Asked: "~", Off: "-", Refused: "!",
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
-	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+", Unfolded: "-",
+	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
 	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",
 	Rising: "^", Falling: "v",
 	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",

@@ -481,7 +481,7 @@ func (a *Desk) Content() dialog.Shown {
 	if s.Blocks == nil {
 		return dialog.Shown{}
 	}
-	doc, err := content.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), content.Options{Depth: -1})
+	doc, err := content.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), content.Options{Depth: -1, Raw: true})
 	if err != nil {
 		return dialog.Shown{}
 	}

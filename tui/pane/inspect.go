@@ -283,7 +283,7 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all 
 		return n.recs
 	}
 	*n = nearby{about: it, rooms: room, all: all, upTo: last}
-	recs, fits := j.Window(last-min(last, MostTraffic)+1, -1), record.Concerns(it)
+	recs, fits := j.Window(0, -1), record.Concerns(it)
 	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
 		if (all || !record.Notified(&recs[i])) && fits(&recs[i]) {
 			n.recs = append(n.recs, recs[i])

@@ -172,10 +172,14 @@ func (p *Logs) older() int {
 	if p.Open != TabTraffic {
 		return p.list().Fewer() + int(p.missed)
 	}
-	if len(p.Traffic.Held) == 0 {
+	held := 0
+	for _, r := range p.Traffic.Held {
+		held += max(r.Times, 1)
+	}
+	if held == 0 {
 		return int(p.traffic.stats.Dropped)
 	}
-	return int(p.traffic.Read) - len(p.Traffic.Held)
+	return max(int(p.traffic.Read)-held, 0)
 }
 
 func (p *Logs) Heading() (title, right string) {
@@ -220,7 +224,7 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 		text := name
 		count, news := p.TabList(i).Count(), p.TabList(i).Unread()
 		if i == TabTraffic {
-			count = int(min(p.traffic.stats.Next-1, MostTraffic))
+			count = p.app.Reg.Traffic().Len()
 			news = int(p.traffic.stats.Next - 1 - p.traffic.seen)
 		}
 		if detail >= 2 {

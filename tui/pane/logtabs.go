@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -24,7 +25,10 @@ import (
 // Bounds of what the Logs pane holds, however much the journals do.
 const (
 	MostLogs    = 5000
-	MostTraffic = 2000
+	MostTraffic = 5000 // requests
+	mostNotes   = 500
+	// foldsWithin is how many rows back a line of a log is looked for that is equal.
+	foldsWithin = 256
 	// heavyText is how much text is indexed in a command, not in Update.
 	heavyText = 256 << 10
 	// mostDrawn is how much of a log line a row looks at.
@@ -35,13 +39,15 @@ const (
 // more than its share while there are others'. Its work for new rows depends on how many
 // it holds, never on the journal.
 type records[R any] struct {
-	Table  *list.Table[R]
-	most   int
-	server func(R) string
-	keep   func(R) bool // nil: all
-	size   func(R) int  // bytes of text, nil where it is short
+	Table     *list.Table[R]
+	most      int
+	server    func(R) string
+	apart     func(R) bool // rows that have places of their own, nil for none
+	mostApart int
+	keep      func(R) bool // nil: all
+	size      func(R) int  // bytes of text, nil where it is short
 
-	Held    []R // only ever appended to: commands read it
+	Held    []R // replaced, never changed: commands read it
 	also    []R // shown with them; replaced, never changed
 	bytes   int
 	trimmed int  // rows that had to make room
@@ -50,33 +56,39 @@ type records[R any] struct {
 	reading bool // a command brings it there
 }
 
-// add takes new rows.
-func (f *records[R]) add(rows ...R) {
-	if len(rows) == 0 {
-		return
-	}
-	f.Held, f.fresh = append(f.Held, rows...), true
+// hold takes other rows instead of those that are held.
+func (f *records[R]) hold(rows []R) {
+	f.Held, f.fresh, f.bytes = rows, true, 0
 	if f.size != nil {
 		for _, r := range rows {
 			f.bytes += f.size(r)
 		}
 	}
-	if len(f.Held) > f.most {
-		f.trim()
+	f.trim(false, f.most)
+	if f.apart != nil {
+		f.trim(true, f.mostApart)
 	}
 }
 
-// trim takes the oldest rows of those servers out that have more than their share.
-func (f *records[R]) trim() {
-	has := map[string]int{}
+// trim takes the oldest rows of those servers out that have more than their share, of one
+// of both sorts of rows.
+func (f *records[R]) trim(apart bool, most int) {
+	has, n := map[string]int{}, 0
+	mine := func(r R) bool { return f.apart == nil || f.apart(r) == apart }
 	for _, r := range f.Held {
-		has[f.server(r)]++
+		if mine(r) {
+			has[f.server(r)]++
+			n++
+		}
 	}
-	share := ShareOf(f.most, slices.Collect(maps.Values(has)))
-	kept := make([]R, 0, f.most) // commands read the other
+	if n <= most {
+		return
+	}
+	share := ShareOf(most, slices.Collect(maps.Values(has)))
+	kept := make([]R, 0, len(f.Held)) // commands read the other
 	for _, r := range f.Held {
 		server := f.server(r)
-		if has[server] <= share {
+		if !mine(r) || has[server] <= share {
 			kept = append(kept, r)
 			continue
 		}
@@ -209,8 +221,50 @@ func (b below[R]) sorted(by func() tea.Cmd) tea.Cmd {
 // logRow is a record of the log and what is made of it once.
 type logRow struct {
 	registry.LogRecord
-	key  string
-	line string // what is drawn of the text
+	key   string
+	line  string    // what is drawn of the text
+	times int       // how many equal lines it stands for, 0 for one
+	last  time.Time // when the last of them came
+}
+
+// sameLine is what equal lines have in common.
+type sameLine struct {
+	server, source, session, text string
+	level                         slog.Level
+}
+
+// fold puts lines behind others. One that is equal to one of the last lines takes its place
+// with it: a server that crashes over and over would bury what else there is.
+func fold(held, came []*logRow) []*logRow {
+	all := slices.Concat(held, came)[:len(held)]
+	recent := make(map[sameLine]int, foldsWithin)
+	of := func(r *logRow) sameLine { return sameLine{r.Server, r.Source, r.Session, r.Text, r.Level} }
+	for i := max(0, len(held)-foldsWithin); i < len(held); i++ {
+		recent[of(held[i])] = i
+	}
+	gone := false
+	for _, r := range came {
+		if i, ok := recent[of(r)]; ok && len(all)-i <= foldsWithin {
+			was := all[i]
+			next := *was // commands read the other
+			next.times, next.last = max(was.times, 1)+1, r.Time
+			r, all[i], gone = &next, nil, true
+		}
+		recent[of(r)] = len(all)
+		all = append(all, r)
+	}
+	if gone {
+		all = slices.DeleteFunc(all, func(r *logRow) bool { return r == nil })
+	}
+	return all
+}
+
+// timesNote says how many equal ones a row stands for, and when the last one came.
+func timesNote(lk *look.Look, n int, last time.Time) string {
+	if n < 2 {
+		return ""
+	}
+	return lk.Dim.On("× " + dialog.Exactly(n) + ", last " + clock(last, 8))
 }
 
 func newLogRecords(a *Desk, tab int) *records[*logRow] {
@@ -225,6 +279,7 @@ func newLogRecords(a *Desk, tab int) *records[*logRow] {
 		}
 		return ""
 	}
+	t.Note = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
 	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
@@ -304,9 +359,9 @@ func clock(t time.Time, w int) string {
 
 // subject is a record of the log at length.
 func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
-	rec := r.LogRecord
+	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
-		Key: "log " + r.key, Title: tab + " " + clock(rec.Time, 12),
+		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []content.Block {
 			facts := []content.Fact{
 				{Label: "time", Value: moment(rec.Time)},
@@ -314,6 +369,9 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 				{Label: "session", Value: sessionText(reg, rec.Session)},
 				{Label: "level", Value: levelName(rec.Level)},
 				{Label: "source", Value: rec.Source},
+			}
+			if times > 1 {
+				facts = append(facts, content.Fact{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
 			}
 			blocks := []content.Block{{Kind: content.Facts, Facts: facts}, {Kind: content.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
@@ -361,7 +419,11 @@ func (r *logRow) plain() string {
 			parts = append(parts, dialog.Clean(s))
 		}
 	}
-	return strings.Join(append(parts, dialog.Clean(r.Text)), "  ")
+	parts = append(parts, dialog.Clean(r.Text))
+	if r.times > 1 {
+		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, moment(r.last)))
+	}
+	return strings.Join(parts, "  ")
 }
 
 // readLog takes what came into the log, up to a number, to its tabs.
@@ -391,8 +453,8 @@ func (p *Logs) readLog(upTo uint64) {
 		}
 	}
 	for tab, f := range p.Logs {
-		if f != nil {
-			f.add(parts[tab]...)
+		if f != nil && len(parts[tab]) > 0 {
+			f.hold(fold(f.Held, parts[tab]))
 		}
 	}
 }

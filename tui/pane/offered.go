@@ -81,7 +81,7 @@ func (p *offers) mark(e *registry.Entry) string {
 	switch {
 	case isOwn(e):
 		if p.All.unfold {
-			return p.app.Look.Unfolded
+			return p.app.Look.Falling
 		}
 		return p.app.Look.Folded
 	case p.app.Calls.Of(dialog.EntryItem(e)) != nil:

@@ -34,6 +34,17 @@ type trafficRow struct {
 	asked  uint64 // number of the last asking at which it was
 }
 
+// number is that of the first record that the row stands for.
+func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
+
+// at is when the row's last record came.
+func (r *trafficRow) at() time.Time {
+	if r.Times > 1 {
+		return r.Last
+	}
+	return r.Time
+}
+
 // same tells a request that was under way when it ends.
 type same struct {
 	began           int64
@@ -134,7 +145,7 @@ func (s same) key() string { return fmt.Sprintf("%d %s %s", s.began, s.session, 
 
 // byStart is the order of Traffic: what lasts stays where it began.
 func byStart(a, b *trafficRow) int {
-	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Seq, b.Seq))
+	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
 }
 
 // took is how long a request took, or has taken so far.
@@ -142,7 +153,7 @@ func (p *Logs) took(r *trafficRow) time.Duration {
 	if r.open != "" {
 		return max(p.app.Now().Sub(r.Time), 0)
 	}
-	return r.Duration
+	return r.Duration - r.Waited
 }
 
 // Withdrawable is the request under the cursor if it is under way.
@@ -287,9 +298,15 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		}
 		return ""
 	}
+	t.Note = func(r *trafficRow) string {
+		if r.Waited > 0 {
+			return p.app.Look.Dim.On("+ " + dialog.Millis(r.Waited) + " for the user")
+		}
+		return timesNote(p.app.Look, r.Times, r.Last)
+	}
 	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, most: MostTraffic, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, most: MostTraffic, mostApart: mostNotes, apart: func(r *trafficRow) bool { return record.Notified(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 // trafficColumns are those of Traffic. What was asked stands longest.
@@ -302,7 +319,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		return dialog.Size(record.Size(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
-	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration) }, func(r *trafficRow, _ int) (string, look.Style) {
+	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, look.Style) {
 		switch {
 		case r.open != "":
 			return display.Age(p.took(r)), ""
@@ -336,7 +353,7 @@ func trafficFields(rows []*trafficRow) []filter.Field {
 		{Name: "method", Kind: filter.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
 		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
 		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
-		{Name: "status", Kind: filter.Text, Help: "ok, waits, cancelled, notification, or the code of an error", Text: func(i int) string {
+		{Name: "status", Kind: filter.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
 			if rows[i].open != "" {
 				return waitWords // whichever there was room for
 			}
@@ -347,7 +364,7 @@ func trafficFields(rows []*trafficRow) []filter.Field {
 			if record.Notified(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
-			return float64(rows[i].Duration) / float64(time.Millisecond)
+			return float64(rows[i].Duration-rows[i].Waited) / float64(time.Millisecond)
 		}},
 		{Name: "size", Kind: filter.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
 			return float64(record.Size(&rows[i].TrafficRecord))
@@ -375,11 +392,14 @@ func (p *Logs) readTraffic(upTo uint64) {
 	}
 	p.traffic.Read = upTo
 	rows := make([]trafficRow, len(recs))
-	all := make([]*trafficRow, len(recs))
+	all, folded := make([]*trafficRow, len(recs)), map[uint64]bool{}
 	for i := range recs {
 		r := &rows[i]
 		r.TrafficRecord = recs[i]
-		r.key = strconv.FormatUint(r.Seq, 10)
+		r.key = strconv.FormatUint(r.number(), 10)
+		if r.Times > 1 {
+			folded[r.number()] = true
+		}
 		if at := sameOf(&r.TrafficRecord); !record.Notified(&r.TrafficRecord) && p.ended(at) {
 			r.key = at.key() // the cursor follows it
 		}
@@ -387,7 +407,11 @@ func (p *Logs) readTraffic(upTo uint64) {
 		r.client, r.name = p.who(&r.TrafficRecord), record.OwnName(&r.TrafficRecord)
 		all[i] = r
 	}
-	p.Traffic.add(all...)
+	held := p.Traffic.Held
+	if len(folded) > 0 { // they come once more, with all that they stand for
+		held = slices.DeleteFunc(slices.Clone(held), func(r *trafficRow) bool { return folded[r.number()] })
+	}
+	p.Traffic.hold(slices.Concat(held, all))
 }
 
 // ended takes a request off those that are under way and that are shown so, if it was one.
@@ -454,7 +478,7 @@ func (p *Logs) foldedLine() string {
 		switch {
 		case p.Traffic.keep(r):
 		case record.Notified(&r.TrafficRecord):
-			from[cmp.Or(r.Server, r.Client, registry.Local)]++
+			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Times, 1)
 		default:
 			own++
 		}
@@ -501,6 +525,8 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, look.Style) {
 		return text, lk.Accent
 	case record.Failed(&r.TrafficRecord):
 		return text, lk.Bad
+	case r.Status == registry.StatusLeft || r.Status == registry.StatusCancelled:
+		return text, lk.Dim
 	}
 	return text, ""
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -24,33 +25,71 @@ func (p *Logs) trafficSubject() Subject {
 	if !ok {
 		return Subject{}
 	}
-	reg, rec, cancel := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel")
+	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Look
 	if r.open != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []content.Block {
 				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
 				blocks := append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
-				return append(blocks, record.Asked(&rec)...)
+				return append(blocks, record.Headers(&rec)...)
 			},
 		}
 	}
 	return Subject{
-		Key: "traffic " + r.key, Title: rec.Method + " " + clock(rec.Time, 12),
+		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Times), Title: rec.Method + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []content.Block {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
 			}
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)}}
-			blocks = append(blocks, record.Body("Request", rec.Request, rec.RequestSize)...)
+			head := exchangeHead(&rec, lk)
+			request := record.Body("Request", rec.Request, rec.RequestSize)
+			rest := append(record.Headers(&rec), content.Block{Title: "Details", Kind: content.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)})
 			if record.Notified(&rec) {
-				return blocks
+				return slices.Concat(request, head, rest)
 			}
-			blocks = append(blocks, record.Answer(&rec)...)
-			blocks = append(blocks, record.Body(record.ResponseTitle(&rec), rec.Response, rec.ResponseSize)...)
-			return append(append(blocks, record.Asked(&rec)...), record.Answered(&rec)...)
+			answer, whole := record.Answer(&rec), record.Body(record.ResponseTitle(&rec), rec.Response, rec.ResponseSize)
+			if answer == nil {
+				answer, whole = whole, nil
+			}
+			return slices.Concat(answer, head, request, whole, rest)
 		},
 	}
+}
+
+// exchangeHead tells in two lines how a request ended and who asked whom.
+func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
+	kind, ended := content.Note, record.Status(r)
+	if record.Failed(r) {
+		kind, ended = content.Error, record.Failure(r)
+	}
+	first := []string{ended}
+	if r.Times > 1 {
+		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
+	}
+	if !record.Notified(r) {
+		first = append(first, record.Took(r), dialog.Size(r.Size))
+	}
+	return []content.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+}
+
+// between tells in a line when a request came, who asked whom and how much was sent.
+func between(r *registry.TrafficRecord, lk *look.Look) string {
+	parts := []string{clock(r.Time, 12)}
+	ends := []string{strings.TrimSpace(r.Client + " " + r.Session), r.Server}
+	for i, end := range ends {
+		if end == "" {
+			continue
+		}
+		if i == 1 {
+			parts = append(parts, arrow(lk, r.Direction))
+		}
+		parts = append(parts, dialog.Clean(end))
+	}
+	if r.RequestSize > 0 {
+		parts = append(parts, dialog.Size(int64(r.RequestSize)))
+	}
+	return strings.Join(parts, "  ")
 }
 
 func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.Fact {
@@ -87,43 +126,32 @@ func endOf(r *registry.TrafficRecord) string {
 	return moment(r.Time.Add(r.Duration))
 }
 
-// requestSide shows the request of an exchange: in a line who asked
+// requestSide shows the request of an exchange: in two lines what was asked and who asked
 // whom, as the record's detail has all of it, and the params.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []content.Block {
-	parts := []string{clock(r.Time, 12)}
-	ends := []string{strings.TrimSpace(r.Client + " " + r.Session), r.Server}
-	for i, end := range ends {
-		if end == "" {
-			continue
-		}
-		if i == 1 {
-			parts = append(parts, arrow(lk, r.Direction))
-		}
-		parts = append(parts, dialog.Clean(end))
+	what := []string{r.Method, dialog.Clean(r.Name)}
+	if id := record.ID(r); id.Value != "" {
+		what = append(what, "id "+dialog.Clean(id.Value))
 	}
-	if r.RequestSize > 0 {
-		parts = append(parts, dialog.Size(int64(r.RequestSize)))
-	}
-	facts := []content.Fact{{Label: "method", Value: r.Method}, {Label: "name", Value: r.Name}, record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}}
-	blocks := []content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}, {Kind: content.Facts, Facts: facts}}
-	blocks = append(blocks, record.Asked(r)...)
-	return append(blocks, record.Body("params", r.Request, r.RequestSize)...)
+	blocks := []content.Block{{Kind: content.Note, Text: strings.Join(append(what, "transport "+record.Carried(reg, r)), "  ") + "\n" + between(r, lk)}}
+	blocks = append(blocks, record.Body("params", r.Request, r.RequestSize)...)
+	return append(blocks, record.Asked(r)...)
 }
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
-	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), dialog.Millis(r.Duration), dialog.Size(r.Size))}
+	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.Took(r), dialog.Size(r.Size))}
 	if record.Failed(r) {
-		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
+		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.Took(r), dialog.Size(r.Size))
 	}
-	blocks := append([]content.Block{head}, record.Answered(r)...)
-	title := "result"
+	blocks, title := []content.Block{head}, "result"
 	if record.Refused(r) {
 		title = "error"
 	} else if inner := record.Answer(r); len(inner) > 0 {
 		blocks, title = append(blocks, inner...), "result as it came"
 	}
-	return append(blocks, record.Body(title, r.Response, r.ResponseSize)...)
+	blocks = append(blocks, record.Body(title, r.Response, r.ResponseSize)...)
+	return append(blocks, record.Answered(r)...)
 }
 
 // exchangeText is the exchange for the clipboard or a file.

@@ -120,9 +120,27 @@ func Outcome(r *registry.TrafficRecord) []content.Fact {
 	}
 	return []content.Fact{
 		status,
-		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration)/1e6)},
+		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
+		{Label: "waited", Value: waited(r)},
 		{Label: "response", Value: dialog.Size(r.Size)},
 	}
+}
+
+// Took is how long an answer took, with the time that it waited for the user apart.
+func Took(r *registry.TrafficRecord) string {
+	text := dialog.Millis(r.Duration - r.Waited)
+	if r.Waited > 0 {
+		text += " and " + dialog.Millis(r.Waited) + " waiting for the user"
+	}
+	return text
+}
+
+// waited is how long a request waited for the user, "" if it did not.
+func waited(r *registry.TrafficRecord) string {
+	if r.Waited == 0 {
+		return ""
+	}
+	return dialog.Millis(r.Waited) + " for the user"
 }
 
 // ResponseTitle heads what came back.

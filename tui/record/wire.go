@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"goblin/registry"
+	"goblin/registry/rawjson"
 	"goblin/registry/wire"
 	"goblin/tui/content"
 )
@@ -53,6 +54,26 @@ func headers(r *registry.TrafficRecord, p wire.Part, title string) []content.Blo
 		facts = append(facts, content.Fact{Label: name, Value: cmp.Or(value, `""`)})
 	}
 	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
+}
+
+// Headers are all headers of an exchange, folded; nil where nothing went over HTTP.
+func Headers(r *registry.TrafficRecord) []content.Block {
+	var text []byte
+	for _, b := range append(Asked(r), Answered(r)...) {
+		inner := []byte("{")
+		for i, f := range b.Facts {
+			if i > 0 {
+				inner = append(inner, ',')
+			}
+			inner = append(append(append(inner, rawjson.Quote(f.Label)...), ':'), rawjson.Quote(f.Value)...)
+		}
+		text = append(append(append(append(text, ','), rawjson.Quote(b.Title)...), ':'), append(inner, '}')...)
+	}
+	if text == nil {
+		return nil
+	}
+	text[0] = '{'
+	return []content.Block{{Title: "Headers", Kind: content.JSON, Data: append(text, '}'), Shut: true}}
 }
 
 // Carried says over what a record went: how its client is connected, and its server.

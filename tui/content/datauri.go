@@ -1,0 +1,30 @@
+package content
+
+import (
+	"strings"
+)
+
+// briefFrom is how long a data: URI is, in bytes, that is shown by its type and size.
+const briefFrom = 64
+
+// Brief returns the type and size of what a long data: URI holds instead of the URI, and
+// other text as it is.
+func Brief(s string) string {
+	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
+		return s
+	}
+	head, body, ok := strings.Cut(s[len("data:"):], ",")
+	if !ok || len(head) > 200 {
+		return s
+	}
+	kind, _, _ := strings.Cut(head, ";")
+	if kind == "" {
+		kind = "text/plain" // RFC 2397
+	}
+	held := len(body) - 2*strings.Count(body, "%")
+	if strings.HasSuffix(strings.ToLower(head), ";base64") {
+		held = len(strings.TrimRight(body, "=")) * 3 / 4
+	}
+	n, unit := size(int64(held))
+	return "data:" + kind + ", " + n + " " + unit
+}
