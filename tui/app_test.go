@@ -255,7 +255,7 @@ func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 		r.traffic() // three requests and a notification
 	}
 	require.Contains(t, r.beat(2*time.Second).screen(), " 0.55 req/s", "three of before count")
-	require.Contains(t, r.beat(50*time.Second).screen(), " 0.50 req/s")
+	require.Contains(t, r.beat(50*time.Second).screen(), " 0.55 req/s")
 	require.Contains(t, r.beat(10*time.Second).screen(), " 0 req/s")
 }
 

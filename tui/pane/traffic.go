@@ -300,7 +300,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	}
 	t.Note = func(r *trafficRow) string {
 		if r.Waited > 0 {
-			return p.app.Look.Dim.On("+ " + dialog.Millis(r.Waited) + " for the user")
+			return p.app.Look.Dim.On("waited " + dialog.Millis(r.Waited))
 		}
 		return timesNote(p.app.Look, r.Times, r.Last)
 	}
