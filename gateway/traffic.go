@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"time"
+
 	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
 	"goblin/registry"
@@ -34,8 +36,12 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	if s.Stateless() {
 		name = "stateless clients"
 	}
+	var quiet func() time.Duration // other transports end with their connection
+	if s.Transport() == "http" {
+		quiet = s.Quiet
+	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(), Quiet: s.Quiet,
+		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(), Quiet: quiet,
 	})
 }

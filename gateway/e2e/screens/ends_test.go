@@ -33,6 +33,8 @@ func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
 				p.Shows("clients 0")
 			} else {
 				p.Goblin("")
+				p.Shows("1 up")
+				p.Types("4")
 				p.Shows("logs/app.log")
 			}
 			w.Succeeds("stop")
@@ -51,6 +53,8 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		p := w.Pane(100, 30)
 		p.Goblin("")
+		p.Shows("1 up")
+		p.Types("4")
 		p.Shows("logs/app.log")
 		p.Signal(sig)
 		w.WaitScreens(0)
@@ -71,6 +75,8 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	p := w.Pane(100, 30)
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("logs/app.log")
 	host, err := os.FindProcess(w.Status().PID)
 	require.NoError(t, err)
@@ -87,6 +93,8 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 	first := w.Pane(100, 30)
 	first.Line("trap '' HUP") // as nohup does it
 	first.Goblin("2>errs")
+	first.Shows("1 up")
+	first.Types("4")
 	first.Shows("logs/app.log")
 	c := w.Bridged() // so that the host outlives its terminal
 	tty := first.Ask("pane_tty")
@@ -118,6 +126,8 @@ func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
 			}
 			p := w.Pane(100, 30)
 			p.Goblin("2>errs")
+			p.Shows("1 up")
+			p.Types("4")
 			p.Shows("logs/app.log")
 			p.Signal(syscall.SIGQUIT)
 			p.Restored(e2e.ExitUsage) // the number that Go uses
@@ -138,6 +148,8 @@ func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
 		p.Line("seq 1 15")
 		p.Shows("\n15\n")
 		p.Goblin("")
+		p.Shows("1 up")
+		p.Types("4")
 		p.Shows("logs/app.log")
 	}
 	for _, p := range []*e2e.Pane{guest, host} {
@@ -153,6 +165,8 @@ func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
 	b := w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(120, 35)
 	p.Goblin("")
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("logs/app.log")
 	host := w.Status().PID
 	w.Edit(func() { w.Gateway["page_size"] = 7 })
@@ -179,6 +193,8 @@ func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
 	b := w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(100, 30)
 	p.Goblin("")
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("logs/app.log")
 	p.Signal(syscall.SIGTERM)
 	p.Restored(e2e.ExitOK)
@@ -203,6 +219,8 @@ func TestQuitGivesTheTerminalBack(t *testing.T) {
 					p.Shows(fmt.Sprint("next ", i))
 					p.Keys("Enter")
 				}
+				p.Shows("1 up")
+				p.Types("4")
 				p.Shows("logs/app.log")
 				if strings.Contains(args, "ascii") {
 					require.NotContains(t, p.Screen(), "─")

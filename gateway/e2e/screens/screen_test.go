@@ -56,6 +56,8 @@ func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
 	w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(100, 30)
 	p.Goblin("")
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("logs/app.log")
 	c := w.Bridged()
 	p.Shows("clients 1")
@@ -83,6 +85,8 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	one.Goblin("")
 	two.Goblin("--theme none")
 	for _, p := range []*e2e.Pane{one, two} {
+		p.Shows("1 up")
+		p.Types("4")
 		p.Shows("logs/app.log", "clients 1", "screens 2")
 	}
 	one.Until("35 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 35 })
@@ -97,8 +101,12 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	// Each has its own filter, and quitting one disturbs nobody.
 	one.Types("/nothing-like-this")
 	one.Hides("logs/app.log")
+	two.Shows("1 up")
+	two.Types("4")
 	two.Shows("logs/app.log")
 	one.Keys("Escape") // one by one: two in one read, with more, are another key
+	one.Shows("1 up")
+	one.Types("4")
 	one.Shows("logs/app.log")
 	one.Keys("Escape")
 	one.Hides("fuzzy")
@@ -128,12 +136,16 @@ func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
 	p.Goblin("--tui <in >out 2>errs")
 	c := through(w, "in", "out")
 	c.Init()
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("logs/app.log", "clients 1")
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 	p.Types("2")
 	p.Shows("shop_stat")
 	c.Close()
 	p.Shows("clients 0") // the screen stays
+	p.Types("4")
+	p.Shows("1 up")
 	p.Types("4")
 	p.Shows("logs/app.log")
 	p.Types("q")
