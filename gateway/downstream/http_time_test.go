@@ -517,3 +517,23 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 		require.Equal(t, 200, use(three))
 	})
 }
+
+// A client that leaves without DELETE is quiet; one with a stream or a request is not.
+func TestASessionWithoutAStreamIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		id := c.open()
+		c.do("POST", id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		s := <-c.h.opened
+		ctx, hangUp := context.WithCancel(t.Context())
+		get := c.doContext(ctx, "GET", id, "")
+		go io.Copy(io.Discard, get.Body)
+		time.Sleep(10 * time.Minute)
+		require.Zero(t, s.Quiet())
+		hangUp()
+		synctest.Wait()
+		time.Sleep(14 * time.Minute)
+		require.Equal(t, 14*time.Minute, s.Quiet())
+	})
+}
