@@ -113,7 +113,7 @@ func inLists() []Action {
 		{"values.page-up", []string{"pgup"}, InValues},
 		{"values.page-down", []string{"pgdown"}, InValues},
 		{"mistakes.edit", []string{"enter", "E"}, InMistakes},
-		{"mistakes.copy", []string{"y"}, InMistakes},
+		{"mistakes.copy", []string{"c"}, InMistakes},
 		{"mistakes.close", []string{"esc", "q", "!", "ctrl+c"}, InMistakes},
 		{"exchange.other", []string{"tab", "shift+tab", "l", "right"}, InExchange},
 		{"exchange.copy", []string{"y"}, InExchange},
