@@ -345,6 +345,9 @@ func (d *description) String() string {
 	if d.Overridden != nil {
 		out.add("changed", "by overrides in the config")
 	}
+	if len(d.Changes) > 0 {
+		out.add("repaired", registry.ChangedText+": "+strings.Join(d.Changes, "; "))
+	}
 	if d.Description != "" {
 		out.WriteString("\n" + strings.TrimSpace(display.Text(d.Description)) + "\n")
 	}

@@ -68,7 +68,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
 	}
 	if !record.Notified(r) {
-		first = append(first, record.Took(r), dialog.Size(r.Size))
+		first = append(first, record.FormatDuration(r), dialog.Size(r.Size))
 	}
 	return []content.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
@@ -140,9 +140,9 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Loo
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
-	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.Took(r), dialog.Size(r.Size))}
+	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.FormatDuration(r), dialog.Size(r.Size))}
 	if record.Failed(r) {
-		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.Took(r), dialog.Size(r.Size))
+		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.FormatDuration(r), dialog.Size(r.Size))
 	}
 	blocks, title := []content.Block{head}, "result"
 	if record.Refused(r) {

@@ -126,8 +126,8 @@ func Outcome(r *registry.TrafficRecord) []content.Fact {
 	}
 }
 
-// Took is how long an answer took, with the time that it waited for the user apart.
-func Took(r *registry.TrafficRecord) string {
+// FormatDuration returns the duration without waits for the user, and the waits apart.
+func FormatDuration(r *registry.TrafficRecord) string {
 	text := dialog.Millis(r.Duration - r.Waited)
 	if r.Waited > 0 {
 		text += " and " + dialog.Millis(r.Waited) + " waiting for the user"
@@ -135,7 +135,7 @@ func Took(r *registry.TrafficRecord) string {
 	return text
 }
 
-// waited is how long a request waited for the user, "" if it did not.
+// waited returns how long a request waited for the user, or "" if it did not wait.
 func waited(r *registry.TrafficRecord) string {
 	if r.Waited == 0 {
 		return ""

@@ -56,7 +56,7 @@ func headers(r *registry.TrafficRecord, p wire.Part, title string) []content.Blo
 	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
 }
 
-// Headers are all headers of an exchange, folded; nil where nothing went over HTTP.
+// Headers returns all headers of an exchange, folded, or nil if nothing went over HTTP.
 func Headers(r *registry.TrafficRecord) []content.Block {
 	var text []byte
 	for _, b := range append(Asked(r), Answered(r)...) {

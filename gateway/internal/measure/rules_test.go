@@ -142,7 +142,7 @@ var rules = []row{
 	{"tui/newserver", "tui/dialog tui/form tui/work", "asks for a server of the config, and knows no pane"},
 	{"tui/remedy", "registry tui/content", "knows states, and no pane"},
 	{"tui/query", "gateway/display tui/content tui/dialog tui/edit tui/keys tui/look tui/work", "is given its JSON"},
-	{"tui/record", "gateway/display registry registry/wire tui/content tui/dialog", "tells what a record is, and knows no list of them"},
+	{"tui/record", "gateway/display registry registry/rawjson registry/wire tui/content tui/dialog", "tells what a record is, and knows no list of them"},
 	{"tui/shell", "gateway/display registry registry/rawjson", "writes commands, and runs none"},
 	{"tui/content", "gateway/display registry/rawjson tui/graphics tui/look", "shows text, wherever it is from"},
 	{"tui/checklist", "gateway/display tui/look", "asks which, whatever of"},
@@ -207,7 +207,7 @@ func rule(name string) (found row) {
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
 // bounds are the lines that packages may have, but for maxLines.
-var bounds = map[string]int{"gateway": 3_800, "tui": 3_800}
+var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_000}
 
 const (
 	maxLines          = 6_800
