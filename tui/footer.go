@@ -115,17 +115,23 @@ func (a *app) does(b *keys.Binding) string {
 			return "find out why"
 		}
 	case "widen":
-		switch {
-		case a.Zoomed():
-			return "list again"
-		case a.Inside:
-			return "zoom"
-		case a.Layout.Place == pane.PlaceHidden:
-			return "detail panel"
-		}
+		return a.doesWiden(b)
 	}
 	if does := a.Acts[a.Open][b.ID].Does; does != nil {
 		return does()
+	}
+	return b.Hint
+}
+
+// doesWiden returns the effect of the key that zooms.
+func (a *app) doesWiden(b *keys.Binding) string {
+	switch {
+	case a.Zoomed():
+		return "list again"
+	case a.Inside:
+		return "zoom"
+	case a.Layout.Place == pane.PlaceHidden:
+		return "detail panel"
 	}
 	return b.Hint
 }

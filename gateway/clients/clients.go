@@ -193,7 +193,8 @@ var All = []*Client{
 		Name: "amazon-q", Title: "Amazon Q Developer",
 		places: amazonQPlaces,
 		project: []place{
-			{path: ".amazonq/mcp.json", dialect: amazonQ}, {path: ".amazonq/default.json", dialect: amazonQ},
+			{path: ".amazonq/mcp.json", dialect: amazonQ},
+			{path: ".amazonq/default.json", dialect: amazonQ},
 			{path: ".amazonq/agents/default.json", dialect: amazonQ},
 		},
 	},

@@ -82,6 +82,25 @@ func envSecrets(v string) []string {
 	return []string{v, whole, password}
 }
 
+// serverSecrets returns the secrets in the definition of a server, except its variables.
+func serverSecrets(s *Server) (all []string) {
+	for name, v := range s.Env {
+		if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
+			all = append(all, envSecrets(v)...)
+		}
+	}
+	for _, v := range s.Headers {
+		all = append(all, v)
+		if scheme, token, ok := strings.Cut(v, " "); ok && !strings.Contains(scheme, "=") {
+			all = append(all, strings.TrimSpace(token))
+		}
+	}
+	all = append(all, s.OAuth.ClientSecret)
+	all = append(all, urlSecrets(s.URL)...)
+	all = append(all, pathSecrets(s.URL)...)
+	return append(all, SecretsOfArgs(s.Args)...)
+}
+
 // Add hides the secrets of another config, too.
 func (m *Mask) Add(cfg *Config) {
 	m.mu.Lock()
@@ -113,28 +132,11 @@ func (m *Mask) Add(cfg *Config) {
 	add(urlSecrets(cfg.Search.Embeddings)...)
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		add := func(values ...string) {
-			for _, v := range values {
-				if !s.IsReference(v) && !bareVariable().MatchString(v) { // its name may be shown
-					add(v)
-				}
+		for _, v := range serverSecrets(s) {
+			if !s.IsReference(v) && !bareVariable().MatchString(v) { // its name may be shown
+				add(v)
 			}
 		}
-		for name, v := range s.Env {
-			if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
-				add(envSecrets(v)...)
-			}
-		}
-		for _, v := range s.Headers {
-			add(v)
-			if scheme, token, ok := strings.Cut(v, " "); ok && !strings.Contains(scheme, "=") {
-				add(strings.TrimSpace(token))
-			}
-		}
-		add(s.OAuth.ClientSecret)
-		add(urlSecrets(s.URL)...)
-		add(pathSecrets(s.URL)...)
-		add(SecretsOfArgs(s.Args)...)
 		ofVariables(s.Variables)
 	}
 	if len(found) > 0 && (known == nil || len(found) > len(known.forms)) {

@@ -144,13 +144,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	s.Divided = state.divided
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
-		why := "has characters that a URI does not allow"
-		if p.key.Value == reserved {
-			why = "is taken by Goblin itself"
-		} else if len(p.key.Value) > 64 {
-			why = "is longer than 64 characters or has some that a URI does not allow"
-		}
-		r.warn(p.key, "the name %s %s; the server is called %q", quote(p.key.Value), why, name)
+		r.warnRenamed(p.key, name)
 	}
 	var why []string
 	for _, issue := range tidy(state.issues) {
@@ -178,6 +172,17 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		s.late = &lateServer{r.origin(), state.late, p}
 	}
 	return s
+}
+
+// warnRenamed reports why the server of a key has another name.
+func (r *reader) warnRenamed(key *yaml.Node, name string) {
+	why := "has characters that a URI does not allow"
+	if key.Value == reserved {
+		why = "is taken by Goblin itself"
+	} else if len(key.Value) > 64 {
+		why = "is longer than 64 characters or has some that a URI does not allow"
+	}
+	r.warn(key, "the name %s %s; the server is called %q", quote(key.Value), why, name)
 }
 
 // keepVariables notes the variables in arguments and URL.

@@ -61,6 +61,18 @@ var heads = sync.Pool{New: func() any {
 	return &b
 }}
 
+// outcome returns the status and the error code of a request. Without a client that gets
+// the answer, nothing failed.
+func outcome(ok, cancelled, left bool, code int) (status string, _ int) {
+	switch {
+	case left:
+		return registry.StatusLeft, 0
+	case cancelled:
+		return registry.StatusCancelled, 0
+	}
+	return metrics.Status(ok), code
+}
+
 // Request counts and records a request that was answered, or withdrawn. label is
 // its method as metrics have it, server whom it was passed on to, name what it was
 // about in the client's words. It returns how long that took.
@@ -79,14 +91,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	}
 	body := a.Body
 	size := len(a.Body)
-	status := metrics.Status(ok)
-	code := a.Code
-	switch { // no client gets the answer, so there is none that failed
-	case left:
-		status, code = registry.StatusLeft, 0
-	case cancelled:
-		status, code = registry.StatusCancelled, 0
-	}
+	status, code := outcome(ok, cancelled, left, a.Code)
 	if a.Parts != nil {
 		head := heads.Get().(*[]byte)
 		defer heads.Put(head)

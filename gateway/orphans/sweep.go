@@ -75,11 +75,12 @@ func (r *Record) Sweep(ctx context.Context) {
 		_ = unix.Kill(-c.PID, unix.SIGKILL)
 	}
 	for _, c := range wait(context.WithoutCancel(ctx), left, death) {
-		text := "What a killed Goblin left behind does not end"
+		log := r.log.With("server", c.Server, "pid", c.PID, "command", c.Command)
 		if c.handedOver {
-			text = "A server that a finished command left running does not stop"
+			log.Error("A server that a finished command left running does not stop")
+		} else {
+			log.Error("What a killed Goblin left behind does not end")
 		}
-		r.log.Error(text, "server", c.Server, "pid", c.PID, "command", c.Command)
 	}
 }
 

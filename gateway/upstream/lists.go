@@ -366,9 +366,8 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 		}
 	}
 	if logged > maxReported {
-		text := fmt.Sprintf("more than %d %ss with problems; run: goblin doctor %s", maxReported, kind, s.cfg.Name)
-		s.note(slog.LevelWarn, text)
-		s.log.Log(journaled, slog.LevelWarn, text)
+		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: goblin doctor %s", maxReported, kind, s.cfg.Name))
+		s.log.WarnContext(journaled, "more odd definitions; run: goblin doctor NAME", "kind", kind.String(), "logged", maxReported)
 	}
 }
 

@@ -30,8 +30,10 @@ func Hints(definition []byte) string {
 	annotations := rawjson.Get(definition, "annotations")
 	var all []string
 	for _, h := range []struct{ key, yes, no string }{
-		{"readOnlyHint", "read-only", "writes"}, {"destructiveHint", "destructive", "not destructive"},
-		{"idempotentHint", "idempotent", "not idempotent"}, {"openWorldHint", "open world", "closed world"},
+		{"readOnlyHint", "read-only", "writes"},
+		{"destructiveHint", "destructive", "not destructive"},
+		{"idempotentHint", "idempotent", "not idempotent"},
+		{"openWorldHint", "open world", "closed world"},
 	} {
 		switch string(rawjson.Get(annotations, h.key)) {
 		case "true":
@@ -193,9 +195,16 @@ func notes(value []byte) (all []string) {
 		all = append(all, note)
 	}
 	for _, n := range []struct{ key, label string }{
-		{"const", "always"}, {"default", "default"}, {"format", "format"}, {"pattern", "pattern"},
-		{"minimum", "minimum"}, {"maximum", "maximum"}, {"minLength", "minimum length"}, {"maxLength", "maximum length"},
-		{"minItems", "minimum items"}, {"maxItems", "maximum items"},
+		{"const", "always"},
+		{"default", "default"},
+		{"format", "format"},
+		{"pattern", "pattern"},
+		{"minimum", "minimum"},
+		{"maximum", "maximum"},
+		{"minLength", "minimum length"},
+		{"maxLength", "maximum length"},
+		{"minItems", "minimum items"},
+		{"maxItems", "maximum items"},
 	} {
 		if v := rawjson.Get(value, n.key); v != nil {
 			all = append(all, n.label+" "+string(rawjson.OneLine(v)))

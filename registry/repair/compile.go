@@ -25,6 +25,15 @@ type compiler struct {
 	followed map[string]bool // targets of references
 }
 
+// plainKeywords maps keywords without schemas inside to the kind of their value.
+var plainKeywords = map[string]kind{
+	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": number,
+	"minLength": number, "maxLength": number, "minItems": number, "maxItems": number, "minProperties": number, "maxProperties": number,
+	"format": text, "$id": text,
+	"uniqueItems": boolean, "nullable": boolean,
+	"required": array,
+}
+
 // keyword checks what stands behind a keyword. Those that are not named do not matter.
 func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	switch name {
@@ -36,15 +45,6 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 		return c.reference(v, depth)
 	case "pattern":
 		return isPattern(v)
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-		return isKind(v, number)
-	case "format", "$id":
-		return isKind(v, text)
-	case "uniqueItems", "nullable":
-		return isKind(v, boolean)
-	case "required":
-		return isKind(v, array)
 	case "additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then", "else":
 		return c.schema(v, depth)
 	case "allOf", "anyOf", "oneOf":
@@ -65,7 +65,8 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	case "id": // of draft 4: it is refused
 		return false
 	}
-	return true
+	want, known := plainKeywords[name]
+	return !known || isKind(v, want)
 }
 
 func isKind(v []byte, k kind) bool {

@@ -77,7 +77,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		w.Backend("stubborn", stubborn())
 		person, p := onTerminal(w)
 		var screen []byte
-		for part := make([]byte, 4096); !bytes.Contains(screen, []byte("logs/app.log")); {
+		for part := make([]byte, 4096); !bytes.Contains(screen, []byte("1 up")); {
 			n, err := person.Read(part)
 			require.NoError(t, err)
 			screen = append(screen, part[:n]...)

@@ -103,7 +103,7 @@ func TestAHostOutlivesItsTerminal(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	}, "-c", `trap "" HUP; exec "$0"`, e2e.Goblin)
 	_ = side.Close()
-	shows(watch(person), t, "logs/app.log")
+	shows(watch(person), t, "1 up")
 	c := w.Bridged()
 	host := w.Status().PID
 	require.NoError(t, person.Close())

@@ -63,7 +63,7 @@ func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	b := w.Backend("shop", e2e.Filesystem())
 	person, p := onTerminal(w)
 	screen := watch(person)
-	shows(screen, t, "logs/app.log")
+	shows(screen, t, "1 up")
 	require.Len(t, w.Sockets(), 1)
 	w.Hosted = true
 	c := w.Bridged()

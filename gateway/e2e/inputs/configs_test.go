@@ -337,7 +337,10 @@ func TestEveryShapeOfOpencodesFileIsReadAndWritten(t *testing.T) {
 	}{
 		"current": {
 			`{"mcp": {"servers": {"a": {"type": "local", "command": ["x"], "disabled": true}, "b": {"type": "remote", "url": "https://h/"}}}}`,
-			[]string{"a", "b"}, "a", []string{"mcp", "servers"}, newer,
+			[]string{"a", "b"},
+			"a",
+			[]string{"mcp", "servers"},
+			newer,
 		},
 		"current, without servers": {`{"mcp": {"servers": {}}, "theme": "x"}`, nil, "", []string{"mcp", "servers"}, newer},
 		"current, with a setting":  {`{"mcp": {"timeout": 5000, "servers": {"b": {"type": "local", "command": ["x"]}}}}`, []string{"b"}, "", []string{"mcp", "servers"}, newer},

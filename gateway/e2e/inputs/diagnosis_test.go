@@ -157,8 +157,10 @@ func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
 		fix   string
 	}{
 		"JSON": {
-			true, []string{`"command": "sh"`, `"args": ["-c", "[ -n \"$MY_API_KEY\" ] || { echo MY_API_KEY is required >&2; exit 1; }; exec $SERVER"]`},
-			[]string{"MY_API_KEY=secret-12345"}, "is set in your shell", `add to "it": "env": {"MY_API_KEY": "${MY_API_KEY}"}`,
+			true,
+			[]string{`"command": "sh"`, `"args": ["-c", "[ -n \"$MY_API_KEY\" ] || { echo MY_API_KEY is required >&2; exit 1; }; exec $SERVER"]`},
+			[]string{"MY_API_KEY=secret-12345"},
+			"is set in your shell", `add to "it": "env": {"MY_API_KEY": "${MY_API_KEY}"}`,
 		},
 		"other variables":      {false, append(yaml, "env: {A: b}"), []string{"MY_API_KEY=secret-12345"}, "is set in your shell", `add to env of "it": MY_API_KEY: "${MY_API_KEY}"`},
 		"set nowhere":          {false, yaml, nil, "MY_API_KEY is not set", `set MY_API_KEY, then add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
@@ -166,15 +168,20 @@ func TestTheFixOfAMissingVariableFitsTheConfig(t *testing.T) {
 		"inherited, but unset": {false, append(yaml, "inherit_env: [MY_API_KEY]"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
 		"all are inherited":    {false, append(yaml, "inherit_env: true"), nil, "MY_API_KEY is not set", "set MY_API_KEY"},
 		"in a container": {
-			false, []string{"command: ./docker", "args: [run, -i, image]"}, []string{"MY_API_KEY=secret-12345"},
+			false,
+			[]string{"command: ./docker", "args: [run, -i, image]"},
+			[]string{"MY_API_KEY=secret-12345"},
 			"is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}, and to args, before the image: "-e", "MY_API_KEY"`,
 		},
 		"outside of a container": {
-			false, []string{"command: ./docker", "args: [run, -i, image]", "env: {MY_API_KEY: x}"}, nil,
+			false,
+			[]string{"command: ./docker", "args: [run, -i, image]", "env: {MY_API_KEY: x}"},
+			nil,
 			"MY_API_KEY is passed to docker, but not into the container", `add to args of "it", before the image: "-e", "MY_API_KEY"`,
 		},
 		"two": {
-			false, needs(condition, "A_TOKEN and MY_API_KEY must be set"), []string{"MY_API_KEY=secret-12345"},
+			false, needs(condition, "A_TOKEN and MY_API_KEY must be set"),
+			[]string{"MY_API_KEY=secret-12345"},
 			"MY_API_KEY is set in your shell, but Goblin does not pass it on, and A_TOKEN is not set",
 			`set A_TOKEN, then add to "it": env: {MY_API_KEY: "${MY_API_KEY}", A_TOKEN: "${A_TOKEN}"}`,
 		},

@@ -255,8 +255,11 @@ func (o odd) definition(kind, name string) string {
 			[2]string{"title", o.maybe(o.text)}, [2]string{"readOnlyHint", o.of("", "true", "false")})
 	}
 	members := [][2]string{
-		{"title", o.maybe(o.text)}, {"description", o.maybe(o.text)}, {"icons", o.maybe(func() string { return o.several(icon) })},
-		{"annotations", o.maybe(annotations)}, {"_meta", o.meta()},
+		{"title", o.maybe(o.text)},
+		{"description", o.maybe(o.text)},
+		{"icons", o.maybe(func() string { return o.several(icon) })},
+		{"annotations", o.maybe(annotations)},
+		{"_meta", o.meta()},
 	}
 	switch kind {
 	case "tools":
