@@ -3,6 +3,7 @@
 package inputs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,8 +26,9 @@ import (
 // patient is a world with one server in its config, called "it".
 type patient struct {
 	*e2e.World
-	entry []string // lines of the entry
-	json  bool     // the config is a JSON file
+	entry  []string // lines of the entry
+	json   bool     // the config is a JSON file
+	linger string   // of the daemon; "0s" by default
 }
 
 func newPatient(t *testing.T, json bool, entry ...string) *patient {
@@ -47,7 +49,7 @@ func (p *patient) script() string { return filepath.Join(p.Dir, "script.json") }
 // save writes the config. $SERVER stands for the command line of a working server.
 func (p *patient) save() {
 	p.T.Helper()
-	text := "servers:\n  it:\n    " + strings.Join(p.entry, "\n    ") + "\ngateway: {startup_wait: 20s, linger: 0s}\n"
+	text := "servers:\n  it:\n    " + strings.Join(p.entry, "\n    ") + "\ngateway: {startup_wait: 20s, linger: " + cmp.Or(p.linger, "0s") + "}\n"
 	if p.json {
 		text = `{"mcpServers": {"it": {` + strings.Join(p.entry, ", ") + `}}}`
 	}
@@ -203,6 +205,8 @@ func TestCallsAndTheStatusNameTheMissingVariable(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, false, needs("false", "MY_API_KEY is required")...)
 	p.Env = append(p.Env, "MY_API_KEY=secret-12345")
+	p.linger, p.Hosted = "60s", true
+	p.save()
 	const cause, fix = "MY_API_KEY is set in your shell, but Goblin does not pass it on", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`
 	out := p.Run("call", "it_stat")
 	require.NotZero(t, out.Code)

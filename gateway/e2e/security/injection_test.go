@@ -120,6 +120,8 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	written := filepath.Join(w.Dir, "raw")
 	p.Tmux("pipe-pane", "cat >"+written)
 	p.Goblin("")
+	p.Shows("1 up")
+	p.Types("4")
 	p.Shows("x:plain")
 	p.Types("/plain")
 	p.Keys("Enter", "Enter")

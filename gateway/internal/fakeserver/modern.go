@@ -122,7 +122,7 @@ func (s *server) discovered() json.RawMessage {
 // complete is a result as the revision wants it.
 func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 	var o map[string]json.RawMessage
-	if json.Unmarshal(result, &o) != nil {
+	if json.Unmarshal(result, &o) != nil || o == nil {
 		return result
 	}
 	if o["resultType"] == nil {
