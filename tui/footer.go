@@ -57,6 +57,8 @@ func (a *app) pointless(id string) bool {
 		return it.Blank()
 	case "sort":
 		return a.Panes[a.Open].Rows().Len() < 2
+	case "seen":
+		return a.Common.View == "" // without a profile few rows are dim
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
@@ -164,7 +166,7 @@ func (a *app) watches() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
 		ids = append([]string{"cancel"}, ids...)

@@ -124,7 +124,11 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + dialog.Clean(name))
 	}
 	if len(a.Reg.Mistakes()) > 0 {
-		b.WriteString("  " + lk.Bad.On(fmt.Sprintf("! config invalid, %s shows why", a.KeyOf("mistakes"))))
+		mark := "! config invalid"
+		if a.W >= 100 {
+			mark += ", " + a.KeyOf("mistakes") + " shows why"
+		}
+		b.WriteString("  " + lk.Bad.On(mark))
 	}
 	if h.up > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))

@@ -119,7 +119,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "reload", Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Names: []string{"reload"}, Also: "refresh restart fetch again read"},
 		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
 		{ID: "switch", Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Names: []string{"off", "on"}, Also: "disable enable hide tool"},
-		{ID: "seen", Long: "Hide what clients do not see, or show it dim again", Names: []string{"seen"}, Also: "hide dimmed profile hidden"},
+		{ID: "seen", Hint: "hide dim rows", Long: "Hide what clients do not see, or show it dim again", Names: []string{"seen"}, Also: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return view.New(a.Common) }},
 		{ID: "remove", Long: "Remove the server from the config, after asking", Names: []string{"remove"}, Also: "delete"},
 		{ID: "log-in", Hint: "log in", Long: "Log in at the server by your browser", Why: a.whyNotLogIn, Also: "login oauth sign authenticate", Run: a.logIn},

@@ -22,6 +22,8 @@ type Drawing[R any] struct {
 	Base func(R) look.Style
 	// Note stands at the end of a row, styled: what is true of it for a while.
 	Note func(R) string
+	// Over returns a styled text that covers the end of its row; other rows need no room for it.
+	Over func(R) string
 	// Also are texts in which a filter looks and which are in no column, or may be cut.
 	Also func(R) []string
 	// Instead stands in the place of all columns that make room for others.
@@ -138,6 +140,11 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 	line := b.String()
 	if notes > 0 {
 		line = lk.Fit(line, w-notes) + " " + t.Note(r)
+	}
+	if t.Over != nil {
+		if over := t.Over(r); over != "" {
+			line = lk.Fit(line, max(w-look.Width(over)-1, 0)) + " " + over
+		}
 	}
 	return line
 }

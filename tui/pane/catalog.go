@@ -229,6 +229,7 @@ func (c *catalog) toUsable() {
 		}
 	}
 	if at >= 0 {
+		c.Table.To(0) // so that the rows above stay visible if there is room
 		c.Table.To(at)
 		c.began = c.Table.Rows[c.Table.Found[at]].Listed
 	}

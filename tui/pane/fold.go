@@ -17,7 +17,7 @@ import (
 // Goblin's own tools are one row until the user unfolds them, a filter finds one or
 // something leads to one: on a small screen they would hide those of servers.
 
-// ownRow is the row that stands for Goblin's own tools, nil where there are no others.
+// ownRow returns the row of Goblin's own tools, or nil if there are no other tools.
 func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entry {
 	if c.kind != registry.Tool {
 		return nil
@@ -41,10 +41,10 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 	}
 }
 
-// isOwn reports whether a row stands for Goblin's own tools: no server has an empty name.
+// isOwn reports whether e is the row of Goblin's own tools: no server has an empty name.
 func isOwn(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
 
-// entries are the rows that are entries of the catalog.
+// entries returns the rows that are entries of the catalog.
 func entries(rows []*registry.Entry) []*registry.Entry {
 	if !slices.ContainsFunc(rows, isOwn) {
 		return rows
@@ -52,7 +52,7 @@ func entries(rows []*registry.Entry) []*registry.Entry {
 	return slices.DeleteFunc(slices.Clone(rows), isOwn)
 }
 
-// selected is the entry under the cursor, nil for none.
+// selected returns the entry under the cursor, or nil if there is none.
 func (c *catalog) selected() *registry.Entry {
 	e, ok := c.Table.Selected()
 	if !ok || isOwn(e) {
@@ -61,7 +61,7 @@ func (c *catalog) selected() *registry.Entry {
 	return e
 }
 
-// total is the number of entries.
+// total returns the number of entries.
 func (c *catalog) total() int {
 	if c.own != nil {
 		return c.Table.Total() - 1
@@ -69,8 +69,8 @@ func (c *catalog) total() int {
 	return c.Table.Total()
 }
 
-// rowCount is how many entries there are, and how many of them the filter leaves or the
-// clients of the chosen profile see.
+// rowCount returns the number of entries. With a filter or a profile, it first counts those
+// that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
 	all := dialog.Exactly(c.total())
 	if typed, _ := c.Table.Filtered(); typed != "" {
@@ -82,7 +82,7 @@ func (c *catalog) rowCount() string {
 	return all
 }
 
-// sees is how many entries of the list the clients see that it is shown for.
+// sees counts the entries that the clients of the chosen profile see.
 func (c *catalog) sees() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
 		n += c.state.sees[k]
@@ -90,7 +90,7 @@ func (c *catalog) sees() (n int) {
 	return min(n, c.total())
 }
 
-// hidden is what the list leaves out now.
+// hidden returns a function that reports whether the list leaves an entry out.
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	folds, hides := c.kind == registry.Tool && !c.unfold, c.hides
 	backend, profile := c.app.Backend, c.app.View
@@ -113,13 +113,27 @@ func (c *catalog) toggleOwn() tea.Cmd {
 	return c.Table.Refilter()
 }
 
-// toggleSeen leaves out what clients do not see, or shows it again.
+// toggleSeen hides the entries that clients do not see, or shows them again.
 func (c *catalog) toggleSeen() tea.Cmd {
 	c.hides = !c.hides
-	return c.Table.Refilter()
+	said := c.app.Say("Dim rows are visible")
+	if c.hides {
+		said = c.app.Say("Dim rows are hidden; %s shows them", c.app.KeyOf("seen"))
+	}
+	return tea.Batch(c.Table.Refilter(), said)
 }
 
-// ownSubject tells of Goblin's own tools.
+// seenAct returns the action of the key that hides dim rows.
+func (c *catalog) seenAct(run func() tea.Cmd) keys.Act {
+	return keys.Act{Run: run, Does: func() string {
+		if c.hides {
+			return "show dim rows"
+		}
+		return "hide dim rows"
+	}}
+}
+
+// ownSubject returns the detail of the row of Goblin's own tools.
 func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	tools := entries(c.Table.Rows)
 	open := c.app.KeyOf("open")
@@ -140,7 +154,8 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	}
 }
 
-// ownActs are those of keys that list Goblin's own tools where the cursor is on their row.
+// ownActs returns actions of keys that list or fold Goblin's own tools if the cursor is on
+// their row.
 func (p *offers) ownActs(open keys.Act) map[string]keys.Act {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()

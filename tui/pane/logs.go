@@ -227,6 +227,7 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 			count = p.app.Reg.Traffic().Len()
 			news = int(p.traffic.stats.Next - 1 - p.traffic.seen)
 		}
+		news = min(news, count) // equal records share a row
 		if detail >= 2 {
 			text += " " + dialog.Grouped(count)
 		}

@@ -259,7 +259,8 @@ func fold(held, came []*logRow) []*logRow {
 	return all
 }
 
-// timesNote says how many equal ones a row stands for, and when the last one came.
+// timesNote returns the number of equal records in a row and the time of the last,
+// or "" for a single record.
 func timesNote(lk *look.Look, n int, last time.Time) string {
 	if n < 2 {
 		return ""
@@ -279,7 +280,7 @@ func newLogRecords(a *Desk, tab int) *records[*logRow] {
 		}
 		return ""
 	}
-	t.Note = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
+	t.Over = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
 	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)

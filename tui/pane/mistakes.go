@@ -18,14 +18,14 @@ import (
 	"goblin/tui/work"
 )
 
-// mistakes lists what is wrong with the edited config. It closes when the config is valid.
+// mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
 type mistakes struct {
 	dialog.Listing
 	app   *Desk
 	Table *list.Table[registry.Mistake]
 }
 
-// NewMistakes lists what is wrong with the edited config.
+// NewMistakes opens the list of mistakes in the edited config.
 func NewMistakes(a *Desk) tea.Cmd {
 	if len(a.Reg.Mistakes()) == 0 {
 		return a.Say("The config is valid")
@@ -68,7 +68,7 @@ func (d *mistakes) Heading() string {
 
 func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.Table.Total(), 3)+10) }
 
-// Lines are the mistakes, and below them the whole text of the one under the cursor.
+// Lines draws the mistakes, and below them the whole text of the selected one.
 func (d *mistakes) Lines(w, h int) []string {
 	lk := d.app.Look
 	m, _ := d.Table.Selected()
@@ -79,7 +79,7 @@ func (d *mistakes) Lines(w, h int) []string {
 	for _, line := range whole[:below] {
 		out = append(out, " "+line)
 	}
-	note := "The config of before stays in use. " + d.app.KeyOf("mistakes.edit") + " opens the editor at the line."
+	note := "The previous config stays in use. " + d.app.KeyOf("mistakes.edit") + " opens the editor at the line."
 	return lk.Lines(append(out, " "+lk.Dim.On(lk.Cut(note, w-1))), w, h)
 }
 
@@ -93,7 +93,7 @@ func (d *mistakes) Keys() keys.Table {
 		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
 
-// MistakesKeys are the keys of the list.
+// MistakesKeys returns the keys of the list.
 func MistakesKeys() keys.Table { return (*mistakes)(nil).Keys() }
 
 func (d *mistakes) edit() tea.Cmd {

@@ -178,7 +178,7 @@ func (p *offers) acts() map[string]keys.Act {
 	return map[string]keys.Act{
 		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
 		"switch":    p.All.turning(),
-		"seen":      {Run: p.All.toggleSeen},
+		"seen":      p.All.seenAct(p.All.toggleSeen),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
 		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
 	}

@@ -314,7 +314,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
 		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
-		"seen":      {Run: func() tea.Cmd { return tea.Batch(p.All.toggleSeen(), p.Templates.toggleSeen()) }},
+		"seen":      p.All.seenAct(func() tea.Cmd { return tea.Batch(p.All.toggleSeen(), p.Templates.toggleSeen()) }),
 		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
 			p.Second = !p.Second
 			return nil

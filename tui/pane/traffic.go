@@ -302,8 +302,9 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		if r.Waited > 0 {
 			return p.app.Look.Dim.On("waited " + dialog.Millis(r.Waited))
 		}
-		return timesNote(p.app.Look, r.Times, r.Last)
+		return ""
 	}
+	t.Over = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
 	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, most: MostTraffic, mostApart: mostNotes, apart: func(r *trafficRow) bool { return record.Notified(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}

@@ -57,7 +57,7 @@ func (p *Logs) trafficSubject() Subject {
 	}
 }
 
-// exchangeHead tells in two lines how a request ended and who asked whom.
+// exchangeHead returns two lines: the outcome, and the client and server.
 func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	kind, ended := content.Note, record.Status(r)
 	if record.Failed(r) {
@@ -73,10 +73,10 @@ func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	return []content.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
-// between tells in a line when a request came, who asked whom and how much was sent.
+// between returns a line with the time, client, server and size of a request.
 func between(r *registry.TrafficRecord, lk *look.Look) string {
 	parts := []string{clock(r.Time, 12)}
-	ends := []string{strings.TrimSpace(r.Client + " " + r.Session), r.Server}
+	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
 	for i, end := range ends {
 		if end == "" {
 			continue
@@ -126,15 +126,12 @@ func endOf(r *registry.TrafficRecord) string {
 	return moment(r.Time.Add(r.Duration))
 }
 
-// requestSide shows the request of an exchange: in two lines what was asked and who asked
-// whom, as the record's detail has all of it, and the params.
+// requestSide returns the request of an exchange: two lines of metadata, the params, and
+// then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []content.Block {
-	what := []string{r.Method, dialog.Clean(r.Name)}
-	if id := record.ID(r); id.Value != "" {
-		what = append(what, "id "+dialog.Clean(id.Value))
-	}
-	blocks := []content.Block{{Kind: content.Note, Text: strings.Join(append(what, "transport "+record.Carried(reg, r)), "  ") + "\n" + between(r, lk)}}
+	blocks := []content.Block{{Kind: content.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, record.Body("params", r.Request, r.RequestSize)...)
+	blocks = append(blocks, content.Block{Title: "details", Kind: content.Facts, Facts: []content.Fact{record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, record.Asked(r)...)
 }
 
