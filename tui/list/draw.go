@@ -143,7 +143,7 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 	}
 	if t.Over != nil {
 		if over := t.Over(r); over != "" {
-			line = lk.Fit(line, max(w-look.Width(over)-1, 0)) + " " + over
+			line = lk.Fit(strings.TrimRight(line, " "), max(w-look.Width(over)-1, 0)) + " " + over
 		}
 	}
 	return line

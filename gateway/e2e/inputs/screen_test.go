@@ -3,6 +3,10 @@
 package inputs
 
 import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -57,6 +61,55 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
 	p.Hides("config invalid")
 	p.Hides("Config not reloaded")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}
+
+// A client that leaves before the answer is no failure, neither in Traffic nor in usage.
+func TestAScreenShowsAClientThatLeft(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("pay")}, "on": e2e.Obj{
+		"tools/call pay": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "paid"})),
+	}})
+	s := w.Served()
+	begin := func(n int) (session string, hangUp func()) {
+		session = s.Do("POST", "/mcp", nil, e2e.InitBody).Header.Get("Mcp-Session-Id")
+		require.NotEmpty(t, session)
+		ctx, cancel := context.WithCancel(t.Context())
+		call, err := http.NewRequestWithContext(ctx, "POST", s.Base+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shop_pay"}}`))
+		require.NoError(t, err)
+		call.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if res, err := s.Http.Do(call); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		}()
+		b.WaitReceived("tools/call", n)
+		return session, func() { cancel(); <-gone }
+	}
+	_, hangUp := begin(1)
+	hangUp()
+	session, hangUp := begin(2)
+	s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": session}, "")
+	defer hangUp()
+
+	p := w.Pane(120, 30)
+	p.Goblin("")
+	p.Shows("[1 Servers")
+	p.Types("5]")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	p.Until("two calls whose clients left", func(screen string) bool { return strings.Count(screen, "client left") == 2 })
+	require.NotContains(t, p.Screen(), "!", "nothing failed")
+	var usage struct {
+		All struct{ Calls, Errors int }
+	}
+	require.NoError(t, json.Unmarshal([]byte(w.Succeeds("usage", "--json")), &usage))
+	require.Equal(t, 2, usage.All.Calls)
+	require.Zero(t, usage.All.Errors)
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 }
