@@ -156,7 +156,7 @@ func (a *app) mimeTypes() []string {
 	if !ok {
 		return nil
 	}
-	values, _ := pane.CountValues(a.Ctx, f, min(r.Total(), list.AtOnce))
+	values, _ := pane.CountValues(a.Ctx, f, r.Uncounted(), min(r.Uncounted()+r.Total(), list.AtOnce))
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {

@@ -39,6 +39,7 @@ type Table[R any] struct {
 	Hidden func() func(r R, filtered bool) bool
 
 	Rows  []R
+	Heads int // leading rows that stand for others and are not counted
 	index *filter.Index
 	Found []int32 // rows that match, in the order shown
 	query *filter.Query
@@ -454,8 +455,11 @@ func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.Reversed && !t.query.
 // Leave ends following and goes to the first row.
 func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
 
-// Total is the number of rows without the filter.
-func (t *Table[R]) Total() int { return len(t.Rows) }
+// Total returns the number of rows without the filter, except heads.
+func (t *Table[R]) Total() int { return len(t.Rows) - t.Heads }
+
+// Uncounted returns the number of leading rows that are heads.
+func (t *Table[R]) Uncounted() int { return t.Heads }
 
 // Window is the number of rows in sight.
 func (t *Table[R]) Window() int { return max(t.height, 1) }
@@ -503,7 +507,8 @@ type Rows interface {
 	Untick() bool
 
 	Total() int
-	Window() int // rows in sight
+	Uncounted() int // leading rows that Total leaves out
+	Window() int    // rows in sight
 	Position() int
 	Filtered() (typed string, query *filter.Query)
 	Sorting(lk *look.Look) string

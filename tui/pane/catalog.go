@@ -37,9 +37,8 @@ type catalog struct {
 	Once    bool                 // it was read before, so that what comes is news
 	began   string               // what the cursor was put on, the listed name
 	texts   map[*registry.Entry]string
-	own     *registry.Entry // the row that stands for Goblin's own tools, nil for none
-	unfold  bool            // those are listed, too
-	hides   bool            // what clients do not see is left out
+	unfold  bool // Goblin's own tools are listed, too
+	hides   bool // entries that clients do not see are left out
 }
 
 // state identifies the source of a list: the catalog, and the clients for whom it is
@@ -170,7 +169,10 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once, c.own = false, true, head
+		c.Reading, c.Once, c.Table.Heads = false, true, 0
+		if head != nil {
+			c.Table.Heads = 1
+		}
 		c.news += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
@@ -283,7 +285,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := dialog.Grouped(c.total())
+	s := dialog.Grouped(c.Table.Total())
 	if open {
 		c.news = 0
 	}

@@ -76,13 +76,13 @@ func (d *Facet) Begin() tea.Cmd {
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
 	r := d.app.Panes[d.app.Open].Rows()
-	n := r.Total()
+	n, heads := r.Total(), r.Uncounted()
 	typed, _ := r.Filtered()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
 	matches := r.Matching(filter.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
-		all, err := CountValues(ctx, f, n)
+		all, err := CountValues(ctx, f, heads, heads+n)
 		if err == nil {
 			err = recount(ctx, all, f, matches)
 		}
@@ -133,11 +133,10 @@ func recount(ctx context.Context, all []value, f filter.Field, matches func(cont
 	return nil
 }
 
-// CountValues counts the values of a field in rows 0 to n, the most frequent
-// first.
-func CountValues(ctx context.Context, f filter.Field, n int) ([]value, error) {
+// CountValues counts the values of a field in rows from up to to, the most frequent first.
+func CountValues(ctx context.Context, f filter.Field, from, to int) ([]value, error) {
 	counts := map[string]int{}
-	for i := range n {
+	for i := from; i < to; i++ {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -61,18 +61,10 @@ func (c *catalog) selected() *registry.Entry {
 	return e
 }
 
-// total returns the number of entries.
-func (c *catalog) total() int {
-	if c.own != nil {
-		return c.Table.Total() - 1
-	}
-	return c.Table.Total()
-}
-
 // rowCount returns the number of entries. With a filter or a profile, it first counts those
 // that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
-	all := dialog.Exactly(c.total())
+	all := dialog.Exactly(c.Table.Total())
 	if typed, _ := c.Table.Filtered(); typed != "" {
 		return dialog.Exactly(c.Table.Len()) + "/" + all
 	}
@@ -87,7 +79,7 @@ func (c *catalog) sees() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
 		n += c.state.sees[k]
 	}
-	return min(n, c.total())
+	return min(n, c.Table.Total())
 }
 
 // hidden returns a function that reports whether the list leaves an entry out.
