@@ -36,7 +36,7 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	if s.Stateless() {
 		name = "stateless clients"
 	}
-	var quiet func() time.Duration // other transports end with their connection
+	var quiet func() time.Duration // nil for transports whose sessions end with their connection
 	if s.Transport() == "http" {
 		quiet = s.Quiet
 	}

@@ -116,14 +116,13 @@ const (
 	StatusToolError = "tool error"
 	// StatusCancelled is that of a request that was withdrawn before its answer.
 	StatusCancelled = "cancelled"
-	// StatusLeft is that of a request whose client was gone before its answer.
+	// StatusLeft marks a request whose client left before the answer.
 	StatusLeft = "client left"
 	// StatusUnderWay is that of a request which was not answered yet; the journal has none.
 	StatusUnderWay = "under way"
 )
 
-// TrafficRecord is one request with its answer, or one notification, which may stand for
-// several equal ones.
+// TrafficRecord is a request with its answer, or one or more equal notifications.
 // Redaction is the caller's business: what is written here is shown.
 type TrafficRecord struct {
 	Seq       uint64 // filled by Append
@@ -139,7 +138,7 @@ type TrafficRecord struct {
 	// Asked: the server asked the client meanwhile, most likely a human, so
 	// Duration does not count for [ServerState.Latency].
 	Asked  bool
-	Waited time.Duration // for the user, within Duration
+	Waited time.Duration // for the user; part of Duration
 	Size   int64         // bytes of the answer
 	Status string        // "success", "failure" or one of the constants above
 	Code   int           // of a JSON-RPC error
@@ -150,9 +149,8 @@ type TrafficRecord struct {
 	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
-	// Times counts the equal notifications that the record stands for; 0 is one.
-	// First is the number that the first of them had, and Last the time of the last.
-	// All three are filled by Append.
+	// Times counts the equal notifications in the record; 0 means one. First is the
+	// sequence number of the first, and Last the time of the last. Append sets all three.
 	Times int
 	First uint64
 	Last  time.Time
@@ -178,12 +176,12 @@ type stored struct {
 	code                int
 	waited              time.Duration
 	receivers           int32
-	times               int32 // of a notification: how many equal ones it stands for
+	times               int32 // number of equal notifications in the record
 	direction           Direction
 	asked               bool
-	first               uint64 // of those: number of the first
-	last                int64  // of those: time of the last
-	sum                 uint64 // of those: hash of what is equal
+	first               uint64 // sequence number of the first one
+	last                int64  // time of the last one
+	sum                 uint64 // hash of the fields that are equal
 	bodies              *page
 	uses                uint64 // of the page at that time: it has been emptied since if it has more
 	offset              int32  // in the page
@@ -237,10 +235,9 @@ func (o *origins) find(v origin) *origin {
 	return &kept
 }
 
-// TrafficJournal keeps 5,000 requests and 500 notifications, apart from each other, and
-// 8 MiB of their bodies. When one of both is full the server that has most gives up its
-// oldest, as in a [LogJournal]. Equal notifications share a record, which gets the number
-// of the last one.
+// TrafficJournal keeps 5,000 requests, separately 500 notifications, and 8 MiB of bodies.
+// When one of them is full, the server with the most records loses its oldest one, as in a
+// [LogJournal]. Equal notifications share a record with the number of the last one.
 type TrafficJournal struct {
 	mu        sync.Mutex
 	ring      ring.Ring[stored] // of requests
@@ -316,7 +313,7 @@ type bodies struct {
 	last   *page             // and where they are
 }
 
-// owner has pages: a server's requests, or its notifications.
+// owner identifies the user of pages: the requests or the notifications of a server.
 type owner struct {
 	server   string
 	notified bool
@@ -452,7 +449,7 @@ func (j *TrafficJournal) Stats() JournalStats {
 	return s
 }
 
-// Len returns how many records there are.
+// Len returns the number of records.
 func (j *TrafficJournal) Len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

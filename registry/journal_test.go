@@ -133,7 +133,7 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 		want = append(want, rec)
 	}
 	notes := 0
-	want = slices.DeleteFunc(want, func(rec TrafficRecord) bool { // each server has its share of the notifications
+	want = slices.DeleteFunc(want, func(rec TrafficRecord) bool { // notifications beyond the limit were dropped
 		_, ok := j.Record(rec.Seq)
 		if rec.Status == StatusNotification && ok {
 			notes++

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// notes are the last notifications, in the order of their numbers. Equal ones share a
-// record. Adding one costs a look at each of the [maxNotifications].
+// notes is a list of the last notifications, by sequence number. Equal ones share a record.
+// Adding one reads all of the at most [maxNotifications] records.
 type notes struct {
 	seed    maphash.Seed
 	all     []*stored
 	has     map[string]int // records of each server
-	dropped uint64         // notifications that had to make room
+	dropped uint64         // evicted notifications
 }
 
-// put adds a notification with its params, or counts it in the record of its equals.
+// put adds a notification, or counts it in an equal record.
 func (n *notes) put(next stored, params []byte) *stored {
 	if n.has == nil {
 		n.has, n.seed = make(map[string]int), maphash.MakeSeed()
@@ -45,7 +45,7 @@ func (n *notes) put(next stored, params []byte) *stored {
 	return s
 }
 
-// sum hashes what equal notifications have in common.
+// sum hashes the fields and params that equal notifications share.
 func (n *notes) sum(s *stored, params []byte) uint64 {
 	return maphash.Comparable(n.seed, struct {
 		origin
@@ -57,7 +57,7 @@ func (n *notes) sum(s *stored, params []byte) uint64 {
 	}{*s.origin, s.name, s.direction, s.receivers, s.reqSize, maphash.Bytes(n.seed, params)})
 }
 
-// oldestOfMost is where the oldest record of the server stands that has most.
+// oldestOfMost returns the index of the oldest record of the server with the most records.
 func (n *notes) oldestOfMost() int {
 	most := 0
 	for _, count := range n.has {
@@ -66,7 +66,7 @@ func (n *notes) oldestOfMost() int {
 	return slices.IndexFunc(n.all, func(s *stored) bool { return n.has[s.server] == most })
 }
 
-// oldest is the number of a server's oldest record, 0 when it has none.
+// oldest returns the number of a server's oldest record, or 0 if it has no record.
 func (n *notes) oldest(server string) uint64 {
 	for _, s := range n.all {
 		if s.server == server {
@@ -76,7 +76,7 @@ func (n *notes) oldest(server string) uint64 {
 	return 0
 }
 
-// from are the records with that number or a later one.
+// from returns the records with number seq or later.
 func (n *notes) from(seq uint64) []*stored {
 	at, _ := slices.BinarySearchFunc(n.all, seq, func(s *stored, seq uint64) int {
 		if s.seq < seq {
@@ -87,7 +87,7 @@ func (n *notes) from(seq uint64) []*stored {
 	return n.all[at:]
 }
 
-// find returns a record by its number, nil when it is gone.
+// find returns the record with number seq, or nil if it was evicted.
 func (n *notes) find(seq uint64) *stored {
 	if rest := n.from(seq); len(rest) > 0 && rest[0].seq == seq {
 		return rest[0]

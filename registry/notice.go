@@ -19,17 +19,18 @@ func (r *Registry) Notice() string {
 	return ""
 }
 
-// Mistake is one in the config's file that was not taken over. Line is 0 for the whole file.
+// Mistake is a mistake in a refused config file. Line is 0 for the whole file.
 type Mistake struct {
 	File string
 	Line int
 	Text string
 }
 
-// maxMistakes bounds those that are kept.
+// maxMistakes is the maximum number of kept mistakes.
 const maxMistakes = 200
 
-// SetMistakes says what is wrong with the edited config, without secrets; nil is nothing.
+// SetMistakes replaces the mistakes of the edited config. They must not hold secrets; nil
+// means that the config is valid.
 func (r *Registry) SetMistakes(all []Mistake) {
 	all = slices.Clone(all[:min(len(all), maxMistakes)])
 	for i := range all {
@@ -40,7 +41,7 @@ func (r *Registry) SetMistakes(all []Mistake) {
 	}
 }
 
-// Mistakes returns those of [Registry.SetMistakes], which must not be changed.
+// Mistakes returns the mistakes of the edited config, which callers must not change.
 func (r *Registry) Mistakes() []Mistake {
 	if all := r.mistakes.Load(); all != nil {
 		return *all

@@ -19,16 +19,16 @@ type Session struct {
 	Protocol    string // negotiated revision
 	Screen      bool   // a screen of Goblin's, not a client
 	Since       time.Time
-	// Quiet returns for how long the client has had no stream and no request, as long as
-	// that is known; it may be nil, and be called from any goroutine.
+	// Quiet returns the time since the client last had a stream or a request. It is nil if
+	// that is unknown. Any goroutine may call it.
 	Quiet func() time.Duration
 }
 
-// SilentAfter is for how long a client is quiet before it counts as gone: over HTTP one may
-// leave without a word.
+// SilentAfter is the time without a stream or request after which an HTTP client counts as
+// silent. Over HTTP, a client may leave without closing its session.
 const SilentAfter = 5 * time.Minute
 
-// Silent returns for how long a client that counts as gone has been quiet, 0 for others.
+// Silent returns the quiet time of a silent client, or 0 for other clients.
 func (s *Session) Silent() time.Duration {
 	if s.Quiet == nil {
 		return 0

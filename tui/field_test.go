@@ -84,7 +84,7 @@ func TestSilentClientsAreNotCounted(t *testing.T) {
 	r.keys("n")
 	r.reg.DropSession("c1")
 	r.keys("q")
-	require.True(t, r.app.quitting, "a client that is gone is not asked for")
+	require.True(t, r.app.quitting, "a silent client does not keep the daemon")
 }
 
 func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
@@ -158,7 +158,7 @@ func TestToolsWithoutHintsAskWithATruth(t *testing.T) {
 	r.keys("a")
 	require.Len(t, r.backend.asked(), 2)
 	r.keys(".")
-	require.Len(t, r.backend.asked(), 3, "not asked any more")
+	require.Len(t, r.backend.asked(), 3, "no question")
 	r.list("weather", registry.Tool, `{"name":"plain","description":"another one","inputSchema":{"type":"object"}}`)
 	r.changed(registry.AllChanges).keys(".")
 	require.Len(t, r.backend.asked(), 3, "it is another tool now")

@@ -64,13 +64,13 @@ func (h *header) pulse(a *app) {
 // rate counts the requests of the last minute.
 type rate struct {
 	readings [minute + 1]uint64 // of the count of all requests, a second apart
-	at       int64              // second of the last one, 0 before the first
+	at       int64              // second of the last reading, 0 before the first
 }
 
-// minute is how long requests count, in seconds.
+// minute is the period of the rate, in seconds.
 const minute = 60
 
-// read takes the number of all requests so far.
+// read records the number of all requests so far.
 func (r *rate) read(now time.Time, all uint64) {
 	at := now.Unix()
 	if r.at == 0 || at-r.at > minute {

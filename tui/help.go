@@ -343,7 +343,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
-		{"Yes or no", (&dialog.Confirm{Good: "for good", Always: "do not ask again"}).Keys()},
+		{"Yes or no", (&dialog.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},

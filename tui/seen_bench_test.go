@@ -23,8 +23,8 @@ func narrowed(b *testing.B) *rig {
 	return r.changed(registry.AllChanges)
 }
 
-// BenchmarkHideKey measures the key that hides dim rows: until the next frame, and until the
-// rows are hidden.
+// BenchmarkHideKey measures the key that hides dim rows, up to the next frame and up to the
+// frame without them.
 func BenchmarkHideKey(b *testing.B) {
 	for _, part := range []string{"frame", "whole"} {
 		b.Run(part, func(b *testing.B) {

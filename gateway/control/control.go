@@ -82,7 +82,7 @@ type Status struct {
 	Servers  []Server  `json:"servers"`
 }
 
-// Clients counts the sessions that are not those of screens, nor of clients that are silent.
+// Clients counts the sessions of clients, without screens and silent clients.
 func (s Status) Clients() (n int) {
 	for i := range s.Sessions {
 		if c := &s.Sessions[i]; !c.IsScreen() && c.SilentSince.IsZero() {
@@ -100,7 +100,7 @@ type Session struct {
 	Version   string    `json:"clientVersion,omitempty"`
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Since     time.Time `json:"since"`
-	// SilentSince is set for a client that has likely left without closing its session.
+	// SilentSince marks a client that likely left without closing its session.
 	SilentSince time.Time `json:"silentSince,omitzero"`
 	Screen
 }

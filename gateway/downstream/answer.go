@@ -122,7 +122,7 @@ func (x *Exchange) abandon(reason string) {
 	x.end(&cancelled{reason: reason}, x.out.abandon)
 }
 
-// desert ends the exchange of a client that is gone.
+// desert cancels the exchange because its client left.
 func (x *Exchange) desert(reason string) {
 	x.end(&cancelled{reason: reason, left: true}, x.out.abandon)
 }
@@ -141,7 +141,7 @@ func (x *Exchange) Withdraw(reason string, frame []byte, code int) bool {
 // cause of the context to whoever passes the cancellation on.
 type cancelled struct {
 	reason string
-	left   bool // the client is gone
+	left   bool // the client closed its connection
 }
 
 func (c *cancelled) Error() string  { return ErrCancelled.Error() }

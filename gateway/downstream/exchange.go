@@ -60,7 +60,7 @@ type Exchange struct {
 	mu        sync.Mutex
 	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
 	cause     error       // why ctx ends
-	missed    bool        // the client was gone before the answer
+	missed    bool        // the client left before the answer
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	waiter    Waiter         // of Await
@@ -387,8 +387,8 @@ func (x *Exchange) Cancelled() bool {
 	return is
 }
 
-// Left reports whether the client was gone before the answer: its session had ended, or it
-// had closed the connection that the request came by.
+// Left reports whether the client left before the answer. It leaves by closing its session
+// or the connection of the request.
 func (x *Exchange) Left() bool {
 	x = x.now()
 	x.mu.Lock()

@@ -153,8 +153,8 @@ func (s *Session) Transport() string { return s.transport }
 // Since is when the session began.
 func (s *Session) Since() time.Time { return s.since }
 
-// Quiet returns for how long an HTTP session has had no stream and no request. It is 0 for
-// other transports, where a client that leaves closes its connection.
+// Quiet returns the time since an HTTP session last had a stream or a request. It is 0 for
+// other transports: their clients leave by closing the connection.
 func (s *Session) Quiet() time.Duration {
 	if s.quiet == nil {
 		return 0

@@ -101,7 +101,7 @@ func (t *sessions) release(b *hub) {
 	t.leave(b)
 }
 
-// quiet is for how long a session has been unused, 0 while it is in use.
+// quiet returns the time since a session was last used, or 0 while it is in use.
 func (t *sessions) quiet(b *hub) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

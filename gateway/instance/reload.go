@@ -34,7 +34,7 @@ func (i *Instance) watch(envFile string) {
 	i.envFiles <- envFile
 }
 
-// mistakes are those of a config that was not taken over, each with its place.
+// mistakes returns the mistakes of a refused config, each with its place.
 func (i *Instance) mistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {

@@ -168,8 +168,8 @@ func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
 	s.duration.Observe(took.Seconds())
 }
 
-// Unanswered counts a request that was cancelled, or whose client left. Its duration says
-// nothing of the server, so it is not observed.
+// Unanswered counts a request that was cancelled or whose client left. It observes no
+// duration, which would not measure the server.
 func (m *Metrics) Unanswered(method, server string, ok bool) {
 	m.series(outcome{method, server, ok}).requests.Inc()
 }

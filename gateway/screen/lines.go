@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place parts a path from the line behind its last colon; line is "" if there is none.
+// place splits name at its last colon into a path and a line, or "" without a line.
 func place(name string) (path, line string) {
 	i := strings.LastIndexByte(name, ':')
 	if i < 0 {
@@ -18,7 +18,7 @@ func place(name string) (path, line string) {
 	return name[:i], name[i+1:]
 }
 
-// How editors are given a line, by the names of their programs.
+// Program names of editors, by the arguments that open a file at a line.
 var (
 	plusEditors  = words("vi vim nvim view vim.basic vim.tiny nvi elvis vile gvim ex nano pico micro emacs emacsclient mg jed joe jmacs jpico jstar ne kak gedit gnome-text-editor pluma xed mousepad neovide")
 	gotoEditors  = words("code code-insiders codium vscodium code-oss cursor windsurf trae kiro antigravity positron")
@@ -34,8 +34,8 @@ func words(s string) map[string]bool {
 	return all
 }
 
-// atLine returns the command and the file that have an editor open a file at a line. One
-// that is not known opens the file alone.
+// atLine returns the command and the file argument that open an editor at a line. An
+// unknown editor opens the file without the line.
 func atLine(command, file, line string) (string, string) {
 	if line == "" {
 		return command, file
@@ -53,7 +53,7 @@ func atLine(command, file, line string) (string, string) {
 	return command, file
 }
 
-// program is the name of the program that a shell command runs, as far as its words tell.
+// program returns the name of the program that a simple shell command runs.
 func program(command string) string {
 	for word := range strings.FieldsSeq(command) {
 		word = strings.Trim(word, `"'`)

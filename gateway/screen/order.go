@@ -34,9 +34,10 @@ func (s *Conn) Browse(ctx context.Context, page string) error {
 // Open shows content in the relay's pager or editor and waits until that has
 // ended. Changes made there are thrown away. name is what the content is
 // called; programs choose by its ending how to show it. Content is at most
-// 128 MiB. When ctx ends Open returns, and the program goes on. File opens a file of the
-// relay's machine, without content, in which changes stay: name is its absolute path and,
-// behind a colon, a line.
+// 128 MiB. When ctx ends Open returns, and the program keeps running.
+//
+// File opens a file of the relay's machine for editing and ignores content. Its name is an
+// absolute path, with an optional line after a colon.
 func (s *Conn) Open(ctx context.Context, program, name string, content []byte) error {
 	if program != Pager && program != Editor && program != File {
 		return fmt.Errorf("open %q: no program %q", name, program)

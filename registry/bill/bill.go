@@ -36,8 +36,8 @@ type Figures struct {
 	P50      float64   `json:"p50Ms"`
 	P95      float64   `json:"p95Ms"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// Waits counts calls that waited for the user, for so long together. Like cancelled calls
-	// they are left out of P50 and P95.
+	// Waits counts calls that waited for the user, and WaitedMs sums their waits. P50 and P95
+	// leave these calls out, and cancelled ones.
 	Waits    uint64 `json:"waits,omitempty"`
 	WaitedMs uint64 `json:"waitedMs,omitempty"`
 	// Hour are the minutes of the last hour, the oldest first; none when there was no call.

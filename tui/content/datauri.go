@@ -1,14 +1,12 @@
 package content
 
-import (
-	"strings"
-)
+import "strings"
 
-// briefFrom is how long a data: URI is, in bytes, that is shown by its type and size.
+// briefFrom is the minimum length of a data: URI that is shown by type and size, in bytes.
 const briefFrom = 64
 
-// Brief returns the type and size of what a long data: URI holds instead of the URI, and
-// other text as it is.
+// Brief replaces a long data: URI by the type and size of its content. It returns other
+// text unchanged.
 func Brief(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s

@@ -184,8 +184,8 @@ type Terminal interface {
 	// changed Resized has a value, too.
 	Graphics() (kitty, sixel bool, cellWidth, cellHeight int)
 	// Open shows content in the user's "pager" or "editor", where the terminal
-	// is, and returns when that program ends. "file" is the editor of a file that is
-	// there: name is its path and, behind a colon, a line.
+	// is, and returns when that program ends. "file" edits the
+	// existing file at the path name, which may have a line after a colon.
 	Open(ctx context.Context, program, name string, content []byte) error
 	// Browse opens a page in the user's browser, where the terminal is, and does not
 	// wait for that to end.

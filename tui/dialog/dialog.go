@@ -108,7 +108,7 @@ type Confirm struct {
 	Good   string // what g does; "" for nothing
 	ToGood func() tea.Cmd
 
-	Always   string // what a does; "" for nothing
+	Always   string // hint of the key a; "" if there is no such choice
 	ToAlways func() tea.Cmd
 }
 

@@ -73,14 +73,15 @@ func (a *Common) startOrAsk(r Request, started func()) tea.Cmd {
 	})
 }
 
-// trusts reports whether the user wants a tool called without asking, as it was defined then.
+// trusts reports whether the user chose to call the tool without asking, and its definition
+// is the same.
 func (a *Common) trusts(it Item) bool {
 	definition, ok := a.Calls.trusted[it]
 	e := a.entry(it)
 	return ok && e != nil && string(e.JSON()) == definition
 }
 
-// risk says why a tool is not called without asking. Without a hint the protocol has a tool
+// risk returns the reason to ask before a call. In the protocol, a tool without hints may
 // be destructive.
 func (a *Common) risk(it Item) string {
 	if e := a.entry(it); e != nil && ToolHints(e) == (hints{}) {

@@ -34,8 +34,8 @@ type Table[R any] struct {
 	text   func(R) string                // what words are looked for in
 	Fields func(rows []R) []filter.Field // over rows that will not change
 	Orders []Order[R]                    // at least one
-	// Hidden returns what is left out of the list now, whether or not a filter is typed;
-	// nil for nothing. The function that it returns may be called from a command.
+	// Hidden returns a function that reports whether the list leaves a row out, with or
+	// without a filter. Commands may call that function. Hidden may be nil.
 	Hidden func() func(r R, filtered bool) bool
 
 	Rows  []R

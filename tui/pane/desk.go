@@ -31,11 +31,11 @@ type Desk struct {
 	Layout  layout
 	Pulse   *pulse.Pulse
 	Demo    bool     // the built-in demo
-	Own     bool     // a config of the user's
+	Own     bool     // the config is the user's, not the demo
 	Command []string // what clients start, for commands about the same config
 	Wide    bool     // long lines are not wrapped
 	zoomed  bool     // the detail panel has the whole body
-	entered bool     // … and got the focus with it
+	entered bool     // the zoom moved the focus there
 	path    string   // that was typed last
 
 	trail     []step // the jumps that brought the user here
@@ -149,7 +149,7 @@ func (a *Desk) PlaceName() string {
 	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place]
 }
 
-// Zoom gives what has the focus the whole body, or takes that back.
+// Zoom toggles whether the focused part fills the whole body.
 func (a *Desk) Zoom() tea.Cmd {
 	if a.Inside {
 		a.zoomed, a.entered = !a.zoomed, false
@@ -249,8 +249,8 @@ func (a *Desk) Geometry() Geometry {
 // Zoomed reports whether the detail panel has the whole body.
 func (a *Desk) Zoomed() bool { return a.Inside && a.zoomed }
 
-// Unzoom brings the list back, with the focus if it had that before; false if the list is
-// in sight.
+// Unzoom shows the list again and restores the focus. It returns false if the list is
+// visible.
 func (a *Desk) Unzoom() bool {
 	was := a.Zoomed()
 	if was {
@@ -383,7 +383,7 @@ func (a *Desk) goTo(pane int, key string, choose func()) tea.Cmd {
 	})
 }
 
-// reveal unfolds Goblin's own tools if one of them is gone to.
+// reveal unfolds Goblin's own tools before a jump to one of them.
 func (a *Desk) reveal(pane int, key string) {
 	p, ok := a.Panes[pane].(*Tools)
 	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.unfold {
@@ -397,7 +397,7 @@ func (a *Desk) ToDetail() tea.Cmd {
 	return nil
 }
 
-// Enlarge gives the detail panel the whole body, where it stands below a list.
+// Enlarge makes a detail panel below a list fill the whole body.
 func (a *Desk) Enlarge() tea.Cmd {
 	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
 		a.zoomed, a.entered, a.Inside = true, !a.Inside, true
@@ -405,8 +405,8 @@ func (a *Desk) Enlarge() tea.Cmd {
 	return nil
 }
 
-// openDetail opens the detail panel, and goes there if it has to or has no room
-// Beside the list. Below the list, one that is open gets the whole body.
+// openDetail opens the detail panel, and focuses it if beside is false or only one of both
+// has room. An open panel below a list fills the whole body.
 func (a *Desk) openDetail(beside bool) tea.Cmd {
 	if beside && a.DetailShown() {
 		a.Enlarge()

@@ -14,8 +14,8 @@ import (
 	"goblin/tui/keys"
 )
 
-// Goblin's own tools are one row until the user unfolds them, a filter finds one or
-// something leads to one: on a small screen they would hide those of servers.
+// Goblin's own tools are one row until the user unfolds them, filters or jumps to one. On a
+// small screen they would hide the tools of servers.
 
 // ownRow returns the row of Goblin's own tools, or nil if there are no other tools.
 func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entry {

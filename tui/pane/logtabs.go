@@ -27,7 +27,7 @@ const (
 	MostLogs    = 5000
 	MostTraffic = 5000 // requests
 	mostNotes   = 500
-	// foldsWithin is how many rows back a line of a log is looked for that is equal.
+	// foldsWithin is the number of last rows that are searched for an equal log line.
 	foldsWithin = 256
 	// heavyText is how much text is indexed in a command, not in Update.
 	heavyText = 256 << 10
@@ -42,7 +42,7 @@ type records[R any] struct {
 	Table     *list.Table[R]
 	most      int
 	server    func(R) string
-	apart     func(R) bool // rows that have places of their own, nil for none
+	apart     func(R) bool // rows with a limit of their own; may be nil
 	mostApart int
 	keep      func(R) bool // nil: all
 	size      func(R) int  // bytes of text, nil where it is short
@@ -56,7 +56,7 @@ type records[R any] struct {
 	reading bool // a command brings it there
 }
 
-// hold takes other rows instead of those that are held.
+// hold replaces the held rows and evicts rows beyond the limits.
 func (f *records[R]) hold(rows []R) {
 	f.Held, f.fresh, f.bytes = rows, true, 0
 	if f.size != nil {
@@ -70,8 +70,8 @@ func (f *records[R]) hold(rows []R) {
 	}
 }
 
-// trim takes the oldest rows of those servers out that have more than their share, of one
-// of both sorts of rows.
+// trim evicts the oldest rows of servers with more than their share, among the rows for
+// which f.apart returns apart.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
 	mine := func(r R) bool { return f.apart == nil || f.apart(r) == apart }
@@ -222,19 +222,19 @@ func (b below[R]) sorted(by func() tea.Cmd) tea.Cmd {
 type logRow struct {
 	registry.LogRecord
 	key   string
-	line  string    // what is drawn of the text
-	times int       // how many equal lines it stands for, 0 for one
-	last  time.Time // when the last of them came
+	line  string    // drawn part of the text
+	times int       // number of equal lines in the row; 0 means one
+	last  time.Time // time of the last one
 }
 
-// sameLine is what equal lines have in common.
+// sameLine holds the fields that equal lines share.
 type sameLine struct {
 	server, source, session, text string
 	level                         slog.Level
 }
 
-// fold puts lines behind others. One that is equal to one of the last lines takes its place
-// with it: a server that crashes over and over would bury what else there is.
+// fold appends lines to the held ones. It merges a line with a recent equal one and moves
+// that to the end, so that a crash loop does not bury other lines.
 func fold(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)

@@ -34,10 +34,10 @@ type trafficRow struct {
 	asked  uint64 // number of the last asking at which it was
 }
 
-// number is that of the first record that the row stands for.
+// number returns the sequence number of the first record in the row.
 func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
 
-// at is when the row's last record came.
+// at returns the time of the last record in the row.
 func (r *trafficRow) at() time.Time {
 	if r.Times > 1 {
 		return r.Last
@@ -409,7 +409,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 		all[i] = r
 	}
 	held := p.Traffic.Held
-	if len(folded) > 0 { // they come once more, with all that they stand for
+	if len(folded) > 0 { // new records replace their rows
 		held = slices.DeleteFunc(slices.Clone(held), func(r *trafficRow) bool { return folded[r.number()] })
 	}
 	p.Traffic.hold(slices.Concat(held, all))

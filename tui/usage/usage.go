@@ -362,7 +362,7 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 	}
 }
 
-// waits tells how long calls have waited for the user, which no time of calls includes.
+// waits describes how long calls waited for the user. Other times exclude these waits.
 func waits(f *bill.Figures) string {
 	return display.Count(int(f.Waits), "call") + " waited for the user for " + display.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }

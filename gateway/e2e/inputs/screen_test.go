@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// A screen over an own config begins with the servers, zooms what has the focus, and marks a
-// config that became invalid until it is valid again.
+// With an own config the UI opens on Servers, zooms the focused part, and marks an invalid
+// config until it is valid again.
 func TestAScreenOverAnOwnConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -43,7 +43,7 @@ type Call struct {
 	Took                 time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	Untimed              bool          // its time says nothing: the user was asked meanwhile, or it got no answer
+	Untimed              bool          // Took is no measure of the server: the user was asked, or there was no answer
 	Waited               time.Duration // for the user
 }
 
@@ -81,7 +81,7 @@ type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, 0 for never
 	took                 [bill.Bins]uint64
-	waits, waited        uint64 // calls that waited for the user, and for how many milliseconds
+	waits, waited        uint64 // calls that waited for the user, and their waits in milliseconds
 }
 
 func (c *counts) plus(o *counts) {
