@@ -206,6 +206,13 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	}
 	r.changed(registry.AllChanges).keys("2")
 	require.Contains(t, r.screen(), "[2 Tools 6]")
+	own, first := strings.Index(r.screen(), "2 tools of Goblin itself"), strings.Index(r.screen(), "github_")
+	require.Less(t, own, first)
+	r.keys("o o")
+	own, first = strings.Index(r.screen(), "2 tools of Goblin itself"), strings.Index(r.screen(), "weather_")
+	require.NotEqual(t, -1, own)
+	require.Less(t, own, first, "it is first in every order")
+	r.run(r.app.Panes[pane.PaneTools].Rows().Sort("listed name"))
 	require.Contains(t, r.line("2 tools of Goblin itself"), "▸")
 	require.NotContains(t, r.screen(), "catalog_tools  ")
 	r.keys("/ catalog enter")

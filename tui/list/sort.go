@@ -58,6 +58,16 @@ func (s *state[R]) sort(by sorting[R]) {
 	s.found = append(s.compare(some, by.less, turned), none...)
 }
 
+// lift moves heads to the front.
+func (s *state[R]) lift() {
+	for i := s.heads - 1; i >= 0; i-- {
+		if at := slices.Index(s.found, int32(i)); at > 0 {
+			copy(s.found[1:at+1], s.found[:at])
+			s.found[0] = int32(i)
+		}
+	}
+}
+
 // blank are the cells of a column, of which some may be empty; nil if none is.
 func (s *state[R]) blank(col int) []uint16 {
 	if col == 0 || col > len(s.extent.cells) {

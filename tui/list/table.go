@@ -38,8 +38,12 @@ type Table[R any] struct {
 	// without a filter. Commands may call that function. Hidden may be nil.
 	Hidden func() func(r R, filtered bool) bool
 
+	// Head reports whether a row is a summary of others. Heads are the first of all rows in
+	// every order, and are not counted. May be nil.
+	Head func(R) bool
+
 	Rows  []R
-	Heads int // leading rows that stand for others and are not counted
+	heads int // leading rows for which Head is true
 	index *filter.Index
 	Found []int32 // rows that match, in the order shown
 	query *filter.Query
@@ -97,6 +101,7 @@ type state[R any] struct {
 	took   time.Duration
 	guilt  string
 	hidden func(r R, filtered bool) bool
+	heads  int
 }
 
 // sorting is an order and which way round.
@@ -115,10 +120,14 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 	fields := t.Fields
 	text := t.text
 	hidden := t.hidden()
+	head := t.Head
 	now := t.now
 	columns := t.cols
 	find := func() state[R] {
 		s := state[R]{rows: get(), ranks: &ranks{}, hidden: hidden}
+		for head != nil && s.heads < len(s.rows) && head(s.rows[s.heads]) {
+			s.heads++
+		}
 		s.extent = measure(columns, s.rows)
 		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
 		s.query = filter.Parse(typed, fields(s.rows))
@@ -161,7 +170,7 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 // Again runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
 func (t *Table[R]) Again() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden()}
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
 	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
@@ -219,6 +228,7 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 	s.found = found
 	if !s.query.Ranked() {
 		s.sort(by)
+		s.lift()
 	}
 	s.needs = s.extent.needs(s.found, len(s.rows))
 	s.took = time.Since(began)
@@ -235,6 +245,7 @@ func (t *Table[R]) take(s state[R]) {
 		was = t.Found[t.Cur]
 	}
 	t.Rows = s.rows
+	t.heads = s.heads
 	t.index = s.index
 	t.query = s.query
 	t.Found = s.found
@@ -456,10 +467,10 @@ func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.Reversed && !t.query.
 func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
 
 // Total returns the number of rows without the filter, except heads.
-func (t *Table[R]) Total() int { return len(t.Rows) - t.Heads }
+func (t *Table[R]) Total() int { return len(t.Rows) - t.heads }
 
 // Uncounted returns the number of leading rows that are heads.
-func (t *Table[R]) Uncounted() int { return t.Heads }
+func (t *Table[R]) Uncounted() int { return t.heads }
 
 // Window is the number of rows in sight.
 func (t *Table[R]) Window() int { return max(t.height, 1) }

@@ -69,6 +69,7 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 		func(e *registry.Entry) string { return words(e) },
 		fields, list.Order[*registry.Entry]{Name: "listed name"})
 	c.Table.Hidden = c.hidden
+	c.Table.Head = isOwn
 	c.Table.Drawing = list.Drawing[*registry.Entry]{
 		Base: func(e *registry.Entry) look.Style {
 			base, _ := c.stale(e)
@@ -169,10 +170,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once, c.Table.Heads = false, true, 0
-		if head != nil {
-			c.Table.Heads = 1
-		}
+		c.Reading, c.Once = false, true
 		c.news += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
