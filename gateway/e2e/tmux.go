@@ -187,6 +187,14 @@ func (p *Pane) Shows(texts ...string) string {
 // that a command was typed at shows until what was typed is echoed.
 var bare = regexp.MustCompile(`(?:^|\n)(ready \d+>)[\n ]*$`)
 
+// Resources opens the Resources pane once a server is up, and waits for texts in it.
+func (p *Pane) Resources(texts ...string) {
+	p.t.Helper()
+	p.Shows("1 up")
+	p.Types("4")
+	p.Shows(texts...)
+}
+
 // prompt waits until the shell waits for a command, and nobody else for keys:
 // what is typed before that is echoed elsewhere, or lost.
 func (p *Pane) prompt() (which string) {

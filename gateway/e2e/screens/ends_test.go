@@ -33,9 +33,7 @@ func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
 				p.Shows("clients 0")
 			} else {
 				p.Goblin("")
-				p.Shows("1 up")
-				p.Types("4")
-				p.Shows("logs/app.log")
+				p.Resources("logs/app.log")
 			}
 			w.Succeeds("stop")
 			require.Contains(t, p.Restored(e2e.ExitOK), "goblin: the host was stopped")
@@ -53,9 +51,7 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		p := w.Pane(100, 30)
 		p.Goblin("")
-		p.Shows("1 up")
-		p.Types("4")
-		p.Shows("logs/app.log")
+		p.Resources("logs/app.log")
 		p.Signal(sig)
 		w.WaitScreens(0)
 		if sig != syscall.SIGKILL { // of which nobody hears
@@ -75,9 +71,7 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	p := w.Pane(100, 30)
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")
-	p.Shows("1 up")
-	p.Types("4")
-	p.Shows("logs/app.log")
+	p.Resources("logs/app.log")
 	host, err := os.FindProcess(w.Status().PID)
 	require.NoError(t, err)
 	p.Types("e")
@@ -93,9 +87,7 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 	first := w.Pane(100, 30)
 	first.Line("trap '' HUP") // as nohup does it
 	first.Goblin("2>errs")
-	first.Shows("1 up")
-	first.Types("4")
-	first.Shows("logs/app.log")
+	first.Resources("logs/app.log")
 	c := w.Bridged() // so that the host outlives its terminal
 	tty := first.Ask("pane_tty")
 	require.Contains(t, w.Succeeds("status"), " from "+tty+"\n")
@@ -104,7 +96,7 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 
 	next := w.Pane(100, 30)
 	next.Goblin("")
-	require.NotContains(t, next.Shows("logs/app.log", "clients 1"), "joined the host", "it is used")
+	require.NotContains(t, next.Shows("1 up", "clients 1"), "joined the host", "it is used")
 	c.Close()
 	next.Shows("clients 0", "joined the host that runs since", "from "+tty+", which is gone (pid "+strconv.Itoa(w.Status().PID)+")")
 	require.Contains(t, w.Succeeds("status"), " from "+tty+", which is gone\n")
@@ -126,9 +118,7 @@ func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
 			}
 			p := w.Pane(100, 30)
 			p.Goblin("2>errs")
-			p.Shows("1 up")
-			p.Types("4")
-			p.Shows("logs/app.log")
+			p.Resources("logs/app.log")
 			p.Signal(syscall.SIGQUIT)
 			p.Restored(e2e.ExitUsage) // the number that Go uses
 			errs, err := os.ReadFile(filepath.Join(w.Dir, "errs"))
@@ -148,9 +138,7 @@ func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
 		p.Line("seq 1 15")
 		p.Shows("\n15\n")
 		p.Goblin("")
-		p.Shows("1 up")
-		p.Types("4")
-		p.Shows("logs/app.log")
+		p.Resources("logs/app.log")
 	}
 	for _, p := range []*e2e.Pane{guest, host} {
 		p.Types("q")
@@ -165,9 +153,7 @@ func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
 	b := w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(120, 35)
 	p.Goblin("")
-	p.Shows("1 up")
-	p.Types("4")
-	p.Shows("logs/app.log")
+	p.Resources("logs/app.log")
 	host := w.Status().PID
 	w.Edit(func() { w.Gateway["page_size"] = 7 })
 	p.Shows("edited settings count from the next start")
@@ -193,9 +179,7 @@ func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
 	b := w.Backend("shop", e2e.Filesystem())
 	p := w.Pane(100, 30)
 	p.Goblin("")
-	p.Shows("1 up")
-	p.Types("4")
-	p.Shows("logs/app.log")
+	p.Resources("logs/app.log")
 	p.Signal(syscall.SIGTERM)
 	p.Restored(e2e.ExitOK)
 	b.WaitGone()
@@ -219,9 +203,7 @@ func TestQuitGivesTheTerminalBack(t *testing.T) {
 					p.Shows(fmt.Sprint("next ", i))
 					p.Keys("Enter")
 				}
-				p.Shows("1 up")
-				p.Types("4")
-				p.Shows("logs/app.log")
+				p.Resources("logs/app.log")
 				if strings.Contains(args, "ascii") {
 					require.NotContains(t, p.Screen(), "─")
 				}
