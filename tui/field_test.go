@@ -140,6 +140,7 @@ func TestACrashLoopIsFolded(t *testing.T) {
 	}
 	r.changed(registry.Logs)
 	require.Contains(t, r.line("Error: boom"), "× 98, last 13:37:00")
+	require.Contains(t, r.line("unlike 0"), "12:00:00", "the time stays visible beside the counts")
 	require.Contains(t, r.screen(), "the line in between")
 	require.Contains(t, r.line("unlike 0"), "× 49")
 	require.Equal(t, 5, r.app.Logs().Logs[pane.TabStderr].Count())
@@ -173,7 +174,9 @@ func TestAProfileCountsWhatItsClientsSee(t *testing.T) {
 	r.keys("2 V j enter")
 	require.Contains(t, r.screen(), "Tools 1 of 4")
 	require.Contains(t, r.screen(), "github_search")
+	require.Contains(t, r.screen(), "v hide dim rows")
 	r.keys("v")
+	require.Contains(t, r.screen(), "v show dim rows")
 	require.NotContains(t, r.screen(), "github_search")
 	require.Contains(t, r.screen(), "weather_forecast")
 	r.keys("v")
