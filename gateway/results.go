@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/repair"
 	"goblin/gateway/results"
+	"goblin/gateway/shape"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -32,7 +32,7 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 // server calls the target.
 func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
-	result, kinds := repair.Result(repair.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
+	result, kinds := shape.Result(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
 	if kinds == 0 {
 		return result
 	}

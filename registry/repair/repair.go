@@ -77,16 +77,16 @@ func located(s *shape, item []byte, at string) Definition {
 	var n notes
 	if !rawjson.IsString(rawjson.Get(item, "name")) {
 		uri, _ := rawjson.String(rawjson.Get(item, at))
-		name := lastSegment(uri)
+		name := LastSegment(uri)
 		item = rawjson.SetMember(item, "name", rawjson.Quote(name))
 		n.add("name", fmt.Sprintf("set to %q", clip(name)))
 	}
 	return Definition{JSON: s.repaired(item, &n), Changes: n.all()}
 }
 
-// lastSegment returns what stands behind the last slash of a URI or URI template, without
+// LastSegment returns what stands behind the last slash of a URI or URI template, without
 // its query and fragment; all of it if nothing does.
-func lastSegment(uri string) string {
+func LastSegment(uri string) string {
 	path := uri
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = strings.TrimSuffix(path[:i], "{")
@@ -95,6 +95,17 @@ func lastSegment(uri string) string {
 		return last
 	}
 	return uri
+}
+
+// Member repairs the value of an optional member of a resource, such as "icons". Results have
+// such members, too. keep is false for a value that must be left out. A healthy value, and
+// that of an unknown member, is returned as the same slice.
+func Member(name string, v []byte) (out []byte, keep bool) {
+	i := resource.place(rawjson.Key(`"` + name + `"`))
+	if i < 0 {
+		return v, true
+	}
+	return resource.members[i].fixed(v, "", new(notes))
 }
 
 // notes collects what was changed.

@@ -1,4 +1,4 @@
-package repair
+package shape
 
 import (
 	"bytes"

@@ -1,9 +1,7 @@
-package repair
+package shape
 
 import (
 	"bytes"
-	"strconv"
-	"time"
 
 	"goblin/registry/rawjson"
 )
@@ -14,7 +12,6 @@ type member uint8
 const (
 	other member = iota
 	annotations
-	audience
 	blob
 	blockType
 	completion
@@ -23,13 +20,12 @@ const (
 	data
 	description
 	hasMore
+	icons
 	isError
-	lastModified
 	messages
 	meta
 	mimeType
 	name
-	priority
 	resource
 	result
 	resultType
@@ -48,10 +44,10 @@ const (
 
 // names are the names of the members in a text.
 var names = [members]string{
-	annotations: "annotations", audience: "audience", blob: "blob", blockType: "type", completion: "completion",
-	content: "content", contents: "contents", data: "data", description: "description", hasMore: "hasMore",
-	isError: "isError", lastModified: "lastModified", messages: "messages", meta: "_meta", mimeType: "mimeType",
-	name: "name", priority: "priority", resource: "resource", result: "result", resultType: "resultType",
+	annotations: "annotations", blob: "blob", blockType: "type", completion: "completion",
+	content: "content", contents: "contents", data: "data", description: "description", hasMore: "hasMore", icons: "icons",
+	isError: "isError", messages: "messages", meta: "_meta", mimeType: "mimeType",
+	name: "name", resource: "resource", result: "result", resultType: "resultType",
 	role: "role", size: "size", structuredContent: "structuredContent", task: "task", text: "text",
 	title: "title", toolResult: "toolResult", total: "total", uri: "uri", completionValues: "values",
 }
@@ -61,8 +57,6 @@ func memberOf(k rawjson.Key) member {
 	switch string(k.Name()) {
 	case "annotations":
 		return annotations
-	case "audience":
-		return audience
 	case "blob":
 		return blob
 	case "type":
@@ -79,10 +73,10 @@ func memberOf(k rawjson.Key) member {
 		return description
 	case "hasMore":
 		return hasMore
+	case "icons":
+		return icons
 	case "isError":
 		return isError
-	case "lastModified":
-		return lastModified
 	case "messages":
 		return messages
 	case "_meta":
@@ -91,8 +85,6 @@ func memberOf(k rawjson.Key) member {
 		return mimeType
 	case "name":
 		return name
-	case "priority":
-		return priority
 	case "resource":
 		return resource
 	case "result":
@@ -207,32 +199,4 @@ func boolOf(v []byte) []byte {
 		}
 	}
 	return nil
-}
-
-func isAudience(v []byte) bool {
-	for e := range rawjson.Elements(v) {
-		if k := rawjson.Key(e); !rawjson.IsString(e) || !k.Is("user") && !k.Is("assistant") {
-			return false
-		}
-	}
-	return rawjson.IsArray(v)
-}
-
-func isPriority(v []byte) bool {
-	n, err := strconv.ParseFloat(string(v), 64)
-	return err == nil && n >= 0 && n <= 1
-}
-
-// isTime reports whether v is a time as SDKs take it: RFC 3339, seconds optional.
-func isTime(v []byte) bool {
-	s, ok := rawjson.String(v)
-	if !ok {
-		return false
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
-		if _, err := time.Parse(layout, s); err == nil {
-			return true
-		}
-	}
-	return false
 }

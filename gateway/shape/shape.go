@@ -1,10 +1,10 @@
-// Package repair gives results of servers the shape that client SDKs require.
+// Package shape gives results of servers the shape that client SDKs require.
 //
 // Clients of every revision throw a whole result away if one member has the wrong type.
 // [Result] looks at the shape of a result once. A healthy result is returned as the same
 // slice, and no text, blob or structured content is read. Unknown block types and unknown
 // members pass unchanged. All functions are pure; the texts must be valid JSON.
-package repair
+package shape
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"goblin/registry/rawjson"
+	"goblin/registry/repair"
 )
 
 // Rules are the expectations of a client about one result.
@@ -215,7 +216,7 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 	}
 	var c changes
 	f.untyped(&v, &c)
-	f.optional(&v, &c)
+	f.optional(&v, &c, description)
 	list := v[name]
 	switch {
 	case rawjson.IsArray(list):
@@ -389,7 +390,7 @@ func (f *fixer) block(b []byte) []byte {
 	var v values
 	f.scan(b, &v)
 	kind := rawjson.Key(v[blockType])
-	if !rawjson.IsString(kind) {
+	if !rawjson.IsString(kind) || kind.Is("") {
 		f.done |= Block
 		return f.quote(b)
 	}
@@ -408,8 +409,10 @@ func (f *fixer) block(b []byte) []byte {
 	case "resource_link":
 		if ok = rawjson.IsString(v[uri]); ok && !rawjson.IsString(v[name]) {
 			f.done |= Block
-			c.set(name, rawjson.Quote(lastSegment(v[uri])))
+			target, _ := rawjson.String(v[uri])
+			c.set(name, rawjson.Quote(repair.LastSegment(target)))
 		}
+		f.repair(&v, &c, description, icons, size, title)
 	default:
 		return b
 	}
@@ -442,52 +445,27 @@ func (f *fixer) embedded(r []byte) []byte {
 	return c.apply(f.shape, r)
 }
 
-// optional drops optional members of the wrong type.
-func (f *fixer) optional(v *values, c *changes) {
-	for _, m := range []member{meta, mimeType, description, title} {
-		is := rawjson.IsString
-		if m == meta {
-			is = rawjson.IsObject
-		}
-		if wrong(v[m], is) {
-			f.done |= Member
-			c.drop(m)
-		}
-	}
-	if wrong(v[size], isNumber) {
-		f.done |= Member
-		c.drop(size)
-	}
-	switch a := v[annotations]; {
-	case a == nil:
-	case !rawjson.IsObject(a):
-		f.done |= Member
-		c.drop(annotations)
-	default:
-		if fixed := f.hints(a); !same(fixed, a) {
-			c.set(annotations, fixed)
-		}
-	}
+// optional repairs the optional members of most objects, and the others that are named.
+func (f *fixer) optional(v *values, c *changes, others ...member) {
+	f.repair(v, c, meta, mimeType, annotations)
+	f.repair(v, c, others...)
 }
 
-// hints repairs annotations.
-func (f *fixer) hints(a []byte) []byte {
-	var v values
-	f.scan(a, &v)
-	var c changes
-	if wrong(v[audience], isAudience) {
-		c.drop(audience)
-	}
-	if wrong(v[priority], isPriority) {
-		c.drop(priority)
-	}
-	if wrong(v[lastModified], isTime) {
-		c.drop(lastModified)
-	}
-	if len(c) > 0 {
+// repair repairs members as those of definitions, or drops them.
+func (f *fixer) repair(v *values, c *changes, all ...member) {
+	for _, m := range all {
+		if v[m] == nil {
+			continue
+		}
+		fixed, keep := repair.Member(names[m], v[m])
+		if keep && same(fixed, v[m]) {
+			continue
+		}
 		f.done |= Member
+		if c.drop(m); keep {
+			c.set(m, fixed)
+		}
 	}
-	return c.apply(f.shape, a)
 }
 
 // each returns the list with each element replaced by what fix returns. Elements for which
@@ -546,16 +524,4 @@ func clip(v []byte) string {
 		end--
 	}
 	return string(v[:end]) + "…"
-}
-
-// lastSegment returns the last segment of the path of a raw URI.
-func lastSegment(raw []byte) string {
-	uri, _ := rawjson.String(raw)
-	path, _, _ := strings.Cut(uri, "#")
-	path, _, _ = strings.Cut(path, "?")
-	path = strings.TrimRight(path, "/")
-	if last := path[strings.LastIndexByte(path, '/')+1:]; last != "" {
-		return last
-	}
-	return uri
 }

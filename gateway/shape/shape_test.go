@@ -1,4 +1,4 @@
-package repair_test
+package shape_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/repair"
+	"goblin/gateway/shape"
 	"goblin/registry/rawjson"
 )
 
@@ -15,7 +15,7 @@ var healthy = map[string][]string{
 	"tools/call": {
 		`{"content":[]}`, `{ "content" : [ {"type":"text","text":"t"} , {"type":"video","text":5} ], "x":null }`,
 		`{"content":[{"type":"image","data":"aGk=","mimeType":"image/png","annotations":{"audience":["user"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"}}],"isError":false,"structuredContent":{"content":null},"_meta":{"a":null}}`,
-		`{"content":[{"type":"resource","resource":{"uri":"a","blob":"aGk="}},{"type":"resource_link","uri":"a","name":"n","size":1.5}]}`,
+		`{"content":[{"type":"resource","resource":{"uri":"a","blob":"aGk="}},{"type":"resource_link","uri":"a","name":"n","size":15}]}`,
 		`{"resultType":"input_required","content":null}`, `{"resultType":"task","taskId":"x"}`, `{"task":{"taskId":"x"}}`,
 	},
 	"tasks/get":           {`{"taskId":"x","status":"working"}`, `{"result":{"content":[]}}`},
@@ -28,11 +28,11 @@ var healthy = map[string][]string{
 func TestHealthyResultsStayTheSame(t *testing.T) {
 	for method, all := range healthy {
 		for _, result := range all {
-			got, kinds := repair.Result(repair.Rules{Method: method}, nil, []byte(result))
+			got, kinds := shape.Result(shape.Rules{Method: method}, nil, []byte(result))
 			require.Equal(t, result, string(got))
 			require.Zero(t, kinds, result)
 			in := []byte(result)
-			got, _ = repair.Result(repair.Rules{Method: method}, nil, in)
+			got, _ = shape.Result(shape.Rules{Method: method}, nil, in)
 			require.Same(t, &in[0], &got[0], "no copy is made")
 		}
 	}
@@ -55,13 +55,13 @@ func FuzzResult(f *testing.F) {
 			return
 		}
 		for _, m := range append(methods, method) {
-			rules := repair.Rules{Method: m, URI: "x:1", AnyStructured: modern}
+			rules := shape.Rules{Method: m, URI: "x:1", AnyStructured: modern}
 			in := []byte(result)
-			once, kinds := repair.Result(rules, nil, in)
+			once, kinds := shape.Result(rules, nil, in)
 			require.Equal(t, result, string(in), "the input is not written to")
 			require.NoError(t, rawjson.Valid(once), "%s of %s: %s", m, result, once)
 			require.Equal(t, kinds == 0, bytes.Equal(once, in) && &once[0] == &in[0], "%s of %s: %s", m, result, once)
-			twice, more := repair.Result(rules, nil, once)
+			twice, more := shape.Result(rules, nil, once)
 			require.Equal(t, string(once), string(twice))
 			require.Zero(t, more, "%s of %s: %s", m, result, once)
 		}
@@ -81,7 +81,7 @@ func BenchmarkResult(b *testing.B) {
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, kinds := repair.Result(repair.Rules{Method: "tools/call"}, nil, in); kinds != 0 {
+				if _, kinds := shape.Result(shape.Rules{Method: "tools/call"}, nil, in); kinds != 0 {
 					b.Fatal("the result is healthy")
 				}
 			}
