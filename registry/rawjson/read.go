@@ -31,17 +31,17 @@ func first(v []byte) byte {
 func skip(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
-		switch b[i] {
-		case '"':
+		switch c := b[i]; {
+		case c == '"':
 			i = AfterString(b, i)
-		case '{', '[':
+		case c|0x20 == '{': // also [
 			depth++
 			i++
 			continue
-		case '}', ']':
+		case c|0x20 == '}': // also ]
 			depth--
 			i++
-		case ' ', '\t', '\r', '\n', ',', ':':
+		case depth > 0, c <= ' ', c == ',', c == ':': // within, only strings and brackets matter
 			i++
 			continue
 		default:
