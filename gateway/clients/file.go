@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"goblin/gateway/config"
 	"goblin/gateway/wholefile"
 
 	"github.com/pelletier/go-toml/v2"
@@ -148,7 +149,7 @@ func yamlLine(err error) string {
 }
 
 func decodeJSON(text []byte) (held map[string]any, err error) {
-	v, err := hujson.Parse(bytes.Clone(text)) // whose comments are blanked below
+	v, err := hujson.Parse(config.EndComment(text)) // whose comments are blanked below
 	if err != nil {
 		place := ""
 		if _, rest, ok := strings.Cut(err.Error(), "line "); ok {

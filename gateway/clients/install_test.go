@@ -388,7 +388,7 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 		"broken":                 {"cursor", ".cursor/mcp.json", `{"mcpServers": `, "not valid JSON"},
 		"two of one name":        {"cursor", ".cursor/mcp.json", `{"mcpServers": {}, "mcpServers": {}}`, "two entries named"},
 		"UTF-16":                 {"cursor", ".cursor/mcp.json", utf16le(`{}`), "UTF-16"},
-		"servers are a list":     {"cursor", ".cursor/mcp.json", `{"mcpServers": []}`, "not understood"},
+		"servers are a list":     {"cursor", ".cursor/mcp.json", `{"mcpServers": []}`, `"mcpServers" is not a mapping`},
 		"a list in braces":       {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}]\n", "change it by hand"},
 		"a TOML table in braces": {"codex", ".codex/config.toml", "mcp_servers = { a = { command = 'x' } }\n", "change it by hand"},
 		"broken TOML":            {"codex", ".codex/config.toml", "a = \n", "not valid TOML"},

@@ -142,6 +142,9 @@ func byContent(kind format, held map[string]any) *dialect {
 		if _, ok := held["mcpServers"].([]any); ok && kind == inYAML {
 			return continueYAML
 		}
+		if held["servers"] != nil { // nothing says which of them counts
+			d.also = []*dialect{vscode}
+		}
 	case held["mcp_servers"] != nil:
 		d.section = codex.section
 	case held["servers"] != nil:

@@ -411,7 +411,7 @@ func (r *reading) tools(e keys) {
 			filter["deny"] = plain(names)
 		}
 	}
-	if _, isMap := e["tools"].(map[string]any); isMap && r.dialect != codex { // where it approves calls
+	if _, isList := e["tools"].([]any); !isList && e["tools"] != nil && r.dialect != codex { // where it approves calls
 		r.lose("has \"tools\" that are no list; they are left out")
 	}
 	if len(filter) > 0 {
@@ -516,8 +516,7 @@ func mistake(entry map[string]any) string {
 	_, err = config.Parse("entry.yaml", text, set)
 	var wrong *config.Errors
 	if errors.As(err, &wrong) && len(wrong.Problems) > 0 {
-		why, _, _ := strings.Cut(wrong.Problems[0].Text, " in server")
-		return "is not understood: " + why
+		return "is not understood: " + strings.NewReplacer(` in server "entry"`, "", ` of server "entry"`, "").Replace(wrong.Problems[0].Text)
 	}
 	return ""
 }

@@ -15,10 +15,21 @@ import (
 // jsonLine is the place in an error of hujson.
 var jsonLine = pattern(`^line (\d+), column \d+: (.*)$`)
 
+// EndComment returns a copy of a text in JSON whose last comment ends with a line break, as
+// its parser wants it.
+func EndComment(text []byte) []byte {
+	last := text[bytes.LastIndexByte(text, '\n')+1:]
+	text = bytes.Clone(text)
+	if bytes.Contains(last, []byte("//")) {
+		text = append(text, '\n')
+	}
+	return text
+}
+
 // parseJSON is a JSON text as YAML nodes. A YAML parser reads most JSON, but
 // neither all escapes nor errors in words that a writer of JSON understands.
 func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
-	plain, err := hujson.Standardize(bytes.Clone(src)) // comments, and commas behind the last, become spaces
+	plain, err := hujson.Standardize(EndComment(src)) // comments, and commas behind the last, become spaces
 	if err != nil {
 		line, text := 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), strings.TrimPrefix(err.Error(), "hujson: ")
 		if m := jsonLine().FindStringSubmatch(text); m != nil {

@@ -375,6 +375,26 @@ func (f *File) within(path []string) (b *braces, missing []string, err error) {
 	return b, nil, nil
 }
 
+// null returns the place of the null that a path of keys leads to or ends at.
+func (f *File) null(path []string) (at span, ok bool) {
+	b, err := f.top()
+	for _, name := range path {
+		i := -1
+		if err == nil {
+			i = b.find(name)
+		}
+		if i < 0 {
+			break
+		}
+		at = b.items[i].value
+		if string(f.text[at.from:at.to]) == "null" {
+			return at, true
+		}
+		b, err = mapping(f.text, at.from)
+	}
+	return span{}, false
+}
+
 func (f *File) top() (*braces, error) {
 	r := &flow{text: f.text}
 	r.blanks()
@@ -384,6 +404,13 @@ func (f *File) top() (*braces, error) {
 func (f *File) addJSON(s Server) ([]byte, error) {
 	if len(bytes.TrimSpace(f.text)) == 0 {
 		return []byte("{\n  " + nested(f.newSection(), s, "  ", "  ") + "\n}\n"), nil
+	}
+	for _, path := range f.sections() {
+		if at, ok := f.null(path); ok {
+			opened := *f
+			opened.text = replace(f.text, at, "{}")
+			return opened.addJSON(s)
+		}
 	}
 	var outer *braces
 	var missing []string

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
@@ -104,7 +105,7 @@ func load(f *File, right bool) (*File, error) {
 		f.text, f.crlf = bytes.ReplaceAll(f.text, []byte("\r\n"), []byte("\n")), true
 	}
 	if trimmed := bytes.TrimSpace(f.text); f.foreign == nil && len(trimmed) > 0 && trimmed[0] == '{' {
-		if _, err := hujson.Standardize(bytes.Clone(trimmed)); err == nil {
+		if _, err := hujson.Standardize(config.EndComment(trimmed)); err == nil {
 			f.json = true
 		}
 	}
@@ -256,7 +257,7 @@ func (f *File) Add(s Server) error {
 				path = f.newSection()
 			}
 			if servers = made(held, path); servers == nil {
-				return fmt.Errorf("%s stays as it is: %w", f.path, errFlow)
+				return fmt.Errorf("%s stays as it is: %q is not a mapping", f.path, strings.Join(path, "."))
 			}
 		}
 		entry, err := f.plain(s.Keys)
@@ -336,7 +337,7 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			return nil, nil
 		}
-		if text, err = hujson.Standardize(bytes.Clone(text)); err != nil {
+		if text, err = hujson.Standardize(config.EndComment(text)); err != nil {
 			return nil, err
 		}
 		return held, json.Unmarshal(text, &held)
