@@ -284,13 +284,12 @@ func (m *Message) check() error {
 		}
 		return nil
 	}
-	// Many libraries always send both members.
-	switch {
-	case m.Result == nil || m.Error == nil:
-	case isVoid(m.Error):
-		m.Error = nil
-	case string(m.Result) == "null":
-		m.Result = nil
+	if m.Result != nil && m.Error != nil { // many libraries always send both members
+		if isVoid(m.Error) {
+			m.Error = nil
+		} else {
+			m.Result = nil
+		}
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		return invalid(m, "a message needs either a method, a result or an error")
@@ -300,7 +299,7 @@ func (m *Message) check() error {
 
 // isVoid reports whether the error beside a result says that there is none.
 func isVoid(v []byte) bool {
-	return string(v) == "null" || string(v) == "false" || string(v) == `""`
+	return string(v) == "null" || string(v) == "false" || string(v) == `""` || string(v) == "{}"
 }
 
 // salvageID finds the top-level id of a frame that does not parse, so that

@@ -65,7 +65,6 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		{`{"jsonrpc":"2.0","method":"x","params":[1]}`, "", jsonrpc.CodeInvalidRequest, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":7}`, "1", jsonrpc.CodeInvalidRequest, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0"}`, "1", jsonrpc.CodeInvalidRequest, "either a method, a result or an error"},
-		{`{"id":1,"jsonrpc":"2.0","result":1,"error":{}}`, "1", jsonrpc.CodeInvalidRequest, "either a method"},
 		{`[{"id":1,"jsonrpc":"2.0","method":"ping"}]`, "", jsonrpc.CodeInvalidRequest, "batches are not supported"},
 		{`"text"`, "", jsonrpc.CodeInvalidRequest, "must be an object"},
 	} {

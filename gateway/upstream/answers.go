@@ -71,6 +71,14 @@ func integral(v []byte) (int64, bool) {
 	return int64(n), err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
+// faultCode returns the code of an error, also one that is written as a text.
+func faultCode(v []byte) (int64, bool) {
+	if text, ok := rawjson.String(v); ok {
+		v = []byte(text)
+	}
+	return integral(v)
+}
+
 // malformed returns the error for an error object of the wrong shape, with the server's
 // words in it.
 func (s *Server) malformed(object []byte) *Error {
@@ -81,11 +89,7 @@ func (s *Server) malformed(object []byte) *Error {
 	} else {
 		code, message := rawjson.Get(object, "code"), rawjson.Get(object, "message")
 		fault.Data = rawjson.Get(object, "data")
-		n, numeric := integral(code)
-		if text, ok := rawjson.String(code); ok && !numeric {
-			n, numeric = integral([]byte(text))
-		}
-		if numeric {
+		if n, ok := faultCode(code); ok {
 			fault.Code = int(n)
 		}
 		cause = "without an integer code"

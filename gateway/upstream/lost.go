@@ -32,7 +32,7 @@ func lossOf(status int, body []byte, probe bool) loss {
 	if err == nil && m.IsResponse() {
 		fault = m.Error
 	}
-	code, _ := rawjson.Int(rawjson.Get(fault, "code"))
+	code, _ := faultCode(rawjson.Get(fault, "code"))
 	switch {
 	case status == http.StatusGone:
 		return lost
@@ -46,7 +46,7 @@ func lossOf(status int, body []byte, probe bool) loss {
 		return lost
 	case status >= 500:
 		return suspect
-	case code == codeSessionNotFound, code == jsonrpc.CodeInvalidRequest, code == codeServerError && status >= 300:
+	case status == http.StatusNotFound, code == codeSessionNotFound, code == jsonrpc.CodeInvalidRequest, code == codeServerError && status >= 300:
 		return lost
 	}
 	return suspect // of a tool that has sessions of its own, perhaps

@@ -404,13 +404,15 @@ func TestAnswersWithBothMembers(t *testing.T) {
 		for _, server := range servers {
 			c.WaitListed("tools", server+"_say", true)
 			good := `{"content":[` + helloBlock + `]}`
-			for _, void := range []string{`null`, `false`, `""`} {
+			for _, void := range []string{`null`, `false`, `""`, `{}`} {
 				require.JSONEq(t, good, bareResult(t, askSayer(c, server, "tools/call", `{"error":`+void+`,"result":`+good+`}`).Result), revision)
 				require.JSONEq(t, good, bareResult(t, askSayer(c, server, "tools/call", `{"result":`+good+`,"error":`+void+`}`).Result), revision)
 			}
-			e := e2e.ParseError(t, askSayer(c, server, "tools/call", `{"result":null,"error":{"code":7,"message":"it broke"}}`))
-			require.Equal(t, e2e.RpcError{Code: 7, Message: "it broke"}, e)
-			for _, reply := range []string{`{"result":{},"error":{"code":7,"message":"it broke"}}`, `{"error":null}`, `{"x":1}`, `{"result":null,"error":null}`} {
+			for _, result := range []string{`null`, `{}`, good} {
+				e := e2e.ParseError(t, askSayer(c, server, "tools/call", `{"result":`+result+`,"error":{"code":7,"message":"it broke"}}`))
+				require.Equal(t, e2e.RpcError{Code: 7, Message: "it broke"}, e)
+			}
+			for _, reply := range []string{`{"error":null}`, `{"x":1}`, `{"result":null,"error":null}`} {
 				e := e2e.ParseFailure(t, askSayer(c, server, "tools/call", reply))
 				require.Equal(t, "BAD_REPLY", e.Kind(), "%s %s: %s", revision, server, reply)
 			}
