@@ -353,11 +353,7 @@ func (t *translation) switched(key, value *yaml.Node) {
 		on = !on
 	}
 	if _, there := t.get("disabled"); there == nil || on {
-		word := "false"
-		if on {
-			word = "true"
-		}
-		t.set(key, "disabled", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: word, Line: key.Line})
+		t.set(key, "disabled", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(on), Line: key.Line})
 	}
 }
 
@@ -432,28 +428,6 @@ func writtenPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 		return nil, nil
 	}
 	return textNode(item, name), textNode(item, text)
-}
-
-// transportOf returns Goblin's word for a transport of another client: stdio, http, sse or ""
-// for one that does not say. why is not empty for one that Goblin does not have.
-func transportOf(word string) (kind, why string) {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
-	case "stdio", "local", "command", "studio", "process":
-		return "stdio", ""
-	case "http", "streamablehttp", "streamable", "httpstream", "httpstreaming", "streamhttp", "https":
-		return "http", ""
-	case "", "remote", "url", "auto":
-		return "", ""
-	case "sse", "httpsse", "httpwithsse":
-		return "sse", ""
-	case "builtin", "platform", "frontend", "inlinepython", "sdk", "inmemory":
-		return "", "is built into the client"
-	case "ws", "websocket", "websockets":
-		return "", "speaks over WebSocket, which Goblin does not"
-	case "sseide", "wside":
-		return "", "is of an extension of the editor"
-	}
-	return "", fmt.Sprintf("has the transport %s, which Goblin does not know", quote(word))
 }
 
 // choose decides between command and url, and makes type fit that.

@@ -322,3 +322,25 @@ func (r *reader) warnNames(servers []Server) {
 		open = append(open, i)
 	}
 }
+
+// transportOf returns Goblin's word for a transport of another client: stdio, http, sse or ""
+// for one that does not say. why is not empty for one that Goblin does not have.
+func transportOf(word string) (kind, why string) {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
+	case "stdio", "local", "command", "studio", "process":
+		return "stdio", ""
+	case "http", "streamablehttp", "streamable", "httpstream", "httpstreaming", "streamhttp", "https":
+		return "http", ""
+	case "", "remote", "url", "auto":
+		return "", ""
+	case "sse", "httpsse", "httpwithsse":
+		return "sse", ""
+	case "builtin", "platform", "frontend", "inlinepython", "sdk", "inmemory":
+		return "", "is built into the client"
+	case "ws", "websocket", "websockets":
+		return "", "speaks over WebSocket, which Goblin does not"
+	case "sseide", "wside":
+		return "", "is of an extension of the editor"
+	}
+	return "", fmt.Sprintf("has the transport %s, which Goblin does not know", quote(word))
+}
