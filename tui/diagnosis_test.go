@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,10 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	r := troubled(t, 120, 40).keys("1 / s l a c k enter")
 	r.backend.finds.Fine("command", "npx is /usr/bin/npx")
 	r.backend.finds.Break("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
+	runs := &r.backend.finds.Checks[1]
+	for i := range 30 {
+		runs.Lines = append(runs.Lines, fmt.Sprintf("frame %d\x1b[2J", i))
+	}
 	r.keys("enter")
 	require.Equal(t, []string{"diagnose slack"}, r.backend.acts)
 	screen := r.screen()
@@ -23,6 +28,9 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	require.Contains(t, r.line("broken: the process"), `runs`)
 	require.Contains(t, screen, `no token\x1b[2J`)
 	require.Contains(t, r.line("run it in a terminal"), "fix")
+	require.Contains(t, r.line(`frame 0\x1b[2J`), "stderr")
+	require.Contains(t, screen, "frame 19")
+	require.NotContains(t, screen, "frame 20")
 
 	r.at("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
 	require.NotContains(t, r.screen(), "What is broken", "it is not any more")

@@ -52,6 +52,15 @@ func copies(path string) (list []string) {
 	return list
 }
 
+// RemoveCopies removes the copies of a file but for one. A copy that cannot be removed stays.
+func RemoveCopies(path, but string) {
+	for _, name := range copies(path) {
+		if name != but {
+			_ = os.Remove(name)
+		}
+	}
+}
+
 // readRaw reads a copy as it is.
 func readRaw(path string) ([]byte, error) {
 	info, err := os.Lstat(path)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,7 +132,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	for _, r := range found.all() {
 		for i := range r.Checks {
 			c := &r.Checks[i]
-			c.Text, c.Fix = a.Mask().String(c.Text), a.Mask().String(c.Fix)
+			c.Text, c.Fix = a.Mask().String(c.Text), a.aboutConfig(a.Mask().String(c.Fix))
 			for i, line := range c.Lines {
 				c.Lines[i] = a.Mask().String(line)
 			}
@@ -141,6 +143,21 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 		found.State = worst.State
 	}
 	return found, nil
+}
+
+// commands matches commands of Goblin's that read the config.
+var commands = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^goblin validate$|\bgoblin (login|approve|restart|stop|install)\b`)
+})
+
+// aboutConfig adds --config to the commands in a text, if the user gave it.
+func (a *App) aboutConfig(text string) string {
+	if a.ConfigFlag == "" {
+		return text
+	}
+	return commands().ReplaceAllStringFunc(text, func(command string) string {
+		return a.Line(strings.TrimPrefix(command, "goblin "))
+	})
 }
 
 // installed are Goblin's entries in the files of clients.

@@ -345,8 +345,8 @@ func (a *App) restart() *cobra.Command {
 		Long: `Close the host's connections to a server, which ends its process if it has one,
 and open them anew. Clients stay connected; calls that were running at that
 server fail.`,
-		Example: `  goblin restart files
-  goblin restart files && goblin status`,
+		Example: `  goblin restart clock
+  goblin restart clock && goblin status`,
 		Args:              oneArg("the name of a server"),
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {

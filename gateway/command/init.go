@@ -361,7 +361,7 @@ func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (k
 	return kept, nil
 }
 
-// replaceConfig writes a config, with a copy of the one before beside it.
+// replaceConfig writes a config, with a copy of the one before beside it. It removes older copies.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.New() {
 		before, err := os.ReadFile(f.Real())
@@ -377,6 +377,9 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 			err = errors.Join(err, os.Remove(backup))
 		}
 		return "", err
+	}
+	if backup != "" {
+		clients.RemoveCopies(f.Real(), backup)
 	}
 	return backup, nil
 }

@@ -36,7 +36,7 @@ profile see. --json prints the definitions, without filtered entries.
 Uses the running daemon; otherwise starts the servers temporarily. Servers
 that fail are reported on stderr. If all fail, the exit code is 4.`,
 		Example: `  goblin list servers
-  goblin list tools --server files
+  goblin list tools --server clock
   goblin list resources --mime 'text/*'
   goblin list tools --json | jq -r '.[].name'`,
 		ValidArgs: lists,

@@ -47,7 +47,7 @@ oldest line first. SERVER shows the lines of one server; "goblin" those of Gobli
 
 Without a running daemon, prints the end of the last log file, if there is one.`,
 		Example: `  goblin logs
-  goblin logs files -n 20
+  goblin logs clock -n 20
   goblin logs -f
   goblin logs --json | jq -r 'select(.level == "ERROR") | .text'`,
 		ValidArgsFunction: a.complete("servers"),

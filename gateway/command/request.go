@@ -46,8 +46,8 @@ Text is printed as it is. Binary contents are decoded into a file or a pipe; a
 terminal shows only their size. On a terminal control characters are made
 visible.` + howAsked,
 		Example: `  goblin read mcp://notes/note:///welcome
-  goblin read mcp://files/file:///srv/logo.png > logo.png
-  goblin read file:///srv/notes.txt --json | jq -r '.contents[0].text'`,
+  goblin read library://bookplates/01.svg > bookplate.svg
+  goblin read clock://now --json | jq -r '.contents[0].text'`,
 		Args:              oneArg("the URI of a resource"),
 		ValidArgsFunction: a.complete(resourceKind.list),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,7 +36,7 @@ nothing is found, the exit code is 7.
 Uses the running daemon; otherwise starts the servers temporarily.`,
 		Example: `  goblin search what time is it
   goblin search moon --kind resources
-  goblin search report --mime 'text/*' --server files
+  goblin search welcome --mime 'text/*' --server notes
   goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, " ")) == "" {

@@ -75,9 +75,9 @@ by "goblin secret set", and the file refers to them.
 
 ${VAR} stands for a variable of the environment that Goblin has when it starts; quote
 it from your shell, so that the file has the name and not the value.`,
-		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem ~/work
+		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem /tmp
   goblin add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
-  goblin add db --env 'DATABASE_URL=${DATABASE_URL}' -- uvx mcp-server-postgres
+  goblin add memory --env 'MEMORY_FILE_PATH=${HOME}/memory.jsonl' -- npx -y @modelcontextprotocol/server-memory
   goblin add --registry io.github.ada/weather --set 'API_KEY=${WEATHER_KEY}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,6 +225,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
+		entry.Unsaved = true
 		if err := a.check(ctx, cfg, &o); err != nil {
 			return err
 		}

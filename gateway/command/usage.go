@@ -47,7 +47,7 @@ model is given.
 The running host is asked, if there is one; otherwise this is what was counted
 until the last one ended.`,
 		Example: `  goblin usage
-  goblin usage --server github --all
+  goblin usage --server clock --all
   goblin usage --json | jq '.tools[] | select(.unused) | .listed'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

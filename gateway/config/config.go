@@ -106,6 +106,7 @@ type Config struct {
 	File     fs.FileInfo  // as it was read; nil for what no file was read for
 	Demo     bool         // the embedded demo, because no file was found
 	EnvFile  string       // absolute; "" for none
+	EnvNames []string     // variables that EnvFile gives a value, sorted
 	Registry string       // URL of the registry of MCP servers; "" for the official one
 	Servers  []Server     // in the order of the file
 	Profiles []Profile    // in the order of the file
@@ -160,7 +161,8 @@ type Server struct {
 	TypeSet        bool            // `type` was written: no fallback to SSE
 	Divided        bool            // `command` was a whole line, and is divided at spaces
 
-	JSON bool // its file is JSON, so fixes are written as JSON
+	JSON    bool // its file is JSON, so fixes are written as JSON
+	Unsaved bool // the command add checks it, so fixes are written as flags of add
 
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.

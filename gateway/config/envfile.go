@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -40,6 +42,11 @@ func (r *reader) readEnvFile(root *yaml.Node) {
 		r.warn(n, "%q names %s, which other users of this machine can read; run chmod 600 on it", envFileKey, quote(n.Value))
 	}
 	r.fileVars, r.env = vars, lookup(r.env, vars)
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if vars[name] != "" {
+			r.fileNames = append(r.fileNames, name)
+		}
+	}
 }
 
 const envFileKey = "env_file"

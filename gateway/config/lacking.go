@@ -10,21 +10,27 @@ import (
 
 // Lacking returns why the server's process lacks variables that it asks for, and the fix.
 // missing are the variables that it reports missing; mentioned are variables that it may mean. env
-// is its environment, host looks up the user's. cause is "" if none of them explains it.
-func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (string, bool)) (cause, fix string) {
-	var l lacks
+// is its environment, host looks up the user's, file are the variables of the config's env_file.
+// cause is "" if none of them explains it.
+func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (string, bool), file []string) (cause, fix string) {
+	l := lacks{host: host, file: file}
 	for _, name := range missing {
-		s.sort(&l, name, env, host)
+		s.sort(&l, name, env)
 	}
 	for _, name := range mentioned {
-		value, _ := host(name)
-		if _, passed := valueOf(env, name); value != "" && !passed && !slices.Contains(l.unpassed, name) {
-			l.unpassed = append(l.unpassed, name)
+		if _, passed := valueOf(env, name); passed || slices.Contains(l.unpassed, name) || slices.Contains(l.filed, name) {
+			continue
+		}
+		if list := l.source(name); list != &l.unset {
+			*list = append(*list, name)
 		}
 	}
 	var causes, fixes []string
 	if len(l.unpassed) > 0 {
 		causes = append(causes, fmt.Sprintf("%s set in your shell, but Goblin does not pass %s on", subject(l.unpassed), pronoun(l.unpassed)))
+	}
+	if len(l.filed) > 0 {
+		causes = append(causes, fmt.Sprintf("%s set in env_file, but Goblin does not pass %s on", subject(l.filed), pronoun(l.filed)))
 	}
 	if len(l.outside) > 0 {
 		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(l.outside), filepath.Base(s.Command)))
@@ -34,7 +40,7 @@ func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (st
 		causes = append(causes, subject(l.empty)+" empty")
 		fixes = append(fixes, fmt.Sprintf("give %s a value in env of %q", and(l.empty), s.Name))
 	}
-	add := l.unpassed
+	add := slices.Concat(l.unpassed, l.filed)
 	if len(l.unset) > 0 {
 		causes = append(causes, subject(l.unset)+" not set")
 		fixes = append(fixes, "set "+and(l.unset))
@@ -52,27 +58,40 @@ func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (st
 
 // lacks are variables that a server lacks, by the reason.
 type lacks struct {
+	host func(string) (string, bool)
+	file []string
+
 	unpassed []string // set in the user's environment only
+	filed    []string // set in the config's env_file only
 	outside  []string // not passed into the container
 	empty    []string // passed without a value
 	unset    []string // set nowhere
 }
 
 // sort adds a variable that the server reports missing to the list of its reason.
-func (s *Server) sort(l *lacks, name string, env []string, host func(string) (string, bool)) {
+func (s *Server) sort(l *lacks, name string, env []string) {
 	value, passed := valueOf(env, name)
-	users, _ := host(name)
 	switch {
 	case value != "" && s.flags([]string{name}) != "":
 		l.outside = append(l.outside, name)
 	case value != "": // something else is wrong
 	case passed:
 		l.empty = append(l.empty, name)
-	case users != "":
-		l.unpassed = append(l.unpassed, name)
 	default:
-		l.unset = append(l.unset, name)
+		list := l.source(name)
+		*list = append(*list, name)
 	}
+}
+
+// source returns the list for a variable that is not passed on, by where it is set.
+func (l *lacks) source(name string) *[]string {
+	if value, _ := l.host(name); value != "" {
+		return &l.unpassed
+	}
+	if slices.Contains(l.file, name) {
+		return &l.filed
+	}
+	return &l.unset
 }
 
 // valueOf returns a variable of an environment of "NAME=value" entries.
@@ -90,7 +109,7 @@ func valueOf(env []string, name string) (value string, ok bool) {
 func (s *Server) passing(names []string) string {
 	entries := make([]string, len(names))
 	for i, name := range names {
-		entries[i] = s.Entry(name, "${"+name+"}")
+		entries[i] = s.EnvEntry(name, "${"+name+"}")
 	}
 	fix := s.EnvFix(entries...)
 	if flags := s.flags(names); flags != "" {
@@ -99,8 +118,11 @@ func (s *Server) passing(names []string) string {
 	return fix
 }
 
-// EnvFix returns the change of the config that adds entries, see Entry, to the server's env.
+// EnvFix returns the change of the config that adds entries, see EnvEntry, to the server's env.
 func (s *Server) EnvFix(entries ...string) string {
+	if s.Unsaved {
+		return "write in front of --: " + strings.Join(entries, " ")
+	}
 	if len(s.Env) > 0 {
 		return fmt.Sprintf("add to env of %q: %s", s.Name, strings.Join(entries, ", "))
 	}
@@ -119,6 +141,14 @@ func (s *Server) flags(names []string) string {
 	return strings.Join(flags, ", ")
 }
 
+// EnvEntry returns a variable with its value as EnvFix expects it.
+func (s *Server) EnvEntry(name, text string) string {
+	if s.Unsaved {
+		return "--env '" + strings.ReplaceAll(name+"="+text, "'", `'\''`) + "'"
+	}
+	return s.Entry(name, text)
+}
+
 // Entry returns a key with a text in the syntax of the server's file. In YAML, "{" would end
 // a plain text between braces.
 func (s *Server) Entry(name, text string) string {
@@ -131,6 +161,21 @@ func (s *Server) Entry(name, text string) string {
 // Mapping returns a key with a mapping of one or more entries.
 func (s *Server) Mapping(name string, entries ...string) string {
 	return s.entry(name, "{"+strings.Join(entries, ", ")+"}")
+}
+
+// KeyHeader returns the headers that send a key in a scheme such as Bearer. The key is in a
+// variable that is called like the server.
+func (s *Server) KeyHeader(scheme string) string {
+	variable := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, s.Name)
+	if variable[0] >= '0' && variable[0] <= '9' {
+		variable = "_" + variable
+	}
+	return s.Mapping("headers", s.Entry("Authorization", scheme+" ${"+strings.ToUpper(variable)+"_TOKEN}"))
 }
 
 func (s *Server) entry(name, value string) string {

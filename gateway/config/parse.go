@@ -47,6 +47,7 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	cfg := defaults()
 	cfg.Path = full
 	seen := readTable(r, place{}, topKeys(), root, &cfg)
+	cfg.EnvNames = r.fileNames
 	r.checkTop(seen, &cfg)
 	if len(r.errs) > 0 {
 		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns), EnvFile: cfg.EnvFile}

@@ -32,6 +32,7 @@ type reader struct {
 	noToken   Problem                 // it needs a variable that is not set
 	lateToken *lateText               // it holds references
 	fileVars  map[string]string       // of env_file
+	fileNames []string                // of those of them that have a value, sorted
 
 	overriding   Overridden                // whose overrides are read
 	override     *Overridden               // while one of a profile is read

@@ -131,7 +131,7 @@ func (p *patient) remedy(list string) string {
 // pathFix suggests an entry that puts a folder into PATH. The full path as command would
 // not do: npx and others look for their interpreters in PATH, too.
 func (p *patient) pathFix(folder string) string {
-	return p.s.EnvFix(p.s.Entry("PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
+	return p.s.EnvFix(p.s.EnvEntry("PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
 
 // homes are folders, as patterns, where programs are that desktops do not find.

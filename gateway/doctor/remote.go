@@ -13,9 +13,11 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"goblin/gateway/config"
 	"goblin/gateway/display"
@@ -339,12 +341,17 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	}
 	answer := status(code)
 	if words, ok := strings.CutPrefix(text, strings.Replace(answer, "HTTP ", "HTTP status ", 1)); ok {
-		text = answer + words // the status is said once
+		text = answer // the status is said once
+		if !repeats(words, answer) {
+			text += words
+		}
 	} else {
 		text = answer + ": " + text
 	}
 	fix := ""
 	switch {
+	case code == http.StatusForbidden && wantsKey().MatchString(text) && len(p.s.Headers) == 0:
+		fix = "put its API key into a header: " + p.s.KeyHeader("Bearer")
 	case code >= 400 && code != http.StatusUnauthorized:
 		fix = advice(code, resp, base)
 	case page(resp):
@@ -358,6 +365,20 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	}
 	p.Break("http", text, cmp.Or(fix, "check that url is the address of an MCP server"))
 	return false
+}
+
+// wantsKey matches a refusal for want of a key.
+var wantsKey = pattern(`(?i)\bapi[ _-]?key\b|\btoken\b|\bcredentials?\b|\bauthenticat`)
+
+// repeats reports whether words have none that an HTTP status lacks.
+func repeats(words, status string) bool {
+	known := strings.Fields(strings.ToLower(status) + " page error status")
+	for _, word := range strings.FieldsFunc(strings.ToLower(words), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if !slices.Contains(known, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // page reports whether an answer is one for browsers.
@@ -428,6 +449,9 @@ func (p *patient) clock(resp *http.Response, now time.Time) {
 	}
 }
 
+// basic matches the challenge of a server that has passwords, and no logins by OAuth.
+var basic = pattern(`(?i)^basic\b`)
+
 // loggedIn tells whether the server lets us in.
 func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Error, refused bool) bool {
 	const name = "login"
@@ -461,6 +485,8 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 		c.Fix = why.Fix + ", or remove oauth: off and run \"goblin login " + p.s.Name + "\""
 	case why.Fix != "": // there is no challenge
 		c.Fix = why.Fix
+	case basic().MatchString(resp.Header.Get("WWW-Authenticate")):
+		c.Fix = "put the base64 of USER:PASSWORD into a header: " + p.s.KeyHeader("Basic")
 	}
 	return p.Add(c)
 }

@@ -147,6 +147,7 @@ type patient struct {
 	*diagnosis.Report
 	s       *config.Server
 	defined *config.Server // as the config has it; s is how it is run here
+	absent  []string       // variables of printed commands that are not set here
 }
 
 // split parts what is wrong from what helps, as the errors of Goblin have them.
@@ -178,7 +179,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	}
 	server := upstream.NewServer(*s, upstream.Options{
 		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.OfClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
-		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(),
+		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
 		Observe: upstream.Observe{Skipped: t.skip, Unlisted: t.unlisted},
 	})
 	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)

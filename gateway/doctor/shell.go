@@ -31,7 +31,15 @@ func (p *patient) line() string {
 
 // byHand returns the fix for an error whose cause only the whole output shows.
 func (p *patient) byHand() string {
-	return "in a terminal, run it yourself to see the full error: " + p.line()
+	line := p.line()
+	where := "in a terminal"
+	if len(p.absent) > 0 {
+		where += " where " + strings.Join(p.absent, " and ") + " is set"
+		if len(p.absent) > 1 {
+			where = strings.TrimSuffix(where, "is set") + "are set"
+		}
+	}
+	return where + ", run it yourself to see the full error: " + line
 }
 
 // environment returns the words that run a command with the server's variables alone.
@@ -51,7 +59,9 @@ func (p *patient) environment() []string {
 		case ok && here == value:
 			words = append(words, display.Word(name)+`="$`+name+`"`)
 		case configured && own == value && p.hides(value):
-			words = append(words, display.Word(name)+`="$`+p.source(name, value)+`"`)
+			words = append(words, display.Word(name)+"="+p.reference(p.source(name, value)))
+		case p.s.FileEnv[name] == value && p.hides(value):
+			words = append(words, display.Word(name)+"="+p.reference(name))
 		default:
 			words = append(words, display.Word(name)+"="+p.word(value))
 		}
@@ -60,6 +70,14 @@ func (p *patient) environment() []string {
 		return nil
 	}
 	return words
+}
+
+// reference returns the reference to a variable of the shell, and notes it if it is not set.
+func (p *patient) reference(name string) string {
+	if _, ok := os.LookupEnv(name); !ok && !slices.Contains(p.absent, name) {
+		p.absent = append(p.absent, name)
+	}
+	return `"$` + name + `"`
 }
 
 // hides reports whether a value must not be printed.
@@ -85,10 +103,21 @@ func (p *patient) word(s string) string {
 			continue
 		}
 		if before, after, ok := strings.Cut(s, value); ok {
-			return p.part(before) + `"$` + name + `"` + p.part(after)
+			return p.part(before) + p.reference(name) + p.part(after)
 		}
 	}
-	return display.Word(p.Redact(s))
+	return portable(display.Word(p.Redact(s)))
+}
+
+// portable returns a word of [display.Word] as any shell reads it: dash does not know $'…'.
+// Newlines at the end are lost, which scripts do not need.
+func portable(word string) string {
+	inner, ok := strings.CutPrefix(word, "$'")
+	if !ok {
+		return word
+	}
+	inner = strings.NewReplacer(`\\`, `\\`, `\'`, `\047`, "%", "%%").Replace(strings.TrimSuffix(inner, "'"))
+	return `"$(printf '` + inner + `')"`
 }
 
 // part is word for a part of a word, which may be empty.
@@ -102,7 +131,7 @@ func (p *patient) part(s string) string {
 // lacking returns which variables the server lacks by its own words, and the fix.
 func (p *patient) lacking(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
-	return p.s.Lacking(missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv)
+	return p.s.Lacking(missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
 }
 
 // unexpanded warns of texts that a shell would expand, and Goblin does not.

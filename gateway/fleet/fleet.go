@@ -184,6 +184,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Observe:     f.observe(out),
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
+		EnvNames:    f.o.Config.EnvNames,
 		Projects:    &f.places, Folders: f.folders,
 		Resolve:    f.resolve,
 		Authorizer: out.login,

@@ -12,11 +12,21 @@ import (
 )
 
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
+// Goblin's own tools count only where lists have them.
 func (i *Instance) listed() []meter.Listed {
 	seen := i.gateway.Views.Whole()
 	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
+	add := func(e *registry.Entry, unlisted bool) {
+		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e), Unlisted: unlisted})
+	}
 	for e := range seen.All(registry.Tool) {
-		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e)})
+		if e.Server != registry.Local {
+			add(e, false)
+		}
+	}
+	offered := i.gateway.Views.Offered()
+	for e := range i.registry.Load().Server(registry.Local, registry.Tool) {
+		add(e, !offered(e))
 	}
 	return all
 }

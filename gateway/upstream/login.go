@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"goblin/gateway/config"
 	"goblin/gateway/login"
@@ -25,7 +24,7 @@ func (s *Server) NeedsLogin(why, cause error) *Error {
 // such servers want a key in a header, and have no logins.
 func (s *Server) needsKey() *Error {
 	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
-	e.Fix = "put its API key into a header: " + s.keyHeader()
+	e.Fix = "put its API key into a header: " + s.cfg.KeyHeader("Bearer")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		if config.LooksSecret(name, s.cfg.Headers[name]) {
 			e.Reason = fmt.Sprintf("needs login: the configured %s header was refused (HTTP 401)", name)
@@ -35,21 +34,6 @@ func (s *Server) needsKey() *Error {
 	}
 	e.Fix += fmt.Sprintf("; if it has logins, run \"goblin login %s\"", s.cfg.Name)
 	return e
-}
-
-// keyHeader returns an entry of the config that sends an API key.
-func (s *Server) keyHeader() string {
-	variable := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, s.cfg.Name)
-	if variable[0] >= '0' && variable[0] <= '9' {
-		variable = "_" + variable
-	}
-	entry := s.cfg.Entry("Authorization", "Bearer ${"+strings.ToUpper(variable)+"_TOKEN}")
-	return s.cfg.Mapping("headers", entry)
 }
 
 // LoggedIn connects at once where connections wait for a login, and leaves those that are

@@ -76,6 +76,8 @@ type Options struct {
 	Projects *Projects
 	// Folders are the projects that have clients; nil for none.
 	Folders func() []string
+	// EnvNames are the variables of the config's env_file, to explain errors by.
+	EnvNames []string
 	// Memory bounds what the server makes the process hold, together with whoever
 	// else shares it; nil bounds nothing.
 	Memory *memory.Account

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"goblin/gateway/fleet"
@@ -85,6 +86,19 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 
 // Off reports whether the user turned an entry off for all clients.
 func (v *Views) Off(e *registry.Entry) bool { return v.set.Load().all.has(e.Server, e.Kind, e.Name) }
+
+// Offered returns a function that reports whether the lists of any profile, or of clients
+// without one, have an entry.
+func (v *Views) Offered() func(e *registry.Entry) bool {
+	set := v.set.Load()
+	lists := []*registry.Snapshot{set.others.load(v.registry).lists}
+	for _, one := range set.named {
+		lists = append(lists, one.load(v.registry).lists)
+	}
+	return func(e *registry.Entry) bool {
+		return slices.ContainsFunc(lists, func(l *registry.Snapshot) bool { return l.Sees(e.Server, e.Kind, e.Name) })
+	}
+}
 
 // keyOf is the key of a profile or server that decides about a kind.
 func keyOf(k registry.Kind) string {

@@ -12,6 +12,9 @@ import (
 	"goblin/tui/work"
 )
 
+// stderrLines is the maximum number of lines of stderr that a check shows.
+const stderrLines = 20
+
 // finding is the outcome of a check of a server, or says that it runs.
 type finding struct {
 	running bool
@@ -73,6 +76,13 @@ func (f *finding) blocks(lk *look.Look, s registry.ServerState) []content.Block 
 	var facts []content.Fact
 	for _, c := range f.report.Checks {
 		facts = append(facts, content.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
+		for i, line := range c.Lines[:min(len(c.Lines), stderrLines)] {
+			label := ""
+			if i == 0 {
+				label = "stderr"
+			}
+			facts = append(facts, content.Fact{Label: label, Value: line, Style: lk.Dim})
+		}
 		if c.Fix != "" {
 			facts = append(facts, content.Fact{Label: "fix", Value: c.Fix})
 		}

@@ -29,6 +29,7 @@ type patient struct {
 	entry  []string // lines of the entry
 	json   bool     // the config is a JSON file
 	linger string   // of the daemon; "0s" by default
+	before string   // lines of the config before the servers
 }
 
 func newPatient(t *testing.T, json bool, entry ...string) *patient {
@@ -49,7 +50,7 @@ func (p *patient) script() string { return filepath.Join(p.Dir, "script.json") }
 // save writes the config. $SERVER stands for the command line of a working server.
 func (p *patient) save() {
 	p.T.Helper()
-	text := "servers:\n  it:\n    " + strings.Join(p.entry, "\n    ") + "\ngateway: {startup_wait: 20s, linger: " + cmp.Or(p.linger, "0s") + "}\n"
+	text := p.before + "servers:\n  it:\n    " + strings.Join(p.entry, "\n    ") + "\ngateway: {startup_wait: 20s, linger: " + cmp.Or(p.linger, "0s") + "}\n"
 	if p.json {
 		text = `{"mcpServers": {"it": {` + strings.Join(p.entry, ", ") + `}}}`
 	}

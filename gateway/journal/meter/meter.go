@@ -52,6 +52,7 @@ type Listed struct {
 	Server, Tool, Name string
 	Bytes              int  // of the definition
 	Off                bool // no client is shown it
+	Unlisted           bool // the lists of no client have it, so it gets no row
 }
 
 // key is whose counters they are: of a server, its tool, or a client.
@@ -401,6 +402,9 @@ func (s *state) list(all []Listed) {
 		}
 	}
 	for _, l := range all {
+		if l.Unlisted {
+			continue
+		}
 		server := s.row(key{server: l.Server})
 		tool := s.row(key{server: l.Server, name: l.Tool})
 		tool.listed, tool.off = l.Name, l.Off

@@ -22,6 +22,7 @@ var remedies = []struct {
 	{pattern(`(?i)could not determine executable to run`), "name the program of the package: npx -y -p PACKAGE PROGRAM", nil},
 	{pattern(`(?i)executable .* (?:is )?not provided by package|does not provide any executables`), "name the program of the package: uvx --from PACKAGE PROGRAM", nil},
 	{pattern(`(?i)requires? node|unsupported engine|\bEBADENGINE\b|not compatible with your version of node|engine "node" is incompatible`), "install the version of Node.js that it requires, or put its folder first into PATH of env", nil},
+	{pattern(`UnsupportedClassVersionError`), "install the version of Java that it requires, or put its folder first into PATH of env", nil},
 	{pattern(`(?i)requires? python|requires-python|does not satisfy python`), "install the version of Python that it requires", nil},
 	{
 		pattern(`(?i)SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY)|certificate[ _]verify[ _]failed|local issuer certificate|self.signed certificate|UnknownIssuer`),
@@ -35,7 +36,7 @@ var remedies = []struct {
 	},
 	{pattern(`(?i)\bECONNREFUSED\b|connection refused`), "start the service that it connects to, or correct its address in env or args", nil},
 	{pattern(`(?i)\bEADDRINUSE\b|address already in use|port \d+ is (?:already )?in use`), "stop the program that uses the port, or give the server another port", nil},
-	{pattern(`(?i)Cannot find (?:module|package)|No module named|Could not find or load main class|ClassNotFoundException`), "correct the path in args, or install what it does not find", nil},
+	{pattern(`(?i)Cannot find (?:module|package)|No module named|Can't locate \S+\.pm|cannot load such file|Could not find (?:gem|'\S+' \()|Could not find or load main class|ClassNotFoundException`), "correct the path in args, or install what it does not find", nil},
 	{pattern(`(?i)can't open file|Unable to access jarfile|Module not found "file:|Could not open file|No such file or directory|\bENOENT\b`), "correct the path that it names", nil},
 	{pattern(`(?i)permission denied \(publickey`), "see that ssh may use your key", []string{"SSH_AUTH_SOCK"}},
 	{pattern(`(?i)\bEACCES\b|\bEPERM\b|permission denied|operation not permitted`), "see the rights of the file that it names", nil},

@@ -46,13 +46,13 @@ func (t *Tail) Add(line string) {
 // Lines returns the kept lines in order.
 func (t *Tail) Lines() []string { return slices.Concat(t.first, t.last[t.next:], t.last[:t.next]) }
 
-// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go or Java.
+// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go, Java or Ruby.
 func isFrame(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if len(text) == len(line) {
 		return strings.HasPrefix(line, "goroutine ")
 	}
-	for _, start := range []string{"at ", "File \"", "/", "^", "... "} {
+	for _, start := range []string{"at ", "File \"", "/", "^", "... ", "from "} {
 		if strings.HasPrefix(text, start) {
 			return true
 		}
@@ -62,10 +62,10 @@ func isFrame(line string) bool {
 
 var (
 	escape = pattern(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?`)
-	noise  = pattern(`^\s*(?:at |\.\.\. \d+ more|File ".*", line|[~^]+\s*$|goroutine \d|node:|Node\.js v|throw |Traceback \(|[\[\]{}(),;]*$)` +
+	noise  = pattern(`^\s*(?:at |\.\.\. \d+ more|File ".*", line|[~^]+\s*$|goroutine \d|node:|Node\.js v|throw |Traceback \(|[\[\]{}(),;]*$|from \S+:\d+:in |thread '.*' (?:\(\d+\) )?panicked at \S+:$|#\d+ |Stack trace:$|note: run with |BEGIN failed--)` +
 		`|^npm (?:notice|(?:ERR!|error)\s*(?:$|A complete log|\d+$|404 Note |errno|syscall))|^\[notice\]|During handling of the above exception`)
 	mild   = pattern(`(?i)^[\W\d]*(?:\S+ - )?(?:npm )?(?:info|debug|trace|warn(?:ing)?|notice)\b|^\(node:\d+\)|\bDeprecationWarning\b|^\s*"\w+": `)
-	strong = pattern(`(?i)cannot find|can't (?:find|open)|could not find|not found|no such file|enoent|eacces|eperm\b|permission denied|access denied` +
+	strong = pattern(`(?i)cannot (?:find|load)|can't (?:find|open|locate)|could not find|not found|no such file|enoent|eacces|eperm\b|permission denied|access denied` +
 		`|eaddrinuse|address already in use|econnrefused|enotfound|etimedout|eresolve|\b404\b|\brequired?s?\b|\brequired\b|\bmissing\b|not (?:be )?set\b|must be` +
 		`|unbound variable|no module named|cannot connect to the docker daemon|no solution found|not in (?:this|the \S*) ?registry|no matching version` +
 		`|could not determine executable|unsupported|not compatible|unknown (?:option|flag|command|argument)|unrecognized|\bKeyError\b` +
@@ -116,13 +116,20 @@ func weigh(line string) int {
 // caret matches the mark below a line of source code.
 var caret = pattern(`^\s*[~^]+\s*$`)
 
-// weighAll weighs lines. A line of source code above a mark is noise.
+// panicked matches the line above the message of a panic in Rust.
+var panicked = pattern(`^thread '.*' (?:\(\d+\) )?panicked at \S+:$`)
+
+// weighAll weighs lines. A line of source code above a mark is noise,
+// and a line below a panic of Rust is its message.
 func weighAll(lines []string) []int {
 	weights := make([]int, len(lines))
 	for i, line := range lines {
 		weights[i] = weigh(line)
 		if i > 0 && caret().MatchString(line) {
 			weights[i-1] = isNoise
+		}
+		if i > 0 && panicked().MatchString(lines[i-1]) {
+			weights[i] = max(weights[i], isGeneral)
 		}
 	}
 	return weights
