@@ -168,9 +168,11 @@ func (a *App) served(wanted bool) (served, lame []map[string]any, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := a.LoadFile(f.Path())
-	if err != nil {
-		return nil, nil, err
+	cfg := &config.Config{}
+	if !f.New() {
+		if cfg, err = a.LoadFile(f.Path()); err != nil {
+			return nil, nil, err
+		}
 	}
 	if len(cfg.Servers) == 0 {
 		return nil, nil, cli.Fail(cli.CodeConfig, "%s has no servers that could replace others; goblin init takes them over", fileName(f.Path()))

@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/display"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/groups"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry/diagnosis"
 )
 
@@ -131,7 +132,7 @@ func (p *patient) remedy(list string) string {
 // pathFix suggests an entry that puts a folder into PATH. The full path as command would
 // not do: npx and others look for their interpreters in PATH, too.
 func (p *patient) pathFix(folder string) string {
-	return p.s.EnvFix(p.s.EnvEntry("PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
+	return stderr.EnvFix(p.s, stderr.EnvEntry(p.s, "PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
 
 // homes are folders, as patterns, where programs are that desktops do not find.
@@ -209,12 +210,28 @@ func (p *patient) ran(t *talk, path string) bool {
 	case errors.As(why.Err, &file):
 		p.Break(name, why.Reason, "see that you may run it: ls -l "+display.Word(path))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
-		p.fail(name, why, p.byHand())
+		p.fail(name, why, cmp.Or(p.absentPath(why.Lines), p.byHand()))
 	default:
 		p.Fine(name, "it starts")
 		return true
 	}
 	return false
+}
+
+// absentPath returns the fix for an argument that is the path of nothing, if the server's
+// words name it.
+func (p *patient) absentPath(lines []string) string {
+	for _, arg := range p.s.Args {
+		path := arg
+		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			path = value
+		}
+		named := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, path) })
+		if _, err := os.Stat(path); named && filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Sprintf("correct %s in args, which does not exist; if a folder is missing, run: mkdir -p %s", path, portable(display.Word(path)))
+		}
+	}
+	return ""
 }
 
 // interpreter returns the program that the first line of a script names.

@@ -10,6 +10,7 @@ import (
 	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/overrides"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/definition"
@@ -54,6 +55,9 @@ func (p *patient) listed(t *talk) bool {
 			fix += ": it declares what it does not answer for"
 		case limit != nil:
 			fix = fmt.Sprintf("raise %s under gateway, or report this to the server's authors", limit[1])
+		}
+		if help, _ := stderr.Remedy(t.missing); help != "" && p.s.Type == config.Stdio {
+			fix = help
 		}
 		if cause, add := p.lacking(t.missing); cause != "" {
 			text, fix = text+"; "+cause, add

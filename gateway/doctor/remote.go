@@ -22,6 +22,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry/diagnosis"
 )
 
@@ -351,7 +352,7 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	fix := ""
 	switch {
 	case code == http.StatusForbidden && wantsKey().MatchString(text) && len(p.s.Headers) == 0:
-		fix = "put its API key into a header: " + p.s.KeyHeader("Bearer")
+		fix = "put its API key into a header: " + stderr.KeyHeader(p.s, "Bearer")
 	case code >= 400 && code != http.StatusUnauthorized:
 		fix = advice(code, resp, base)
 	case page(resp):
@@ -486,7 +487,7 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	case why.Fix != "": // there is no challenge
 		c.Fix = why.Fix
 	case basic().MatchString(resp.Header.Get("WWW-Authenticate")):
-		c.Fix = "put the base64 of USER:PASSWORD into a header: " + p.s.KeyHeader("Basic")
+		c.Fix = "put the base64 of USER:PASSWORD into a header: " + stderr.KeyHeader(p.s, "Basic")
 	}
 	return p.Add(c)
 }

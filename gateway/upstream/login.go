@@ -9,6 +9,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/login"
+	"goblin/gateway/upstream/stderr"
 )
 
 // Authorizer has the login of the server's user; nil for a server that has none.
@@ -24,7 +25,7 @@ func (s *Server) NeedsLogin(why, cause error) *Error {
 // such servers want a key in a header, and have no logins.
 func (s *Server) needsKey() *Error {
 	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
-	e.Fix = "put its API key into a header: " + s.cfg.KeyHeader("Bearer")
+	e.Fix = "put its API key into a header: " + stderr.KeyHeader(&s.cfg, "Bearer")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		if config.LooksSecret(name, s.cfg.Headers[name]) {
 			e.Reason = fmt.Sprintf("needs login: the configured %s header was refused (HTTP 401)", name)

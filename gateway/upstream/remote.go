@@ -17,6 +17,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/login"
 	"goblin/gateway/memory"
+	"goblin/gateway/upstream/stderr"
 	"goblin/registry/rawjson"
 )
 
@@ -354,7 +355,7 @@ func (r *remote) statusFailure(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
 		e := r.srv.failure(ConnectionError, "needs login (HTTP 401)", errLogin)
-		e.Fix = "configure a header, for example " + r.srv.cfg.KeyHeader("Bearer")
+		e.Fix = "configure a header, for example " + stderr.KeyHeader(&r.srv.cfg, "Bearer")
 		if r.srv.cfg.Authorized() {
 			e.Reason, e.Fix = "needs login: the configured Authorization header was refused (HTTP 401)", ""
 		}

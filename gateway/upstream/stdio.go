@@ -303,7 +303,7 @@ func (c *stdio) diagnose(words []string) (cause, fix string) {
 	if c.Info().Protocol != "" { // its words may be about anything
 		mentioned = nil
 	}
-	cause, add := c.srv.cfg.Lacking(missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv, c.srv.opt.EnvNames)
+	cause, add := stderr.Lacking(&c.srv.cfg, missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv, c.srv.opt.EnvNames)
 	if cause != "" {
 		fix = add
 	}

@@ -193,3 +193,47 @@ func TestUsageLeavesOutGoblinsToolsThatNoListHas(t *testing.T) {
 		})
 	}
 }
+
+func TestAnArgumentThatIsTheFolderOfNothingIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, arg := range map[string]string{"an argument": "$DIR/my notes", "behind a flag": "--root=$DIR/my notes"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, false)
+			missing := filepath.Join(p.Dir, "my notes")
+			p.entry = []string{"command: sh", "args: [\"-c\", " +
+				string(e2e.Marshal(`d=$(echo "$1" | sed s/--root=//); [ -d "$d" ] || { echo "Error: none of the folders works" >&2; echo "Warning: cannot access $d" >&2; exit 1; }; exec $SERVER`)) +
+				", sh, " + string(e2e.Marshal(strings.ReplaceAll(arg, "$DIR", p.Dir))) + "]"}
+			p.save()
+			_, fix, _ := p.doctor().worst(t)
+			require.Contains(t, fix, "correct "+missing+" in args, which does not exist")
+			_, command, ok := strings.Cut(fix, "run: ")
+			require.True(t, ok, fix)
+			require.NoError(t, exec.Command("sh", "-c", command).Run())
+			require.Equal(t, "ok", p.doctor().State)
+		})
+	}
+}
+
+// The error of a list may be that of a service which the server needs.
+func TestTheErrorOfAListLeadsToItsCause(t *testing.T) {
+	t.Parallel()
+	script := `while read -r line; do id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); case $line in
+		*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}';;
+		*'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32603,"message":"connect ECONNREFUSED 127.0.0.1:5432"}}';;
+		*'"ping"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}';;
+	esac; done`
+	p := newPatient(t, false, "command: sh", "args: [\"-c\", "+string(e2e.Marshal(script))+"]", "era: legacy")
+	cause, fix, _ := p.doctor().worst(t)
+	require.Contains(t, cause, "tools/list failed: connect ECONNREFUSED 127.0.0.1:5432")
+	require.Equal(t, "start the service that it connects to, or correct its address in env or args", fix)
+}
+
+func TestInstallWithReplaceNeedsAConfig(t *testing.T) {
+	t.Parallel()
+	w := e2e.DemoWorld(t)
+	out := w.Run("install", "cursor", "--replace", "--dry-run")
+	require.Equal(t, e2e.ExitConfig, out.Code)
+	require.Contains(t, out.Stderr, "has no servers that could replace others; goblin init takes them over")
+	require.NotContains(t, out.Stderr, "cannot be read")
+}

@@ -71,7 +71,7 @@ var rules = []row{
 	{"gateway/upstream/freshness", "registry/rawjson", "how long, whatever of"},
 	{"gateway/upstream/mirrors", "registry/rawjson", "headers, whoever sends them"},
 	{"gateway/upstream/places", "", "a leaf"},
-	{"gateway/upstream/stderr", "", "a leaf: texts of any process"},
+	{"gateway/upstream/stderr", "gateway/config", "texts of any process, and the config that explains them"},
 	{"gateway/upstream/clock", "", "a leaf"},
 	{"gateway/upstream/token", "registry/rawjson", "params, whatever they ask for"},
 	{"gateway/downstream", "gateway/jsonrpc gateway/memory registry/members registry/rawjson", "knows clients, and no server"},

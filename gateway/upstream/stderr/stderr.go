@@ -1,6 +1,6 @@
-// Package stderr picks the lines of a process's stderr that name its error.
+// Package stderr picks the lines of a process's stderr that name its error, and explains them.
 //
-// It works on text alone. Any goroutine may call its functions; a Tail belongs to one.
+// It works on text and the config alone. Any goroutine may call its functions; a Tail belongs to one.
 package stderr
 
 import (

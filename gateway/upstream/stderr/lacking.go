@@ -1,4 +1,4 @@
-package config
+package stderr
 
 import (
 	"fmt"
@@ -6,16 +6,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"goblin/gateway/config"
 )
 
 // Lacking returns why the server's process lacks variables that it asks for, and the fix.
 // missing are the variables that it reports missing; mentioned are variables that it may mean. env
 // is its environment, host looks up the user's, file are the variables of the config's env_file.
 // cause is "" if none of them explains it.
-func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (string, bool), file []string) (cause, fix string) {
+func Lacking(s *config.Server, missing, mentioned, env []string, host func(string) (string, bool), file []string) (cause, fix string) {
 	l := lacks{host: host, file: file}
 	for _, name := range missing {
-		s.sort(&l, name, env)
+		place(s, &l, name, env)
 	}
 	for _, name := range mentioned {
 		if _, passed := valueOf(env, name); passed || slices.Contains(l.unpassed, name) || slices.Contains(l.filed, name) {
@@ -34,7 +36,7 @@ func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (st
 	}
 	if len(l.outside) > 0 {
 		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(l.outside), filepath.Base(s.Command)))
-		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, s.flags(l.outside)))
+		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, flags(s, l.outside)))
 	}
 	if len(l.empty) > 0 {
 		causes = append(causes, subject(l.empty)+" empty")
@@ -51,7 +53,7 @@ func (s *Server) Lacking(missing, mentioned, env []string, host func(string) (st
 		}
 	}
 	if len(add) > 0 {
-		fixes = append(fixes, s.passing(add))
+		fixes = append(fixes, passing(s, add))
 	}
 	return strings.Join(causes, ", and "), strings.Join(fixes, ", then ")
 }
@@ -68,11 +70,11 @@ type lacks struct {
 	unset    []string // set nowhere
 }
 
-// sort adds a variable that the server reports missing to the list of its reason.
-func (s *Server) sort(l *lacks, name string, env []string) {
+// place adds a variable that the server reports missing to the list of its reason.
+func place(s *config.Server, l *lacks, name string, env []string) {
 	value, passed := valueOf(env, name)
 	switch {
-	case value != "" && s.flags([]string{name}) != "":
+	case value != "" && flags(s, []string{name}) != "":
 		l.outside = append(l.outside, name)
 	case value != "": // something else is wrong
 	case passed:
@@ -106,20 +108,20 @@ func valueOf(env []string, name string) (value string, ok bool) {
 }
 
 // passing returns the change of the config that passes variables on to the server.
-func (s *Server) passing(names []string) string {
+func passing(s *config.Server, names []string) string {
 	entries := make([]string, len(names))
 	for i, name := range names {
-		entries[i] = s.EnvEntry(name, "${"+name+"}")
+		entries[i] = EnvEntry(s, name, "${"+name+"}")
 	}
-	fix := s.EnvFix(entries...)
-	if flags := s.flags(names); flags != "" {
+	fix := EnvFix(s, entries...)
+	if flags := flags(s, names); flags != "" {
 		fix += ", and to args, before the image: " + flags
 	}
 	return fix
 }
 
 // EnvFix returns the change of the config that adds entries, see EnvEntry, to the server's env.
-func (s *Server) EnvFix(entries ...string) string {
+func EnvFix(s *config.Server, entries ...string) string {
 	if s.Unsaved {
 		return "write in front of --: " + strings.Join(entries, " ")
 	}
@@ -131,10 +133,10 @@ func (s *Server) EnvFix(entries ...string) string {
 
 // flags returns the arguments that pass variables into the server's container, "" if it
 // needs none. Those of docker itself are not for the container.
-func (s *Server) flags(names []string) string {
+func flags(s *config.Server, names []string) string {
 	var flags []string
 	for _, name := range names {
-		if s.isContainer() && !s.hasFlag(name) && !strings.HasPrefix(name, "DOCKER_") && !strings.HasPrefix(name, "CONTAINER_") {
+		if s.IsContainer() && !hasFlag(s, name) && !strings.HasPrefix(name, "DOCKER_") && !strings.HasPrefix(name, "CONTAINER_") {
 			flags = append(flags, fmt.Sprintf("%q, %q", "-e", name))
 		}
 	}
@@ -142,30 +144,16 @@ func (s *Server) flags(names []string) string {
 }
 
 // EnvEntry returns a variable with its value as EnvFix expects it.
-func (s *Server) EnvEntry(name, text string) string {
+func EnvEntry(s *config.Server, name, text string) string {
 	if s.Unsaved {
 		return "--env '" + strings.ReplaceAll(name+"="+text, "'", `'\''`) + "'"
 	}
 	return s.Entry(name, text)
 }
 
-// Entry returns a key with a text in the syntax of the server's file. In YAML, "{" would end
-// a plain text between braces.
-func (s *Server) Entry(name, text string) string {
-	if !s.JSON && !strings.Contains(text, "{") {
-		return s.entry(name, text)
-	}
-	return s.entry(name, fmt.Sprintf("%q", text))
-}
-
-// Mapping returns a key with a mapping of one or more entries.
-func (s *Server) Mapping(name string, entries ...string) string {
-	return s.entry(name, "{"+strings.Join(entries, ", ")+"}")
-}
-
 // KeyHeader returns the headers that send a key in a scheme such as Bearer. The key is in a
 // variable that is called like the server.
-func (s *Server) KeyHeader(scheme string) string {
+func KeyHeader(s *config.Server, scheme string) string {
 	variable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
@@ -178,21 +166,8 @@ func (s *Server) KeyHeader(scheme string) string {
 	return s.Mapping("headers", s.Entry("Authorization", scheme+" ${"+strings.ToUpper(variable)+"_TOKEN}"))
 }
 
-func (s *Server) entry(name, value string) string {
-	if s.JSON {
-		return fmt.Sprintf("%q: %s", name, value)
-	}
-	return name + ": " + value
-}
-
-// isContainer reports whether the server runs in a container, which gets only the variables
-// that its arguments name.
-func (s *Server) isContainer() bool {
-	return slices.Contains([]string{"docker", "podman", "nerdctl"}, programName(s.Command)) && slices.Contains(s.Args, "run")
-}
-
 // hasFlag reports whether the arguments of a container name a variable.
-func (s *Server) hasFlag(name string) bool {
+func hasFlag(s *config.Server, name string) bool {
 	return slices.ContainsFunc(s.Args, func(arg string) bool {
 		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "-e"), "--env"), "=")
 		return of == name || strings.HasPrefix(of, name+"=")
@@ -219,14 +194,4 @@ func and(names []string) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
-// Authorized reports whether the config has a header Authorization for the server.
-func (s *Server) Authorized() bool {
-	for name := range s.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return false
 }

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Entry returns a key with a text in the syntax of the server's file. In YAML, "{" would end
+// a plain text between braces.
+func (s *Server) Entry(name, text string) string {
+	if !s.JSON && !strings.Contains(text, "{") {
+		return s.entry(name, text)
+	}
+	return s.entry(name, fmt.Sprintf("%q", text))
+}
+
+// Mapping returns a key with a mapping of one or more entries.
+func (s *Server) Mapping(name string, entries ...string) string {
+	return s.entry(name, "{"+strings.Join(entries, ", ")+"}")
+}
+
+func (s *Server) entry(name, value string) string {
+	if s.JSON {
+		return fmt.Sprintf("%q: %s", name, value)
+	}
+	return name + ": " + value
+}
+
+// IsContainer reports whether the server runs in a container, which gets only the variables
+// that its arguments name.
+func (s *Server) IsContainer() bool {
+	return slices.Contains([]string{"docker", "podman", "nerdctl"}, programName(s.Command)) && slices.Contains(s.Args, "run")
+}
+
+// Authorized reports whether the config has a header Authorization for the server.
+func (s *Server) Authorized() bool {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
