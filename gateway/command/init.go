@@ -63,8 +63,8 @@ an editor's own extensions are named and left out.
 
 On a terminal you are asked which to take; without one, and with --yes, all are taken.
 Nothing is started, and the files of the clients stay as they are. A config that is there
-keeps all that it has: servers are added. One copy of the file before stays. A client's file that
-cannot be read stops no other; the exit code is 1 then.
+keeps all that it has: servers are added, and one copy of the file before is kept. A
+client's file that cannot be read stops no other; the exit code is 1 then.
 
 --keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
 keeps its own, and has the config refer to them.
