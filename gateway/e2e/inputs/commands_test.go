@@ -397,6 +397,8 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	require.NoError(t, err)
 	slow := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = write }, "logs", "-f", "-n", "10000")
 	require.NoError(t, write.Close())
+	_, err = read.Read(make([]byte, 1)) // it follows the log from here on
+	require.NoError(t, err)
 	b.Do(e2e.Do("stderr", e2e.Obj{"text": strings.Repeat("flood ", 100) + "$n", "n": 30000}))
 	c.Ok("tools/call", e2e.Obj{"name": "x_a", "arguments": e2e.Obj{}})
 	slow.Signal(syscall.SIGINT)
