@@ -16,6 +16,7 @@ func init() { more = append(more, (*App).man) }
 func (a *App) man() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages of all commands", Hidden: true,
+		Long:        "Write a manual page for each command into an existing folder.",
 		Example:     "  goblin man dist/man",
 		Annotations: cli.WithoutConfig(),
 		Args:        oneArg("a folder"),

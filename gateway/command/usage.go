@@ -107,11 +107,11 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) 
 	}
 }
 
-// printUsage shows the bill to people.
-func (a *App) printUsage(r bill.Report, all, one bool) error {
+// usageSummary returns the lines above the tables.
+func usageSummary(r *bill.Report) string {
 	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), came(&r.All))
 	if !r.Host {
-		head += "\nNo host is running; this is what was counted until the last one ended."
+		head += "\nNo host is running; these are the last recorded counts."
 	}
 	if tools, unused := r.Unused(); tools > 0 {
 		when := "in 30 days"
@@ -120,7 +120,12 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		}
 		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, display.Grouped(unused.Tokens))
 	}
-	if err := a.printText(head + "\n"); err != nil {
+	return head + "\n"
+}
+
+// printUsage prints the costs of servers, tools and clients.
+func (a *App) printUsage(r bill.Report, all, one bool) error {
+	if err := a.printText(usageSummary(&r)); err != nil {
 		return err
 	}
 	last := func(f *bill.Figures) string {

@@ -395,7 +395,7 @@ func (f *fixer) block(b []byte) []byte {
 		return f.quote(b)
 	}
 	var c changes
-	ok := true
+	var ok bool
 	switch string(kind.Name()) {
 	case "text":
 		ok = rawjson.IsString(v[text])

@@ -53,6 +53,8 @@ var names = [members]string{
 }
 
 // memberOf returns the member of a name. A switch is several times as fast as a map here.
+//
+//nolint:gocyclo // one table
 func memberOf(k rawjson.Key) member {
 	switch string(k.Name()) {
 	case "annotations":

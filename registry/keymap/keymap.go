@@ -104,6 +104,8 @@ const always = "ctrl+c"
 func Actions() []Action { return append(inPanes(), inFront()...) }
 
 // inPanes are the actions outside of forms and dialogs.
+//
+//nolint:funlen // one table
 func inPanes() []Action {
 	return []Action{
 		{"servers", []string{"1"}, Anywhere},

@@ -50,16 +50,11 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	case "allOf", "anyOf", "oneOf":
 		return isKind(v, array) && c.elements(v, depth)
 	case "items":
-		return isKind(v, array) && c.elements(v, depth) || c.schema(v, depth)
+		return c.items(v, depth)
 	case "properties":
 		return isKind(v, object) && c.values(v, depth)
 	case "patternProperties":
-		for k := range rawjson.Members(v) {
-			if !isPattern(k) {
-				return false
-			}
-		}
-		return isKind(v, object) && c.values(v, depth)
+		return isKind(v, object) && arePatterns(v) && c.values(v, depth)
 	case "dependencies":
 		return isKind(v, object) && c.values(v, depth, array)
 	case "id": // of draft 4: it is refused
@@ -67,6 +62,21 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	}
 	want, known := plainKeywords[name]
 	return !known || isKind(v, want)
+}
+
+// items checks the schema of all elements, or a list with one for each.
+func (c *compiler) items(v []byte, depth int) bool {
+	return isKind(v, array) && c.elements(v, depth) || c.schema(v, depth)
+}
+
+// arePatterns reports whether the names of an object's members are patterns.
+func arePatterns(object []byte) bool {
+	for k := range rawjson.Members(object) {
+		if !isPattern(k) {
+			return false
+		}
+	}
+	return true
 }
 
 func isKind(v []byte, k kind) bool {
