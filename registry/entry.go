@@ -89,8 +89,8 @@ func (e *Entry) LegacyJSON() []byte {
 	return e.spelled(e.fixed.legacy)
 }
 
-// Changes tell how the definition was repaired, since client SDKs refuse the server's; nil
-// for not at all.
+// Changes returns how the definition was repaired to satisfy client SDKs, or nil if it was
+// not.
 func (e *Entry) Changes() []string {
 	if e.fixed == nil {
 		return nil

@@ -42,7 +42,7 @@ type draft struct {
 	fixed  *fixed // how it was repaired; nil for not
 }
 
-// fixed is what differs in a definition that was repaired.
+// fixed holds the differences of a repaired definition.
 type fixed struct {
 	changes []string // in words
 	legacy  []byte   // the definition for clients up to 2025-11-25; nil: the same

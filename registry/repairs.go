@@ -5,7 +5,7 @@ import "sync"
 // ChangedText is said of definitions that were repaired.
 const ChangedText = "changed to satisfy clients"
 
-// Repairs tells how a server's last lists differ from what it sent. They must not be
+// Repairs reports how a server's last lists differ from the lists that it sent. They must not be
 // modified.
 type Repairs struct {
 	Changed int // definitions that client SDKs would refuse

@@ -48,7 +48,7 @@ const (
 	inYAML
 )
 
-// dialect is how a client writes servers down. A client may have several forms for that:
+// dialect is the syntax in which a client writes servers. A client may have several forms for that:
 // each is a dialect.
 type dialect struct {
 	format  format

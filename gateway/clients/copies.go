@@ -52,7 +52,7 @@ func copies(path string) (list []string) {
 	return list
 }
 
-// RemoveCopies removes the copies of a file but for one. A copy that cannot be removed stays.
+// RemoveCopies removes the copies of a file except one. A copy that cannot be removed stays.
 func RemoveCopies(path, but string) {
 	for _, name := range copies(path) {
 		if name != but {

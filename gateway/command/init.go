@@ -361,7 +361,7 @@ func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (k
 	return kept, nil
 }
 
-// replaceConfig writes a config, with a copy of the one before beside it. It removes older copies.
+// replaceConfig writes a config and keeps one copy of the previous one. It removes older copies.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.New() {
 		before, err := os.ReadFile(f.Real())

@@ -288,7 +288,7 @@ func serverTable(servers []control.Server) *table {
 	return t
 }
 
-// definitionsMark says how many definitions of a server clients get changed, or not at all.
+// definitionsMark returns the number of changed and dropped definitions of a server.
 func definitionsMark(d *control.Definitions) (mark string) {
 	if d.Changed > 0 {
 		mark += fmt.Sprintf(", %d changed", d.Changed)

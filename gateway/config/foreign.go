@@ -128,7 +128,7 @@ func indexOf(n *yaml.Node, name string) int {
 	return -1
 }
 
-// get is the key and the value of a name; nil for none.
+// get returns the key and the value of a name, or nil if there is none.
 func (t *translation) get(name string) (key, value *yaml.Node) {
 	if i := t.find(name); i >= 0 {
 		return t.n.Content[i], t.n.Content[i+1]

@@ -134,7 +134,7 @@ func serverKeys() []field[Server] {
 }
 
 // harmless are keys of other clients that say nothing about how a server is run. Some of
-// them approve calls, which Goblin never takes over.
+// them approve calls, which Goblin never imports.
 var harmless = []string{
 	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",

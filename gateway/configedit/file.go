@@ -361,7 +361,7 @@ func (f *File) newSection() []string {
 	return f.sections()[0]
 }
 
-// section is the mapping of servers and its path; nil for none.
+// section returns the mapping of servers and its path, or nil if there is none.
 func (f *File) section(held map[string]any) (path []string, servers map[string]any) {
 	for _, path := range f.sections() {
 		outer := held

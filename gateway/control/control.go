@@ -134,8 +134,8 @@ type Server struct {
 	Awaiting  int    `json:"awaitingApproval,omitempty"` // tools that are new or changed
 	Withheld  int    `json:"withheld,omitempty"`         // those of them that clients do not get
 	Held      string `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
-	// Definitions tells which definitions of the server clients get changed, or not at all;
-	// nil for none.
+	// Definitions lists the changed and dropped definitions of the server;
+	// or nil if there are none.
 	Definitions *Definitions     `json:"definitions,omitempty"`
 	Restarts    int              `json:"restarts"`
 	PID         int              `json:"pid,omitempty"`
@@ -146,14 +146,14 @@ type Server struct {
 	Remembered time.Time `json:"remembered,omitzero"`
 }
 
-// Definitions are those of a server that were changed to satisfy clients, or dropped.
+// Definitions lists definitions of a server that were changed to satisfy clients, or dropped.
 type Definitions struct {
 	Changed int          `json:"changed"`
 	Dropped int          `json:"dropped"`
 	First   []Definition `json:"first"` // at most 20 of both
 }
 
-// Definition is one of them. Its name and text are foreign text.
+// Definition is one of them. Its name and text are untrusted.
 type Definition struct {
 	Kind    string `json:"kind"` // tool, prompt, resource or template
 	Name    string `json:"name,omitempty"`
@@ -161,7 +161,7 @@ type Definition struct {
 	Text    string `json:"text"` // what was changed, or why it was dropped
 }
 
-// NewDefinitions describes the repairs of a server's lists; nil for none.
+// NewDefinitions describes the repairs of a server's lists. It returns nil without repairs.
 func NewDefinitions(r registry.Repairs) *Definitions {
 	if r.Changed+r.Dropped == 0 {
 		return nil

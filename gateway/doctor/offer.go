@@ -80,10 +80,10 @@ func (p *patient) listed(t *talk) bool {
 	return true
 }
 
-// maxRepaired is how many changed definitions are shown.
+// maxRepaired is the maximum number of changed definitions shown.
 const maxRepaired = 10
 
-// repaired tells which definitions clients get changed.
+// repaired reports the definitions that are changed for clients.
 func (p *patient) repaired(t *talk) {
 	s, _ := t.State(p.s.Name)
 	var shown []string

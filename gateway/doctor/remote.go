@@ -368,7 +368,7 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	return false
 }
 
-// wantsKey matches a refusal for want of a key.
+// wantsKey matches a refusal because a key is missing.
 var wantsKey = pattern(`(?i)\bapi[ _-]?key\b|\btoken\b|\bcredentials?\b|\bauthenticat`)
 
 // repeats reports whether words have none that an HTTP status lacks.

@@ -336,9 +336,9 @@ func reasonOf(err error) string {
 }
 
 const (
-	// maxReported is how many problems of one list are logged one by one.
+	// maxReported is the maximum number of problems of one list that are logged singly.
 	maxReported = 20
-	// maxKnown is how many problems of a kind are known as logged, so that a list that goes
+	// maxKnown is the maximum number of logged problems that are stored per kind, so that a list that goes
 	// back and forth does not log them again.
 	maxKnown = 1000
 )

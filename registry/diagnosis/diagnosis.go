@@ -23,7 +23,7 @@ type Check struct {
 	State State  `json:"state"`
 	Text  string `json:"text"`          // what was found, in one line
 	Fix   string `json:"fix,omitempty"` // the one thing to do
-	// Lines are what the server wrote to stderr. Lines that name an error come first.
+	// Lines are lines of the server's stderr. Lines that name an error come first.
 	Lines []string `json:"lines,omitempty"`
 }
 

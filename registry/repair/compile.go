@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxNested is how deep the schemas within a schema are followed.
+// maxNested is the maximum depth of schemas within a schema.
 const maxNested = 64
 
 // Compiles reports whether the validators of TypeScript clients can compile a JSON schema.
@@ -34,7 +34,7 @@ var plainKeywords = map[string]kind{
 	"required": array,
 }
 
-// keyword checks what stands behind a keyword. Those that are not named do not matter.
+// keyword checks the value of a keyword. Unknown keywords pass.
 func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	switch name {
 	case "type":
@@ -113,7 +113,7 @@ func (c *compiler) elements(v []byte, depth int) bool {
 	return true
 }
 
-// values checks the schemas in an object. Members of other kinds may stand there, too.
+// values checks the schemas in an object. Members of the kinds in others pass.
 func (c *compiler) values(v []byte, depth int, others ...kind) bool {
 	for _, s := range rawjson.Members(v) {
 		if is, ok := kindOf(s); ok && slices.Contains(others, is) {
@@ -175,7 +175,7 @@ func (c *compiler) reference(v []byte, depth int) bool {
 	return c.schema(target, depth)
 }
 
-// step returns a member or an element; nil for none.
+// step returns a member or an element, or nil if there is none.
 func step(v []byte, name string) []byte {
 	if !isKind(v, array) {
 		return rawjson.Get(v, name)

@@ -2,8 +2,8 @@
 //
 // The official SDKs check a list as a whole: one odd definition costs a client the entries
 // of all servers. A definition that all of them accept is returned as it is, the same
-// slice, after one pass without allocations. What was changed is told in words, which hold
-// foreign text. The input must be valid JSON objects. All functions are pure; the time grows
+// slice, after one pass without allocations. Changes are reported in words that hold
+// untrusted text. The input must be valid JSON objects. All functions are pure; the time grows
 // with the length of a definition.
 package repair
 
@@ -24,7 +24,7 @@ type Definition struct {
 	Changes []string // what was changed, at most [MaxChanges] and a count of the others
 }
 
-// MaxChanges is how many changes of one definition are told.
+// MaxChanges is the maximum number of reported changes of one definition.
 const MaxChanges = 10
 
 // Tool repairs the definition of a tool.
@@ -46,7 +46,7 @@ func Tool(item []byte) Definition {
 	return d
 }
 
-// Prompt repairs the definition of a prompt. The error says why it cannot be listed.
+// Prompt repairs the definition of a prompt. The error explains why it cannot be listed.
 func Prompt(item []byte) (Definition, error) {
 	i := 0
 	for argument := range rawjson.Elements(rawjson.Get(item, "arguments")) {
@@ -84,7 +84,7 @@ func located(s *shape, item []byte, at string) Definition {
 	return Definition{JSON: s.repaired(item, &n), Changes: n.all()}
 }
 
-// LastSegment returns what stands behind the last slash of a URI or URI template, without
+// LastSegment returns the part after the last slash of a URI or URI template, without
 // its query and fragment; all of it if nothing does.
 func LastSegment(uri string) string {
 	path := uri

@@ -40,7 +40,7 @@ func kindOf(v []byte) (kind, bool) {
 	return number, true
 }
 
-// shape says which values SDKs accept in one place.
+// shape describes the values that SDKs accept in one place.
 type shape struct {
 	kind    kind
 	members []member          // of an object, those that are checked
@@ -112,7 +112,7 @@ func (s *shape) place(k rawjson.Key) int {
 	return -1
 }
 
-// repaired returns an object that SDKs accept, but for members that are needed and missing.
+// repaired returns an object that SDKs accept, except for required members that are missing.
 func (s *shape) repaired(v []byte, n *notes) []byte {
 	if s.accepts(v) {
 		return v
@@ -121,7 +121,7 @@ func (s *shape) repaired(v []byte, n *notes) []byte {
 	return out
 }
 
-// fixed returns a value that SDKs accept in the place of v; keep is false if there is none.
+// fixed returns a value that SDKs accept instead of v; keep is false if there is none.
 func (s *shape) fixed(v []byte, path string, n *notes) (out []byte, keep bool) {
 	if s.accepts(v) {
 		return v, true
