@@ -282,7 +282,7 @@ func (r *reading) envFile(file string, env map[string]string) {
 		path = filepath.Join(home, rest)
 	}
 	if strings.Contains(path, "${") || !filepath.IsAbs(path) {
-		r.lose("has an envFile in a project; its variables are not imported")
+		r.lose("has an envFile that lies in a project; its variables are not taken")
 		return
 	}
 	vars, err := config.ReadEnvFile(path)
