@@ -78,7 +78,8 @@ func TestCommandSearch(t *testing.T) {
 	}
 
 	host := w.Join()
-	host.Names("tools") // once its servers have listed
+	host.Names("tools")
+	b.WaitLive(1) // lists come from the cache before
 	starts = b.Starts()
 	require.Contains(t, w.Succeeds("search", "app", "log"), e2e.In("shop", e2e.AppLog))
 	require.Equal(t, starts, b.Starts(), "the host is asked")
