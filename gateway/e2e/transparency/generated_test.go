@@ -171,7 +171,7 @@ func (o odd) block() string {
 		members = append(members, [2]string{"type", `"resource"`}, [2]string{"resource", o.contents()})
 	case "resource_link":
 		members = append(members, [2]string{"type", o.of(`"resource_link"`, `"resource\u005flink"`)}, [2]string{"uri", o.link()},
-			[2]string{"name", o.text()}, [2]string{"size", o.maybe(o.number)}, [2]string{"icons", o.maybe(o.any)})
+			[2]string{"name", o.text()}, [2]string{"size", o.size()}, [2]string{"icons", o.maybe(o.icons)})
 	case "text":
 		members = append(members, [2]string{"type", `"text"`}, [2]string{"text", o.text()}, [2]string{"data", o.maybe(o.any)}, [2]string{"uri", o.maybe(o.uri)})
 	case "video":
@@ -244,12 +244,21 @@ func (o odd) reply(method string, modern, asks bool) string {
 	return `{"result":` + o.object(members...) + "}"
 }
 
+// icons returns icons that SDKs of clients accept.
+func (o odd) icons() string {
+	return o.several(func() string {
+		return o.object([2]string{"src", o.text()}, [2]string{"sizes", o.of("", "[]", `["any"]`)})
+	})
+}
+
+// size returns a size that SDKs of clients accept, or "" for none.
+func (o odd) size() string {
+	return o.of("", "0", "-0", "1.0", "-1E+5", "9007199254740993", "123456789012345678901234567890")
+}
+
 // definition is a list's entry of that name or URI.
 // SDKs of clients accept it: others are repaired.
 func (o odd) definition(kind, name string) string {
-	icon := func() string {
-		return o.object([2]string{"src", o.text()}, [2]string{"sizes", o.of("", "[]", `["any"]`)})
-	}
 	annotations := func() string {
 		return o.object([2]string{"audience", o.of("", `["user"]`)}, [2]string{"priority", o.of("", "0.10", "1.0", "1e-400")},
 			[2]string{"title", o.maybe(o.text)}, [2]string{"readOnlyHint", o.of("", "true", "false")})
@@ -257,7 +266,7 @@ func (o odd) definition(kind, name string) string {
 	members := [][2]string{
 		{"title", o.maybe(o.text)},
 		{"description", o.maybe(o.text)},
-		{"icons", o.maybe(func() string { return o.several(icon) })},
+		{"icons", o.maybe(o.icons)},
 		{"annotations", o.maybe(annotations)},
 		{"_meta", o.meta()},
 	}
@@ -275,7 +284,7 @@ func (o odd) definition(kind, name string) string {
 			})
 		})})
 	case "resources":
-		members = append(members, [2]string{"uri", name}, [2]string{"name", o.text()}, [2]string{"size", o.of("", "0", "-0", "1.0", "-1E+5", "9007199254740993", "123456789012345678901234567890")},
+		members = append(members, [2]string{"uri", name}, [2]string{"name", o.text()}, [2]string{"size", o.size()},
 			[2]string{"mimeType", o.maybe(o.text)})
 	case "templates":
 		members = append(members, [2]string{"uriTemplate", name}, [2]string{"name", o.text()}, [2]string{"mimeType", o.maybe(o.text)})

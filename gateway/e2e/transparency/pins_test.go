@@ -29,7 +29,7 @@ func TestStrictPinsWithholdWhatAFullDiskDoesNotKeep(t *testing.T) {
 	large := strings.Repeat("x", 20_000) // more than there is room for
 	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add", e2e.Obj{"description": large})}})
 	w.Write()
-	script := `mount -t tmpfs -o size=12k none "$1" && "$2" list tools; "$2" approve calc; "$2" list tools; find "$1" -name '*.json' -size +0`
+	script := `mount -t tmpfs -o size=12k none "$1" && "$2" list tools; "$2" approve calc; "$2" list tools; find "$1" -path '*/pins/*.json' -size +0`
 	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", state, e2e.Goblin)
 	cmd.Env, cmd.Dir = w.Environ(), w.Dir
 	out, err := cmd.CombinedOutput()
