@@ -165,7 +165,7 @@ func (a *App) secretRemove() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Forget a secret",
-		Long:        `Forget a secret. A server that refers to it does not start any more, until it is set again.`,
+		Long:        `Forget a secret. A server that refers to it no longer starts until it is set again.`,
 		Example:     `  goblin secret rm github`,
 		Annotations: cli.WithoutConfig(),
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,

@@ -8,7 +8,7 @@ type OddDefinition struct {
 	Kind string // tools, prompts, resources or templates
 	Sent string
 	Want string // what clients get, under the server's own name; "": it is dropped
-	// Modern is what clients of 2026-07-28 get, if that is something else.
+	// Modern is the entry for clients of 2026-07-28, if it differs.
 	Modern string
 }
 
