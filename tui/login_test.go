@@ -73,6 +73,29 @@ func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 	require.Equal(t, []string{"login github"}, r.backend.acts)
 }
 
+func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string][]string{"y": {"login github"}, "n": {"declined https://b.example/realm"}, "esc": {"declined https://b.example/realm"}} {
+		r := office(t, 80, 24, plainEnv)
+		r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
+		r.backend.issuer, r.backend.issuerBefore = "https://b.example/realm", "https://a.example"
+		r.keys("1 / g i t enter")
+		cmds := r.app.Update(keyOf("l"))().(tea.BatchMsg)
+		require.Len(t, cmds, 2)
+		ended := make(chan tea.Msg, 1)
+		go func() { ended <- cmds[0]() }()
+		r.app.Update(cmds[1]()) // the question
+		require.Contains(t, r.screen(), "Send the client secret of github?")
+		require.Contains(t, r.screen(), "https://b.example/realm")
+		require.Contains(t, r.screen(), "until now it was https://a.example")
+		require.Empty(t, r.backend.acts, "nothing happens before the answer")
+		r.keys(key)
+		r.take(<-ended, 0)
+		require.Equal(t, want, r.backend.acts, key)
+		require.Empty(t, r.app.Dialogs)
+	}
+}
+
 func TestEscCancelsALogin(t *testing.T) {
 	t.Parallel()
 	r := office(t, 80, 24, plainEnv)

@@ -71,6 +71,8 @@ type fakeBackend struct {
 	lacks    map[string]string // profile and listed name: by whom
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
+
+	issuer, issuerBefore string // that a login asks about; "" if it does not
 }
 
 type fakeRequest struct {
@@ -97,7 +99,10 @@ func (b *fakeBackend) act(what string) error {
 }
 
 // Login does what the test says, and ends.
-func (b *fakeBackend) Login(_ context.Context, server string, show func(string), _ <-chan string) (string, error) {
+func (b *fakeBackend) Login(ctx context.Context, server string, show func(string), agree func(context.Context, string, string) bool, _ <-chan string) (string, error) {
+	if b.issuer != "" && !agree(ctx, b.issuer, b.issuerBefore) {
+		return "", b.act("declined " + b.issuer)
+	}
 	if b.login != nil {
 		b.login(show)
 	}

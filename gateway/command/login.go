@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ Over SSH without a display, only $BROWSER is started. Use --no-browser there: op
 the URL where your browser is, and paste the URL that it ends at, even if that
 page cannot be shown. Where the server offers it, --device is easier: any browser,
 on any device, shows its page and takes the code that Goblin prints.
+
+If the config has oauth.client_secret but no oauth.issuer, Goblin names the
+authorization server and asks before the secret goes there.
 
 The login is kept in the system's keyring, or else in a file that only you can
 read, and refreshed by itself. A running host takes it up at once.`,
@@ -112,6 +116,9 @@ func (a *App) loginAt(name string) (login.Options, string, error) {
 
 func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, device, asJSON bool) error {
 	u := login.User{Show: func(page string) { a.show(o.Server, page, noBrowser) }}
+	if a.InTTY {
+		u.Agree = a.agree
+	}
 	switch {
 	case device:
 		u.Device = func(page, code string) {
@@ -119,7 +126,13 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 			fmt.Fprintln(a.Err, display.Line(page))
 		}
 	case noBrowser:
-		u.Pasted = a.pasted()
+		lines := make(chan string)
+		read := sync.OnceFunc(func() { go a.paste(lines) }) // the answer of agree comes first
+		u.Pasted = lines
+		u.Show = func(page string) {
+			a.show(o.Server, page, noBrowser)
+			read()
+		}
 	}
 	l, notice, err := login.Do(ctx, folder, o, u)
 	if err != nil {
@@ -140,6 +153,20 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 	return a.answer(asJSON, map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer}, "")
 }
 
+// agree asks whether the client secret may go to the authorization server of a login.
+func (a *App) agree(ctx context.Context, q login.Question) error {
+	p := a.prompter(ctx)
+	p.say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
+	if q.Before != "" {
+		p.say("goblin: until now it was %s", q.Before)
+	}
+	yes, err := p.confirm("Send it the client secret of the config?")
+	if err == nil && !yes {
+		err = q.Declined()
+	}
+	return err
+}
+
 // show presents the page of a login.
 func (a *App) show(server, page string, noBrowser bool) {
 	a.Warn("log in at %q with your browser:", server)
@@ -153,17 +180,13 @@ func (a *App) show(server, page string, noBrowser bool) {
 	}
 }
 
-// pasted gives the lines that the user types.
-func (a *App) pasted() <-chan string {
-	lines := make(chan string)
-	go func() { // ends with stdin, or with the process
-		defer close(lines)
-		in := bufio.NewScanner(a.In)
-		for in.Scan() {
-			if in.Text() != "" {
-				lines <- in.Text()
-			}
+// paste sends the lines that the user types. It returns at the end of stdin.
+func (a *App) paste(lines chan<- string) {
+	defer close(lines)
+	in := bufio.NewScanner(a.In)
+	for in.Scan() {
+		if in.Text() != "" {
+			lines <- in.Text()
 		}
-	}()
-	return lines
+	}
 }

@@ -41,9 +41,8 @@ built-in demo is used.
 				return err
 			}
 			cfg, err := a.Load()
-			if err == nil && cfg.Gateway.Listen != "" && cfg.Gateway.NoToken.Text != "" {
-				others := slices.DeleteFunc(cfg.Warnings, func(p config.Problem) bool { return p == cfg.Gateway.NoToken })
-				err = &config.Errors{Problems: []config.Problem{cfg.Gateway.NoToken}, Warnings: others}
+			if err == nil {
+				err = mistaken(cfg)
 			}
 			if err == nil && !cfg.Demo {
 				cfg.Warnings = append(cfg.Warnings, a.foretold(cmd.Context(), cfg)...)
@@ -68,6 +67,19 @@ built-in demo is used.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the config instead")
 	return cmd
+}
+
+// mistaken returns the mistakes that do not keep Goblin from starting, or nil.
+func mistaken(cfg *config.Config) error {
+	wrong := cfg.Mistakes
+	if cfg.Gateway.Listen != "" && cfg.Gateway.NoToken.Text != "" {
+		wrong = append(slices.Clone(wrong), cfg.Gateway.NoToken)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(cfg.Warnings), func(p config.Problem) bool { return slices.Contains(wrong, p) })
+	return &config.Errors{Problems: wrong, Warnings: others}
 }
 
 // unsetSecrets warns of each secret that enabled servers name and that was never set. It

@@ -117,6 +117,9 @@ type Config struct {
 	Log      Log
 	TUI      TUI
 	Warnings []Problem // by line; nothing that keeps Goblin from starting
+	// Mistakes are the Warnings that goblin validate reports as mistakes. Each keeps only
+	// its server from starting.
+	Mistakes []Problem
 
 	variables     map[string]string // those that arguments of profiles' overrides are made of
 	overrideLines map[Overridden]int

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"time"
@@ -170,6 +171,9 @@ func legacyServerKeys() []field[Server] {
 // oauth is a mapping, or off.
 func oauth() kind[OAuth] {
 	some := section(oauthKeys)
+	read := func(r *reader, at place, n *yaml.Node, dst *OAuth) {
+		r.server.oauth = readTable(r, at, oauthKeys(), n, dst)
+	}
 	return kind[OAuth]{
 		schema: func(def OAuth) object {
 			return object{"anyOf": []any{object{"enum": []any{"off", false}}, some.schema(def)}}
@@ -183,12 +187,31 @@ func oauth() kind[OAuth] {
 				r.fail(n, "%s must be a mapping or off, not %s", at, describe(n))
 				return
 			}
-			some.read(r, at, n, dst)
+			read(r, at, n, dst)
 		},
 	}
 }
 
+// checkIssuer finds a client secret that is not bound to an authorization server.
+func (r *reader) checkIssuer(s *Server, keys map[string]*yaml.Node) {
+	o := s.OAuth
+	if s.URL == "" || o.Issuer != "" || s.Authorized() {
+		return
+	}
+	if o.Machine {
+		r.issue(keys["grant"], "oauth.grant: client_credentials of server %q requires oauth.issuer, since no user can agree where the client secret goes; add the URL of the authorization server as issuer",
+			s.Name)
+		r.server.mistakes = append(r.server.mistakes, r.server.issues[len(r.server.issues)-1])
+		return
+	}
+	if o.ClientSecret != "" && !s.Disabled {
+		r.warn(cmp.Or(keys["client_secret"], keys["clientSecret"]), "oauth.client_secret of server %q is bound to no authorization server, so \"goblin login\" asks before it is sent; add the URL of the right one as issuer",
+			s.Name)
+	}
+}
+
 func oauthKeys() []field[OAuth] {
+	const issuer = "The only authorization server to log in at, and to send client_secret to. Required for client_credentials; if it is missing otherwise, the first login asks."
 	legacy := func(f field[OAuth]) field[OAuth] { // as Claude Code writes it
 		f.legacy = true
 		return f
@@ -212,7 +235,7 @@ func oauthKeys() []field[OAuth] {
 				option[bool]{"authorization_code", false, nil},
 				option[bool]{"client_credentials", true, nil},
 			), func(o *OAuth) *bool { return &o.Machine }),
-		key("issuer", "The only authorization server to log in at.",
+		key("issuer", issuer,
 			text(urlComplaint), func(o *OAuth) *string { return &o.Issuer }),
 		key("account", "Servers with the same account and URL share a login, whatever config they are in.",
 			text(noNUL), func(o *OAuth) *string { return &o.Account }),

@@ -52,7 +52,7 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	if len(r.errs) > 0 {
 		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns), EnvFile: cfg.EnvFile}
 	}
-	cfg.Warnings = tidy(r.warns)
+	cfg.Warnings, cfg.Mistakes = tidy(r.warns), tidy(r.mistakes)
 	return &cfg, nil
 }
 

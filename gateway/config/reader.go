@@ -23,6 +23,7 @@ type reader struct {
 
 	errs      []Problem
 	warns     []Problem
+	mistakes  []Problem    // warnings that are mistakes of one server
 	server    *serverState // while one is read
 	servers   []serverState
 	profiles  []map[string]*yaml.Node // the keys of each profile
@@ -61,6 +62,8 @@ type serverState struct {
 	other      map[place][]string    // the variables that stood there and not every child gets
 	late       []string              // references in its texts
 	overridden []string              // variables in the values of overrides
+	oauth      map[string]*yaml.Node // the keys of its oauth
+	mistakes   []Problem             // issues that are mistakes in the file
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {

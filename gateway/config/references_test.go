@@ -45,7 +45,7 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
   remote:
     url: https://${keyring:host}/mcp
     headers: {Authorization: "Bearer ${cmd:gh auth token}"}
-    oauth: {client_id: x, client_secret: "${keyring:client}"}
+    oauth: {client_id: x, client_secret: "${keyring:client}", issuer: "https://login.example"}
   plain: {command: c}
 `)
 	require.Empty(t, cfg.Warnings)

@@ -130,6 +130,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		s.Type = Stdio // of a server that cannot start
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
+	r.checkIssuer(&s, state.oauth)
 	r.warnUnexpanded(at, p.val, s.Command)
 	if s.Isolation == PerProject && s.Type == Stdio && s.Cwd == "" {
 		s.Cwd = projectVariable
@@ -150,8 +151,12 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	for _, issue := range tidy(state.issues) {
 		why = append(why, issue.String())
 		if !s.Disabled {
+			wrong := !r.lenient && slices.Contains(state.mistakes, issue)
 			issue.Text += fmt.Sprintf(" (until then server %q stays off)", name)
 			r.warns = append(r.warns, issue)
+			if wrong {
+				r.mistakes = append(r.mistakes, issue)
+			}
 		}
 	}
 	if self {

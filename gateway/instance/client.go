@@ -171,11 +171,20 @@ func (c *Client) SetDisabled(server string, disabled bool) error {
 	return c.instance.SetDisabled(server, disabled)
 }
 
-// Login logs the user in at a server by a browser, which may be asked to open a page
-// that show is given; pasted gives URLs that a browser elsewhere ended at. The result is
-// who that is, as far as it is known.
-func (c *Client) Login(ctx context.Context, server string, show func(page string), pasted <-chan string) (user string, err error) {
-	return c.instance.gateway.Servers.Login(ctx, server, login.User{Show: show, Pasted: pasted})
+// Login logs the user in at a server by a browser and returns the user's name, or "" if it
+// is unknown. show gets the page to open; pasted has URLs that a browser elsewhere ended
+// at. agree reports whether the issuer may have the client secret; before is the one that
+// the user agreed to earlier, or "". It must return at the end of its context.
+func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
+	return c.instance.gateway.Servers.Login(ctx, server, login.User{
+		Show: show, Pasted: pasted,
+		Agree: func(ctx context.Context, q login.Question) error {
+			if !agree(ctx, q.Issuer, q.Before) {
+				return q.Declined()
+			}
+			return nil
+		},
+	})
 }
 
 // Logout has the tokens of a server taken back, and forgets them.

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -15,9 +16,23 @@ type attempt struct {
 	err    error
 
 	// Guarded by the mu of its Authorizer.
-	page    string               // "" as long as it is not known
-	waiting map[chan string]bool // who gets the page; each has room for the last one
-	left    bool                 // by all: it is about to end
+	page    string           // "" as long as it is not known
+	open    *request         // that no caller has answered; nil if there is none
+	waiting map[*caller]bool // its callers
+	left    bool             // by all: it is about to end
+}
+
+// caller is a call of Login. Each channel has room for the last value.
+type caller struct {
+	pages chan string
+	asked chan *request
+}
+
+// request is a question to all callers of an attempt.
+type request struct {
+	Question
+	once   sync.Once
+	agreed chan struct{} // closed when a caller's user has agreed
 }
 
 // Causes for the end of an attempt.
@@ -29,14 +44,19 @@ var (
 // Login logs the user in by a browser, and keeps the login. All calls at a time take
 // part in one login, and each is shown its page; it ends when nobody waits for it any
 // more, or when somebody has logged in by another process, where nobody was. The end of
-// ctx is returned by its cause.
+// ctx is returned by its cause. The question of [User.Agree] goes to all callers: the first
+// whose user agrees answers it, and one whose user declines gets the error.
 func (a *Authorizer) Login(ctx context.Context, u User) (*Login, error) {
-	t, pages := a.join(ctx)
-	defer a.leave(t, pages)
+	t, c := a.join(ctx)
+	defer a.leave(t, c)
 	for {
 		select {
-		case page := <-pages:
+		case page := <-c.pages:
 			u.Show(page)
+		case r := <-c.asked:
+			if err := t.answer(ctx, r, u); err != nil {
+				return nil, cause(ctx, err)
+			}
 		case text, ok := <-u.Pasted:
 			if !ok {
 				u.Pasted = nil
@@ -56,14 +76,14 @@ func (a *Authorizer) Login(ctx context.Context, u User) (*Login, error) {
 }
 
 // join takes part in the login that is under way, or begins one.
-func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
+func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	pages := make(chan string, 1)
+	c := &caller{pages: make(chan string, 1), asked: make(chan *request, 1)}
 	if a.attempt == nil || a.attempt.left {
 		before := a.attempt
 		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // others may come to want it
-		t := &attempt{cancel: cancel, pasted: make(chan string), over: make(chan struct{}), waiting: map[chan string]bool{}}
+		t := &attempt{cancel: cancel, pasted: make(chan string), over: make(chan struct{}), waiting: map[*caller]bool{}}
 		a.attempt = t
 		go func() { // ends with the login, or when the last one leaves
 			if before != nil {
@@ -71,7 +91,10 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 			}
 			go a.look(run, cancel) // ends with run
 			var notice string
-			t.login, notice, t.err = Do(run, a.folder, a.o, User{Show: func(page string) { a.show(t, page) }, Pasted: t.pasted})
+			t.login, notice, t.err = Do(run, a.folder, a.o, User{
+				Show: func(page string) { a.show(t, page) }, Pasted: t.pasted,
+				Agree: func(ctx context.Context, q Question) error { return a.ask(ctx, t, q) },
+			})
 			if t.err != nil && errors.Is(context.Cause(run), errElsewhere) {
 				t.login, t.err = a.current()
 			}
@@ -86,11 +109,62 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 		}()
 	}
 	t := a.attempt
-	t.waiting[pages] = true
+	t.waiting[c] = true
 	if t.page != "" {
-		pages <- t.page
+		c.pages <- t.page
 	}
-	return t, pages
+	if t.open != nil {
+		c.asked <- t.open
+	}
+	return t, c
+}
+
+// ask puts a question to all callers of a login, and waits until one has agreed.
+func (a *Authorizer) ask(ctx context.Context, t *attempt, q Question) error {
+	r := &request{Question: q, agreed: make(chan struct{})}
+	a.mu.Lock()
+	t.open = r
+	for c := range t.waiting {
+		select {
+		case <-c.asked:
+		default:
+		}
+		c.asked <- r
+	}
+	a.mu.Unlock()
+	select {
+	case <-r.agreed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.open = nil
+	return nil
+}
+
+// answer puts a question to the user of a caller. The error is why that user does not
+// agree; it is nil if another user was faster, or the login has ended.
+func (t *attempt) answer(ctx context.Context, r *request, u User) error {
+	if u.Agree == nil {
+		return r.unasked()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- u.Agree(ctx, r.Question) }()
+	select {
+	case err := <-done:
+		if err == nil {
+			r.once.Do(func() { close(r.agreed) })
+		}
+		return err
+	case <-r.agreed:
+	case <-t.over:
+	}
+	cancel()
+	<-done // Agree returns at the end of ctx
+	return nil
 }
 
 // look ends a login, by cancel, when there is one that was made elsewhere.
@@ -111,9 +185,9 @@ func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // leave cancels a login without callers, and waits for its end then.
-func (a *Authorizer) leave(t *attempt, pages chan string) {
+func (a *Authorizer) leave(t *attempt, c *caller) {
 	a.mu.Lock()
-	delete(t.waiting, pages)
+	delete(t.waiting, c)
 	t.left = len(t.waiting) == 0
 	last := t.left
 	a.mu.Unlock()
@@ -128,11 +202,11 @@ func (a *Authorizer) show(t *attempt, page string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t.page = page
-	for pages := range t.waiting {
+	for c := range t.waiting {
 		select {
-		case <-pages:
+		case <-c.pages:
 		default:
 		}
-		pages <- page
+		c.pages <- page
 	}
 }

@@ -84,10 +84,22 @@ func (a *Authorizer) current() (*Login, error) {
 		return nil, ErrNone
 	}
 	if !version.Equal(a.version) || a.fault != nil && time.Since(a.asked) > faultTime {
-		a.login, a.fault = a.rec.load()
+		a.login, a.fault = a.load()
 		a.version, a.asked = version, time.Now()
 	}
 	return a.login, a.fault
+}
+
+// load reads the login. One that does not fit the options is [ErrNone].
+func (a *Authorizer) load() (*Login, error) {
+	l, err := a.rec.load()
+	if err == nil {
+		err = a.o.differs(l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // know takes over what this process has just kept, with the lock of the login held: two
@@ -166,10 +178,13 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 		}
 		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
 	}
+	l, err := a.current()
 	if header == "" && !a.o.Machine {
+		if errors.Is(err, ErrNone) { // it may say why
+			return false, err
+		}
 		return false, ErrNone
 	}
-	l, err := a.current()
 	switch {
 	case err != nil:
 		return false, err
@@ -236,7 +251,7 @@ func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
 		return err
 	}
 	defer release()
-	l, err := a.rec.load()
+	l, err := a.load()
 	if err != nil {
 		return err
 	}
@@ -291,7 +306,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 		return nil, fmt.Errorf("lock the login: %w", err)
 	}
 	defer release()
-	l, err := a.rec.load()
+	l, err := a.load()
 	h := newHTTP(a.o.URL)
 	switch {
 	case errors.Is(err, ErrNone) && a.o.Machine:
@@ -306,12 +321,14 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	grant, params := "refresh_token", url.Values{"refresh_token": {l.Refresh}}
 	if a.o.Machine {
 		grant, params = "client_credentials", url.Values{}
-		l.Client.ID = a.o.ClientID
-		if l.ClientSecret, err = a.o.secret(ctx); err != nil {
-			return nil, err
-		}
 	} else if l.Refresh == "" {
 		return nil, a.overLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
+	}
+	switch err := l.refreshSecret(ctx, a.o); {
+	case errors.Is(err, errNewSecret):
+		return nil, a.overLocked(l, err.Error())
+	case err != nil:
+		return nil, err
 	}
 	var scopes []string
 	if a.o.Machine {
@@ -344,7 +361,7 @@ func (a *Authorizer) overLocked(l *Login, why string) error {
 
 // first logs a machine in.
 func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) {
-	p, err := discover(ctx, h, a.o)
+	p, err := discover(ctx, h, a.o, a.o.Issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +379,8 @@ func (a *Authorizer) Logout(ctx context.Context) error { return Logout(ctx, a.fo
 var ErrForgotten = errors.New("the tokens are forgotten, but the authorization server did not take them back")
 
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
-// them; the client that was registered is kept for the next login. The error is
+// them, and what the user agreed to; the client that was registered is kept for the next
+// login. A login that does not fit the config is taken back without the client secret. The error is
 // ErrForgotten if they could not be taken back, which changes nothing of the rest, and
 // ErrNone if there was no login. With any other, the login is there still.
 func Logout(ctx context.Context, folder string, o Options) error {
@@ -381,10 +399,18 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if err != nil {
 		return rec.forget(err)
 	}
-	if l.Access == "" && l.Refresh == "" {
+	if l.Access == "" && l.Refresh == "" && !l.Agreed {
 		return ErrNone
 	}
+	none := l.Access == "" && l.Refresh == ""
+	if !l.Client.Registered && o.differs(l) != nil {
+		l.ClientSecret = ""
+	}
 	fault := l.revoke(ctx, newHTTP(o.URL))
+	l.Agreed = false
+	if !l.Client.Registered {
+		l.ClientSecret = ""
+	}
 	l.Access = ""
 	l.Refresh = ""
 	l.User = ""
@@ -393,7 +419,10 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if _, err := rec.save(l); err != nil {
 		return rec.forget(err)
 	}
-	if fault != nil {
+	switch {
+	case none:
+		return ErrNone
+	case fault != nil:
 		return fmt.Errorf("%w: %w", ErrForgotten, fault)
 	}
 	return nil

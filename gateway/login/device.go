@@ -35,6 +35,9 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.T
 	if err != nil {
 		return nil, err
 	}
+	if err := l.agree(ctx, o, before, u, ""); err != nil {
+		return nil, err
+	}
 	d, err := l.device(ctx, h, p.device)
 	if err != nil {
 		if r, ok := errors.AsType[*answerError](err); ok && (r.code == "invalid_client" || r.code == "unauthorized_client") && l.known(before) && !again {

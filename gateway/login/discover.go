@@ -102,7 +102,8 @@ func bounded(scopes []string) []string {
 // discover finds where to log in for a server: its own metadata (RFC 9728) by the
 // challenge or the well-known places, then that of the authorization server (RFC 8414,
 // OpenID). A server of the revision 2025-03-26 is its own authorization server.
-func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
+// Of several authorization servers it takes the preferred one, if that is not "".
+func discover(ctx context.Context, h *http.Client, o Options, preferred string) (place, error) {
 	metadata, scopes, refused, err := challenge(ctx, h, o)
 	if err != nil {
 		return place{}, err
@@ -121,8 +122,8 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 			return place{}, errors.New("the server's metadata names no authorization server" + otherwise)
 		}
 		p.resource, issuer = found.Resource, found.AuthorizationServers[0]
-		if o.Issuer != "" && slices.Contains(found.AuthorizationServers, o.Issuer) {
-			issuer = o.Issuer
+		if i := slices.IndexFunc(found.AuthorizationServers, func(s string) bool { return sameIssuer(s, preferred) }); i >= 0 {
+			issuer = found.AuthorizationServers[i]
 		}
 		if p.scopes == nil {
 			p.scopes = bounded(found.ScopesSupported)
@@ -139,7 +140,10 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 		}
 	}
 	issuer = limited(issuer)
-	if o.Issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(o.Issuer, "/") {
+	if !plainIssuer(issuer) {
+		return place{}, fmt.Errorf("the server names the authorization server %q, which is no plain URL%s", issuer, otherwise)
+	}
+	if o.Issuer != "" && !sameIssuer(issuer, o.Issuer) {
 		return place{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
 	}
 	err = p.ask(ctx, h, issuer, legacy && refused)
@@ -208,16 +212,12 @@ type metadataPlace struct{ url, resource string }
 // metadataPlaces are those of RFC 9728 §3, the one that the server named first.
 func metadataPlaces(named, server string) []metadataPlace {
 	u, err := url.Parse(server)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return nil
 	}
 	base := u.Scheme + "://" + u.Host
 	const known = "/.well-known/oauth-protected-resource"
-	resources := []string{server}
-	if trimmed := strings.TrimSuffix(server, "/"); trimmed != server {
-		resources = append(resources, trimmed)
-	}
-	resources = append(resources, base, base+"/")
+	resources := resources(server)
 	var all []metadataPlace
 	for _, r := range resources { // a resource may be the whole origin, with or without a slash
 		if named != "" {

@@ -35,6 +35,10 @@ type User struct {
 	// Device, if it is not nil, presents a page on any device and the code to enter
 	// there; the login goes by that instead of a redirect (RFC 8628).
 	Device func(url, code string)
+	// Agree asks whether the configured client secret may be sent, and waits for the
+	// answer; nil means yes. It returns at the end of ctx. If Agree is nil, there is no
+	// user to ask, and the secret is not sent.
+	Agree func(ctx context.Context, q Question) error
 }
 
 // Do logs in at a server by its user, and keeps the login in folder. The notice, if there
@@ -45,7 +49,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	rec := recordOf(folder, o)
 	before, _ := rec.load() // a damaged one is replaced
 	h := newHTTP(o.URL)
-	p, err := discover(ctx, h, o)
+	p, err := discover(ctx, h, o, o.preferred(before))
 	if err != nil {
 		return nil, "", cause(ctx, err)
 	}
@@ -153,6 +157,9 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.
 	page := config.AuthCodeURL(state, params...)
 	if l.known(before) && !again && forgotten(ctx, h, page) {
 		return nil, errForgotten
+	}
+	if err := l.agree(ctx, o, before, u, page); err != nil {
+		return nil, err
 	}
 	code, err := await(ctx, ln, u, page, func(q url.Values) (string, error) { return check(q, state, p) })
 	if err != nil {
@@ -344,6 +351,9 @@ func write(w http.ResponseWriter, err error) {
 
 // machine is a login without a user (RFC 6749 §4.4).
 func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, error) {
+	if o.Issuer == "" {
+		return nil, fmt.Errorf("oauth.grant: client_credentials requires oauth.issuer, since no user can agree to send the secret to %s; set oauth.issuer to the right authorization server", p.meta.Issuer)
+	}
 	secret, err := o.secret(ctx)
 	if err != nil {
 		return nil, err
@@ -354,6 +364,7 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
 	l := blank(o, p, who, secret, nil)
+	l.Machine = true
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)

@@ -96,6 +96,9 @@ type Login struct {
 	Expiry time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
 	Over   string    `json:"over,omitempty"`   // why the tokens are of no use any more
 
+	Machine bool `json:"machine,omitempty"` // by the grant client_credentials
+	Agreed  bool `json:"agreed,omitempty"`  // Issuer may have the config's ClientSecret
+
 	tokens
 }
 

@@ -29,11 +29,16 @@ type flow struct {
 	end     context.CancelCauseFunc
 	waiting int // calls; guarded by Logins.mu
 
-	shown chan struct{} // closed when page is there
+	shown chan struct{} // closed when page and question are there
 	page  string
-	over  context.Context // ends when err says what came of it
-	close context.CancelFunc
-	err   error // nil: somebody has logged in
+	// question is what the user of a client agrees to by opening the page; nil if there
+	// is none.
+	question *login.Question
+	agreed   chan struct{}   // closed when a user has
+	agree    func()          // closes it
+	over     context.Context // ends when err says what came of it
+	close    context.CancelFunc
+	err      error // nil: somebody has logged in
 
 	mu     sync.Mutex
 	guests map[*downstream.Session]*guest
@@ -65,14 +70,37 @@ func (f *flow) logIn() error {
 		return nil
 	}
 	_, err := f.all.servers.Login(f.ctx, f.server.Name(), login.User{Show: func(page string) {
-		if f.page != "" { // clients have the first one
+		switch f.page {
+		case "":
+			f.page = page
+			close(f.shown)
+		case page: // Agree had it
+		default: // clients have the first one
 			f.end(errAnother)
-			return
 		}
-		f.page = page
+	}, Agree: func(ctx context.Context, q login.Question) error {
+		f.page, f.question = q.Page, &q
 		close(f.shown)
+		select {
+		case <-f.agreed:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}})
 	return err
+}
+
+// message returns what the user of a client reads before the page is opened.
+func (f *flow) message() string {
+	about := ""
+	if q := f.question; q != nil {
+		about = fmt.Sprintf(" Your client secret goes to its authorization server, %s. Continue only if you trust that.", q.Issuer)
+		if q.Before != "" {
+			about += fmt.Sprintf(" Until now it was %s.", q.Before)
+		}
+	}
+	return fmt.Sprintf("Server %q needs you to log in.%s Open the page in a browser on this machine; then the call goes on.", f.server.Name(), about)
 }
 
 // await waits until somebody has logged in, and asks the client of x to open the page.
@@ -119,9 +147,11 @@ func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(
 		return nobody, g.err
 	}
 	agreed, opened, err := f.all.ask.Open(f.over, x, ask.Page{
-		Server: f.server.Name(), URL: f.page,
-		Message: fmt.Sprintf("Server %q needs you to log in. Open the page in a browser on this machine; then the call goes on.", f.server.Name()),
+		Server: f.server.Name(), URL: f.page, Message: f.message(),
 	})
+	if agreed {
+		f.agree()
+	}
 	switch {
 	case f.over.Err() != nil:
 		return opened, nil

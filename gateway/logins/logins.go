@@ -86,6 +86,8 @@ func (l *Logins) join(b *fleet.Server, rights bool) *flow {
 	f := l.open[b.Name()]
 	if f == nil || f.waiting == 0 {
 		f = &flow{all: l, server: b, rights: rights, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
+		f.agreed = make(chan struct{})
+		f.agree = sync.OnceFunc(func() { close(f.agreed) })
 		f.ctx, f.end = context.WithCancelCause(context.Background())
 		f.over, f.close = context.WithCancel(context.Background())
 		l.open[b.Name()] = f

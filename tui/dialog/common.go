@@ -129,8 +129,10 @@ type Backend interface {
 	SetDisabled(server string, disabled bool) error
 	// Login logs the user in at a server by a browser, and says who that is, if it is
 	// known. show is given the page to open, and must not wait; pasted gives the
-	// URL that a browser elsewhere ended at. The end of ctx cancels it.
-	Login(ctx context.Context, server string, show func(page string), pasted <-chan string) (user string, err error)
+	// URL that a browser elsewhere ended at. The end of ctx cancels it. agree reports
+	// whether the issuer, an authorization server, may have the config's client secret;
+	// before is the issuer that the user agreed to earlier, or "".
+	Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error)
 	// Logout has the tokens of a server taken back, and forgets them.
 	Logout(ctx context.Context, server string) error
 	// Approve takes tools of a server as they were shown; it fails if one is

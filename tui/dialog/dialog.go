@@ -110,6 +110,8 @@ type Confirm struct {
 
 	Always   string // hint of the key a; "" if there is no such choice
 	ToAlways func() tea.Cmd
+
+	Refuse func() tea.Cmd // what n does; nil closes the dialog only
 }
 
 func (c *Confirm) Heading() string { return c.Title }
@@ -176,7 +178,13 @@ func (c *Confirm) Keys() keys.Table {
 	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
 }
 
-func (c *Confirm) close() tea.Cmd { return c.Screen.Drop(c) }
+func (c *Confirm) close() tea.Cmd {
+	cmd := c.Screen.Drop(c)
+	if c.Refuse != nil {
+		cmd = tea.Batch(cmd, c.Refuse())
+	}
+	return cmd
+}
 
 func (c *Confirm) Hints() []keys.Hint {
 	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.always": c.Always, "confirm.no": "leave it"}

@@ -26,17 +26,25 @@ type login struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	pages  chan string // the last page to open; capacity 1
+	asked  chan ask    // the question that agree waits for
 	pasted chan string // capacity 1
 	page   string      // "" as long as it is not known
 	wrong  error       // why no browser was started
 	began  time.Time
-	entry  *dialog.Entry // for what is pasted; nil before it was opened
+	entry  *dialog.Entry   // for what is pasted; nil before it was opened
+	secret *dialog.Confirm // whether to send the client secret; nil before it was opened
+}
+
+// ask is the question whether an issuer may have the config's client secret.
+type ask struct {
+	issuer, before string
+	answer         chan bool // capacity 1
 }
 
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 	a := p.app.Common
-	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), pasted: make(chan string, 1)}
+	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan ask), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
 }
@@ -57,7 +65,7 @@ func (d *login) Begin() tea.Cmd {
 }
 
 func (d *login) run() tea.Msg {
-	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.pasted)
+	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.agree, d.pasted)
 	left := d.ctx.Err() != nil
 	d.cancel()
 	return work.Done(func() tea.Cmd {
@@ -78,6 +86,9 @@ func (d *login) close() {
 	d.app.Drop(d)
 	if d.entry != nil {
 		d.app.Drop(d.entry)
+	}
+	if d.secret != nil {
+		d.app.Drop(d.secret)
 	}
 }
 
@@ -107,9 +118,47 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// await takes the next page, and opens it where the terminal is.
+// agree asks whether an issuer may have the client secret, and waits for the answer.
+func (d *login) agree(ctx context.Context, issuer, before string) bool {
+	q := ask{issuer, before, make(chan bool, 1)}
+	select {
+	case d.asked <- q:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case yes := <-q.answer:
+		return yes
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// confirm opens the question of agree.
+func (d *login) confirm(q ask) tea.Cmd {
+	body := q.issuer
+	if q.before != "" {
+		body += "\n(until now it was " + q.before + ")"
+	}
+	reply := func(yes bool) func() tea.Cmd {
+		return func() tea.Cmd {
+			q.answer <- yes
+			return nil
+		}
+	}
+	d.secret = &dialog.Confirm{
+		Screen: d.app, Title: "Send the client secret of " + dialog.Clean(d.server) + "?",
+		Text: []string{"The authorization server that gets it is"}, Body: body,
+		Yes: "send it", Then: reply(true), Refuse: reply(false),
+	}
+	return tea.Batch(d.app.Push(d.secret), d.await)
+}
+
+// await takes the next question or page. A page opens where the terminal is.
 func (d *login) await() tea.Msg {
 	select {
+	case q := <-d.asked:
+		return work.Done(func() tea.Cmd { return d.confirm(q) })
 	case page := <-d.pages:
 		wrong := d.app.Term.Browse(d.ctx, page)
 		if errors.Is(wrong, context.Canceled) {
@@ -117,6 +166,9 @@ func (d *login) await() tea.Msg {
 		}
 		return work.Done(func() tea.Cmd {
 			d.page, d.wrong = page, wrong
+			if d.secret != nil { // another user may have agreed
+				d.app.Drop(d.secret)
+			}
 			return d.await
 		})
 	case <-d.ctx.Done():

@@ -1,0 +1,146 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Question is what the user decides before a configured client secret is sent.
+type Question struct {
+	Server string // the server's name in the config
+	Issuer string // the authorization server that would get the secret
+	Before string // the issuer that the user agreed to earlier, or "" if there is none
+	Page   string // the page to log in at; "" for a login by device
+}
+
+// Declined returns the error of a login whose user does not agree.
+func (q *Question) Declined() error {
+	return fmt.Errorf("oauth.client_secret is not sent to %s: you did not agree%s; log in again, or set oauth.issuer to the right authorization server",
+		q.Issuer, q.earlier())
+}
+
+// unasked returns the error of a login that has no user to ask.
+func (q *Question) unasked() error {
+	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"goblin login %s\" in a terminal, or set oauth.issuer: %s",
+		q.Issuer, q.earlier(), q.Server, q.Issuer)
+}
+
+func (q *Question) earlier() string {
+	if q.Before == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (until now it was %s)", q.Before)
+}
+
+// hasSecret reports whether the config has a client with a secret.
+func (o *Options) hasSecret() bool { return o.ClientID != "" && o.ClientSecret != "" }
+
+// agree returns nil if the client secret of l may be sent to its issuer. Without
+// oauth.issuer that is the user's decision, for one secret and one issuer. A registered
+// client's secret comes from its issuer and needs none.
+func (l *Login) agree(ctx context.Context, o Options, before *Login, u User, page string) error {
+	if !o.hasSecret() {
+		return nil
+	}
+	agreed := before != nil && before.Agreed
+	if o.Issuer == "" && !(agreed && before.Issuer == l.Issuer && before.ClientSecret == l.ClientSecret) {
+		q := Question{Server: o.Server, Issuer: l.Issuer, Page: page}
+		if agreed && before.Issuer != l.Issuer {
+			q.Before = before.Issuer
+		}
+		if u.Agree == nil {
+			return q.unasked()
+		}
+		if err := u.Agree(ctx, q); err != nil {
+			return err
+		}
+	}
+	l.Agreed = true
+	return nil
+}
+
+// preferred returns the issuer to choose if a server names several: that of the config, or
+// the one that the user agreed to.
+func (o *Options) preferred(before *Login) string {
+	if o.Issuer == "" && before != nil && before.Agreed {
+		return before.Issuer
+	}
+	return o.Issuer
+}
+
+// differs returns why a stored login is not one for these options, or nil. The error is
+// an [ErrNone].
+func (o *Options) differs(l *Login) error {
+	why := ""
+	own := l.Client.Registered || l.Client.ID == o.MetadataURL
+	switch {
+	case l.URL != o.URL || !slices.Contains(resources(o.URL), l.Resource):
+		why = "it is for another url"
+	case o.Issuer != "" && !sameIssuer(o.Issuer, l.Issuer):
+		why = fmt.Sprintf("it is for the authorization server %s, but oauth.issuer is %s", limited(l.Issuer), o.Issuer)
+	case o.ClientID != "" && o.ClientID != l.Client.ID, o.ClientID == "" && !own:
+		why = "it is for another client than the config's"
+	case l.Over == "" && o.Machine != l.Machine:
+		why = "it is for another oauth.grant"
+	case o.Machine && o.Issuer == "":
+		why = "oauth.grant: client_credentials requires oauth.issuer"
+	case o.Machine || o.ClientID == "" || l.Over != "":
+	case o.hasSecret() != (l.ClientSecret != ""):
+		why = "oauth.client_secret was added or removed"
+	case o.hasSecret() && o.Issuer == "" && !l.Agreed:
+		why = fmt.Sprintf("no user agreed to send oauth.client_secret to %s", limited(l.Issuer))
+	case o.hasSecret() && o.Issuer == "" && o.Secret == nil && o.ClientSecret != l.ClientSecret:
+		why = "oauth.client_secret was changed"
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: the stored login is not used: %s", ErrNone, why)
+}
+
+// refreshSecret sets the client secret for a refresh. A secret that the config refers to
+// may have a new value: without oauth.issuer, the user has not agreed to send that.
+func (l *Login) refreshSecret(ctx context.Context, o Options) error {
+	if !o.hasSecret() {
+		return nil
+	}
+	secret, err := o.secret(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Issuer == "" && secret != l.ClientSecret {
+		return errNewSecret
+	}
+	l.ClientSecret = secret
+	return nil
+}
+
+var errNewSecret = errors.New("oauth.client_secret was changed")
+
+// sameIssuer reports whether two issuers are equal, except for a slash at the end.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+
+// plainIssuer reports whether an issuer is what it seems to be (RFC 8414, section 2).
+// A user name or a letter that looks like another would hide its host.
+func plainIssuer(issuer string) bool {
+	u, err := url.Parse(issuer)
+	return err == nil && u.Host != "" && u.User == nil &&
+		!strings.ContainsFunc(issuer, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`?#\`, c) })
+}
+
+// resources are the spellings of a server's URL that its metadata may have as its
+// resource (RFC 9728): itself, without a slash at the end, and its origin.
+func resources(server string) []string {
+	all := []string{server}
+	if trimmed := strings.TrimSuffix(server, "/"); trimmed != server {
+		all = append(all, trimmed)
+	}
+	if base, err := origin(server); err == nil {
+		all = append(all, base, base+"/")
+	}
+	return all
+}
