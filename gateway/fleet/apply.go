@@ -49,6 +49,7 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 			moved = append(moved, s.Name) // those of an earlier one
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
+			f.voidLogin(b, &s)
 			f.retireLocked(b)
 			if b.defined.Isolation != s.Isolation {
 				moved = append(moved, s.Name)

@@ -69,6 +69,17 @@ func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
 	return login.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
+// voidLogin makes a server send no token any more if its stored login does not fit the
+// definition that replaces its own. Its calls in flight fail.
+func (f *Fleet) voidLogin(b *Server, next *config.Server) {
+	if b.out.login == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
+		return
+	}
+	if a := f.authorizer(next); a != nil && b.out.login.Void(a) {
+		b.LoggedOut()
+	}
+}
+
 // followLogin tells who is logged in, until ctx ends.
 func (s *Server) followLogin(ctx context.Context) {
 	tick := time.NewTicker(loginCheck)

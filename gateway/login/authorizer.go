@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -32,6 +33,7 @@ type Authorizer struct {
 	rec     *record
 	log     *slog.Logger
 	renewal singleflight.Group
+	void    atomic.Bool // an edit of the config made the login no login
 
 	mu      sync.Mutex
 	login   *Login // nil: none
@@ -74,8 +76,22 @@ func (l *Login) lack() error {
 // ByUser reports whether it is a user who logs in, rather than Goblin itself.
 func (a *Authorizer) ByUser() bool { return !a.o.Machine }
 
+// Void makes the Authorizer send no token and no secret any more, if the login is none for
+// next, which replaces it after an edit of the config. It reports whether that is so.
+func (a *Authorizer) Void(next *Authorizer) bool {
+	l, err := next.rec.load()
+	if err != nil || next.o.differs(l) == nil {
+		return false
+	}
+	a.void.Store(true)
+	return true
+}
+
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
+	if a.void.Load() {
+		return nil, ErrNone
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	version := a.rec.changed()
@@ -92,6 +108,9 @@ func (a *Authorizer) current() (*Login, error) {
 
 // load reads the login. One that does not fit the options is [ErrNone].
 func (a *Authorizer) load() (*Login, error) {
+	if a.void.Load() {
+		return nil, ErrNone
+	}
 	l, err := a.rec.load()
 	if err == nil {
 		err = a.o.differs(l)
@@ -309,7 +328,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	l, err := a.load()
 	h := newHTTP(a.o.URL)
 	switch {
-	case errors.Is(err, ErrNone) && a.o.Machine:
+	case errors.Is(err, ErrNone) && a.o.Machine && !a.void.Load():
 		return a.first(ctx, h)
 	case err != nil:
 		return nil, err

@@ -198,7 +198,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
 	w.Log = e2e.Obj{"level": "debug", "file": w.Dir + "/goblin.log"}
-	b.Conf["oauth"] = e2e.Obj{"client_id": "mine", "client_secret": "the-client-secret", "redirect_port": e2e.FreePort(t)}
+	b.Conf["oauth"] = e2e.Obj{"client_id": "mine", "client_secret": "the-client-secret", "redirect_port": e2e.FreePort(t), "issuer": r.server.URL}
 	r.meta = func(o e2e.Obj) { o["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"} }
 	r.clients["mine"] = fmt.Sprintf("http://127.0.0.1:%d/callback", b.Conf["oauth"].(e2e.Obj)["redirect_port"])
 	c := w.Standalone()

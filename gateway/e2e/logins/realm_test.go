@@ -240,6 +240,7 @@ func (r *realm) device(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked["device"]++
+	r.proof(req)
 	if r.clients[req.FormValue("client_id")] == "" || req.FormValue("resource") == "" {
 		respond(w, http.StatusUnauthorized, e2e.Obj{"error": "invalid_client"})
 		return

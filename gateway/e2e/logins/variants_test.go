@@ -43,7 +43,7 @@ func TestMachinesLogInByThemselves(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
 	r.meta = func(o e2e.Obj) { o["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"} }
-	b.Conf["oauth"] = e2e.Obj{"grant": "client_credentials", "client_id": "robot", "client_secret": "robot-secret"}
+	b.Conf["oauth"] = e2e.Obj{"grant": "client_credentials", "client_id": "robot", "client_secret": "robot-secret", "issuer": r.server.URL}
 	w.Gateway["startup_wait"] = "20s"
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
@@ -352,7 +352,7 @@ func TestPrivateKeysStayAtHome(t *testing.T) {
 	require.NoError(t, err)
 	port := e2e.FreePort(t)
 	b.Conf["oauth"] = e2e.Obj{
-		"client_id": "mine", "client_secret": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "redirect_port": port,
+		"client_id": "mine", "client_secret": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "redirect_port": port, "issuer": r.server.URL,
 	}
 	r.clients["mine"] = fmt.Sprintf("http://127.0.0.1:%d/callback", port)
 	r.succeeds(w, r.visit)
