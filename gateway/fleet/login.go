@@ -69,8 +69,8 @@ func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
 	return login.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
-// voidLogin makes a server send no token any more if its stored login does not fit the
-// definition that replaces its own. Its calls in flight fail.
+// voidLogin stops a server from sending its token if the stored login does not fit the
+// definition that replaces the server's own. Its calls in flight fail.
 func (f *Fleet) voidLogin(b *Server, next *config.Server) {
 	if b.out.login == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
 		return

@@ -144,7 +144,7 @@ func (a *Authorizer) ask(ctx context.Context, t *attempt, q Question) error {
 }
 
 // answer puts a question to the user of a caller. The error is why that user does not
-// agree; it is nil if another user was faster, or the login has ended.
+// agree; it is nil if another user was faster, or the login is over.
 func (t *attempt) answer(ctx context.Context, r *request, u User) error {
 	if u.Agree == nil {
 		return r.unasked()

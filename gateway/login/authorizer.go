@@ -76,8 +76,8 @@ func (l *Login) lack() error {
 // ByUser reports whether it is a user who logs in, rather than Goblin itself.
 func (a *Authorizer) ByUser() bool { return !a.o.Machine }
 
-// Void makes the Authorizer send no token and no secret any more, if the login is none for
-// next, which replaces it after an edit of the config. It reports whether that is so.
+// Void stops the Authorizer from sending tokens and secrets if the stored login does not
+// fit next, which replaces it after an edit of the config. It reports whether it did.
 func (a *Authorizer) Void(next *Authorizer) bool {
 	l, err := next.rec.load()
 	if err != nil || next.o.differs(l) == nil {
@@ -199,7 +199,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 	}
 	l, err := a.current()
 	if header == "" && !a.o.Machine {
-		if errors.Is(err, ErrNone) { // it may say why
+		if errors.Is(err, ErrNone) { // with the reason
 			return false, err
 		}
 		return false, ErrNone

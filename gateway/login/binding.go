@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Question is what the user decides before a configured client secret is sent.
+// Question is a decision of the user: whether to send the configured client secret.
 type Question struct {
 	Server string // the server's name in the config
 	Issuer string // the authorization server that would get the secret
@@ -88,18 +88,28 @@ func (o *Options) differs(l *Login) error {
 		why = "it is for another oauth.grant"
 	case o.Machine && o.Issuer == "":
 		why = "oauth.grant: client_credentials requires oauth.issuer"
-	case o.Machine || o.ClientID == "" || l.Over != "":
-	case o.hasSecret() != (l.ClientSecret != ""):
-		why = "oauth.client_secret was added or removed"
-	case o.hasSecret() && o.Issuer == "" && !l.Agreed:
-		why = fmt.Sprintf("no user agreed to send oauth.client_secret to %s", limited(l.Issuer))
-	case o.hasSecret() && o.Issuer == "" && o.Secret == nil && o.ClientSecret != l.ClientSecret:
-		why = "oauth.client_secret was changed"
+	case !o.Machine && o.ClientID != "" && l.Over == "":
+		why = o.secretDiffers(l)
 	}
 	if why == "" {
 		return nil
 	}
 	return fmt.Errorf("%w: the stored login is not used: %s", ErrNone, why)
+}
+
+// secretDiffers returns why the client secret of a stored login is not the config's, or "".
+func (o *Options) secretDiffers(l *Login) string {
+	switch {
+	case o.hasSecret() != (l.ClientSecret != ""):
+		return "oauth.client_secret was added or removed"
+	case !o.hasSecret() || o.Issuer != "":
+		return ""
+	case !l.Agreed:
+		return fmt.Sprintf("no user agreed to send oauth.client_secret to %s", limited(l.Issuer))
+	case o.Secret == nil && o.ClientSecret != l.ClientSecret: // a reference is compared before it is sent
+		return "oauth.client_secret was changed"
+	}
+	return ""
 }
 
 // refreshSecret sets the client secret for a refresh. A secret that the config refers to

@@ -31,8 +31,7 @@ type flow struct {
 
 	shown chan struct{} // closed when page and question are there
 	page  string
-	// question is what the user of a client agrees to by opening the page; nil if there
-	// is none.
+	// question is answered by opening the page; nil if there is none.
 	question *login.Question
 	agreed   chan struct{}   // closed when a user has
 	agree    func()          // closes it

@@ -291,7 +291,7 @@ func TestAnEditedConfigVoidsTheLogin(t *testing.T) {
 	}
 }
 
-// What says the same in other words, or a secret that was replaced, leaves the login alone.
+// Other spellings of the same values, and a rotated secret, keep the login.
 func TestOtherEditsKeepTheLogin(t *testing.T) {
 	t.Parallel()
 	r, w, b := confidential(t)
@@ -398,6 +398,30 @@ func TestLoginsOfOlderVersions(t *testing.T) {
 		require.Contains(t, w.Standalone().Fails(buy).Message, "it is for another url")
 		require.Zero(t, r.count("refresh_token"))
 	})
+}
+
+// Behind another url is another server, which gets no token, also for the same account.
+func TestAnotherURLGetsNoToken(t *testing.T) {
+	t.Parallel()
+	for _, account := range []string{"", "work"} {
+		r, w, b := protected(t)
+		b.Conf["oauth"] = e2e.Obj{"account": account}
+		r.succeeds(w, r.visit)
+		c := w.Standalone()
+		c.CallText("shop_buy", e2e.Obj{})
+		other := newRealm(t)
+		w.Edit(func() { other.protect(w, b) })
+		e2e.Eventually(t, "the reload", func() bool {
+			return strings.Contains(c.Request("tools/call", buy).Raw, "LOGIN_REQUIRED")
+		})
+		require.Contains(t, w.Standalone().Fails(buy).Message, "nobody is logged in")
+		other.set(func() {
+			require.NotEmpty(t, other.seen)
+			for _, header := range other.seen {
+				require.Empty(t, header)
+			}
+		})
+	}
 }
 
 // A server cannot hide the host of an authorization server from the user.
