@@ -19,6 +19,11 @@ const oauth = {};
 if (context.client_id) oauth.client_id = context.client_id;
 if (context.client_secret ?? context.private_key_pem) oauth.client_secret = context.client_secret ?? context.private_key_pem;
 if (machine) oauth.grant = "client_credentials";
+if (oauth.client_secret) { // it is bound to an issuer; the suite chooses a free port for that
+  const refused = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+  const [, metadata] = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "") ?? [];
+  oauth.issuer = (await (await fetch(metadata)).json()).authorization_servers[0];
+}
 if (scenario.includes("cimd")) oauth.client_metadata_url = "https://conformance-test.local/client-metadata.json";
 
 const dir = mkdtempSync(join(tmpdir(), "login"));
