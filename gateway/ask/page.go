@@ -17,9 +17,10 @@ import (
 type Page struct{ Server, URL, Message string }
 
 // CanOpen reports whether the client that made a request can be asked to have its user
-// open a [Page].
+// open a [Page]. An anonymous client cannot: another user of this machine could log
+// Goblin in with an account of their own.
 func CanOpen(x *downstream.Exchange) bool {
-	return x.Asks() && x.Local() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
+	return x.Asks() && x.Local() && !x.Session().Anonymous() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
 // Open asks the client that made a request to have its user open a page, and reports

@@ -264,6 +264,7 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 	opt.Profile = a.profile
 	s := newSession(h.ctx, &opt, "http")
 	s.stateless, s.address = stateless, address
+	s.anonymous = h.o.AuthToken == ""
 	b := newHub(s)
 	s.quiet = func() time.Duration { return h.sessions.quiet(b) }
 	evicted, ok := h.sessions.add(b)

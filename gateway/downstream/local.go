@@ -9,7 +9,11 @@ import (
 // Local reports whether the client is on this machine, as far as that can be known: over
 // HTTP, one whose request came from a loopback address, and through no proxy that says so.
 func (x *Exchange) Local() bool {
-	p, overHTTP := x.Outer().now().out.(*post)
+	out := x.Outer().now().out
+	if b, ok := out.(*batch); ok {
+		out = b.stream
+	}
+	p, overHTTP := out.(*post)
 	return !overHTTP || fromHere(p.from)
 }
 

@@ -55,6 +55,7 @@ type Session struct {
 	ready     chan struct{}
 	stopping  chan struct{}         // closed with closing
 	stateless bool                  // what all stateless HTTP requests belong to
+	anonymous bool                  // see Anonymous
 	address   string                // of the client of an HTTP session, else ""
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
@@ -175,6 +176,10 @@ func (s *Session) Stopping() <-chan struct{} { return s.stopping }
 // Stateless reports whether the session is the one that stands for all
 // clients that send stateless requests over HTTP.
 func (s *Session) Stateless() bool { return s.stateless }
+
+// Anonymous reports whether the client came over HTTP without a token, so that any user
+// of this machine may be it. Its own statements select no folder, process or environment.
+func (s *Session) Anonymous() bool { return s.anonymous }
 
 // Unit is the isolation unit: sessions of equal units share backends that are
 // isolated per session.

@@ -38,6 +38,7 @@ func TestStatelessClientsAreAskedToLogIn(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		r := newRealm(t)
 		w.Gateway["startup_wait"] = "1s"
+		w.Gateway["auth_token"] = token
 		r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}))
 		c := connect()
 		c.Caps = opens
@@ -78,6 +79,7 @@ func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 			t.Parallel()
 			r, w := newRealm(t), e2e.NewWorld(t)
 			w.Gateway["startup_wait"] = "1s"
+			w.Gateway["auth_token"] = token
 			r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{
 				"tools": []e2e.Obj{e2e.Tool("buy")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("file:///a")},
 				"capabilities": e2e.Obj{"tools": e2e.Obj{}, "prompts": e2e.Obj{}, "resources": e2e.Obj{}, "completions": e2e.Obj{}},
@@ -108,6 +110,7 @@ func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 func TestClientsThatCannotOpenThePageAreNotAsked(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)
+	w.Gateway["auth_token"] = token
 	for name, caps := range map[string]e2e.Obj{"none": {}, "forms": {"elicitation": e2e.Obj{}}, "named forms": {"elicitation": e2e.Obj{"form": e2e.Obj{}}}} {
 		t.Run(name, func(t *testing.T) {
 			c := w.Served().Client(false, caps)
