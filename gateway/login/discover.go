@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"goblin/gateway/egress"
 )
 
 // place is where to log in for a server.
@@ -161,7 +163,7 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 	seen := &witness{RoundTripper: h.Transport}
 	asked.Transport, asked.Timeout = seen, 0 // its end would look as any other cancellation
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
-	var guarded guardError
+	var guarded egress.RefusedError
 	switch {
 	case errors.As(seen.fault, &guarded):
 		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, otherwise)

@@ -1,0 +1,233 @@
+// Package egress sends HTTP requests to addresses that a remote server names.
+//
+// Such a server must not make Goblin request what only this machine or its network reaches
+// (SSRF). A [Transport] therefore connects to public addresses only, unless the server itself
+// has a private one. It decides by the addresses of connections, because a name may have
+// another address at each lookup. A proxy of the environment looks names up itself. There,
+// only hosts that are private without a lookup are refused: a proxy of this network reaches
+// them as well.
+//
+// Methods may be called from any goroutine. They block as long as a request.
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/idna"
+)
+
+const (
+	// dialLimit bounds one connection attempt.
+	dialLimit = 10 * time.Second
+	// maxHead is the maximum size of the headers of an answer, in bytes.
+	maxHead = 256 << 10
+)
+
+// RefusedError is the error of a request to an address that the server must not name.
+type RefusedError string
+
+// Error implements error.
+func (e RefusedError) Error() string {
+	return fmt.Sprintf("a server on the internet names the address %s, which is not", string(e))
+}
+
+// Transport is an http.RoundTripper for requests to a server, and to what that names. It
+// keeps no connections open.
+type Transport struct {
+	server  *url.URL
+	direct  *http.Transport
+	proxied *http.Transport
+	probed  sync.Once
+
+	// proxy returns the proxy of a request, nil for none.
+	proxy func(*http.Request) (*url.URL, error)
+	// isPrivate reports whether an address is not on the internet.
+	isPrivate func(netip.Addr) bool
+
+	mu      sync.Mutex
+	public  bool // the server answered from a public address
+	private bool // the server answered from a private address
+}
+
+// New returns a Transport for the server at a URL.
+func New(server string) *Transport {
+	t := &Transport{server: &url.URL{}, proxy: http.ProxyFromEnvironment, isPrivate: isPrivate}
+	if u, err := url.Parse(server); err == nil {
+		t.server = u
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxResponseHeaderBytes = maxHead
+	base.DisableKeepAlives = true
+	t.proxied = base.Clone()
+	t.proxied.Proxy = func(req *http.Request) (*url.URL, error) { return t.proxy(req) }
+	t.proxied.DialContext = (&net.Dialer{Timeout: dialLimit}).DialContext
+	t.direct = base
+	t.direct.Proxy = nil
+	t.direct.DialContext = t.dial
+	return t
+}
+
+// serverKey marks the context of a request to the server itself.
+type serverKey struct{}
+
+// RoundTrip sends a request. It returns a [RefusedError] for an address that the server must
+// not name.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, toServer := req.Context(), t.isServer(req.URL)
+	proxy, err := t.proxy(req)
+	if err == nil && !toServer && (t.isPrivateName(req.URL) || isOldAddress(req.URL)) && !t.isLocal(ctx) {
+		err = RefusedError(req.URL.Hostname())
+	}
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	if proxy != nil {
+		return t.proxied.RoundTrip(req)
+	}
+	if toServer {
+		ctx = context.WithValue(ctx, serverKey{}, true)
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { t.observe(i.Conn) }})
+		req = req.WithContext(ctx)
+	}
+	return t.direct.RoundTrip(req)
+}
+
+// dial connects to an address that may be used.
+func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialLimit, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if t.isPrivate(at.Addr()) && !t.mayReachPrivate(ctx) {
+			return RefusedError(at.Addr().String())
+		}
+		return nil
+	}}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// mayReachPrivate reports whether a request may go to a private address. The server itself
+// may be there, but not after it answered from a public address.
+func (t *Transport) mayReachPrivate(ctx context.Context) bool {
+	if ctx.Value(serverKey{}) == nil {
+		return t.isLocal(ctx)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.public
+}
+
+// isLocal reports whether the server is on this machine or its network: by its name, or
+// because all connections to it went to private addresses. Without a connection so far, it
+// opens one. A server that is reached through a proxy is not local.
+func (t *Transport) isLocal(ctx context.Context) bool {
+	if t.isPrivateName(t.server) {
+		return true
+	}
+	t.probed.Do(func() {
+		if !t.observed() {
+			t.probe(ctx)
+		}
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.private && !t.public
+}
+
+func (t *Transport) observed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.private || t.public
+}
+
+// probe connects to the server to observe its address. What the server named may be older
+// than this connection, so the certificate has to prove that it is the same server.
+func (t *Transport) probe(ctx context.Context) {
+	if _, err := netip.ParseAddr(host(t.server)); err == nil || t.server.Scheme != "https" {
+		return
+	}
+	if proxy, err := t.proxy(&http.Request{URL: t.server}); err != nil || proxy != nil {
+		return
+	}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: t.direct.TLSClientConfig}
+	conn, err := dialer.DialContext(ctx, "tcp", hostPort(t.server))
+	if err != nil {
+		return
+	}
+	t.observe(conn)
+	_ = conn.Close()
+}
+
+// observe records the address of a connection to the server.
+func (t *Transport) observe(conn net.Conn) {
+	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil && t.isPrivate(at.Addr()) {
+		t.private = true
+	} else {
+		t.public = true
+	}
+}
+
+func (t *Transport) isServer(u *url.URL) bool {
+	return u.Scheme == t.server.Scheme && hostPort(u) == hostPort(t.server)
+}
+
+// hostPort returns the host of a URL as it is looked up, with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(host(u), port)
+}
+
+// host returns the host of a URL in the form in which it is looked up: wide digits, for
+// example, become ASCII.
+func host(u *url.URL) string {
+	name := u.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+		name = ascii
+	}
+	return strings.ToLower(name)
+}
+
+// isPrivateName reports whether a URL's host is private without a lookup.
+func (t *Transport) isPrivateName(u *url.URL) bool {
+	name := strings.TrimSuffix(host(u), ".")
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return t.isPrivate(ip)
+	}
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// isOldAddress reports whether a URL's host is an IPv4 address in an old spelling, such as
+// 127.1 or 0x7f000001. Programs differ in which address that is.
+func isOldAddress(u *url.URL) bool {
+	name := strings.TrimSuffix(host(u), ".")
+	if _, err := netip.ParseAddr(name); err == nil {
+		return false
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	digits, isHex := strings.CutPrefix(last, "0x")
+	if isHex {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}

@@ -1,0 +1,36 @@
+package egress
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// private are blocks that are not on the internet, besides those that netip knows.
+var private = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),        // this network
+	netip.MustParsePrefix("100.64.0.0/10"),    // shared addresses (RFC 6598)
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's service for its own machines
+	netip.MustParsePrefix("192.0.0.0/24"),     // protocol assignments
+	netip.MustParsePrefix("198.18.0.0/15"),    // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),      // reserved
+	netip.MustParsePrefix("::/96"),            // IPv4-compatible
+	netip.MustParsePrefix("::ffff:0:0:0/96"),  // IPv4-translated (RFC 7915)
+	netip.MustParsePrefix("64:ff9b:1::/48"),   // local NAT64
+	netip.MustParsePrefix("2001::/32"),        // Teredo
+	netip.MustParsePrefix("2002::/16"),        // 6to4
+	netip.MustParsePrefix("fec0::/10"),        // site-local
+}
+
+// translated is the block of IPv4 addresses where a network has IPv6 only (RFC 6052).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// isPrivate reports whether an address is not on the internet.
+func isPrivate(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if translated.Contains(ip) {
+		whole := ip.As16()
+		ip = netip.AddrFrom4([4]byte(whole[12:]))
+	}
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() ||
+		slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
