@@ -204,6 +204,17 @@ func TestBundlesThatCannotBeTrustedAreNotUnpacked(t *testing.T) {
 	}
 }
 
+// A registry on the internet does not make Goblin ask this machine or its network.
+func TestRegistriesOnTheInternetNameNoPrivateBundles(t *testing.T) {
+	t.Parallel()
+	archive := zipped(t, manifested(nodeServer, ""))
+	c := bundled(t, archive, "")
+	err := (&mcpregistry.Client{Base: "https://192.0.2.1"}).Download(t.Context(), c, t.TempDir())
+	require.ErrorContains(t, err, "names the address 127.0.0.1, which is not")
+	require.True(t, c.NeedsDownload())
+	require.NoError(t, (&mcpregistry.Client{Base: "http://127.0.0.1:1"}).Download(t.Context(), c, t.TempDir()))
+}
+
 // httptest404 is a server that has nothing.
 func httptest404(t *testing.T) string {
 	t.Helper()

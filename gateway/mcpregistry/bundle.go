@@ -135,7 +135,7 @@ func (c *Client) save(ctx context.Context, from string, to io.Writer) error {
 		return err
 	}
 	req.Header.Set("User-Agent", "goblin/"+c.Version)
-	resp, err := (&http.Client{CheckRedirect: safeRedirect}).Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return err
 	}

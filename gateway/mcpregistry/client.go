@@ -12,7 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"goblin/gateway/egress"
 )
 
 // Official is the registry of the MCP project.
@@ -30,6 +33,21 @@ type Client struct {
 	Base    string // of its URL
 	Version string // Goblin's
 	Cache   *Cache // nil for none
+
+	connect   sync.Once
+	transport http.RoundTripper
+}
+
+// do sends a request to the registry, or to a host that the registry names. A registry on
+// the internet names no private addresses. A client without a registry has no such rule.
+func (c *Client) do(req *http.Request) (*http.Response, error) {
+	c.connect.Do(func() {
+		c.transport = http.DefaultTransport
+		if c.Base != "" {
+			c.transport = egress.New(c.Base)
+		}
+	})
+	return (&http.Client{Transport: c.transport, CheckRedirect: safeRedirect}).Do(req)
 }
 
 // ErrNotFound says that the registry has no such server, or no such version of it.
@@ -250,7 +268,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "goblin/"+c.Version)
-	resp, err := (&http.Client{CheckRedirect: safeRedirect}).Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err

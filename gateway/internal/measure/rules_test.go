@@ -85,7 +85,7 @@ var rules = []row{
 	{"gateway/lookup", "gateway/cli gateway/config", "finds things by their names, whatever becomes of them"},
 	{"gateway/usage", "", "a leaf: asks the system about processes"},
 	{"gateway/doctor", "gateway/config gateway/control gateway/display gateway/extensions gateway/host gateway/jsonrpc gateway/login gateway/orphans gateway/overrides gateway/upstream gateway/upstream/groups gateway/upstream/stderr registry registry/bill registry/definition registry/diagnosis registry/rawjson", "looks at servers as the fleet does, for whomever"},
-	{"gateway/mcpregistry", "gateway/display gateway/wholefile", "makes definitions of what a registry says, and asks no user"},
+	{"gateway/mcpregistry", "gateway/display gateway/egress gateway/wholefile", "makes definitions of what a registry says, and asks no user"},
 	{"gateway/filter", "gateway/config registry/uriform", "the language of allow and deny is the config's"},
 	{"gateway/projects", "gateway/downstream registry/rawjson", "asks a client where it is, and knows no servers"},
 	{"gateway/egress", "", "a leaf: which addresses a request may go to, whatever it asks for"},
