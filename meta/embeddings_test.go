@@ -227,6 +227,87 @@ func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
 	require.Zero(t, astray.Load(), "a token does not follow where an answer leads")
 }
 
+// A server with more tools than can have vectors leaves room for the tools of others.
+func TestManyToolsOfOneServerTakeNoVectorsFromOthers(t *testing.T) {
+	t.Parallel()
+	var many [][]byte
+	for i := range 20_000 {
+		many = append(many, fmt.Appendf(nil, `{"name":"t%d","inputSchema":{"type":"object"}}`, i))
+	}
+	m, r := newModel(t), registry.New(registry.Options{Servers: []string{"a", "z"}})
+	require.Empty(t, r.SetList("a", registry.Tool, many))
+	require.Empty(t, r.SetList("z", registry.Tool, [][]byte{[]byte(`{"name":"shred","inputSchema":{"type":"object"}}`)}))
+	meaningful(t, m, r, 0)
+	asked := func(text string) bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.asked[text] > 0
+	}
+	require.Eventually(t, func() bool { return asked("a t0") }, 20*time.Second, time.Millisecond)
+	require.True(t, asked("z shred"), "in the same request as the first of the others")
+}
+
+// An answer is read as far as vectors of so many texts can reach, and no error holds a text
+// of the other program, or a password.
+func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
+	t.Parallel()
+	var written atomic.Int64
+	rows := map[string]http.HandlerFunc{
+		"an endless answer": func(w http.ResponseWriter, _ *http.Request) {
+			part := []byte(strings.Repeat(" ", 1<<20))
+			for {
+				n, err := w.Write(part)
+				if written.Add(int64(n)); err != nil || written.Load() > 64<<20 {
+					return
+				}
+			}
+		},
+		"a long status": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = conn.Write([]byte("HTTP/1.1 500 " + strings.Repeat("PLANTED ", 1000) + "\r\nContent-Length: 0\r\n\r\n"))
+				_ = conn.Close()
+			}
+		},
+		"long headers": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 128<<10))
+			_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1,2,3,4]}]}`))
+		},
+		"no HTTP": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = conn.Write([]byte("\r\n\r\n"))
+				_ = conn.Close()
+			}
+		},
+	}
+	for name, broken := range rows {
+		m, r := newModel(t), fixture(t)
+		var said atomic.Value
+		s := embeddings.New(embeddings.Options{
+			URL: strings.Replace(m.URL, "http://", "http://user:the-password@", 1) + "/v1", Model: "m", Registry: r, Index: search.New(r),
+			Failed: func(err error) { said.Store(err.Error()) },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		find := func() {
+			_, err := s.Search(t.Context(), search.Query{Text: "shred", Kinds: []registry.Kind{registry.Tool}})
+			require.NoError(t, err)
+		}
+		require.Eventually(t, func() bool { find(); n, _ := m.counts(); return n > 4 }, 20*time.Second, time.Millisecond, name)
+		m.break_.Store(&broken)
+		find()
+		require.NotNil(t, said.Load(), name)
+		require.Less(t, len(said.Load().(string)), 300, name)
+		require.NotContains(t, said.Load(), "PLANTED", name)
+		require.NotContains(t, said.Load(), "user", name)
+		cancel()
+		running.Wait()
+	}
+	require.Less(t, written.Load(), int64(16<<20))
+}
+
 // FuzzEmbeddings: whatever the API answers, a search does as well as by words.
 func FuzzEmbeddings(f *testing.F) {
 	f.Add([]byte(`{"data":[{"index":0,"embedding":[0.5,1]}]}`), []byte(`{"data":[{"index":0,"embedding":[1,0]}]}`))

@@ -9,13 +9,17 @@ import (
 	"io"
 	"math"
 	"net/http"
+	neturl "net/url"
+	"slices"
 	"strings"
 )
 
-// What an answer may have.
+// Bounds of an answer.
 const (
-	maxAnswer = 32 << 20 // bytes
-	maxLength = 8192     // numbers of a vector
+	maxLength = 8192           // numbers of a vector
+	maxVector = 64 * maxLength // bytes of a vector, also where each number has a line
+	maxRest   = 64 << 10       // bytes of an answer beside its vectors
+	maxHead   = 64 << 10       // bytes of its headers
 )
 
 // client asks for vectors.
@@ -28,7 +32,10 @@ func newClient(url, model, token string) *client {
 	if !strings.HasSuffix(url, "/embeddings") {
 		url = strings.TrimSuffix(url, "/") + "/embeddings"
 	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = maxHead
 	return &client{url: url, model: model, token: token, http: http.Client{
+		Transport: transport,
 		// A redirect could lead the token and the texts anywhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -50,18 +57,22 @@ func (c *client) embed(ctx context.Context, texts []string) ([][]float32, error)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask for embeddings: %w", err)
+		if at, ok := errors.AsType[*neturl.Error](err); ok {
+			err = at.Err // without the URL, which may hold a password
+		}
+		return nil, fmt.Errorf("ask %s for embeddings: %w", req.URL.Host, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask for embeddings: the answer is %s", res.Status)
+		return nil, fmt.Errorf("ask %s for embeddings: HTTP status %d", req.URL.Host, res.StatusCode)
 	}
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	limit := maxRest + maxVector*len(texts)
+	text, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read embeddings: %w", err)
-	case len(text) > maxAnswer:
-		return nil, fmt.Errorf("read embeddings: the answer has more than %d bytes", maxAnswer)
+	case len(text) > limit:
+		return nil, fmt.Errorf("read embeddings: the answer has more than %d bytes", limit)
 	}
 	vectors, err := parse(text, len(texts))
 	if err != nil {
@@ -70,22 +81,26 @@ func (c *client) embed(ctx context.Context, texts []string) ([][]float32, error)
 	return vectors, nil
 }
 
-// parse reads the vectors of so many texts.
+// vector is a member of an answer.
+type vector struct {
+	Index     int       `json:"index"`
+	Embedding []float32 `json:"embedding"`
+}
+
+// parse reads the vectors of at most batch texts.
 func parse(text []byte, count int) ([][]float32, error) {
 	var answer struct {
-		Data []struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		} `json:"data"`
+		// An array bounds what many small members take. A decoder drops those beyond it.
+		Data [batch + 1]*vector `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return nil, errors.New("the answer is not the JSON of vectors")
 	}
-	if len(answer.Data) != count {
-		return nil, fmt.Errorf("there are %d vectors for %d texts", len(answer.Data), count)
+	if found := slices.Index(answer.Data[:], nil); found != count {
+		return nil, fmt.Errorf("the number of vectors is not that of texts, %d", count)
 	}
 	vectors := make([][]float32, count)
-	for _, one := range answer.Data {
+	for _, one := range answer.Data[:count] {
 		v := one.Embedding
 		if one.Index < 0 || one.Index >= count || vectors[one.Index] != nil {
 			return nil, fmt.Errorf("the index %d is none of a text, or of one twice", one.Index)

@@ -111,15 +111,8 @@ func (s *Searcher) follow(ctx context.Context) error {
 		texts  []string
 		asking = make(map[[sha256.Size]byte][]*registry.Entry)
 		keys   [][sha256.Size]byte
-		tools  int
 	)
-	for e := range s.o.Registry.Load().All(registry.Tool) {
-		if e.Server == registry.Local {
-			continue
-		}
-		if tools++; tools > maxTools {
-			break
-		}
+	for _, e := range chosen(s.o.Registry.Load()) {
 		text := textOf(e)
 		key := sha256.Sum256([]byte(text))
 		if v := old.byText[key]; v != nil {
@@ -151,6 +144,33 @@ func (s *Searcher) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// chosen returns the tools that get vectors, at most maxTools. Each server has its turn for
+// one tool after the other, so that a server with many tools leaves room for the rest.
+func chosen(now *registry.Snapshot) []*registry.Entry {
+	var names []string
+	of := make(map[string][]*registry.Entry)
+	total := 0
+	for e := range now.All(registry.Tool) {
+		if e.Server == registry.Local {
+			continue
+		}
+		if of[e.Server] == nil {
+			names = append(names, e.Server)
+		}
+		of[e.Server] = append(of[e.Server], e)
+		total++
+	}
+	tools := make([]*registry.Entry, 0, min(total, maxTools))
+	for turn := 0; len(tools) < cap(tools); turn++ {
+		for _, name := range names {
+			if turn < len(of[name]) && len(tools) < cap(tools) {
+				tools = append(tools, of[name][turn])
+			}
+		}
+	}
+	return tools
 }
 
 func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) ([][]float32, error) {
