@@ -129,7 +129,7 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 	}
 	if before != nil {
 		for _, redirect := range before.Client.Redirects {
-			if r, err := url.Parse(redirect); err == nil {
+			if r, err := url.Parse(redirect); err == nil && r.Hostname() == "127.0.0.1" { // a damaged record opens no other address
 				if ln, err := open(r.Host); err == nil {
 					return ln, nil
 				}

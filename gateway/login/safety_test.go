@@ -3,6 +3,7 @@ package login
 import (
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -85,6 +86,17 @@ func TestOnlyTheAnswerToTheLoginThatIsOpenGivesACode(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, tt.want, query)
+	}
+}
+
+// Only this machine reaches the port of the redirect, whatever a record says.
+func TestTheRedirectIsToThisMachineOnly(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"0.0.0.0:0", "[::]:0", ":0", "localhost.example:0", "127.0.0.1:0"} {
+		ln, err := listen(t.Context(), Options{}, &Login{Client: client{Redirects: []string{"http://" + host + "/callback"}}})
+		require.NoError(t, err)
+		require.Equal(t, "127.0.0.1", ln.Addr().(*net.TCPAddr).IP.String(), host)
+		require.NoError(t, ln.Close())
 	}
 }
 
