@@ -86,7 +86,7 @@ type serverKey struct{}
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, toServer := req.Context(), t.isServer(req.URL)
 	proxy, err := t.proxy(req)
-	if err == nil && !toServer && (t.isPrivateName(req.URL) || isOldAddress(req.URL)) && !t.isLocal(ctx) {
+	if err == nil && !toServer && (t.isPrivateName(req.URL) || isOldAddress(req.URL)) && !t.IsLocal(ctx) {
 		err = RefusedError(req.URL.Hostname())
 	}
 	if err != nil {
@@ -104,6 +104,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.WithContext(ctx)
 	}
 	return t.direct.RoundTrip(req)
+}
+
+// AssumeLocal records that the server was local when it named what is requested now. It is
+// local then, until it answers from a public address.
+func (t *Transport) AssumeLocal() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.private = true
 }
 
 // dial connects to an address that may be used.
@@ -125,17 +133,17 @@ func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn
 // may be there, but not after it answered from a public address.
 func (t *Transport) mayReachPrivate(ctx context.Context) bool {
 	if ctx.Value(serverKey{}) == nil {
-		return t.isLocal(ctx)
+		return t.IsLocal(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.public
 }
 
-// isLocal reports whether the server is on this machine or its network: by its name, or
+// IsLocal reports whether the server is on this machine or its network: by its name, or
 // because all connections to it went to private addresses. Without a connection so far, it
 // opens one. A server that is reached through a proxy is not local.
-func (t *Transport) isLocal(ctx context.Context) bool {
+func (t *Transport) IsLocal(ctx context.Context) bool {
 	if t.isPrivateName(t.server) {
 		return true
 	}

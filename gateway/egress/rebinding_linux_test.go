@@ -73,4 +73,15 @@ func TestAnAddressIsTheServersOnlyWithItsCertificate(t *testing.T) {
 	plain := newTestTransport("http://server.test:" + s.port + "/mcp")
 	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "which is not")
 	require.Empty(t, s.hits)
+
+	// What it was known to be then counts, until it answers from elsewhere.
+	plain = newTestTransport(s.url("server.example.com"))
+	plain.AssumeLocal()
+	require.NoError(t, ask(t, plain, s.url("named.example.com")))
+	moved := newSite(t, public1)
+	zone.set("server.example.com", public1)
+	plain = newTestTransport(moved.url("server.example.com"))
+	plain.AssumeLocal()
+	require.NoError(t, ask(t, plain, moved.url("server.example.com")))
+	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "which is not")
 }

@@ -326,7 +326,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	}
 	defer release()
 	l, err := a.load()
-	h := newHTTP(a.o.URL)
+	h := l.newHTTP(a.o.URL)
 	switch {
 	case errors.Is(err, ErrNone) && a.o.Machine && !a.void.Load():
 		return a.first(ctx, h)
@@ -388,6 +388,7 @@ func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) 
 	if err != nil {
 		return nil, err
 	}
+	l.Local = isLocal(ctx, h)
 	return l, a.keep(l)
 }
 
@@ -425,7 +426,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if !l.Client.Registered && o.differs(l) != nil {
 		l.ClientSecret = ""
 	}
-	fault := l.revoke(ctx, newHTTP(o.URL))
+	fault := l.revoke(ctx, l.newHTTP(o.URL))
 	l.Agreed = false
 	if !l.Client.Registered {
 		l.ClientSecret = ""

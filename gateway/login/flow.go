@@ -61,6 +61,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	if err != nil {
 		return nil, "", cause(ctx, err)
 	}
+	l.Local = isLocal(ctx, h)
 	release, err := rec.hold(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("keep the login: %w", err)

@@ -2,6 +2,7 @@ package login
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -31,6 +32,20 @@ func newHTTP(server string) *http.Client {
 		}
 		return nil
 	}}
+}
+
+// newHTTP returns newHTTP for requests to what the server named when the user logged in.
+func (l *Login) newHTTP(server string) *http.Client {
+	h := newHTTP(server)
+	if l != nil && l.Local {
+		h.Transport.(*egress.Transport).AssumeLocal()
+	}
+	return h
+}
+
+// isLocal reports whether the server of a client of newHTTP is on this machine's network.
+func isLocal(ctx context.Context, h *http.Client) bool {
+	return h.Transport.(*egress.Transport).IsLocal(ctx)
 }
 
 // keepsSecret reports whether what is sent to an address stays secret: it goes over TLS, or

@@ -88,6 +88,7 @@ type Login struct {
 
 	TokenURL  string `json:"token_url"`
 	RevokeURL string `json:"revoke_url,omitempty"`
+	Local     bool   `json:"local,omitempty"` // the server was on this machine's network at the login
 
 	Scopes []string  `json:"scopes,omitempty"` // granted
 	Wanted []string  `json:"wanted,omitempty"` // that a refused call needs

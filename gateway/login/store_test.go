@@ -79,6 +79,16 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 		other(func(o *Options) { o.Account, o.URL = "a", "https://t.example/mcp" }), "another server must not get the tokens")
 }
 
+// A refresh asks nothing of a server. It remembers where the server was at the login.
+func TestALoginKnowsWhetherItsServerWasLocal(t *testing.T) {
+	const server = "http://server.invalid/mcp"
+	require.True(t, isLocal(t.Context(), (&Login{Local: true}).newHTTP(server)))
+	require.False(t, isLocal(t.Context(), (&Login{}).newHTTP(server)))
+	require.False(t, isLocal(t.Context(), (*Login)(nil).newHTTP(server)))
+	require.True(t, isLocal(t.Context(), newHTTP("http://127.0.0.1/mcp")))
+	require.False(t, isLocal(t.Context(), newHTTP("https://192.0.2.1/mcp")))
+}
+
 // A redirect by 307 or 308 sends the form again, and what is secret in it.
 func TestRedirectsStayAtTheirOrigin(t *testing.T) {
 	follow := newHTTP("http://127.0.0.1/mcp").CheckRedirect
