@@ -177,7 +177,8 @@ func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
 		}
 		return x.Session(), x.Outer()
 	case len(q.causes) == 0:
-		if session = a.o.Clients.Owner(q.Conn); session != nil {
+		session = a.o.Clients.Owner(q.Conn)
+		if session != nil && (q.capability != "roots" || !session.Anonymous()) {
 			return session, session
 		}
 	}

@@ -27,11 +27,15 @@ const (
 	rootsQuiet = 100 * time.Millisecond
 )
 
-// rooted reports whether a session has roots to tell: it declared them in a
-// handshake. Stateless requests cannot be asked outside of a call.
-func rooted(s *downstream.Session) bool {
+// hasRoots reports whether a session declared roots in a handshake.
+func hasRoots(s *downstream.Session) bool {
 	return s.Protocol() != "" && s.Can("roots")
 }
+
+// rooted reports whether servers get the roots of a session outside of its calls. Without
+// a token, a client's roots count in its own calls only: servers take roots as folders
+// that they may open. Stateless requests cannot be asked outside of a call.
+func rooted(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
 
 // unitedRoots answers a backend that asks outside of any call, over a
 // connection that sessions share, where it is to have those of clients: with the
@@ -134,13 +138,15 @@ func (a *Asker) Disconnected(conn upstream.Conn) {
 // notice with what follows at once. Modern servers ask for roots when they need them,
 // and take no notices.
 func (a *Asker) RootsChanged(s *downstream.Session) {
-	if rooted(s) {
+	if hasRoots(s) {
 		a.tellOf(func(n *rootNews) {
 			if n.changed == nil {
 				n.changed = make(map[*downstream.Session]bool)
 				n.stale = make(map[upstream.Conn]bool)
 			}
-			n.changed[s] = true
+			if rooted(s) {
+				n.changed[s] = true
+			}
 			for conn, sessions := range n.given {
 				if sessions[s] { // what it gets from now on is not news later
 					n.stale[conn] = true

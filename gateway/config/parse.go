@@ -71,6 +71,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	if len(r.servers) == len(cfg.Servers) {
 		r.warnNames(cfg.Servers)
 		r.warnProjects(cfg.Servers)
+		r.warnOpenProjects(cfg)
 	}
 	r.checkProfiles(cfg)
 	r.checkOverrides(cfg)

@@ -66,6 +66,20 @@ func (r *reader) warnProjects(servers []Server) {
 	}
 }
 
+// warnOpenProjects finds servers that clients over HTTP cannot use: without a token they
+// have no project.
+func (r *reader) warnOpenProjects(cfg *Config) {
+	g := &cfg.Gateway
+	if g.Listen == "" || g.AuthToken != "" || g.lateToken != nil || r.badToken {
+		return
+	}
+	for i := range cfg.Servers {
+		if s := &cfg.Servers[i]; s.Isolation == PerProject && !s.Disabled {
+			r.warn(r.servers[i].key, "server %q: clients over HTTP cannot use it, because isolation: project needs a token; set gateway.auth_token, or connect them over stdio", s.Name)
+		}
+	}
+}
+
 // projectPackage is the package of a server, if it is one of those.
 func projectPackage(s *Server) string {
 	for i, word := range append([]string{baseName(s.Command)}, s.Args...) {

@@ -272,7 +272,7 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 		return nil
 	}
 	if evicted != nil {
-		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
+		h.opt.Logger.Info("ended an unused session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
 		evicted.s.Close(ErrIdle)
 	}
 	h.keepers.Go(func() { h.keep(b) })

@@ -56,6 +56,7 @@ type Session struct {
 	stopping  chan struct{}         // closed with closing
 	stateless bool                  // what all stateless HTTP requests belong to
 	anonymous bool                  // see Anonymous
+	worked    atomic.Bool           // it had a request other than initialize and ping
 	address   string                // of the client of an HTTP session, else ""
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized

@@ -135,6 +135,8 @@ func (p *Projects) Why(s *downstream.Session) string {
 
 func noRoots(s *downstream.Session) string {
 	switch at := s.Place(); {
+	case s.Anonymous():
+		return "over HTTP, only a client with a token may choose the folder; set gateway.auth_token, or connect over stdio"
 	case at.Folder != "":
 		return fmt.Sprintf("it tells no roots, and the folder of its process, %s, lies in no repository", Shown(at.Folder))
 	case s.Stateless():
@@ -149,6 +151,9 @@ func noRoots(s *downstream.Session) string {
 // where the client could not be asked yet.
 func find(ctx context.Context, x *downstream.Exchange) (folder string, final bool, err error) {
 	s := x.Session()
+	if s.Anonymous() { // its roots are not even asked for: they may be of any user
+		return "", true, errors.New(noRoots(s))
+	}
 	at := s.Place()
 	if at.Chosen {
 		folder, err = Folder(at.Folder)
