@@ -141,6 +141,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 	}
 	if s.hello.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
 		s.markReadyLocked() // a ping may come before the answer to initialize
+		s.worked.Store(true)
 	}
 	if s.stateless && m.Method == "tools/list" {
 		s.greetLocked(x.ClientName(), x.began)

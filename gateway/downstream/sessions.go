@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -28,34 +29,69 @@ func (t *sessions) list() []*hub {
 	return slices.Collect(maps.Values(t.all))
 }
 
-// add puts b in the table, in use. When the table is full, the session unused
-// for longest is taken out and returned; ok is false when all are in use. The
+// add puts b in the table, in use. When the table is full, an unused session
+// makes room and is returned; ok is false when all are in use. The
 // one of stateless requests has a place of its own: calls of many clients may
 // be held in it that are to come back.
 func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	taken := 0
-	for _, c := range t.all {
-		if c.s.stateless {
-			continue
+	if !b.s.stateless {
+		all := make([]*hub, 0, len(t.all))
+		for _, c := range t.all {
+			if !c.s.stateless {
+				all = append(all, c)
+			}
 		}
-		taken++
-		if c.uses == 0 && (evicted == nil || c.used.Before(evicted.used)) {
-			evicted = c
+		if len(all) >= t.limit {
+			if evicted = toEvict(all); evicted == nil {
+				return nil, false
+			}
+			delete(t.all, evicted.key)
 		}
-	}
-	if b.s.stateless || taken < t.limit {
-		evicted = nil
-	} else {
-		if evicted == nil {
-			return nil, false
-		}
-		delete(t.all, evicted.key)
 	}
 	b.uses = 1
 	t.all[b.key] = b
 	return evicted, true
+}
+
+// newcomersPart is the part of all places that sessions without a request may keep, so
+// that clients which connect at the same time do not evict each other.
+const newcomersPart = 64
+
+// toEvict returns the session that makes room in a full table, nil when all are in use.
+// Without a token, a stranger may open sessions faster than clients use theirs:
+//
+//  1. Sessions that never made a request go first, with or without a handshake.
+//     A ping is no request.
+//  2. Sessions of the younger half follow. A client that came before a flood of sessions
+//     keeps its place, whatever these request.
+//  3. The older half is last.
+//
+// Within each group, the session unused for longest goes.
+func toEvict(all []*hub) *hub {
+	var newcomers []*hub
+	for _, b := range all {
+		if b.uses == 0 && !b.s.worked.Load() {
+			newcomers = append(newcomers, b)
+		}
+	}
+	if len(newcomers) > len(all)/newcomersPart {
+		return longestUnused(newcomers)
+	}
+	slices.SortFunc(all, func(a, b *hub) int { return a.s.since.Compare(b.s.since) })
+	half := len(all) / 2
+	return cmp.Or(longestUnused(all[half:]), longestUnused(all[:half]))
+}
+
+// longestUnused returns the session unused for longest, nil when all are in use.
+func longestUnused(of []*hub) (found *hub) {
+	for _, b := range of {
+		if b.uses == 0 && (found == nil || b.used.Before(found.used)) {
+			found = b
+		}
+	}
+	return found
 }
 
 // evict takes out the one of some sessions that is unused for longest and returns it; nil
@@ -63,11 +99,7 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 func (t *sessions) evict(of []*hub) (evicted *hub) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, b := range of {
-		if b.uses == 0 && b.s.held.Load() == 0 && (evicted == nil || b.used.Before(evicted.used)) {
-			evicted = b
-		}
-	}
+	evicted = longestUnused(slices.DeleteFunc(of, func(b *hub) bool { return b.s.held.Load() > 0 }))
 	if evicted != nil {
 		delete(t.all, evicted.key)
 	}
