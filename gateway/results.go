@@ -45,12 +45,14 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	return result
 }
 
-// holder names the owner of what is left out of a result.
+// holder names the owner of what is left out of a result: a session, or all stateless
+// clients of one URL, so that no profile shows what another one got.
 func holder(r *request) string {
-	if r.Session().Stateless() {
-		return ""
+	s := r.Session()
+	if s.Stateless() {
+		return "profile " + s.Profile() + " project " + s.Place().Folder
 	}
-	return r.Session().ID()
+	return s.ID()
 }
 
 // readRest answers a read of what was left out of a result.

@@ -602,6 +602,19 @@ func TestHTTPMakesRoomForNewSessions(t *testing.T) {
 	c.open()
 }
 
+func TestHTTPClientsThatConnectAtTheSameTimeKeepTheirSessions(t *testing.T) {
+	const places = 128
+	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Sessions: places}}})
+	for range places { // clients that left without DELETE
+		require.Equal(t, 200, c.do("POST", c.open(), request("1", "echo", "")).StatusCode)
+	}
+	one, two := c.open(), c.open()
+	for _, id := range []string{one, two} {
+		require.Equal(t, 200, c.do("POST", id, request("1", "echo", "")).StatusCode)
+	}
+	require.Equal(t, places, c.http.Sessions())
+}
+
 func TestHTTPSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{})
 	var all sync.WaitGroup

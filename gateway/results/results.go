@@ -3,10 +3,10 @@
 // page by page.
 //
 // It owns what is left out, what is said of that, and the URIs by which it is read. What
-// is kept is bounded in number, bytes and time, and belongs to a session, with which it
-// ends; clients without sessions have it if they know the URI, which cannot be guessed. It
-// must not know what bounds results, nor how much. Nothing here blocks; all methods may be
-// called from any goroutine.
+// is kept is bounded in number, bytes and time, and belongs to an owner: a session, with
+// which it ends, or clients without one that share a name. Such clients have it if they
+// know the URI, which cannot be guessed. It must not know what bounds results, nor how
+// much. Nothing here blocks; all methods may be called from any goroutine.
 package results
 
 import (
@@ -33,9 +33,9 @@ func Is(uri string) bool { return strings.HasPrefix(uri, prefix) }
 const (
 	Life      = time.Hour // since it was last read
 	maxOne    = 16 << 20  // bytes of one result
-	maxOwner  = 32 << 20  // bytes of one session, or of all clients without one
+	maxOwner  = 32 << 20  // bytes of one owner
 	maxBytes  = 128 << 20
-	maxCount  = 256 // results of one session, or of all clients without one
+	maxCount  = 256 // results of one owner
 	maxCounts = 1024
 )
 
@@ -51,7 +51,7 @@ type Store struct {
 // rest holds the part that was left out of one result.
 type rest struct {
 	id    string
-	owner string // "": who knows the id
+	owner string
 	text  string
 	page  int // bytes
 	claim memory.Claim
@@ -61,7 +61,7 @@ type rest struct {
 // New makes a store whose bytes count for an account, which may be nil.
 func New(a *memory.Account) *Store { return &Store{party: a.Party()} }
 
-// keep keeps a text for a session, whole or as much as there is room for. It returns nil
+// keep keeps a text for an owner, whole or as much as there is room for. It returns nil
 // if there is none.
 func (s *Store) keep(owner, text string, page int) *rest {
 	if len(text) > maxOne {
@@ -92,7 +92,7 @@ func (s *Store) keep(owner, text string, page int) *rest {
 	return k
 }
 
-// heldLocked is how much is kept for a session.
+// heldLocked returns how much is kept for an owner.
 func (s *Store) heldLocked(owner string) (count, bytes int) {
 	for _, k := range s.all {
 		if k.owner == owner {
@@ -126,10 +126,10 @@ func (s *Store) drop(fits func(*rest) bool) {
 	}
 }
 
-// Drop forgets what a session has.
+// Drop forgets what an owner has.
 func (s *Store) Drop(owner string) { s.drop(func(k *rest) bool { return k.owner == owner }) }
 
-// find returns what a URI stands for to a session, and which page of it.
+// find returns what a URI stands for to an owner, and which page of it.
 func (s *Store) find(owner, uri string) (*rest, int, error) {
 	id, number, paged := strings.Cut(strings.TrimPrefix(uri, prefix), "/")
 	page := 1
@@ -139,7 +139,7 @@ func (s *Store) find(owner, uri string) (*rest, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.all {
-		if k.id != id || k.owner != "" && k.owner != owner {
+		if k.id != id || k.owner != owner {
 			continue
 		}
 		if page < 1 || page > k.pages() || paged && strconv.Itoa(page) != number {
