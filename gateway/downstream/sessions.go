@@ -29,10 +29,9 @@ func (t *sessions) list() []*hub {
 	return slices.Collect(maps.Values(t.all))
 }
 
-// add puts b in the table, in use. When the table is full, an unused session
-// makes room and is returned; ok is false when all are in use. The
-// one of stateless requests has a place of its own: calls of many clients may
-// be held in it that are to come back.
+// add puts b in the table, in use. It returns the unused session that is evicted if the
+// table is full; ok is false when all are in use. The session of stateless requests has a
+// place of its own, because it may hold calls of many clients.
 func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +58,7 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 // that clients which connect at the same time do not evict each other.
 const newcomersPart = 64
 
-// toEvict returns the session that makes room in a full table, nil when all are in use.
+// toEvict returns the session to evict from a full table, nil when all are in use.
 // Without a token, a stranger may open sessions faster than clients use theirs:
 //
 //  1. Sessions that never made a request go first, with or without a handshake.
