@@ -5,7 +5,8 @@
 // It owns what is left out, what is said of that, and the URIs by which it is read. What
 // is kept is bounded in number, bytes and time, and belongs to an owner: a session, with
 // which it ends, or clients without one that share a name. Such clients have it if they
-// know the URI, which cannot be guessed. It must not know what bounds results. Nothing here blocks; all methods may be called from any goroutine.
+// know the URI, which cannot be guessed. It must not know what bounds results. Nothing here
+// blocks; all methods may be called from any goroutine.
 package results
 
 import (
