@@ -33,7 +33,7 @@ func Raised(definition []byte) int {
 type Bound struct {
 	Limit  int    // bytes of text, MinLimit at least
 	Raised int    // see [Raised]
-	Owner  string // may read the rest
+	Owner  string // may read the rest; "": every client that knows its URI
 	Tool   string // whose result it is; "" where that is not known
 	Links  bool   // the client knows resource links
 }
