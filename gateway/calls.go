@@ -188,6 +188,7 @@ func (r *request) seek(member string, resolve views.Resolver) (t registry.Target
 		return t, nil, err
 	}
 	r.name = name
+	r.member, r.resolve = member, resolve
 	if t, err = r.locate(resolve, name); err != nil {
 		return t, nil, err
 	}
@@ -196,6 +197,20 @@ func (r *request) seek(member string, resolve views.Resolver) (t registry.Target
 	}
 	edits, err = r.edited(t, raw)
 	return t, edits, err
+}
+
+// seekAgain is seek for a request whose server may have listed since. It updates target and
+// sent.
+func (r *request) seekAgain() (registry.Target, error) {
+	t, edits, err := r.seek(r.member, r.resolve)
+	if err != nil {
+		return t, err
+	}
+	if t.Server != r.server || t.Local != nil {
+		return t, views.Forbidden(r.target, r.name)
+	}
+	r.target, r.sent = t, edits
+	return t, nil
 }
 
 // edited are the changes of params that make a request for a target its server's.
@@ -224,11 +239,11 @@ func (r *request) withhold(server string) bool {
 // what comes back. It reports whether that is the end of the matter: not a demand
 // for input, nor lost because the client stayed away.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
-	r.server, r.target = t.Server, t
-	reply, demand, err := g.passOn(r, edits)
+	r.server, r.target, r.sent = t.Server, t, edits
+	reply, demand, err := g.passOn(r)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.rejoined(r, err) {
-		reply, demand, err = g.passOn(r, edits) // over another connection: that one has ended
+		reply, demand, err = g.passOn(r) // over another connection: that one has ended
 	}
 	for range maxLogins {
 		if err == nil || !logins.Required(err) {
@@ -237,7 +252,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		if err = r.logIn(err); err != nil {
 			break
 		}
-		reply, demand, err = g.passOn(r, edits)
+		reply, demand, err = g.passOn(r)
 	}
 	if err != nil {
 		r.fail(err)
@@ -251,7 +266,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
-	return g.answer(r, t.Server, t.Name, reply)
+	return g.answer(r, r.server, r.target.Name, reply)
 }
 
 // Waiting for the connection after one whose session the server has forgotten.
@@ -369,7 +384,7 @@ func isForeign(s downstream.State) bool { return s.Raw != nil && string(s.Raw) !
 // era, what the server asks goes to the client as it is, which is a demand, and so
 // does what the client brings back. Everything else that servers ask reaches the
 // client by [downstream.Exchange.Request].
-func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, demand bool, err error) {
+func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err error) {
 	state, err := r.State()
 	if err != nil {
 		return reply, false, err
@@ -387,7 +402,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 		release()
 		return reply, false, downstream.ErrForeignState
 	}
-	g.begin(r, f, conn, release, edits)
+	g.begin(r, f, conn, release, r.sent)
 	reply, err = g.call(r, f, conn)
 	if !f.Call.ForwardInput {
 		if err == nil {
@@ -406,7 +421,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 		return reply, false, err
 	}
 	f = r.newCall()
-	g.begin(r, f, conn, release, edits)
+	g.begin(r, f, conn, release, r.sent)
 	if conn.Info().Era == upstream.Modern {
 		f.Call.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, true))
 	}
@@ -444,8 +459,15 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
-	release, err = call.Acquire(r.Context(), b.Server, r.Exchange)
-	return conn, release, err
+	if release, err = call.Acquire(r.Context(), b.Server, r.Exchange); err != nil {
+		return nil, nil, err
+	}
+	conn, err = g.Servers.Checked(r.Context(), conn, r.Session(), r.modern(), r.Method(), r.target, r.seekAgain)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, release, nil
 }
 
 // begin makes a request's call over a connection. What it needs besides is set by

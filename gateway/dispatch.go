@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/refusals"
 	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -25,6 +26,9 @@ type request struct {
 	server  string          // who was asked, "" for nobody
 	name    string          // tool, prompt or URI as the client sent it
 	target  registry.Target // of a request that is passed on; zero for tasks
+	sent    []rawjson.Edit  // what makes params the server's
+	member  string          // of params: what seek resolved
+	resolve views.Resolver  // likewise
 	answer  []byte          // the result or error as the server sent it, for the journal
 	edits   []rawjson.Edit  // what makes it the client's
 	parts   [][]byte        // the answer, if it is a result in parts

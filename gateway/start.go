@@ -61,7 +61,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if !ok || !isString {
 		return false
 	}
-	t, listed := g.Views.Of(x).Lists(p.kind, name)
+	seen := g.Views.Of(x)
+	t, listed := seen.Lists(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
@@ -70,8 +71,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Ready()
-	if err != nil {
-		return false
+	if err != nil || g.Servers.Checks() && g.Views.Of(x) != seen {
+		return false // the target may be older than the list by which the server is ready
 	}
 	s := &started{
 		request: request{Exchange: x, gateway: g, server: t.Server, name: name, target: t},

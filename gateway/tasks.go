@@ -11,16 +11,16 @@ import (
 
 // createTask passes on a call that is to be answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
-	r.server, r.target = t.Server, t
+	r.server, r.target, r.sent = t.Server, t, edits
 	attempt := func() error {
 		conn, release, err := g.slot(r)
 		if err != nil {
 			return err
 		}
 		u := r.newCall()
-		g.begin(r, u, conn, release, edits)
+		g.begin(r, u, conn, release, r.sent)
 		defer u.Land()
-		return g.tasks.Create(conn, u, r.server, t.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, t.Server, t.Name, reply) })
+		return g.tasks.Create(conn, u, r.server, r.target.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, r.server, r.target.Name, reply) })
 	}
 	err := attempt()
 	if g.rejoined(r, err) {

@@ -244,6 +244,24 @@ func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit f
 	}
 }
 
+// Definitions returns the tools or skills of a list that could be listed, without listing
+// them.
+func (r *Registry) Definitions(server string, kind Kind, items [][]byte) (all []Definition) {
+	s := r.Load()
+	t := s.table(server)
+	if t == nil || t.rule == nil {
+		return nil
+	}
+	c := s.recipe(t, kind)
+	c.limit = r.opt.MaxEntries
+	c.admit = func(served []Definition) []bool {
+		all = served
+		return make([]bool, len(served))
+	}
+	build(c, items)
+	return all
+}
+
 func (s *Snapshot) recipe(t *table, kind Kind) recipe {
 	return recipe{
 		kind: kind, rule: t.rule, flat: s.flat, repair: s.repair, limit: math.MaxInt, own: s.ownTool,

@@ -190,7 +190,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Authorizer: out.login,
 		Replaces:   replaces,
 		Remembered: known, Remembers: f.o.Catalog != nil && !f.o.Records,
-		Asleep: asleep, ListFirst: f.withholds(),
+		Asleep: asleep, Digests: f.digests(s.Name),
 	})}
 	out.denied = b.Server.Denied
 	f.o.Metrics.Up(s.Name, false)
@@ -386,7 +386,7 @@ func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
 // ones if modern is set: of their own era where the server offers both. While
 // the server makes its first attempt, Conn waits as long as a list would.
 func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
-	conn, err := b.Ready()
+	conn, err := b.Server.Conn()
 	known := b.out.recalled.Load() || b.Listed()
 	if err != nil && ctx.Err() == nil {
 		b.Wake()
@@ -395,7 +395,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
 	}
 	if b.PerSession() {
-		return f.sessionConn(ctx, b, s, modern, err != nil && known)
+		return f.sessionConn(ctx, b, s, modern)
 	}
 	if b.PerProject() {
 		return f.projectConn(ctx, b, s, modern)
@@ -417,14 +417,10 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 	return conn, err
 }
 
-// sessionConn is Conn of a server with a connection for each session. starting says that
-// the one whose lists clients know is not there yet.
-func (f *Fleet) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern, starting bool) (upstream.Conn, error) {
+// sessionConn is Conn of a server with a connection for each session.
+func (f *Fleet) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := needsSession(b, s); err != nil {
 		return nil, err
-	}
-	if starting && f.withholds() {
-		b.awaitList(ctx) // what it says holds for the connections of all
 	}
 	if modern {
 		if own := b.Modern(ctx, s.Unit()); own != nil {

@@ -180,17 +180,10 @@ func (s *Server) patiently(ctx context.Context) (context.Context, context.Cancel
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	ctx, cancel := s.patiently(ctx)
 	defer cancel()
-	if s.Config().Type != config.Stdio || s.out.fleet.withholds() {
-		s.AwaitListed(ctx) // its tools say what goes into headers, and may be others by now
+	if s.Config().Type != config.Stdio {
+		s.AwaitListed(ctx) // its tools say what goes into headers
 	}
 	return s.Await(ctx)
-}
-
-// awaitList waits for the list of such a server.
-func (s *Server) awaitList(ctx context.Context) {
-	ctx, cancel := s.patiently(ctx)
-	defer cancel()
-	s.AwaitListed(ctx)
 }
 
 // fetch notes a list that is to be remembered once all are there.

@@ -229,6 +229,17 @@ func (s *Store) Each(f func(server, tool string, definition []byte)) {
 	}
 }
 
+// Digest returns the digest by which a definition is approved.
+func Digest(definition []byte) string { return pinOf(definition).Hash }
+
+// Approves reports whether a definition with that digest is the approved one of a tool.
+// It does not look for what other processes wrote.
+func (s *Store) Approves(server, tool, digest string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return digest != "" && s.servers[server][tool].Hash == digest
+}
+
 // Forget drops what a server listed last, but not what was approved of it: the
 // config has it no more.
 func (s *Store) Forget(server string) {

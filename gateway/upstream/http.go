@@ -307,6 +307,7 @@ func (h *streamable) listen() {
 			}
 			since := time.Now()
 			ev := h.hear(resp, lastID)
+			h.outdate() // the server may be another process by now
 			lasted := time.Since(since)
 			lost = ev.LastID == "" && lasted > first
 			lastID, retry = ev.LastID, ev.Retry

@@ -56,11 +56,13 @@ type link struct {
 	// other era.
 	listens atomic.Pointer[listens]
 	pid     int
-	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
-	listed  atomic.Bool // all its lists have been fetched
-	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind    string      // name of the transport, for those who look at it
-	over    atomic.Bool // of Streamable HTTP: the server has ended the session
+	hears   atomic.Bool   // of Streamable HTTP: its stream of notices is open
+	listed  atomic.Bool   // all its lists have been fetched
+	tools   *check        // of its list of tools
+	retool  chan struct{} // capacity one: followTools fetches again
+	second  bool          // of the modern era, beside one of the legacy era; belongs to the handshake
+	kind    string        // name of the transport, for those who look at it
+	over    atomic.Bool   // of Streamable HTTP: the server has ended the session
 
 	fresh   atomic.Bool    // no answer has arrived since the handshake; see Unprompted
 	told    atomic.Int32   // counts notices whose ping is unanswered; see Unprompted
@@ -98,6 +100,7 @@ func newLink(s *Server, unit, kind string) *link {
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
 		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
+		tools: newCheck(), retool: make(chan struct{}, 1),
 		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
@@ -255,6 +258,9 @@ func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, e
 // err; it returns the error for the caller.
 func (l *link) ended(c *Call, id int64, err error) error {
 	if !errors.Is(err, errExpired) {
+		if e, own := errors.AsType[*Error](err); own && e.Code == ConnectionError && c.Method == toolCall {
+			l.outdate() // the server may be another process by now
+		}
 		c.end()
 		return err
 	}

@@ -78,13 +78,13 @@ const ackLimit = 10 * time.Second
 // about to be fetched.
 func (l *link) listen(ctx context.Context) {
 	ls := &listens{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), want: map[string]*watch{}}
-	if info := l.Info(); l.Unit() == "" || l.srv.perProject() { // else its lists are not the catalog
+	if info := l.Info(); l.Unit() == "" || l.srv.perProject() || l.srv.checked() { // else its lists are not the catalog
 		on := l.srv.opt.ListChanged
 		for _, k := range []struct {
 			capability, member string
 			on                 bool
 		}{
-			{"tools", "toolsListChanged", on.Tools},
+			{"tools", "toolsListChanged", on.Tools || l.srv.checked()},
 			{"prompts", "promptsListChanged", on.Prompts},
 			{"resources", "resourcesListChanged", on.Resources},
 		} {
@@ -408,6 +408,7 @@ func (ls *listens) finish(x *listening, reply jsonrpc.Reply, err error) {
 	if current && ls.ctx.Err() == nil {
 		ls.srv.log.Debug("The stream of notifications was lost", "err", x.err)
 		ls.srv.note(slog.LevelInfo, "the stream of notifications ended; it is opened again")
+		ls.outdate() // what happens until then is not announced
 		if ls.spawn(func() {
 			if sleep(ls.ctx, pause) == nil {
 				ls.stir()

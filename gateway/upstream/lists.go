@@ -71,6 +71,8 @@ type lists struct {
 	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
 	// announced says of a kind that the server itself said that it is dirty.
 	announced [registry.Kinds]atomic.Bool
+	skills    *check        // of the list of skills
+	tooled    chan struct{} // closed after the first attempt to fetch the tools
 	// other is the process beside link's that a kind is fetched from because
 	// it was the last that announced a change; nil for link's.
 	other [registry.Kinds]atomic.Pointer[link]
@@ -85,7 +87,7 @@ func (ls *lists) source(k registry.Kind) *link {
 }
 
 func newLists(s *Server, l *link) *lists {
-	ls := &lists{srv: s, link: l}
+	ls := &lists{srv: s, link: l, skills: newCheck(), tooled: make(chan struct{})}
 	for i := range ls.wake {
 		ls.wake[i] = make(chan struct{}, 1)
 	}
@@ -101,6 +103,9 @@ func (ls *lists) mark(k registry.Kind) {
 
 // listChanged takes a notice of the backend. It runs on the read loop.
 func (s *Server) listChanged(l *link, method string) {
+	if method == "notifications/tools/list_changed" {
+		s.outdateTools(l)
+	}
 	ls := s.lists.Load()
 	switch {
 	case ls == nil:
@@ -125,6 +130,7 @@ func (s *Server) listChanged(l *link, method string) {
 		if on.Resources {
 			ls.changed(l, registry.Resource)
 			ls.changed(l, registry.Template)
+			ls.skills.outdate()
 			ls.changed(l, registry.Skill) // whose files are resources
 		}
 	}
@@ -148,6 +154,7 @@ func (ls *lists) changed(l *link, k registry.Kind) {
 // relist fetches again what is fetched over a connection, because notices may
 // have been lost.
 func (s *Server) relist(l *link) {
+	l.outdate()
 	ls := s.lists.Load()
 	if ls == nil || ls.link != l && !l.shared() {
 		return
@@ -214,6 +221,11 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
 		s.weights[g.kind].Store(0)
+		c := ls.check(g.kind)
+		c.end(c.begin(), nil, nil)
+		if g.kind == registry.Tool {
+			close(ls.tooled)
+		}
 		first()
 		return // and its notices are ignored: it said that it has no such thing
 	}
@@ -231,9 +243,12 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 		}
 	}
 	fetch()
+	if g.kind == registry.Tool {
+		close(ls.tooled)
+	}
 	first()
 	tidy.Memory(size)
-	last, delay := time.Time{}, s.tune.debounce
+	var p pace
 	for {
 		var retry <-chan time.Time
 		if failures > 0 && failures <= maxRetries {
@@ -244,12 +259,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			return
 		case <-retry:
 		case <-ls.wake[g.kind]:
-			if time.Since(last) < s.tune.calm {
-				delay = min(2*delay, s.tune.calm)
-			} else {
-				delay = s.tune.debounce
-			}
-			if sleep(ctx, delay) != nil {
+			if sleep(ctx, p.next(&s.tune)) != nil {
 				return
 			}
 			select {
@@ -259,8 +269,36 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 		}
 		fetch()
 		tidy.Memory(size)
-		last = time.Now()
+		p.last = time.Now()
 	}
+}
+
+// pace delays fetches that follow each other closely.
+type pace struct {
+	last  time.Time
+	delay time.Duration
+}
+
+// next returns the pause before the next fetch.
+func (p *pace) next(t *tuning) time.Duration {
+	if p.delay == 0 || time.Since(p.last) >= t.calm {
+		p.delay = t.debounce
+	} else {
+		p.delay = min(2*p.delay, t.calm)
+	}
+	return p.delay
+}
+
+// check returns the check that fetches of a kind belong to, nil for none.
+func (ls *lists) check(k registry.Kind) *check {
+	switch {
+	case !ls.srv.checked():
+	case k == registry.Skill:
+		return ls.skills
+	case k == registry.Tool && !ls.srv.perProject() && ls.source(k) == ls.link:
+		return ls.link.tools
+	}
+	return nil
 }
 
 // fetch fetches one list, of so many bytes, and hands it to the registry. It is
@@ -271,6 +309,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if g.kind == registry.Skill {
 		defer s.skills.Fetched()
 	}
+	c := ls.check(g.kind)
+	n := c.begin()
 	weight := &s.weights[g.kind]
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
@@ -286,6 +326,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 		} else {
 			s.failed(g, err)
 			if len(items) == 0 || s.known[g.kind] {
+				c.end(n, nil, err)
 				return 0, unknown // what was listed before stays
 			}
 		}
@@ -298,7 +339,16 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	}
 	kept := s.permitted(g, items)
 	s.known[g.kind] = len(kept) > 0
+	var digests map[string]string
+	switch {
+	case g.kind != registry.Tool || !s.checked():
+	case c != nil:
+		digests = s.opt.Digests(g.kind, kept)
+	case source != ls.link:
+		ls.link.tools.current.Store(false) // its own may be others
+	}
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
+	c.end(n, digests, nil)
 	s.show(ls.link)
 	listed = weighs
 	return int(weighs), err == nil
@@ -306,8 +356,14 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 
 // permitted are the items of a list that the config lets clients have. It writes over items.
 func (s *Server) permitted(g *listing, items [][]byte) [][]byte {
-	kept := items[:0]
-	var denied []string
+	kept, denied := s.allowed(g, items)
+	s.denied[g.kind].Store(&denied)
+	return kept
+}
+
+// allowed is permitted, and returns names of the other items.
+func (s *Server) allowed(g *listing, items [][]byte) (kept [][]byte, denied []string) {
+	kept = items[:0]
 	for _, item := range items {
 		// The registry drops what is too long, and says so: no glob need look at it.
 		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || s.Permits(g.kind, name) {
@@ -316,8 +372,7 @@ func (s *Server) permitted(g *listing, items [][]byte) [][]byte {
 			denied = append(denied, name)
 		}
 	}
-	s.denied[g.kind].Store(&denied)
-	return kept
+	return kept, denied
 }
 
 // failed tells that a list could not be fetched.

@@ -67,7 +67,9 @@ type Options struct {
 	Remembered *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
 	Remembers  bool                  // entries stay while the server is down
 	Asleep     bool                  // it starts at its first use
-	ListFirst  bool                  // a connection is not [Server.Ready] before it has listed
+	// Digests returns the digests of the definitions in a list, by name. With it, calls of
+	// tools wait for the list of their connection, see [Server.AwaitTools]; nil waits for none.
+	Digests func(kind registry.Kind, items [][]byte) map[string]string
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
@@ -336,11 +338,12 @@ func (s *Server) Conn() (Conn, error) {
 	return nil, s.downLocked()
 }
 
-// Ready is Conn, but with ListFirst it fails until that connection has listed.
+// Ready is Conn for callers that do not use [Server.AwaitTools]: it fails while that would
+// wait, or while the tools of the catalog are those of another connection.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
-	if l, is := c.(*link); is && s.opt.ListFirst && !l.listed.Load() {
-		return nil, s.failure(ConnectionError, "has not listed yet", nil)
+	if l, is := c.(*link); is && s.checked() && !l.tools.current.Load() {
+		return nil, s.failure(ConnectionError, "has not listed its tools yet", nil)
 	}
 	return c, err
 }

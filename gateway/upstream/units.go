@@ -248,6 +248,9 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	if err == nil {
 		s.opt.Handler.Opened(s, l)
 		s.sendNotices(l)
+		if s.checked() {
+			l.spawn(l.followTools)
+		}
 	}
 	s.mu.Lock()
 	close(u.opening)
