@@ -498,28 +498,32 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 	if f.JSON() {
 		ext = ".json"
 	}
-	temp, err := os.CreateTemp("", "goblin-*"+ext) // 0600: there may be secrets in it
+	// There may be secrets in it. Editors leave copies beside a file, with modes of their own.
+	dir, err := os.MkdirTemp("", "goblin-*") // 0700
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) //nolint:errcheck // it lies with other temporary files
+	keep := false
+	defer func() {
+		if !keep {
+			_ = os.RemoveAll(dir) // it lies with other temporary files
+		}
+	}()
 	text := f.Text()
 	if f.New() {
 		text = configedit.Template()
 	}
-	if _, err := temp.Write(text); err != nil {
-		return errors.Join(err, temp.Close())
-	}
-	if err := temp.Close(); err != nil {
+	temp := filepath.Join(dir, "config"+ext)
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
 		return err
 	}
 	for {
-		c := exec.CommandContext(ctx, words[0], append(words[1:], temp.Name())...)
+		c := exec.CommandContext(ctx, words[0], append(words[1:], temp)...)
 		c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
 		if err := c.Run(); err != nil {
 			return fmt.Errorf("%s: %w; $VISUAL or $EDITOR names another editor", words[0], err)
 		}
-		text, err := os.ReadFile(temp.Name())
+		text, err := os.ReadFile(temp)
 		if err != nil {
 			return err
 		}
@@ -528,7 +532,11 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 			return nil
 		}
 		var mistakes *config.Errors
-		if !errors.As(err, &mistakes) || !a.InTTY {
+		if !errors.As(err, &mistakes) {
+			keep = true
+			return fmt.Errorf("%w; your text is in %s", err, temp)
+		}
+		if !a.InTTY {
 			return err
 		}
 		a.Report(err)

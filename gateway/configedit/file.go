@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,6 +30,7 @@ type File struct {
 	path  string      // as the user calls it
 	real  string      // where it leads
 	mode  fs.FileMode // of what was found; 0 for nothing
+	was   fs.FileInfo // what was found; nil for nothing
 	found []byte
 	text  []byte // without a byte order mark, and with \n at the ends of lines
 	bom   bool
@@ -93,7 +95,7 @@ func load(f *File, right bool) (*File, error) {
 	case info.Size() > f.bound():
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, f.bound()>>20)
 	}
-	f.mode = info.Mode().Perm()
+	f.mode, f.was = info.Mode().Perm(), info
 	if f.found, err = os.ReadFile(f.real); err != nil {
 		return nil, err
 	}
@@ -193,11 +195,7 @@ func (f *File) Save() error {
 	if !f.New() && f.mode&0o200 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
 	}
-	err = wholefile.Write(f.real, text)
-	if err == nil && !f.New() && f.mode != 0o600 {
-		err = os.Chmod(f.real, f.mode)
-	}
-	if err != nil {
+	if err := f.write(text); err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
 	if f.New() {
@@ -206,6 +204,35 @@ func (f *File) Save() error {
 	f.found = text
 	return nil
 }
+
+// write puts a text in the place of the file, with its owner, group and mode. Where this user
+// cannot keep owner and group, it writes into the file: users may share it.
+func (f *File) write(text []byte) error {
+	if f.New() {
+		return wholefile.Write(f.real, text)
+	}
+	err := wholefile.Make(f.real, func(w io.Writer) error {
+		if file, ok := w.(*os.File); ok {
+			if err := errors.Join(keepOwner(file, f.was), file.Chmod(f.mode)); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(text)
+		return err
+	})
+	if !errors.Is(err, errOwner) {
+		return err
+	}
+	file, err := os.OpenFile(f.real, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// errOwner says that another file cannot have the owner and group of the one that is there.
+var errOwner = errors.New("its owner and group cannot be kept")
 
 // Servers are the names of the entries, as they stand in the file.
 func (f *File) Servers() ([]string, error) {
