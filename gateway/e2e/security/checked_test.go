@@ -197,6 +197,7 @@ func TestCallsWaitForTheListOfARemoteServerThatIsReachedAgain(t *testing.T) {
 		"stream":   {"", "/mcp", "hangup"},
 		"listen":   {"modern", "/mcp", "hangup"},
 		"sessions": {"dual", "/mcp", "forget"},
+		"events":   {"", "/sse", "hangup"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
