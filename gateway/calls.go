@@ -462,12 +462,25 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if release, err = call.Acquire(r.Context(), b.Server, r.Exchange); err != nil {
 		return nil, nil, err
 	}
-	conn, err = g.Servers.Checked(r.Context(), conn, r.Session(), r.modern(), r.Method(), r.target, r.seekAgain)
+	if kind, pinned := r.pinned(); pinned && g.Servers.Checks() {
+		conn, err = g.Servers.Checked(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.seekAgain)
+	}
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	return conn, release, nil
+}
+
+// pinned reports whether a request is about a tool or a skill, which the user approves.
+func (r *request) pinned() (kind registry.Kind, is bool) {
+	switch t := r.target.Entry; {
+	case t != nil && t.Kind == registry.Tool:
+		return registry.Tool, true
+	case skills.About(r.Method()):
+		return registry.Skill, true
+	}
+	return 0, false
 }
 
 // begin makes a request's call over a connection. What it needs besides is set by

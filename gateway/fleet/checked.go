@@ -7,7 +7,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/pins"
-	"goblin/gateway/skills"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 )
@@ -31,38 +30,33 @@ func (f *Fleet) digests(server string) func(registry.Kind, [][]byte) map[string]
 	}
 }
 
-// checked reports whether a request has to wait for a list.
-func (f *Fleet) checked(method string, t registry.Target) bool {
-	return f.Checks() && (isTool(t) || skills.About(method))
-}
-
-func isTool(t registry.Target) bool { return t.Entry != nil && t.Entry.Kind == registry.Tool }
-
 // maxChecked is how many connections of a server a request waits for, one after another.
 const maxChecked = 5
 
-// Checked returns the connection for a request, which is conn unless that ends meanwhile.
-// Without Checks, it is conn. Otherwise it waits until the connection has listed, for as
-// long as the server may take to start. Then resolve returns the target as it is now. The
-// error says why the target is not approved.
-func (f *Fleet) Checked(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, method string, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
-	if !f.checked(method, t) {
-		return conn, nil
-	}
+// Checked returns the connection for a request, which is conn unless that ends meanwhile. It
+// waits until the connection has listed what kind names, tools or skills, for as long as the
+// server may take to start. Then resolve returns the target as it is now. The error says why
+// the target is not approved.
+func (f *Fleet) Checked(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
 	b := f.Get(t.Server)
 	if b == nil {
 		return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
+	}
+	if kind == registry.Tool {
+		if digest, current := b.Digest(conn, t.Name); current && f.o.Pins.Approves(b.Name(), t.Name, digest) {
+			return conn, nil
+		}
 	}
 	patient, cancel := b.patiently(ctx)
 	defer cancel()
 	defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is listing", t.Server))()
 	for range maxChecked {
-		err := b.awaitCheck(patient, conn, t)
+		err := b.awaitCheck(patient, conn, kind)
 		if conn.Err() == nil {
 			if err == nil {
 				t, err = resolve()
 			}
-			if err == nil {
+			if err == nil && kind == registry.Tool {
 				err = f.approved(patient, b, conn, t)
 			}
 			return conn, err
@@ -77,9 +71,10 @@ func (f *Fleet) Checked(ctx context.Context, conn upstream.Conn, s *downstream.S
 	return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "its connections ended before they had listed"}
 }
 
-func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, t registry.Target) error {
-	err := s.AwaitSkills(ctx)
-	if isTool(t) {
+func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind registry.Kind) (err error) {
+	if kind == registry.Skill {
+		err = s.AwaitSkills(ctx)
+	} else {
 		err = s.AwaitTools(ctx, conn)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -95,14 +90,14 @@ func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, t registry.
 // approved returns an error unless a tool, as a connection listed it, is approved. The
 // processes of a server may list different tools.
 func (f *Fleet) approved(ctx context.Context, b *Server, conn upstream.Conn, t registry.Target) error {
-	if !isTool(t) {
+	digest, _ := b.Digest(conn, t.Name)
+	if f.o.Pins.Approves(b.Name(), t.Name, digest) {
 		return nil
 	}
-	if f.o.Pins.Approves(b.Name(), t.Name, b.Digest(conn, t.Name)) {
-		return nil
+	select {
+	case <-b.FirstList(): // it is approved by itself
+	case <-ctx.Done():
 	}
-	b.AwaitCatalog(ctx) // the first list of all is approved by itself
-	digest := b.Digest(conn, t.Name)
 	if f.o.Pins.Approves(b.Name(), t.Name, digest) {
 		return nil
 	}

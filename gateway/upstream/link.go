@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/clock"
 	"goblin/gateway/upstream/lenient"
 	"goblin/registry/members"
@@ -58,7 +59,7 @@ type link struct {
 	pid     int
 	hears   atomic.Bool   // of Streamable HTTP: its stream of notices is open
 	listed  atomic.Bool   // all its lists have been fetched
-	tools   *check        // of its list of tools
+	tools   *check.Check  // of its list of tools
 	retool  chan struct{} // capacity one: followTools fetches again
 	second  bool          // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string        // name of the transport, for those who look at it
@@ -100,7 +101,7 @@ func newLink(s *Server, unit, kind string) *link {
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
 		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
-		tools: newCheck(), retool: make(chan struct{}, 1),
+		tools: check.New(), retool: make(chan struct{}, 1),
 		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }

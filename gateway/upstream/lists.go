@@ -13,6 +13,8 @@ import (
 
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/check"
+	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/tidy"
@@ -71,8 +73,7 @@ type lists struct {
 	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
 	// announced says of a kind that the server itself said that it is dirty.
 	announced [registry.Kinds]atomic.Bool
-	skills    *check        // of the list of skills
-	tooled    chan struct{} // closed after the first attempt to fetch the tools
+	skills    *check.Check // of the list of skills
 	// other is the process beside link's that a kind is fetched from because
 	// it was the last that announced a change; nil for link's.
 	other [registry.Kinds]atomic.Pointer[link]
@@ -87,7 +88,7 @@ func (ls *lists) source(k registry.Kind) *link {
 }
 
 func newLists(s *Server, l *link) *lists {
-	ls := &lists{srv: s, link: l, skills: newCheck(), tooled: make(chan struct{})}
+	ls := &lists{srv: s, link: l, skills: check.New()}
 	for i := range ls.wake {
 		ls.wake[i] = make(chan struct{}, 1)
 	}
@@ -130,7 +131,9 @@ func (s *Server) listChanged(l *link, method string) {
 		if on.Resources {
 			ls.changed(l, registry.Resource)
 			ls.changed(l, registry.Template)
-			ls.skills.outdate()
+			if listings[registry.Skill].offered(ls.link.Info()) {
+				ls.skills.Outdate()
+			}
 			ls.changed(l, registry.Skill) // whose files are resources
 		}
 	}
@@ -221,11 +224,8 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
 		s.weights[g.kind].Store(0)
-		c := ls.check(g.kind)
-		c.end(c.begin(), nil, nil)
-		if g.kind == registry.Tool {
-			close(ls.tooled)
-		}
+		c := ls.checkOf(g.kind)
+		c.End(c.Begin(), nil, nil)
 		first()
 		return // and its notices are ignored: it said that it has no such thing
 	}
@@ -243,12 +243,9 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 		}
 	}
 	fetch()
-	if g.kind == registry.Tool {
-		close(ls.tooled)
-	}
 	first()
 	tidy.Memory(size)
-	var p pace
+	var p pauses.Pace
 	for {
 		var retry <-chan time.Time
 		if failures > 0 && failures <= maxRetries {
@@ -259,7 +256,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			return
 		case <-retry:
 		case <-ls.wake[g.kind]:
-			if sleep(ctx, p.next(&s.tune)) != nil {
+			if sleep(ctx, p.Next(s.tune.debounce, s.tune.calm)) != nil {
 				return
 			}
 			select {
@@ -269,28 +266,12 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 		}
 		fetch()
 		tidy.Memory(size)
-		p.last = time.Now()
+		p.Ended()
 	}
 }
 
-// pace delays fetches that follow each other closely.
-type pace struct {
-	last  time.Time
-	delay time.Duration
-}
-
-// next returns the pause before the next fetch.
-func (p *pace) next(t *tuning) time.Duration {
-	if p.delay == 0 || time.Since(p.last) >= t.calm {
-		p.delay = t.debounce
-	} else {
-		p.delay = min(2*p.delay, t.calm)
-	}
-	return p.delay
-}
-
-// check returns the check that fetches of a kind belong to, nil for none.
-func (ls *lists) check(k registry.Kind) *check {
+// checkOf returns the check that fetches of a kind belong to, nil for none.
+func (ls *lists) checkOf(k registry.Kind) *check.Check {
 	switch {
 	case !ls.srv.checked():
 	case k == registry.Skill:
@@ -309,8 +290,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if g.kind == registry.Skill {
 		defer s.skills.Fetched()
 	}
-	c := ls.check(g.kind)
-	n := c.begin()
+	c := ls.checkOf(g.kind)
+	n := c.Begin()
 	weight := &s.weights[g.kind]
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
@@ -326,7 +307,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 		} else {
 			s.failed(g, err)
 			if len(items) == 0 || s.known[g.kind] {
-				c.end(n, nil, err)
+				c.End(n, nil, err)
 				return 0, unknown // what was listed before stays
 			}
 		}
@@ -339,19 +320,24 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	}
 	kept := s.permitted(g, items)
 	s.known[g.kind] = len(kept) > 0
-	var digests map[string]string
-	switch {
-	case g.kind != registry.Tool || !s.checked():
-	case c != nil:
-		digests = s.opt.Digests(g.kind, kept)
-	case source != ls.link:
-		ls.link.tools.current.Store(false) // its own may be others
-	}
+	digests := ls.digests(g.kind, c, kept)
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
-	c.end(n, digests, nil)
+	c.End(n, digests, nil)
 	s.show(ls.link)
 	listed = weighs
 	return int(weighs), err == nil
+}
+
+// digests returns the digests of the tools that c is about.
+func (ls *lists) digests(k registry.Kind, c *check.Check, kept [][]byte) map[string]string {
+	switch {
+	case k != registry.Tool || !ls.srv.checked():
+	case c != nil:
+		return ls.srv.opt.Digests(k, kept)
+	default:
+		ls.link.tools.Compare() // its own may be others
+	}
+	return nil
 }
 
 // permitted are the items of a list that the config lets clients have. It writes over items.

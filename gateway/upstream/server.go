@@ -342,7 +342,7 @@ func (s *Server) Conn() (Conn, error) {
 // wait, or while the tools of the catalog are those of another connection.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
-	if l, is := c.(*link); is && s.checked() && !l.tools.current.Load() {
+	if l, is := c.(*link); is && s.checked() && !l.tools.Current() {
 		return nil, s.failure(ConnectionError, "has not listed its tools yet", nil)
 	}
 	return c, err

@@ -3,94 +3,14 @@ package upstream
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
 
+	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
 )
 
 // With [Options.Digests], calls of a tool wait until the connection that carries them has
 // listed its tools, and again after each sign that the list may have changed. The caller
 // compares the digest of the definition with the approved one.
-
-// check tracks whether the list that a connection sent last is current.
-type check struct {
-	current atomic.Bool // no call has to wait or be compared
-
-	mu      sync.Mutex
-	wanted  uint64            // number of the last fetch that is needed
-	done    uint64            // number of the last fetch that ended
-	err     error             // why that fetch failed
-	digests map[string]string // of the definitions of the last list, by name
-	changed chan struct{}     // closed and replaced when done changes
-}
-
-func newCheck() *check { return &check{wanted: 1, changed: make(chan struct{})} }
-
-// outdate makes later calls wait for a fetch that begins from now on.
-func (c *check) outdate() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.current.Store(false)
-	c.wanted++
-}
-
-// begin returns the number for a fetch that begins now. c may be nil.
-func (c *check) begin() uint64 {
-	if c == nil {
-		return 0
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wanted
-}
-
-// end records the result of a fetch. c may be nil.
-func (c *check) end(n uint64, digests map[string]string, err error) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done, c.digests, c.err = n, digests, err
-	c.current.Store(err == nil && c.done == c.wanted)
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// await waits for the end of the fetch that is needed now, of over or of ctx. After a failed
-// fetch it calls again, which has to cause another one.
-func (c *check) await(ctx context.Context, over <-chan struct{}, again func()) error {
-	if c.current.Load() {
-		return nil
-	}
-	c.mu.Lock()
-	failed := c.done == c.wanted && c.err != nil
-	if failed {
-		c.wanted++
-	}
-	needed := c.wanted
-	c.mu.Unlock()
-	if failed {
-		again()
-	}
-	for {
-		c.mu.Lock()
-		done, err, changed := c.done, c.err, c.changed
-		c.mu.Unlock()
-		if done >= needed {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
 
 // checked reports whether calls wait for lists.
 func (s *Server) checked() bool { return s.opt.Digests != nil }
@@ -99,7 +19,7 @@ func (s *Server) checked() bool { return s.opt.Digests != nil }
 // It does nothing without [Options.Digests].
 func (l *link) outdate() {
 	if l.srv.checked() && listings[registry.Tool].offered(l.Info()) {
-		l.tools.outdate()
+		l.tools.Outdate()
 		l.relistTools()
 	}
 }
@@ -143,21 +63,21 @@ func (s *Server) outdateTools(l *link) {
 // followTools fetches the tools of a connection whose lists are not the catalog, until the
 // connection ends.
 func (l *link) followTools() {
-	var p pace
+	var p pauses.Pace
 	for {
-		n := l.tools.begin()
+		n := l.tools.Begin()
 		digests, err := l.inspect()
 		if l.ctx.Err() != nil {
 			return
 		}
-		l.tools.end(n, digests, err)
-		p.last = time.Now()
+		l.tools.End(n, digests, err)
+		p.Ended()
 		select {
 		case <-l.retool:
 		case <-l.ctx.Done():
 			return
 		}
-		if sleep(l.ctx, p.next(&l.srv.tune)) != nil {
+		if sleep(l.ctx, p.Next(l.srv.tune.debounce, l.srv.tune.calm)) != nil {
 			return
 		}
 	}
@@ -184,7 +104,7 @@ func (s *Server) AwaitTools(ctx context.Context, conn Conn) error {
 	if !ok || !s.checked() {
 		return nil
 	}
-	return s.unchecked(ctx, registry.Tool, l.tools.await(ctx, l.done, l.relistTools))
+	return s.unchecked(ctx, registry.Tool, l.tools.Await(ctx, l.done, l.relistTools))
 }
 
 // AwaitSkills is AwaitTools for the skills of the connection whose lists are the catalog.
@@ -193,7 +113,7 @@ func (s *Server) AwaitSkills(ctx context.Context) error {
 	if ls == nil || !s.checked() {
 		return nil
 	}
-	return s.unchecked(ctx, registry.Skill, ls.skills.await(ctx, ls.link.done, func() { ls.mark(registry.Skill) }))
+	return s.unchecked(ctx, registry.Skill, ls.skills.Await(ctx, ls.link.done, func() { ls.mark(registry.Skill) }))
 }
 
 // unchecked returns the Error of a call whose server did not list; nil if err is nil, and
@@ -208,37 +128,12 @@ func (s *Server) unchecked(ctx context.Context, kind registry.Kind, err error) e
 	return e
 }
 
-// Digest returns the digest of a tool in the last list of a connection, "" if that list
-// lacks the tool. It needs [Options.Digests].
-func (s *Server) Digest(conn Conn, tool string) string {
+// Digest returns the digest of a tool in the last list of a connection, "" if that list lacks
+// the tool, and whether the list is current. It needs [Options.Digests].
+func (s *Server) Digest(conn Conn, tool string) (digest string, current bool) {
 	l, ok := conn.(*link)
 	if !ok {
-		return ""
+		return "", false
 	}
-	l.tools.mu.Lock()
-	defer l.tools.mu.Unlock()
-	return l.tools.digests[tool]
-}
-
-// AwaitCatalog waits until the tools of the connection whose lists are the catalog were
-// fetched once, or could not be. It returns when ctx ends.
-func (s *Server) AwaitCatalog(ctx context.Context) {
-	for {
-		s.mu.Lock()
-		changed := s.changed
-		s.mu.Unlock()
-		if ls := s.lists.Load(); ls != nil {
-			select {
-			case <-ls.tooled:
-			case <-ls.link.done:
-			case <-ctx.Done():
-			}
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return l.tools.Digest(tool), l.tools.Current()
 }

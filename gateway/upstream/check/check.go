@@ -1,0 +1,108 @@
+// Package check tracks whether the list of a connection is current.
+//
+// Calls wait in [Check.Await] until a fetch ended that began after the list was last
+// outdated. All methods may be called from any goroutine, and only Await blocks. A nil Check
+// is one that nothing waits for.
+package check
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Check is the state of one list of a connection. Make one with [New].
+type Check struct {
+	current atomic.Bool
+
+	mu      sync.Mutex
+	wanted  uint64            // number of the last fetch that is needed
+	done    uint64            // number of the last fetch that ended
+	err     error             // why that fetch failed
+	digests map[string]string // of the definitions in the last list, by name
+	changed chan struct{}     // closed and replaced when done changes
+}
+
+// New returns a Check of a list that was not fetched yet.
+func New() *Check { return &Check{wanted: 1, changed: make(chan struct{})} }
+
+// Outdate makes later calls wait for a fetch that begins from now on.
+func (c *Check) Outdate() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current.Store(false)
+	c.wanted++
+}
+
+// Current reports whether calls need neither Await nor Digest.
+func (c *Check) Current() bool { return c.current.Load() }
+
+// Compare makes Current false until the next fetch: calls need Digest.
+func (c *Check) Compare() { c.current.Store(false) }
+
+// Begin returns the number of a fetch that begins now.
+func (c *Check) Begin() uint64 {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted
+}
+
+// End records the result of a fetch: the digests of its definitions by name, or why it failed.
+func (c *Check) End(fetch uint64, digests map[string]string, err error) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done, c.digests, c.err = fetch, digests, err
+	c.current.Store(err == nil && c.done == c.wanted)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Digest returns the digest of a definition in the last list, "" if the list lacks it.
+func (c *Check) Digest(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.digests[name]
+}
+
+// Await waits for the end of the fetch that is needed now, and returns why that failed. It
+// returns nil when over is closed, and the cause of ctx when ctx ends. If the last fetch
+// failed, Await calls again, which has to cause another one.
+func (c *Check) Await(ctx context.Context, over <-chan struct{}, again func()) error {
+	if c.current.Load() {
+		return nil
+	}
+	c.mu.Lock()
+	failed := c.done == c.wanted && c.err != nil
+	if failed {
+		c.wanted++
+	}
+	needed := c.wanted
+	c.mu.Unlock()
+	if failed {
+		again()
+	}
+	for {
+		c.mu.Lock()
+		done, err, changed := c.done, c.err, c.changed
+		c.mu.Unlock()
+		if done >= needed {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package pauses
+
+import "time"
+
+// Pace delays fetches that follow each other closely.
+type Pace struct {
+	last  time.Time
+	delay time.Duration
+}
+
+// Ended notes the end of a fetch.
+func (p *Pace) Ended() { p.last = time.Now() }
+
+// Next returns the pause before the next fetch: shortest, or up to longest while fetches
+// follow each other within longest.
+func (p *Pace) Next(shortest, longest time.Duration) time.Duration {
+	if p.delay == 0 || time.Since(p.last) >= longest {
+		p.delay = shortest
+	} else {
+		p.delay = min(2*p.delay, longest)
+	}
+	return p.delay
+}
