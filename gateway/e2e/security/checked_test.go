@@ -265,3 +265,33 @@ func TestEachProcessIsHeldToItsOwnList(t *testing.T) {
 		})
 	}
 }
+
+// A server that is spoken to in two eras has a process for each.
+func TestTheProcessOfEachEraIsHeldToItsOwnList(t *testing.T) {
+	t.Parallel()
+	w, b := strictWorld(t, "shared", e2e.Merge(e2e.RugPull(), []e2e.Obj{{"era": "dual", "on": e2e.Obj{"tools/list": e2e.Actions(
+		e2e.Do("result", e2e.Obj{"result": e2e.Obj{"tools": changedTools}, "after": 1}),
+	)}}}), e2e.Obj{"era": "both"})
+	legacy, modern := w.Pair("http")
+	legacy.WaitListed("tools", "calc_add", true)
+	require.True(t, legacy.Works(e2e.Obj{"name": "calc_add"}))
+	require.Contains(t, modern.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message, "lists another definition to this client")
+	require.True(t, modern.Works(e2e.Obj{"name": "calc_same"}))
+	require.True(t, legacy.Works(e2e.Obj{"name": "calc_add"}))
+	require.Equal(t, []string{"same"}, toolsCalled(b, 2))
+}
+
+func TestCommandsThatStartServersWaitForTheirLists(t *testing.T) {
+	t.Parallel()
+	w, b := strictWorld(t, "shared", e2e.Merge(e2e.RugPull(), []e2e.Obj{{"on": e2e.Obj{"tools/list": e2e.Actions(
+		e2e.Do("result", e2e.Obj{"result": e2e.Obj{"tools": changedTools}, "after": 1}),
+	)}}}))
+	w.Succeeds("call", "calc_add")
+	out := w.Run("call", "calc_add")
+	require.Equal(t, e2e.ExitNotFound, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "goblin approve calc add")
+	require.Equal(t, e2e.ExitFailure, w.RunInput("return calc.add{}", "lua", "-").Code)
+	require.Zero(t, w.RunInput("return calc.same{}", "lua", "-").Code)
+	w.Succeeds("call", "calc_same")
+	require.Equal(t, []string{"same", "same"}, toolsCalled(b, 2))
+}
