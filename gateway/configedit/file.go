@@ -30,7 +30,6 @@ type File struct {
 	path  string      // as the user calls it
 	real  string      // where it leads
 	mode  fs.FileMode // of what was found; 0 for nothing
-	was   fs.FileInfo // what was found; nil for nothing
 	found []byte
 	text  []byte // without a byte order mark, and with \n at the ends of lines
 	bom   bool
@@ -95,7 +94,7 @@ func load(f *File, right bool) (*File, error) {
 	case info.Size() > f.bound():
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, f.bound()>>20)
 	}
-	f.mode, f.was = info.Mode().Perm(), info
+	f.mode = info.Mode().Perm()
 	if f.found, err = os.ReadFile(f.real); err != nil {
 		return nil, err
 	}
@@ -211,9 +210,13 @@ func (f *File) write(text []byte) error {
 	if f.New() {
 		return wholefile.Write(f.real, text)
 	}
-	err := wholefile.Make(f.real, func(w io.Writer) error {
+	was, err := os.Stat(f.real)
+	if err != nil {
+		return err
+	}
+	err = wholefile.Make(f.real, func(w io.Writer) error {
 		if file, ok := w.(*os.File); ok {
-			if err := errors.Join(keepOwner(file, f.was), file.Chmod(f.mode)); err != nil {
+			if err := errors.Join(keepOwner(file, was), file.Chmod(f.mode)); err != nil {
 				return err
 			}
 		}
