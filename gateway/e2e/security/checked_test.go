@@ -207,12 +207,13 @@ func TestCallsWaitForTheListOfARemoteServerThatIsReachedAgain(t *testing.T) {
 			c := w.Bridged()
 			c.WaitListed("tools", "calc_add", true)
 			require.True(t, c.Works(e2e.Obj{"name": "calc_same"}))
-			calls := b.Count("tools/call")
 			holdList(b)
 			b.Do(e2e.Do(test.end))
-			first := c.Begin("tools/call", e2e.Obj{"name": "calc_same", "arguments": e2e.Obj{}}) // or the session is not missed
+			first := ""
+			if test.end == "forget" { // only a call notices that
+				first = c.Begin("tools/call", e2e.Obj{"name": "calc_same", "arguments": e2e.Obj{}})
+			}
 			b.WaitEvent("wait", "list")
-			reached := b.Count("tools/call")
 			var ids []string
 			for range 40 {
 				ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "calc_add", "arguments": e2e.Obj{}}))
@@ -223,8 +224,9 @@ func TestCallsWaitForTheListOfARemoteServerThatIsReachedAgain(t *testing.T) {
 			for _, id := range ids {
 				require.True(t, failed(c.End(id)))
 			}
-			require.False(t, failed(c.End(first)))
-			require.LessOrEqual(t, b.Count("tools/call"), max(reached, calls+2), "the calls of what is approved")
+			if first != "" {
+				require.False(t, failed(c.End(first)), "it is approved")
+			}
 			require.NotContains(t, toolsCalled(b, 0), "add")
 		})
 	}
