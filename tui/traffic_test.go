@@ -298,7 +298,7 @@ func TestCommands(t *testing.T) {
 		{"prompt", "prompts/get", `{"name":"n/p","arguments":{"z":"two words","a":"$(rm)"}}`, `goblin prompt n/p --arg 'z=two words' --arg 'a=$(rm)'`},
 		{"prompt with a number", "prompts/get", `{"name":"n","arguments":{"z":1}}`, ``},
 		{"prompt with an odd name", "prompts/get", `{"name":"n","arguments":{"a=b":"1"}}`, ``},
-		{"a URI that hides", "resources/read", `{"uri":"a:\u001b[201~\nrm -rf ~\u202e'"}`, `goblin read $'a:\033[201~\012rm -rf ~\342\200\256\''`},
+		{"a URI that hides", "resources/read", `{"uri":"a:\u001b[201~\nrm -rf ~\u202e'"}`, `goblin read $'a:\033[201~\012rm -rf ~\342\200\256\047'`},
 		{"arguments that hide", "tools/call", `{"name":"a","arguments":{"t":"` + "\u009b\u202e" + `"}}`, `goblin call a --args '{"t":"\u009b\u202e"}'`},
 		{"not whole", "tools/call", `{"name":"a","argu`, ``},
 		{"no name", "tools/call", `{}`, ``},

@@ -22,10 +22,11 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 	return words
 }
 
-// Line is a command of Goblin's about the same config, for users to type.
-func (a *App) Line(words string) string {
-	if a.ConfigFlag != "" {
-		words += " --config " + display.Word(a.ConfigFlag)
+// Line returns a goblin command about the same config, for users to type: verb is constant
+// text, names are quoted.
+func (a *App) Line(verb string, names ...string) string {
+	if a.ConfigFlag == "" {
+		return display.Command("goblin "+verb, names)
 	}
-	return "goblin " + words
+	return display.Command("goblin "+verb, names, "--config", a.ConfigFlag)
 }

@@ -36,6 +36,12 @@ The running host of the config is asked, if there is one. Otherwise the servers
 		Example: `  goblin approve
   goblin approve github
   goblin approve github create_issue`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if slices.Contains(args, "") {
+				return cli.Usage(cmd, "%s needs names, not an empty text", cli.Called(cmd))
+			}
+			return nil
+		},
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

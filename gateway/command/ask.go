@@ -332,7 +332,7 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	if near := cli.NearestOf(r.target(), names(items), each(items, (*control.Entry).Original)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
 	}
-	return fmt.Sprintf("\"%s\" shows all", a.Line("list "+r.kind.list))
+	return fmt.Sprintf("\"%s\" shows all", a.Line("list", r.kind.list))
 }
 
 // idle tells why the server that the name is of is not asked; "" if there is none such.

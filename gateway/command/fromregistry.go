@@ -126,7 +126,7 @@ func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s conf
 	n.from.Free = func(name string) error {
 		f, err := a.toEdit(configedit.Open)
 		if err == nil && f.Keys(name) != nil {
-			err = fmt.Errorf("there is a server %q already in %s; goblin remove %s takes it out, and another NAME adds a second one", name, f.Path(), name)
+			err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), display.Goblin("remove", name))
 		}
 		return err
 	}
@@ -322,12 +322,8 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 func (a *App) present(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
-		words := []string{display.Word(command)}
 		args, _ := d.Keys["args"].([]string)
-		for _, w := range args {
-			words = append(words, display.Word(w))
-		}
-		a.Warn("  runs     %s", strings.Join(words, " "))
+		a.Warn("  runs     %s", display.Words(append([]string{command}, args...)...))
 	}
 	if url, ok := d.Keys["url"].(string); ok {
 		a.Warn("  reaches  %s", url)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -479,7 +478,11 @@ func (t *takeover) text(a *App, dry bool) string {
 		}
 	}
 	if len(t.Servers) > 0 && !dry {
-		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.Line("install "+cmp.Or(strings.Join(t.clients(), " "), "CLIENT")+" --replace"))
+		names := t.clients()
+		if len(names) == 0 {
+			names = []string{"CLIENT"}
+		}
+		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.Line("install", names...)+" --replace")
 	}
 	return out.String()
 }

@@ -286,7 +286,7 @@ func (d *clientChange) text(dry bool) string {
 	if d.Note != "" {
 		fmt.Fprintf(&out, "  %s\n", display.Line(d.Note))
 	}
-	gone := "goblin uninstall " + d.Client + " removes it if the file has not changed"
+	gone := display.Goblin("uninstall", d.Client) + " removes it if the file has not changed"
 	switch {
 	case d.Backup == "":
 	case d.undoes:

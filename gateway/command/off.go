@@ -60,7 +60,7 @@ enough if no other has it.`, list, word, end, list),
 		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {
-				return cli.Usage(cmd, "%s needs names; \"goblin list %s\" shows them", cli.Called(cmd), list)
+				return cli.Usage(cmd, "%s needs names; \"%s\" shows them", cli.Called(cmd), a.Line("list", list))
 			}
 			return nil
 		},

@@ -83,7 +83,7 @@ func (a *App) tellUsers(name string) {
 		}
 	}
 	if len(users) > 0 {
-		a.Warn("servers that run get it by: %s", a.Line("restart "+users[0])+others(users[1:]))
+		a.Warn("servers that run get it by: %s", a.Line("restart", users[0])+others(users[1:]))
 	}
 }
 

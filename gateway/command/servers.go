@@ -135,7 +135,7 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 		}
 		s.Keys["url"] = args[1]
 	case dash < 0 && len(args) > 1:
-		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": goblin add %s -- %s", args[1], s.Name, strings.Join(args[1:], " "))
+		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], display.Command("goblin add", []string{s.Name}), display.Words(args[1:]...))
 	default:
 		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
 	}
@@ -258,7 +258,7 @@ func (a *App) withServer(s configedit.Server) (*configedit.File, error) {
 	err = f.Add(s)
 	switch {
 	case errors.Is(err, configedit.ErrTaken):
-		return nil, fmt.Errorf("%w in %s; goblin remove %s takes it out", err, f.Path(), s.Name)
+		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), display.Goblin("remove", s.Name))
 	case err == nil && exposes(s.Keys):
 		f.Private()
 	}
@@ -276,7 +276,7 @@ func exposes(keys map[string]any) bool {
 func (o *offer) String() string {
 	text := fmt.Sprintf("Added %q to %s.\n", o.Server, o.Config)
 	if o.Login {
-		return text + fmt.Sprintf("It wants a login: goblin login %s\n", o.Server)
+		return text + fmt.Sprintf("It wants a login: %s\n", display.Goblin("login", o.Server))
 	}
 	for _, list := range []struct {
 		kind  string
@@ -313,7 +313,7 @@ func (a *App) nextStep() string {
 	without, with := clients.Lacking(clients.Here(a.Getenv, ""))
 	switch {
 	case len(without) > 0:
-		return fmt.Sprintf("Next: %s\n", a.Line("install "+strings.Join(without, " ")))
+		return fmt.Sprintf("Next: %s\n", a.Line("install", without...))
 	case len(with) > 0:
 		return ""
 	}

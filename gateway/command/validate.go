@@ -97,7 +97,7 @@ func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 		for name, line := range s.KeyringNames() {
 			if !slices.Contains(known, name) {
 				warnings = append(warnings, config.Problem{File: cfg.Path, Line: line, Text: fmt.Sprintf(
-					"${keyring:%s} of server %q was not set; run: goblin secret set %s", name, s.Name, name)})
+					"${keyring:%s} of server %q was not set; run: %s", name, s.Name, display.Goblin("secret set", name))})
 			}
 		}
 	}

@@ -2,38 +2,110 @@ package display
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Word is a word as shells read it. Text that a terminal would act on when
-// it is pasted is spelled out ($'…' of ksh, bash, zsh and POSIX 2024).
+// maxQuoted is the longest name in a command of [Goblin], in bytes.
+const maxQuoted = 200
+
+// Command returns a command line for users to run: program is constant text, names and
+// flags are quoted. Names follow "--" if one begins with "-".
+func Command(program string, names []string, flags ...string) string {
+	words := names
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }) {
+		words = slices.Concat(flags, []string{"--"}, names)
+	} else {
+		words = slices.Concat(names, flags)
+	}
+	if len(words) == 0 {
+		return program
+	}
+	return program + " " + Words(words...)
+}
+
+// Goblin returns the goblin command that does verb, which is constant text, to names from
+// configs and servers. If [Quotable] refuses a name, it returns "see: goblin VERB".
+func Goblin(verb string, names ...string) string {
+	if !Quotable(names...) {
+		return "see: goblin " + verb
+	}
+	return Command("goblin "+verb, names)
+}
+
+// Quotable reports whether users can check and run a command with these names: none is
+// empty, long, or has characters that are escaped for terminals.
+func Quotable(names ...string) bool {
+	for _, name := range names {
+		if name == "" || len(name) > maxQuoted || Name(name) != name || runtime.GOOS == "windows" && !windowsPlain(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Words quotes each word by [Word].
+func Words(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = Word(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Word quotes s as one word for sh, bash, zsh and fish, on Windows for PowerShell. Characters
+// that a terminal acts on or hides are spelled out as $'…'. Shells without that form
+// read another word, and run nothing.
 func Word(s string) string {
-	plain := s != ""
+	if runtime.GOOS == "windows" {
+		return windowsWord(s)
+	}
+	return posixWord(s)
+}
+
+func posixWord(s string) string {
+	plain := s != "" && s[0] != '=' // zsh replaces =NAME by a path
 	for _, r := range s {
 		if r == '\n' || hides(r) {
 			return dollarQuoted(s)
 		}
-		if !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))) {
-			plain = false
-		}
+		plain = plain && isPlain(r, "_-./:@%+,=")
 	}
 	if plain {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	var b strings.Builder
+	b.WriteByte('\'')
+	for i := range len(s) {
+		switch {
+		case s[i] == '\'', s[i] == '\\' && (i+1 == len(s) || s[i+1] == '\'' || s[i+1] == '\\'): // fish has \' and \\ within quotes
+			b.WriteString(`'\` + s[i:i+1] + `'`)
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String() + "'"
 }
 
+// isPlain reports whether a character is an ASCII letter, a digit or one of others.
+func isPlain(r rune, others string) bool {
+	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(others, r))
+}
+
+// dollarQuoted spells out what hides. It has no apostrophe inside: in dash, that would
+// end the quotes.
 func dollarQuoted(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == '\'' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n' || hides(r):
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == '\'' || r == '\n' || hides(r):
 			for _, c := range []byte(s[i : i+n]) {
 				fmt.Fprintf(&b, `\%03o`, c)
 			}
@@ -43,6 +115,60 @@ func dollarQuoted(s string) string {
 		i += n
 	}
 	return b.String() + "'"
+}
+
+// windowsWord quotes s for PowerShell. Words that windowsPlain accepts are the same in cmd.
+func windowsWord(s string) string {
+	switch {
+	case windowsPlain(s) && !strings.Contains(s, " "):
+		return s
+	case windowsPlain(s):
+		return `"` + s + `"`
+	}
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, r := range s {
+		switch {
+		case strings.ContainsRune("'\u2018\u2019\u201a\u201b", r): // each ends quotes in PowerShell
+			b.WriteRune(r)
+			b.WriteRune(r)
+		case hides(r) || r == '\n':
+			b.WriteRune(utf8.RuneError) // it has no form for them
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + "'"
+}
+
+// windowsPlain reports whether cmd and PowerShell read s as it is, in double quotes if it has blanks.
+func windowsPlain(s string) bool {
+	for _, r := range s {
+		if !isPlain(r, `_-./:\+= `) {
+			return false
+		}
+	}
+	return s != "" && !(strings.Contains(s, " ") && strings.HasSuffix(s, `\`))
+}
+
+// Portable returns a word of [Word] as all POSIX shells read it, with $'…' as an expansion of
+// printf. Newlines at the end are lost, which scripts do not need.
+func Portable(word string) string {
+	inner, ok := strings.CutPrefix(word, "$'")
+	if !ok {
+		return word
+	}
+	inner = strings.NewReplacer("%", "%%", "!", `\041`).Replace(strings.TrimSuffix(inner, "'")) // bash replaces ! in double quotes
+	if rest, is := strings.CutPrefix(inner, "-"); is {
+		inner = `\055` + rest // it would be a flag of printf
+	}
+	return `"$(printf '` + inner + `')"`
+}
+
+// Typeable reports whether a word of [Word] runs nothing in any shell of this system. On Windows
+// that excludes what cmd acts on within the quotes of PowerShell.
+func Typeable(s string) bool {
+	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, hides)
 }
 
 // hides reports a character that does something to a terminal, or is not seen.

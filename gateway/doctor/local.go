@@ -84,7 +84,7 @@ func (p *patient) unusable(name string) {
 	case st.IsDir():
 		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
 	default:
-		p.Break(name, p.s.Command+" is not executable", "run: chmod +x "+display.Word(p.s.Command))
+		p.Break(name, p.s.Command+" is not executable", "run: "+display.Command("chmod +x", []string{p.s.Command}))
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *patient) ran(t *talk, path string) bool {
 		}
 		p.Break(name, text, fix)
 	case errors.As(why.Err, &file):
-		p.Break(name, why.Reason, "see that you may run it: ls -l "+display.Word(path))
+		p.Break(name, why.Reason, "see that you may run it: "+display.Command("ls -l", []string{path}))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
 		p.fail(name, why, cmp.Or(p.absentPath(why.Lines), p.byHand()))
 	default:
@@ -228,7 +228,7 @@ func (p *patient) absentPath(lines []string) string {
 		}
 		named := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, path) })
 		if _, err := os.Stat(path); named && filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
-			return fmt.Sprintf("correct %s in args, which does not exist; if a folder is missing, run: mkdir -p %s", path, portable(display.Word(path)))
+			return "correct " + path + " in args, which does not exist; if a folder is missing, run: mkdir -p " + display.Portable(display.Word(path))
 		}
 	}
 	return ""

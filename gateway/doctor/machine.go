@@ -150,7 +150,7 @@ func (m *Machine) clients(r *diagnosis.Report) {
 	self, _ := os.Executable()
 	fine := 0
 	for _, c := range m.Clients {
-		again := "goblin install " + c.Name
+		again := display.Goblin("install", c.Name)
 		switch {
 		case c.Problem != "":
 			r.Warn(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
@@ -196,7 +196,7 @@ func (m *Machine) Hosted(r *diagnosis.Report, ask func(server string) (diagnosis
 			continue
 		}
 		text := fmt.Sprintf("it works here, but the running host (pid %d) says: %s", m.Status.PID, s.Error)
-		fix := "goblin restart " + r.Server
+		fix := display.Goblin("restart", r.Server)
 		if theirs, err := ask(r.Server); err == nil && theirs.State == diagnosis.Broken {
 			found := theirs.Complaints()
 			last := found[len(found)-1]

@@ -477,13 +477,13 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	} else if why.Fix != "" {
 		text = why.Reason
 	}
-	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: "goblin login " + p.s.Name}
+	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: display.Goblin("login", p.s.Name)}
 	switch {
 	case p.s.Authorized():
 		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")
 		c.Fix = "put a token that is valid into headers: Authorization"
 	case auth == nil && p.s.OAuth.Off:
-		c.Fix = why.Fix + ", or remove oauth: off and run \"goblin login " + p.s.Name + "\""
+		c.Fix = why.Fix + ", or remove oauth: off and run \"" + display.Goblin("login", p.s.Name) + "\""
 	case why.Fix != "": // there is no challenge
 		c.Fix = why.Fix
 	case basic().MatchString(resp.Header.Get("WWW-Authenticate")):

@@ -74,6 +74,12 @@ func (p *patient) environment() []string {
 
 // reference returns the reference to a variable of the shell, and notes it if it is not set.
 func (p *patient) reference(name string) string {
+	name = strings.Map(func(r rune) rune { // a shell runs what other characters hold
+		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
 	if _, ok := os.LookupEnv(name); !ok && !slices.Contains(p.absent, name) {
 		p.absent = append(p.absent, name)
 	}
@@ -106,18 +112,7 @@ func (p *patient) word(s string) string {
 			return p.part(before) + p.reference(name) + p.part(after)
 		}
 	}
-	return portable(display.Word(p.Redact(s)))
-}
-
-// portable returns a word of [display.Word] as any shell reads it: dash does not know $'…'.
-// Newlines at the end are lost, which scripts do not need.
-func portable(word string) string {
-	inner, ok := strings.CutPrefix(word, "$'")
-	if !ok {
-		return word
-	}
-	inner = strings.NewReplacer(`\\`, `\\`, `\'`, `\047`, "%", "%%").Replace(strings.TrimSuffix(inner, "'"))
-	return `"$(printf '` + inner + `')"`
+	return display.Portable(display.Word(p.Redact(s)))
 }
 
 // part is word for a part of a word, which may be empty.

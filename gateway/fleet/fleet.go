@@ -22,6 +22,7 @@ import (
 
 	"goblin/gateway/catalog"
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
@@ -209,7 +210,7 @@ func (f *Fleet) resolve(ctx context.Context, s *config.Server) (*config.Server, 
 	now, err := s.Resolve(ctx, f.o.Resolve)
 	f.o.Mask.HideServer(now)
 	if err != nil {
-		return nil, fmt.Errorf("is not started: %w; then run: goblin restart %s", err, s.Name)
+		return nil, fmt.Errorf("is not started: %w; then run: %s", err, display.Goblin("restart", s.Name))
 	}
 	return now.Server, nil
 }

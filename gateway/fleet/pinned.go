@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 	"goblin/gateway/pins"
 	"goblin/registry"
 )
@@ -131,7 +132,7 @@ func (f *Fleet) showPinned(server string, changes []pins.Change) {
 		if old := f.o.Registry.PinnedTool(server, c.Name); old != nil && old.Hash == c.Hash {
 			continue
 		}
-		args := []any{"server", server, "tool", c.Name, "withheld", f.withholds(), "approve", approval(server, c.Name)}
+		args := []any{"server", server, "tool", c.Name, "withheld", f.withholds(), "approve", loggedApproval(server, c.Name)}
 		if c.New {
 			f.log.Warn("Tool is new on a server that was known without it", args...)
 		} else {
@@ -147,15 +148,19 @@ func Withheld(p *registry.PinnedTool) string {
 	if p.New {
 		why = fmt.Sprintf("it is new on server %q and", p.Server)
 	}
-	return fmt.Sprintf("%s is withheld until %q", why, approval(p.Server, p.Name))
+	if !display.Quotable(p.Server, p.Name) {
+		return why + " is withheld until approved; see: goblin approve"
+	}
+	return why + ` is withheld until "` + display.Goblin("approve", p.Server, p.Name) + `"`
 }
 
-// approval is the command that approves a tool.
-func approval(server, tool string) string {
-	if strings.HasPrefix(tool, "-") || strings.ContainsFunc(tool, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'"\$&;|<>*?()`, r) || r > '~' }) {
-		return "goblin approve " + server
+// loggedApproval returns the command that approves a tool, as logs show it: they escape
+// quotes and backslashes, which would change how a shell reads it.
+func loggedApproval(server, tool string) string {
+	if command := display.Goblin("approve", server, tool); !strings.ContainsAny(command, `"\`) {
+		return command
 	}
-	return "goblin approve " + server + " " + tool
+	return "see: goblin approve"
 }
 
 // Approve takes tools of a server as they are now for good: all that await

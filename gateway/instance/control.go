@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"goblin/gateway/config"
@@ -218,11 +217,11 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 	}
 	d := diagnosis.Definition{URL: i.o.Mask.String(s.URL), Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers))}
 	if s.Command != "" {
-		words := make([]string, 0, 1+len(s.Args))
-		for _, word := range append([]string{s.Command}, s.Args...) {
-			words = append(words, display.Word(i.o.Mask.String(word)))
+		words := append([]string{s.Command}, s.Args...)
+		for at := range words {
+			words[at] = i.o.Mask.String(words[at])
 		}
-		d.Command, d.Folder = strings.Join(words, " "), s.Cwd
+		d.Command, d.Folder = display.Words(words...), s.Cwd
 		switch {
 		case s.Cwd != "":
 		case i.o.Config.Demo:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/display"
 	"goblin/gateway/wholefile"
 )
 
@@ -56,7 +57,7 @@ func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir st
 
 func (s *Store) named(name string) (string, error) {
 	value, err := s.Get(name)
-	set := "goblin secret set " + name
+	set := display.Goblin("secret set", name)
 	switch {
 	case errors.Is(err, ErrNone):
 		return "", fmt.Errorf("is not set; run: %s", set)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"goblin/gateway/display"
 	"goblin/gateway/upstream/lenient"
 
 	"goblin/gateway/jsonrpc"
@@ -49,7 +50,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Data() []byte {
 	data := rawjson.Object("code", e.Code, "server", e.Server)
 	if e.Code == LoginRequired {
-		data = rawjson.SetMember(data, "command", rawjson.Quote("goblin login "+e.Server))
+		data = rawjson.SetMember(data, "command", rawjson.Quote(display.Goblin("login", e.Server)))
 	}
 	return data
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/display"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/check"
@@ -407,7 +408,7 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 		}
 	}
 	if logged > maxReported {
-		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: goblin doctor %s", maxReported, kind, s.cfg.Name))
+		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: %s", maxReported, kind, display.Goblin("doctor", s.cfg.Name)))
 		s.log.WarnContext(journaled, "more odd definitions; run: goblin doctor NAME", "kind", kind.String(), "logged", maxReported)
 	}
 }

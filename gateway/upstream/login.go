@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 	"goblin/gateway/login"
 	"goblin/gateway/upstream/stderr"
 )
@@ -18,7 +19,7 @@ func (s *Server) Authorizer() *login.Authorizer { return s.opt.Authorizer }
 // NeedsLogin is the Error of a request that a login by the user would mend; why says why
 // there is none.
 func (s *Server) NeedsLogin(why, cause error) *Error {
-	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", why, s.cfg.Name), cause)
+	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, display.Goblin("login", s.cfg.Name)), cause)
 }
 
 // needsKey returns the Error of a request that was refused by 401 without a challenge: most
@@ -33,7 +34,7 @@ func (s *Server) needsKey() *Error {
 			break
 		}
 	}
-	e.Fix += fmt.Sprintf("; if it has logins, run \"goblin login %s\"", s.cfg.Name)
+	e.Fix += fmt.Sprintf("; if it has logins, run \"%s\"", display.Goblin("login", s.cfg.Name))
 	return e
 }
 

@@ -35,34 +35,40 @@ func Command(r *registry.TrafficRecord, config string) (command, why string) {
 	if name == "" {
 		return "", "the request has no name"
 	}
-	words := []string{"goblin", verb}
-	late := strings.HasPrefix(name, "-") // it would be taken for a flag
-	if !late {
-		words = append(words, display.Word(name))
-	}
+	var flags []string
 	switch {
 	case len(p.Arguments) == 0 || string(p.Arguments) == "null":
 	case verb == "call":
-		words = append(words, "--args", display.Word(string(compacted(p.Arguments))))
+		flags = append(flags, "--args", inert(string(compacted(p.Arguments))))
 	case verb == "prompt":
 		args, ok := promptArguments(p.Arguments)
 		if !ok {
 			return "", "the prompt's arguments are no texts"
 		}
-		words = append(words, args...)
+		flags = append(flags, args...)
 	}
 	delete(p.Meta, "progressToken") // of the client that asked
 	if len(p.Meta) > 0 {
 		meta, _ := display.Encoded(p.Meta, "") // all its parts are valid
-		words = append(words, "--meta", display.Word(meta))
+		flags = append(flags, "--meta", inert(meta))
 	}
 	if config != "" {
-		words = append(words, "--config", display.Word(config))
+		flags = append(flags, "--config", config)
 	}
-	if late {
-		words = append(words, "--", display.Word(name))
+	for _, word := range append(flags, name) {
+		if !display.Typeable(word) {
+			return "", "cmd acts on its characters"
+		}
 	}
-	return strings.Join(words, " "), ""
+	return display.Command("goblin "+verb, []string{name}, flags...), ""
+}
+
+// inert returns JSON with the same value, without the characters that cmd acts on.
+func inert(text string) string {
+	if display.Typeable(text) {
+		return text
+	}
+	return strings.NewReplacer("&", `\u0026`, "|", `\u007c`, "<", `\u003c`, ">", `\u003e`, "^", `\u005e`, "%", `\u0025`).Replace(text)
 }
 
 func compacted(raw []byte) []byte {
@@ -81,7 +87,7 @@ func promptArguments(raw json.RawMessage) (words []string, ok bool) {
 		if !is || name == "" || strings.Contains(name, "=") {
 			return nil, false
 		}
-		words = append(words, "--arg", display.Word(name+"="+text))
+		words = append(words, "--arg", name+"="+text)
 	}
 	return words, rawjson.IsObject(raw)
 }

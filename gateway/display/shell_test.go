@@ -1,0 +1,140 @@
+package display
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hostile are words that run "touch hit" in shells that read them in another way.
+var hostile = []string{
+	"", " ", "plain", "a b", "it's", "-x", "--", "#x", "{a,b}", "~", "=touch", "!!", "!x", "*", "?", "[a]", "a=b", "%PATH%", "世界", "\xff",
+	"`touch hit`", "$(touch hit)", "${x:-`touch hit`}", "; touch hit; #", "'; touch hit; '", "'; touch hit #", `\'; touch hit #`, `\\'; touch hit #`,
+	`"; touch hit; "`, `a\`, `\`, `\\`, `' \'; touch hit #`, "\n touch hit\n", "'\n; touch hit; '", "\x1b'; touch hit; '", "\x1b\\'; touch hit; '", "\u202e'; touch hit #",
+	"\x1b\"`touch hit`", "\x1b$(touch hit)", "\x7f%s%n'; touch hit; '", "&touch hit&", "|touch hit", ">hit", "<(touch hit)", "\x1b' >hit '",
+}
+
+// shells are the ones of this machine, and whether each knows $'…'.
+func shells(t testing.TB) map[string]bool {
+	found := map[string]bool{}
+	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "fish", "busybox"} {
+		if _, err := exec.LookPath(name); err == nil {
+			out, _ := script(t, t.TempDir(), name, `printf %s $'\101'`)
+			found[name] = out == "A"
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("no shell here")
+	}
+	return found
+}
+
+func script(t testing.TB, folder, shell, text string) (string, error) {
+	t.Helper()
+	args := []string{"-c", text}
+	if shell == "busybox" {
+		args = append([]string{"ash"}, args...)
+	}
+	cmd := exec.Command(shell, args...)
+	cmd.Dir = folder
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func TestShellsRunNothingInWords(t *testing.T) {
+	for shell, knows := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			for _, s := range hostile {
+				runsNothing(t, shell, knows, s)
+				runsNothing(t, shell, knows, s, s)
+				runsNothing(t, shell, knows, "-x"+s, s)
+			}
+		})
+	}
+}
+
+func FuzzShellsRunNothingInWords(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s, "second")
+	}
+	known := shells(f)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		if strings.ContainsRune(first+second, 0) {
+			t.Skip("no argument of a program can hold it")
+		}
+		for shell, knows := range known {
+			runsNothing(t, shell, knows, first, second)
+		}
+	})
+}
+
+// runsNothing has a shell run a command with words: they must come out, or, where the shell does
+// not know their form, be read as something else that runs nothing.
+func runsNothing(t *testing.T, shell string, knows bool, words ...string) {
+	t.Helper()
+	folder := t.TempDir()
+	quoted := Words(words...)
+	require.NotRegexp(t, `[\x00-\x1f\x7f]`, quoted)
+	out, err := script(t, folder, shell, "printf '<%s>' "+quoted)
+	left, _ := os.ReadDir(folder)
+	require.Empty(t, left, "%s ran something in %s", shell, quoted)
+	if knows || !strings.Contains(quoted, "$'") {
+		require.NoError(t, err, "%s: %s", shell, quoted)
+		require.Equal(t, "<"+strings.Join(words, "><")+">", out, "%s: %s", shell, quoted)
+	}
+	portable := make([]string, len(words))
+	for i, word := range words {
+		portable[i] = Portable(Word(word))
+	}
+	out, err = script(t, folder, shell, "printf '<%s>' "+strings.Join(portable, " "))
+	left, _ = os.ReadDir(folder)
+	require.Empty(t, left, "%s ran something in %s", shell, portable)
+	if !strings.Contains(strings.Join(words, ""), "\n") {
+		require.NoError(t, err)
+		require.Equal(t, "<"+strings.Join(words, "><")+">", out, "%s: %s", shell, portable)
+	}
+}
+
+func TestCommandsOfGoblinNameWhatTheyMean(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, want string }{
+		{"add", "goblin approve s add"},
+		{"#x", "goblin approve s '#x'"},
+		{"{a,b}", "goblin approve s '{a,b}'"},
+		{"`id`", "goblin approve s '`id`'"},
+		{"it's", `goblin approve s 'it'\''s'`},
+		{"-x", "goblin approve -- s -x"},
+		{"--json", "goblin approve -- s --json"},
+		{"", "see: goblin approve"},
+		{"a\nb", "see: goblin approve"},
+		{"a\x1b[2J", "see: goblin approve"},
+		{"a\u202eb", "see: goblin approve"},
+		{"a\u200bb", "see: goblin approve"},
+		{"a\u3164b", "see: goblin approve"},
+		{"a\xffb", "see: goblin approve"},
+		{"a     b", "see: goblin approve"},
+		{strings.Repeat("x", maxQuoted+1), "see: goblin approve"},
+	} {
+		require.Equal(t, tt.want, Goblin("approve", "s", tt.name))
+		require.Equal(t, !strings.HasPrefix(tt.want, "see"), Quotable("s", tt.name))
+	}
+	require.Equal(t, "goblin login", Command("goblin login", nil))
+	require.Equal(t, "goblin call a --args '{}' --config 'a b'", Command("goblin call", []string{"a"}, "--args", "{}", "--config", "a b"))
+	require.Equal(t, "goblin call --args '{}' -- -a", Command("goblin call", []string{"-a"}, "--args", "{}"))
+}
+
+func TestWordsForWindows(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"calc": "calc", `C:\a\b`: `C:\a\b`, `C:\a b`: `"C:\a b"`, `C:\a b\`: `'C:\a b\'`, "it's": "'it''s'", "a,b": "'a,b'", "": "''",
+		"$(id)": "'$(id)'", "a\u2019; id": "'a\u2019\u2019; id'", "a`b": "'a`b'",
+	} {
+		require.Equal(t, want, windowsWord(word))
+	}
+	for _, name := range []string{"%PATH%", "a&b", "a|b", "a\"b", "a'b", "a`b", "$x", "@x", "#x", "{a,b}", "a;b", "a\nb"} {
+		require.False(t, windowsPlain(name), name)
+	}
+}
