@@ -154,10 +154,10 @@ func Withheld(p *registry.PinnedTool) string {
 	return why + ` is withheld until "` + display.Goblin("approve", p.Server, p.Name) + `"`
 }
 
-// loggedApproval returns the command that approves a tool, as logs show it: they escape
-// quotes and backslashes, which would change how a shell reads it.
+// loggedApproval returns the command that approves a tool, if it is made of plain words: logs
+// escape quotes, which changes how a shell reads them.
 func loggedApproval(server, tool string) string {
-	if command := display.Goblin("approve", server, tool); !strings.ContainsAny(command, `"\`) {
+	if command := display.Goblin("approve", server, tool); !strings.ContainsAny(command, `'"`) {
 		return command
 	}
 	return "see: goblin approve"
