@@ -125,18 +125,15 @@ func (o onlooker) Client() any                     { return nil }
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
 // that is listed.
 func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
-	seen, ok := i.gateway.Views.Look(profile)
-	if profile != "" && !ok {
+	if _, ok := i.gateway.Views.Look(profile); profile != "" && !ok {
 		return ctx, i.noProfile(profile)
 	}
 	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
 		if profile == "" {
 			return i.gateway.Views.Whole()
 		}
-		if now, ok := i.gateway.Views.Look(profile); ok {
-			return now.Is
-		}
-		return seen.Is // it was taken out of the config meanwhile
+		seen, _ := i.gateway.Views.Look(profile) // nothing once the profile is removed from the config
+		return seen.Is
 	})), nil
 }
 

@@ -37,14 +37,16 @@ const (
 type Seen struct{ Is, Lists *registry.Snapshot }
 
 // Look returns what clients of a profile see; "" is for clients without one, or with the
-// default one. ok is false when there is no such profile.
+// default one. ok is false when there is no such profile, whose clients see nothing.
 func (v *Views) Look(profile string) (seen Seen, ok bool) {
-	one := v.set.Load().look(profile)
-	if one == nil {
-		return seen, false
+	set := v.set.Load()
+	one := set.look(profile)
+	ok = one != nil
+	if !ok {
+		one = set.gone
 	}
 	m := one.load(v.registry)
-	return Seen{m.is, m.lists}, true
+	return Seen{m.is, m.lists}, ok
 }
 
 // look is the view of a profile, nil when there is none.
