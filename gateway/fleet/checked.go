@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"goblin/gateway/display"
 	"goblin/gateway/downstream"
 	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
@@ -103,7 +104,7 @@ func (f *Fleet) approved(ctx context.Context, b *Server, conn upstream.Conn, t r
 	}
 	why := fmt.Sprintf("server %q does not list it to this client", b.Name())
 	if digest != "" {
-		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: goblin restart %s", b.Name(), b.Name())
+		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: %s", b.Name(), display.Goblin("restart", b.Name()))
 	}
 	return &registry.NotFoundError{Kind: registry.Tool, Name: t.Listed, Absent: why}
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"goblin/gateway/display"
 )
 
 // Question is a decision of the user: whether to send the configured client secret.
@@ -25,8 +27,8 @@ func (q *Question) Declined() error {
 
 // unasked returns the error of a login that has no user to ask.
 func (q *Question) unasked() error {
-	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"goblin login %s\" in a terminal, or set oauth.issuer: %s",
-		q.Issuer, q.earlier(), q.Server, q.Issuer)
+	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
+		q.Issuer, q.earlier(), display.Goblin("login", q.Server), q.Issuer)
 }
 
 func (q *Question) earlier() string {

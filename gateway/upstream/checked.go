@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"goblin/gateway/display"
 	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
 )
@@ -124,7 +125,7 @@ func (s *Server) unchecked(ctx context.Context, kind registry.Kind, err error) e
 	}
 	e := s.failure(codeOf(err), fmt.Sprintf("%s failed, so it is unknown whether its %ss are as approved (gateway.pin: strict): %s",
 		listings[kind].method, kind, reasonOf(err)), err)
-	e.Fix = "fix the server, then run: goblin restart " + s.cfg.Name
+	e.Fix = "fix the server, then run: " + display.Goblin("restart", s.cfg.Name)
 	return e
 }
 

@@ -90,7 +90,7 @@ var rules = []row{
 	{"gateway/filter", "gateway/config registry/uriform", "the language of allow and deny is the config's"},
 	{"gateway/projects", "gateway/downstream registry/rawjson", "asks a client where it is, and knows no servers"},
 	{"gateway/egress", "", "a leaf: which addresses a request may go to, whatever it asks for"},
-	{"gateway/login", "gateway/config gateway/egress gateway/secrets gateway/wholefile", "gets and keeps tokens, and sends nothing else to servers"},
+	{"gateway/login", "gateway/config gateway/display gateway/egress gateway/secrets gateway/wholefile", "gets and keeps tokens, and sends nothing else to servers"},
 	{"gateway/catalog", "gateway/wholefile registry/rawjson registry/tidy", "a leaf: keeps bytes, whatever they list"},
 	{"gateway/pins", "gateway/wholefile registry/rawjson", "compares definitions as text"},
 	{"gateway/switches", "gateway/wholefile", "keeps names, whatever they are of"},
@@ -209,7 +209,7 @@ func rule(name string) (found row) {
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
 // bounds are the lines that packages may have, but for maxLines.
-var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_000}
+var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_200, "gateway/upstream": 7_000}
 
 const (
 	maxLines          = 6_800
