@@ -68,11 +68,17 @@ type dialect struct {
 type variables uint
 
 const (
-	braces  variables = 1 << iota // ${X}, ${X:-default}
-	prefix                        // ${env:X}, ${userHome}, ${workspaceFolder}, ${input:x}, ${file:x}
-	curly                         // {env:X}, {file:x}
-	dollar                        // $X
-	doubled                       // ${{ secrets.X }}
+	braces    variables = 1 << iota // ${X}, ${X:-default}
+	prefix                          // ${env:X}
+	places                          // ${userHome}, ${pathSeparator}, ${/}
+	workspace                       // ${workspaceFolder}
+	inputs                          // ${input:x}
+	files                           // ${file:x}
+	curly                           // {env:X}, {file:x}
+	dollar                          // $X
+	doubled                         // ${{ secrets.X }}
+
+	editor = prefix | places | workspace // what editors made of VS Code's parts share
 )
 
 func desktop(expands variables, unit time.Duration) *dialect {
@@ -82,23 +88,23 @@ func desktop(expands variables, unit time.Duration) *dialect {
 var (
 	claudeDesktop = desktop(0, 0)
 	claudeCode    = &dialect{section: []string{"mcpServers"}, expands: braces, projects: "projects", unit: time.Millisecond}
-	cursor        = desktop(prefix, 0)
-	windsurf      = desktop(prefix, 0)
+	cursor        = desktop(editor, 0)
+	windsurf      = desktop(prefix|files, 0)
 	gemini        = desktop(braces|dollar, time.Millisecond)
 	cline         = desktop(prefix, time.Second)
-	kiro          = desktop(braces|prefix, time.Millisecond)
+	kiro          = desktop(braces|editor, time.Millisecond)
 	amazonQ       = desktop(braces|prefix, time.Millisecond)
 	lmStudio      = desktop(0, 0)
-	junie         = desktop(braces|prefix, 0)
-	kiloLegacy    = desktop(prefix, time.Second)
-	unknown       = desktop(braces|prefix, 0)
+	junie         = desktop(braces|editor, 0)
+	kiloLegacy    = desktop(prefix|workspace, time.Second)
+	unknown       = desktop(braces|editor|inputs, 0)
 	copilot       = &dialect{section: []string{"mcpServers"}, expands: braces | dollar, unit: time.Millisecond, entry: func(string, []string) map[string]any {
 		return map[string]any{"type": "local", "tools": []string{"*"}}
 	}}
-	vscode = &dialect{section: []string{"servers"}, expands: prefix, entry: func(string, []string) map[string]any {
+	vscode = &dialect{section: []string{"servers"}, expands: editor | inputs, entry: func(string, []string) map[string]any {
 		return map[string]any{"type": "stdio"}
 	}}
-	vscodeSettings = &dialect{section: []string{"mcp", "servers"}, old: true, expands: prefix}
+	vscodeSettings = &dialect{section: []string{"mcp", "servers"}, old: true, expands: editor | inputs}
 	zed            = &dialect{section: []string{"context_servers"}, entry: func(string, []string) map[string]any {
 		return map[string]any{"source": "custom", "env": map[string]string{}}
 	}}

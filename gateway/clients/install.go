@@ -68,6 +68,9 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 		return nil, err
 	}
 	form := p.dialect.in(held)
+	if err := c.writable(form, append([]string{command}, args...)...); err != nil {
+		return nil, err
+	}
 	wanted, err := form.makeWay(f, held, form.keys(command, args))
 	if err != nil {
 		return nil, err
@@ -513,6 +516,9 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 		if held, err := decode(form.format, text); err == nil {
 			form = form.in(held)
 		}
+	}
+	if err := c.writable(form, append([]string{command}, args...)...); err != nil {
+		return "", nil, err
 	}
 	f, err := configedit.OpenForeign(p.path+".of-goblin", form.format == inJSON, form.section...)
 	if err != nil {

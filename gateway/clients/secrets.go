@@ -188,6 +188,10 @@ func refers(text string) bool {
 	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
+// subject matches an argument that names a package, a file, an address or a command. Values
+// in base64 may end with "=".
+var subject = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s[:cntrl:]=-][^\s[:cntrl:]=]*$`) })
+
 // About describes a server in a few words and without what could be secret: its program
 // and that one's first argument, or its address without the path.
 func (s *Server) About() string {
@@ -206,7 +210,7 @@ func (s *Server) About() string {
 	hidden := config.SecretsOfArgs(args)
 	for _, arg := range args {
 		secret := slices.ContainsFunc(hidden, func(secret string) bool { return strings.Contains(arg, secret) })
-		if !strings.HasPrefix(arg, "-") && !secret && !config.LooksRandom(arg) {
+		if !secret && subject().MatchString(arg) && !config.LooksRandom(arg) {
 			words = append(words, arg)
 			break
 		}

@@ -196,23 +196,22 @@ func (r *reading) local(e keys, command string, args []string) {
 	}
 	s.Keys["command"] = r.text(command)
 	if len(args) > 0 {
-		list := make([]string, len(args))
-		for i, arg := range args {
-			list[i] = r.text(arg)
-		}
-		s.Keys["args"] = list
+		s.Keys["args"] = r.all(args)
 	}
 	env := map[string]string{}
 	r.envFile(e.first("envFile"), env)
 	maps.Copy(env, r.pairs(e, "env"))
 	for _, name := range texts(e["env_keys"]) { // which goose keeps elsewhere
-		env[name] = "${" + name + "}"
-		r.needs(name, "a secret of the client")
+		if value, ok := r.environment(name); ok {
+			env[name] = value
+			r.needs(name, "a secret of the client")
+		}
 	}
 	if len(env) > 0 {
 		s.Keys["env"] = env
 	}
-	if names := inherited(e["env_vars"]); len(names) > 0 {
+	names := slices.DeleteFunc(inherited(e["env_vars"]), func(name string) bool { _, ok := r.environment(name); return !ok })
+	if len(names) > 0 {
 		s.Keys["inherit_env"] = names
 	}
 	if cwd != "" {
@@ -291,7 +290,7 @@ func (r *reading) envFile(file string, env map[string]string) {
 		return
 	}
 	for name, value := range vars {
-		env[name] = strings.ReplaceAll(value, "${", "$${")
+		env[name] = escaped(value)
 	}
 	r.note("has the variables of %s in env", short(path))
 }
@@ -305,19 +304,23 @@ func (r *reading) remote(e, written keys, address, kind string) {
 	case kind == "http":
 		s.Keys["type"] = "http"
 	}
+	env := r.pairs(e, "env")
 	if r.dialect == goose {
 		defer r.expanding(e)()
 	}
 	headers := r.pairs(e, "headers")
 	if named, ok := e["env_http_headers"].(map[string]any); ok {
-		for header, v := range named {
-			if name, ok := v.(string); ok {
-				headers[header] = "${" + name + "}"
+		for _, header := range slices.Sorted(maps.Keys(named)) {
+			name, _ := named[header].(string)
+			if value, ok := r.environment(name); ok {
+				headers[header] = value
 			}
 		}
 	}
 	if name := e.first("bearer_token_env_var"); name != "" {
-		headers["Authorization"] = "Bearer ${" + name + "}"
+		if value, ok := r.environment(name); ok {
+			headers["Authorization"] = "Bearer " + value
+		}
 	}
 	if token := e.first("bearer_token", "apiKey"); token != "" {
 		headers["Authorization"] = "Bearer " + r.text(token)
@@ -325,9 +328,9 @@ func (r *reading) remote(e, written keys, address, kind string) {
 	if len(headers) > 0 {
 		s.Keys["headers"] = headers
 	}
-	for name, value := range r.pairs(e, "env") {
+	for name, value := range env {
 		for header := range headers {
-			headers[header] = strings.ReplaceAll(headers[header], "${"+name+"}", value)
+			headers[header] = inserted(headers[header], name, value)
 		}
 	}
 	if e["authProviderType"] != nil {
@@ -337,6 +340,15 @@ func (r *reading) remote(e, written keys, address, kind string) {
 		r.lose("has a headersHelper, which Goblin does not run")
 	}
 	r.oauth(e)
+}
+
+// inserted returns a text with a value instead of a variable. Escaped variables stay.
+func inserted(text, name, value string) string {
+	parts := strings.Split(text, "$${")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "${"+name+"}", value)
+	}
+	return strings.Join(parts, "$${")
 }
 
 // expanding has variables of goose expanded, which does so in headers alone, until the end of
@@ -368,18 +380,27 @@ func (r *reading) oauth(e keys) {
 			out["client_secret"] = r.text(secret)
 		}
 		if scopes := append(texts(from["scopes"]), strings.Fields(from.first("scope"))...); len(scopes) > 0 {
-			out["scopes"] = scopes
+			out["scopes"] = r.all(scopes)
 		}
 		if port, ok := number(from["callbackPort"]); ok && port > 0 && port <= math.MaxUint16 {
 			out["redirect_port"] = int(port)
 		}
 	}
 	if scopes := texts(e["scopes"]); len(scopes) > 0 {
-		out["scopes"] = scopes
+		out["scopes"] = r.all(scopes)
 	}
 	if len(out) > 0 {
 		r.server.Keys["oauth"] = out
 	}
+}
+
+// all returns several texts as Goblin's config writes them.
+func (r *reading) all(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = r.text(text)
+	}
+	return out
 }
 
 var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
@@ -390,7 +411,7 @@ func (r *reading) tools(e keys) {
 		out := make([]string, len(names))
 		for i, name := range names {
 			name, _, _ = strings.Cut(name, "(") // Gemini CLI may name arguments
-			out[i] = globs.Replace(name)
+			out[i] = escaped(globs.Replace(name))
 		}
 		return out
 	}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -15,11 +16,16 @@ var (
 	doubling = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\$\{\{\s*(?:secrets|inputs)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 	})
-	inCurly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(env|file):([^{}]+)\}`) })
+	word       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\w{1,40}$`) })
+	curlyStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(?:env|file):`) })
+	inCurly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(env|file):([^{}]+)\}`) })
 )
 
-// text is a text of a client as Goblin's config has it: variables that the client expands
-// are ${X}, and what else begins as one is escaped.
+// maxReference is the longest reference in a text of a client, in bytes.
+const maxReference = 4096
+
+// text returns a client's text as Goblin's config writes it. Variables of the client become
+// ${X}. Any other text that Goblin would replace is escaped.
 func (r *reading) text(s string) string {
 	if !strings.ContainsAny(s, "${") {
 		return s
@@ -33,6 +39,13 @@ func (r *reading) text(s string) string {
 		out.WriteString(s[:at])
 		s = s[at:]
 		value, used := r.variable(s)
+		if strings.HasPrefix(value, "${") && strings.HasSuffix(out.String(), "$") {
+			r.lose("has a variable after a $, which Goblin cannot write; it is taken as it is")
+			value = escaped(s[:used])
+			if s[0] == '{' { // the $ before it is already written
+				value = "$" + value
+			}
+		}
 		out.WriteString(value)
 		s = s[used:]
 	}
@@ -40,23 +53,30 @@ func (r *reading) text(s string) string {
 	return out.String()
 }
 
+// escaped returns a text as Goblin's config writes it if nothing in it is to be replaced.
+func escaped(s string) string { return strings.ReplaceAll(s, "${", "$${") }
+
 // variable resolves the variable at the beginning of a text, and returns its length in the
 // text.
 func (r *reading) variable(s string) (value string, used int) {
 	d := r.dialect
 	if m := doubling().FindStringSubmatch(s); m != nil && d.expands&doubled != 0 {
-		return "${" + m[1] + "}", len(m[0])
+		if value, ok := r.environment(m[1]); ok {
+			return value, len(m[0])
+		}
 	}
-	if m := inCurly().FindStringSubmatch(s); m != nil && d.expands&curly != 0 {
-		switch {
-		case m[1] == "file":
-			return "${file:" + r.near(m[2]) + "}", len(m[0])
-		case variable().MatchString(m[2]):
-			return "${" + m[2] + "}", len(m[0])
+	if d.expands&curly != 0 {
+		if m := inCurly().FindStringSubmatch(s); m != nil {
+			if value, ok := r.inCurly(m[1], m[2]); ok {
+				return value, len(m[0])
+			}
+		}
+		if inCurly().MatchString(s[1:]) { // only the part behind the $ is a variable
+			return s[:1], 1
 		}
 	}
 	if strings.HasPrefix(s, "${") {
-		if end := config.Closing(s); end > 0 {
+		if end := config.Closing(s[:min(len(s), maxReference)]); end > 0 {
 			if value, ok := r.named(s[2:end]); ok {
 				return value, end + 1
 			}
@@ -65,56 +85,109 @@ func (r *reading) variable(s string) (value string, used int) {
 	}
 	if d.expands&dollar != 0 && s[0] == '$' {
 		if name := leading().FindString(s[1:]); name != "" {
-			return "${" + name + "}", 1 + len(name)
+			if value, ok := r.environment(name); ok {
+				return value, 1 + len(name)
+			}
 		}
 	}
 	return s[:1], 1
+}
+
+// environment returns a reference to an environment variable. ok is false if Goblin has no
+// reference of that name.
+func (r *reading) environment(name string) (value string, ok bool) {
+	if !variable().MatchString(name) || name == "project" { // which Goblin replaces by a folder
+		r.lose("names a variable that Goblin cannot refer to; it is left out")
+		return "", false
+	}
+	return "${" + name + "}", true
+}
+
+// inCurly resolves {kind:name}.
+func (r *reading) inCurly(kind, name string) (value string, ok bool) {
+	if kind == "file" {
+		return r.file(name)
+	}
+	return r.environment(name)
 }
 
 // named resolves ${body}.
 func (r *reading) named(body string) (value string, ok bool) {
 	expands := r.dialect.expands
 	if name, fallback, has := strings.Cut(body, ":-"); expands&braces != 0 && variable().MatchString(name) {
-		if has {
-			return "${" + name + ":-" + r.text(fallback) + "}", true
+		value, ok := r.environment(name)
+		if !ok || !has {
+			return value, ok
 		}
-		return "${" + body + "}", true
-	}
-	if expands&prefix == 0 {
-		return "", false
+		return r.withDefault(name, r.text(fallback))
 	}
 	kind, name, _ := strings.Cut(body, ":")
 	switch {
-	case kind == "env" && variable().MatchString(name):
-		return "${" + name + "}", true
-	case kind == "input" && name != "":
+	case expands&prefix != 0 && kind == "env" && variable().MatchString(name):
+		return r.environment(name)
+	case expands&inputs != 0 && kind == "input" && name != "":
 		return r.input(name), true
-	case kind == "file" && name != "":
-		return "${file:" + r.near(name) + "}", true
-	case body == "userHome":
+	case expands&files != 0 && kind == "file" && name != "":
+		return r.file(name)
+	case expands&places != 0 && body == "userHome":
 		return "${HOME}", true
-	case body == "workspaceFolder":
-		r.perProject = true
-		return "${project}", true
-	case body == "pathSeparator", body == "/":
+	case expands&places != 0 && (body == "pathSeparator" || body == "/"):
 		if r.machine.OS == "windows" {
 			return `\`, true
 		}
 		return "/", true
+	case expands&workspace != 0 && body == "workspaceFolder":
+		r.perProject = true
+		return "${project}", true
 	}
-	r.lose("has ${%s}, for which Goblin has nothing; it is taken as it is", short(body))
+	r.plain(kind, body)
 	return "", false
 }
 
-// near is the path of a file that a client reads, as Goblin has to be told.
-func (r *reading) near(file string) string {
-	switch {
-	case strings.HasPrefix(file, "~/"):
-		return "${HOME}" + file[1:]
-	case strings.HasPrefix(file, "/"), len(file) > 1 && file[1] == ':':
-		return file
+// plain reports a text that looks like a variable and is taken as it is.
+func (r *reading) plain(kind, body string) {
+	shown := kind + ":…" // the rest may be secret
+	if word().MatchString(body) {
+		shown = body
+	} else if !word().MatchString(kind) {
+		shown = "…"
 	}
-	return path.Join(strings.ReplaceAll(r.dir, `\`, "/"), file)
+	switch own := config.IsReferenceKind(kind) && kind != body; {
+	case own && r.client != nil:
+		r.note("has ${%s}, which is plain text in %s; it is taken as it is", shown, r.client.Title)
+	case own || r.dialect.expands&prefix != 0:
+		r.lose("has ${%s}, for which Goblin has nothing; it is taken as it is", shown)
+	}
+}
+
+// withDefault returns a reference to an environment variable with a default. ok is false if
+// the default cannot be written within a reference.
+func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
+	value = "${" + name + ":-" + fallback + "}"
+	if config.Closing(value) != len(value)-1 {
+		r.lose("has a default for a variable that Goblin cannot write; it is left out")
+		return "", false
+	}
+	return value, true
+}
+
+// file returns a reference to a file that the client reads. ok is false if its path cannot
+// be written within a reference.
+func (r *reading) file(name string) (value string, ok bool) {
+	dir := strings.ReplaceAll(r.dir, `\`, "/")
+	at := path.Join(dir, name)
+	checked := name + at
+	switch {
+	case strings.HasPrefix(name, "~/"):
+		checked, at = name, "${HOME}"+name[1:]
+	case strings.HasPrefix(name, "/"), len(name) > 1 && name[1] == ':':
+		checked, at = name, name
+	}
+	if strings.ContainsAny(checked, "{}") {
+		r.lose("reads a file whose path has braces; it is left out")
+		return "", false
+	}
+	return "${file:" + at + "}", true
 }
 
 // input is the variable for what VS Code asks its user for.
@@ -133,7 +206,30 @@ func (r *reading) input(id string) string {
 	}
 	r.needs(name, "input "+short(id))
 	if def := r.inputs[id]; def != "" {
-		return "${" + name + ":-" + strings.ReplaceAll(def, "${", "$${") + "}"
+		if value, ok := r.withDefault(name, escaped(def)); ok {
+			return value
+		}
 	}
 	return "${" + name + "}"
+}
+
+// writable returns an error if a client would replace a part of the words of Goblin's entry.
+func (c *Client) writable(d *dialect, words ...string) error {
+	for _, word := range words {
+		at := -1
+		switch {
+		case d.expands&dollar != 0:
+			at = strings.IndexByte(word, '$')
+		case d.expands&curly != 0:
+			if in := curlyStart().FindStringIndex(word); in != nil {
+				at = in[0]
+			}
+		case d.expands != 0:
+			at = strings.Index(word, "${")
+		}
+		if at >= 0 {
+			return fmt.Errorf("%s would replace a part of %q by a variable, from %q on; move Goblin or its config to a path without that", c.Title, word, short(word[at:]))
+		}
+	}
+	return nil
 }

@@ -409,7 +409,7 @@ func mappedPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case label == nil && value == nil && len(item.Content) == 2:
 		return item.Content[0], item.Content[1]
-	case label != nil && value == nil && sign == "=": // inherited, as docker does
+	case label != nil && value == nil && sign == "=" && variable().MatchString(label.Value): // inherited, as docker does
 		return label, textNode(label, "${"+label.Value+"}")
 	}
 	return label, value

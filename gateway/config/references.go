@@ -34,6 +34,11 @@ var (
 	secretName     = pattern(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`)
 )
 
+// IsReferenceKind reports whether ${kind:…} is a reference.
+func IsReferenceKind(kind string) bool {
+	return kind == keyringKind || kind == fileKind || kind == commandKind
+}
+
 // secretRef is a reference that is understood.
 type secretRef struct {
 	kind  string
@@ -62,7 +67,7 @@ func (r *reader) refer(e *expansion, body string, depth int) (value string, ok b
 	}
 	var f secretRef
 	switch {
-	case kind != keyringKind && kind != fileKind && kind != commandKind:
+	case !IsReferenceKind(kind):
 		return "", false
 	case depth > 0: // nor would a command's arguments be the place for a secret
 		e.wrong = "has ${" + kind + ":…} within another ${…}; write it without that"
