@@ -9,13 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
-	"time"
-
-	"github.com/aymanbagabas/go-udiff"
 
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
@@ -36,10 +30,10 @@ type Change struct {
 	machine Machine
 	client  *Client
 	state   string
-	own     []string // the lines of Goblin's entry by itself
-	first   []byte   // the text without Goblin
-	old     *record  // of the change before, or nil
-	undo    *record  // nil for one that is undone
+	own     map[string]any // Goblin's entry
+	first   []byte         // the text without Goblin
+	old     *record        // of the change before, or nil
+	undo    *record        // nil for one that is undone
 }
 
 // Same reports that there is nothing to change.
@@ -97,11 +91,7 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 		}
 	}
 	ch.After = f.Text()
-	if _, text, err := c.Snippet(m, command, args); err == nil {
-		for line := range strings.Lines(string(text)) {
-			ch.own = append(ch.own, bare(line))
-		}
-	}
+	ch.own = form.keys(command, args)
 	switch {
 	case p.dialect == gemini && off(held)(EntryName):
 		ch.Note = "Gemini CLI leaves it out as long as \"mcp\" in that file excludes it, or allows others only"
@@ -109,13 +99,14 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 		ch.Note = amazonQTools(held)
 	}
 	ch.undo = difference(ch.first, ch.After)
+	ch.undo.Was, ch.undo.Prior = sum(ch.Before), ch.old.alone()
 	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.Real(), old.Existed, out
 	return ch, nil
 }
 
 // change begins a change of a file.
 func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
-	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: remembered(state, f.Real())}
+	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: remembered(state, f.Real(), f.Text())}
 }
 
 // first is the text before Goblin's first change, as far as that can be known, and what is
@@ -242,59 +233,6 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 		err = form.drop(f, EntryName)
 	}
 	return false, note, err
-}
-
-// Apply writes a change. Beside the file, there is a copy of it without Goblin as long as
-// Goblin is in it.
-func (ch *Change) Apply(now time.Time) error {
-	if ch.Same() {
-		return nil
-	}
-	if ch.undo == nil {
-		return ch.applyUndo()
-	}
-	dropCopy, err := ch.copy(now)
-	if err != nil {
-		return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
-	}
-	forget, err := ch.remember()
-	if err == nil {
-		err = ch.file.Save()
-	}
-	if err != nil {
-		return errors.Join(err, forget(), dropCopy())
-	}
-	ch.tidyCopies(ch.first)
-	return nil
-}
-
-// applyUndo writes the file without Goblin.
-func (ch *Change) applyUndo() error {
-	if ch.Deletes {
-		if err := ch.delete(); err != nil {
-			return err
-		}
-	} else if err := ch.file.Save(); err != nil {
-		return err
-	}
-	ch.keptCopy()
-	if text, err := readRaw(ch.Backup); err == nil && !bytes.Equal(text, ch.After) {
-		return ch.rememberCopy() // the file has other bytes than before
-	}
-	ch.Backup, ch.Secrets = "", 0
-	ch.tidyCopies(ch.After)
-	return ch.forget()
-}
-
-func (ch *Change) delete() error {
-	now, err := os.ReadFile(ch.file.Real())
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(now, ch.Before) {
-		return fmt.Errorf("%s was changed by somebody else meanwhile; nothing was written: try again", ch.File)
-	}
-	return os.Remove(ch.file.Real())
 }
 
 // target is the file that has Goblin's entry, else the first one that is there, else the
@@ -571,48 +509,4 @@ func (c *Client) compare(m Machine, entries []map[string]any) (f Found, served f
 		return f, served
 	}
 	return read(&m, c, p), served // Install reports what is wrong with it
-}
-
-// Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's
-// own it shows keys and no values: they may be secret.
-func (ch *Change) Diff() string {
-	before, after := string(ch.Before), string(ch.After)
-	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)
-	if err != nil { // of edits that do not fit, which they do
-		return ""
-	}
-	var out strings.Builder
-	for i, line := range slices.Collect(strings.Lines(text)) {
-		if i > 1 && (line[0] == '+' || line[0] == '-') && !slices.Contains(ch.own, bare(line[1:])) {
-			line = line[:1] + withoutValue(line[1:])
-		}
-		out.WriteString(line)
-	}
-	return out.String()
-}
-
-// bare is a line without what may differ around it.
-func bare(line string) string { return strings.TrimRight(strings.TrimSpace(line), ",") }
-
-var (
-	keyed = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(\s*(?:- )?(?:"[^"\\]*"|[A-Za-z0-9_.-]+)\s*[:=]\s*)(.*?)(\s*)$`)
-	})
-	signs = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[\s{}\[\],]*$|^\s*\[mcp_servers\.[^\]]*\]\s*$`)
-	})
-)
-
-// withoutValue is a line with its key only.
-func withoutValue(line string) string {
-	if signs().MatchString(line) {
-		return line
-	}
-	if m := keyed().FindStringSubmatch(line); m != nil {
-		if signs().MatchString(m[2]) {
-			return line
-		}
-		return m[1] + "…" + m[3]
-	}
-	return strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " \t"))) + "…" + line[len(strings.TrimRight(line, "\r\n")):]
 }

@@ -25,6 +25,11 @@ type record struct {
 	Old     []byte `json:"old"`
 	New     []byte `json:"new"`
 	Backup  string `json:"backup"`
+	// Was is the sum of the file before the change.
+	Was string `json:"was,omitempty"`
+	// Prior is the record before this one. It counts while the file has the sum Was: this record
+	// is written before the file, and a process may stop in between.
+	Prior *record `json:"prior,omitempty"`
 	// Taken are the servers that were taken out, as the client has them.
 	Taken []takenEntry `json:"taken,omitempty"`
 }
@@ -61,19 +66,16 @@ func (r *record) fits(d *dialect, before, after []byte) bool {
 	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
-// remember keeps what undoes a change that is about to be made; undo makes what was
-// remembered before count again.
+// remember keeps what undoes a change that is about to be made; undo restores what was
+// remembered before.
 func (ch *Change) remember() (undo func() error, err error) {
 	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.Real())
-	if path == "" || ch.undo == nil {
+	if path == "" {
 		return undo, nil
 	}
 	ch.undo.Backup = ch.Backup
 	text, err := json.Marshal(ch.undo)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
 	old, missing := os.ReadFile(path)
 	if err == nil {
 		err = wholefile.Write(path, text)
@@ -94,7 +96,7 @@ func (ch *Change) rememberCopy() error {
 	if path == "" {
 		return nil
 	}
-	left := record{Path: ch.old.Path, Existed: true, Backup: ch.Backup}
+	left := record{Path: ch.file.Real(), Existed: true, Backup: ch.Backup}
 	if ch.Note != "" {
 		left.Taken = ch.old.Taken
 	}
@@ -124,19 +126,32 @@ func recordPath(state, real string) string {
 	return filepath.Join(state, "clients", sum([]byte(real))[:32]+".json")
 }
 
-// remembered reads the record that undoes the last change of a file; nil if there is none
-// that can be read.
-func remembered(state, real string) *record {
+// remembered reads the record that undoes the last change of a file, which has this text. It
+// returns nil if there is none that can be read.
+func remembered(state, real string, text []byte) *record {
 	path := recordPath(state, real)
 	if path == "" {
 		return nil
 	}
-	text, err := os.ReadFile(path)
+	written, err := os.ReadFile(path)
 	var r record
-	if err != nil || json.Unmarshal(text, &r) != nil || r.Path != real {
+	if err != nil || json.Unmarshal(written, &r) != nil || r.Path != real {
 		return nil
 	}
+	if r.Was != "" && r.Was == sum(text) { // the file never got the change, or lost it
+		return r.Prior
+	}
 	return &r
+}
+
+// alone returns a copy of a record without the record before it, or nil.
+func (r *record) alone() *record {
+	if r == nil {
+		return nil
+	}
+	copied := *r
+	copied.Was, copied.Prior = "", nil
+	return &copied
 }
 
 func sum(text []byte) string {

@@ -1,0 +1,100 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"goblin/gateway/configedit"
+	"goblin/gateway/wholefile"
+)
+
+// Apply writes a change. Beside the file, there is a copy of it without Goblin as long as
+// Goblin is in it. The record and the file are written under one lock. The error is a
+// [configedit.ErrChanged] if the file or its record has changed since the change was planned.
+func (ch *Change) Apply(now time.Time) error {
+	if ch.Same() {
+		return nil
+	}
+	unlock, err := ch.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := ch.unchanged(); err != nil {
+		return err
+	}
+	if ch.undo == nil {
+		return ch.applyUndo()
+	}
+	dropCopy, err := ch.copy(now)
+	if err != nil {
+		return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
+	}
+	forget, err := ch.remember()
+	if err == nil {
+		err = ch.file.Save()
+	}
+	if err != nil {
+		return errors.Join(err, forget(), dropCopy())
+	}
+	ch.tidyCopies(ch.first)
+	return nil
+}
+
+// lock keeps other processes from changing files of clients and their records. One lock
+// serves all clients, since several may share a file.
+func (ch *Change) lock() (unlock func(), err error) {
+	if ch.state == "" {
+		return func() {}, nil
+	}
+	records := filepath.Join(ch.state, "clients")
+	if err := os.MkdirAll(records, 0o700); err != nil {
+		return nil, fmt.Errorf("remember how to undo it: %w", err)
+	}
+	unlock, err = wholefile.Lock(records)
+	if err != nil {
+		return nil, fmt.Errorf("change %s: %w", ch.File, err)
+	}
+	return unlock, nil
+}
+
+// unchanged returns an error if the file or its record has changed since the change was
+// planned.
+func (ch *Change) unchanged() error {
+	now, err := os.ReadFile(ch.file.Real())
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && ch.file.New():
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil, ch.file.New(), !bytes.Equal(now, ch.Before):
+		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
+	}
+	if !reflect.DeepEqual(ch.old, remembered(ch.state, ch.file.Real(), ch.Before)) {
+		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
+	}
+	return nil
+}
+
+// applyUndo writes the file without Goblin.
+func (ch *Change) applyUndo() error {
+	if ch.Deletes {
+		if err := os.Remove(ch.file.Real()); err != nil {
+			return err
+		}
+	} else if err := ch.file.Save(); err != nil {
+		return err
+	}
+	ch.keptCopy()
+	if text, err := readRaw(ch.Backup); err == nil && !bytes.Equal(text, ch.After) {
+		return ch.rememberCopy() // the file has other bytes than before
+	}
+	ch.Backup, ch.Secrets = "", 0
+	ch.tidyCopies(ch.After)
+	return ch.forget()
+}
