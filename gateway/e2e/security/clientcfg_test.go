@@ -212,23 +212,76 @@ func TestUninstallRestoresTheFileAfterInstallsAtOnce(t *testing.T) {
 // No command shows values of a client's file.
 func TestTheDifferenceOfAClientsFileHidesSecrets(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t)
-	entry := environServer(w, "s", map[string]string{"KEY": sentinel + "\n" + sentinel, "PIN": sentinel + "=="})
-	entry["args"] = append(entry["args"].([]string), "--token", sentinel, sentinel+"==", "--api-key="+sentinel, "https://u:"+sentinel+"@h/?k="+sentinel)
-	text, err := json.MarshalIndent(e2e.Obj{"mcpServers": e2e.Obj{"s": entry}, "other": []string{sentinel + "="}}, "", "  ")
-	require.NoError(t, err)
-	clientFile(t, w, "home/.cursor/mcp.json", "// "+sentinel+"\n"+string(text))
-	w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
-	for _, args := range [][]string{
-		{"init", "--from", "cursor", "--dry-run"}, {"init", "--from", "cursor", "--yes"},
-		{"install", "cursor", "--replace", "--dry-run"}, {"install", "cursor", "--replace", "--dry-run", "--json"},
-		{"install", "cursor", "--replace"}, {"uninstall", "cursor", "--dry-run"}, {"install", "cursor", "--dry-run"}, {"uninstall", "cursor"},
+	for client, test := range map[string]struct{ file, text, shown string }{
+		"cursor": {"home/.cursor/mcp.json", `{
+  // SECRET
+  "other": ["SECRET="],
+  "mcpServers": {
+    "s": {
+      "command": "COMMAND",
+      "args": ["SCRIPT",
+        "--token", "SECRET",
+        "SECRET==", /* SECRET
+        "SECRET": SECRET */
+        "--api-key=SECRET", "https://u:SECRET@h/?k=SECRET", "SECRET"
+      ],
+      "env": {"KEY": "SECRET\nSECRET", "PIN": "SECRET=="}
+    }
+  }
+}
+`, "PIN"},
+		"codex": {"home/.codex/config.toml", `model = "x"
+[mcp_servers.s]
+command = 'COMMAND' # SECRET
+args = ["SCRIPT",
+  "SECRET==", 'SECRET',
+  "https://u:SECRET@h/?k=SECRET"]
+[mcp_servers.s.env]
+KEY = """
+SECRET = SECRET
+SECRET"""
+PIN = 'SECRET=='
+`, "PIN"},
+		"goose": {"cfg/goose/config.yaml", `extensions:
+  s: # SECRET
+    enabled: true
+    type: stdio
+    name: s
+    cmd: COMMAND
+    args:
+    - SCRIPT
+    - SECRET==
+    - SECRET=SECRET
+    - |
+      SECRET: SECRET
+      SECRET
+    envs:
+      KEY: >-
+        SECRET = SECRET
+        SECRET
+      PIN: SECRET
+`, "PIN"},
 	} {
-		out := w.Run(args...)
-		require.Zero(t, out.Code, "%v: %s", args, out.Stderr)
-		keepsSecret(w, strings.Join(args, " "), out.Stdout+out.Stderr)
-		if strings.Contains(strings.Join(args, " "), "--replace --dry-run") {
-			require.Contains(t, out.Stdout, "PIN")
-		}
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := environServer(w, "s", nil)["args"].([]string)[0]
+			text := strings.NewReplacer("COMMAND", e2e.Fakeserver, "SCRIPT", script, "SECRET", sentinel).Replace(test.text)
+			clientFile(t, w, test.file, text)
+			w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
+			for _, args := range [][]string{
+				{"init", "--from", client, "--dry-run"}, {"init", "--from", client, "--yes"},
+				{"install", client, "--replace", "--dry-run"}, {"install", client, "--replace", "--dry-run", "--json"},
+				{"install", client, "--replace"}, {"uninstall", client, "--dry-run"}, {"install", client, "--dry-run"}, {"uninstall", client},
+			} {
+				out := w.Run(args...)
+				require.Zero(t, out.Code, "%v: %s", args, out.Stderr)
+				keepsSecret(w, strings.Join(args, " "), out.Stdout+out.Stderr)
+				if strings.HasPrefix(strings.Join(args[2:], " "), "--replace --dry-run") {
+					require.Contains(t, out.Stdout, test.shown)
+					require.Contains(t, out.Stdout, "goblin")
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,79 @@
+package clients_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/clients"
+	"goblin/gateway/configedit"
+	"goblin/gateway/wholefile"
+)
+
+const twoServers = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // mine\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
+
+// apply plans and makes a change.
+func apply(t *testing.T, plan func() (*clients.Change, error)) {
+	t.Helper()
+	ch, err := plan()
+	require.NoError(t, err)
+	require.NoError(t, ch.Apply(noon))
+}
+
+// A process may stop after it has written the record and before it has written the file.
+func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, map[string]string{".cursor/mcp.json": twoServers})
+	c, path, state := clients.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
+	install := func(took ...string) func() (*clients.Change, error) {
+		return func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, took) }
+	}
+	uninstall := func() (*clients.Change, error) { return c.Uninstall(m, state) }
+
+	apply(t, install("a"))
+	require.NoError(t, os.WriteFile(path, []byte(twoServers), 0o600)) // it stopped before the file
+	_, err := uninstall()
+	require.ErrorIs(t, err, clients.ErrNone)
+	without := "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
+	require.NoError(t, os.WriteFile(path, []byte(without), 0o600))
+
+	require.NoError(t, os.WriteFile(path, []byte(twoServers), 0o600))
+	apply(t, install())
+	first := read(t, path)
+	apply(t, install("a", "b"))
+	require.NoError(t, os.WriteFile(path, []byte(first), 0o600)) // it stopped before the file
+	apply(t, uninstall)
+	require.Equal(t, twoServers, read(t, path))
+}
+
+func TestAChangeThatWasPlannedBeforeAnotherOneWritesNothing(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, map[string]string{".cursor/mcp.json": twoServers})
+	c, path, state := clients.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
+	late, err := c.Install(m, state, goblin, []string{"stdio"}, []string{"a", "b"})
+	require.NoError(t, err)
+	apply(t, func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, []string{"a"}) })
+	require.ErrorIs(t, late.Apply(noon), configedit.ErrChanged)
+	gone, err := c.Uninstall(m, state)
+	require.NoError(t, err)
+	apply(t, func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, []string{"b"}) })
+	require.ErrorIs(t, gone.Apply(noon), configedit.ErrChanged)
+	apply(t, func() (*clients.Change, error) { return c.Uninstall(m, state) })
+	require.Equal(t, twoServers, read(t, path))
+}
+
+func TestAChangeWaitsForAnotherProcessAndGivesUp(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}"})
+	state := filepath.Join(dir, "state")
+	unlock, err := wholefile.Lock(filepath.Join(state, "clients"))
+	require.NoError(t, err)
+	ch, err := clients.Find("cursor").Install(m, state, goblin, []string{"stdio"}, nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, ch.Apply(noon), "another process holds")
+	require.Equal(t, "{}", read(t, filepath.Join(dir, ".cursor/mcp.json")))
+	unlock()
+	require.NoError(t, ch.Apply(noon))
+}
