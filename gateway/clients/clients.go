@@ -164,7 +164,7 @@ var All = []*Client{
 		Name: "opencode", Title: "opencode",
 		places: func(m *Machine) []place {
 			list := at(opencode, xdg("opencode/opencode.json"), xdg("opencode/opencode.jsonc"), xdg("opencode/config.json"))(m)
-			if file := m.Getenv("OPENCODE_CONFIG"); file != "" {
+			if file := m.Getenv("OPENCODE_CONFIG"); m.isAbs(file) {
 				list = append([]place{{path: file, dialect: opencode}}, list...)
 			}
 			return list
@@ -252,7 +252,7 @@ func Find(name string) *Client {
 func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
 	return func(m *Machine) (list []place) {
 		for _, path := range paths {
-			if file := path(m); filepath.IsAbs(file) || m.OS == "windows" && file != "" {
+			if file := path(m); m.isAbs(file) {
 				list = append(list, place{path: file, dialect: d})
 			}
 		}
@@ -262,11 +262,27 @@ func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
 
 func (m *Machine) home() string {
 	if m.OS == "windows" {
-		if dir := m.Getenv("USERPROFILE"); dir != "" {
+		if dir := m.Getenv("USERPROFILE"); m.isAbs(dir) {
 			return dir
 		}
 	}
 	return m.Getenv("HOME")
+}
+
+// homeReference returns the variable of the user's own folder. Windows sets no HOME.
+func (m *Machine) homeReference() string {
+	if m.OS == "windows" {
+		return "${USERPROFILE}"
+	}
+	return "${HOME}"
+}
+
+// isAbs reports whether a path is absolute on the machine's own system.
+func (m *Machine) isAbs(path string) bool {
+	if m.OS == "windows" {
+		return len(path) > 2 && path[1] == ':' && strings.ContainsRune(`\/`, rune(path[2])) || strings.HasPrefix(path, `\\`)
+	}
+	return filepath.IsAbs(path)
 }
 
 // join is filepath.Join for the machine's own system.
@@ -288,7 +304,7 @@ func home(file string) func(m *Machine) string {
 // either is a file in the folder that a variable names, or another one of the user's.
 func either(variable, there, other string) func(m *Machine) string {
 	return func(m *Machine) string {
-		if dir := m.Getenv(variable); dir != "" {
+		if dir := m.Getenv(variable); dir != "" && (variable != "XDG_CONFIG_HOME" || m.isAbs(dir)) {
 			return m.join(dir, there)
 		}
 		return home(other)(m)

@@ -104,7 +104,11 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 	full = filepath.ToSlash(full)
 	for _, c := range All {
 		for _, p := range c.places(m) {
-			if known := filepath.ToSlash(p.path); known == full || distinct(known) != "" && strings.HasSuffix(full, distinct(known)) {
+			known := p.path
+			if m.OS == "windows" {
+				known = strings.ReplaceAll(known, `\`, "/")
+			}
+			if known == full || distinct(known) != "" && strings.HasSuffix(full, distinct(known)) {
 				return c, p.dialect
 			}
 		}

@@ -446,7 +446,13 @@ func TestPlacesOfFilesOnEachSystem(t *testing.T) {
 			"zed":            `C:\Users\me\AppData\Roaming\Zed\settings.json`,
 			"cursor":         `C:\Users\me\.cursor\mcp.json`,
 		}},
-		"nowhere": {"linux", nil, pairs{"cursor": "", "claude-desktop": ""}},
+		"Windows with relative folders": {"windows", pairs{"USERPROFILE": `C:\Users\me`, "CODEX_HOME": "x", "XDG_CONFIG_HOME": "c", "OPENCODE_CONFIG": "oc.json"}, pairs{
+			"codex":    "",
+			"opencode": `C:\Users\me\.config\opencode\opencode.json`,
+			"goose":    `C:\Users\me\AppData\Roaming\Block\goose\config\config.yaml`,
+		}},
+		"Windows, only relative": {"windows", pairs{"USERPROFILE": `me`}, pairs{"cursor": ""}},
+		"nowhere":                {"linux", nil, pairs{"cursor": "", "claude-desktop": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

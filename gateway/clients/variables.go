@@ -130,7 +130,7 @@ func (r *reading) named(body string) (value string, ok bool) {
 	case expands&files != 0 && kind == "file" && name != "":
 		return r.file(name)
 	case expands&places != 0 && body == "userHome":
-		return "${HOME}", true
+		return r.machine.homeReference(), true
 	case expands&places != 0 && (body == "pathSeparator" || body == "/"):
 		if r.machine.OS == "windows" {
 			return `\`, true
@@ -179,7 +179,7 @@ func (r *reading) file(name string) (value string, ok bool) {
 	checked := name + at
 	switch {
 	case strings.HasPrefix(name, "~/"):
-		checked, at = name, "${HOME}"+name[1:]
+		checked, at = name, r.machine.homeReference()+name[1:]
 	case strings.HasPrefix(name, "/"), len(name) > 1 && name[1] == ':':
 		checked, at = name, name
 	}

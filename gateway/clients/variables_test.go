@@ -1,6 +1,7 @@
 package clients_test
 
 import (
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -68,4 +69,25 @@ client_secret = "${keyring:k}"
 	}, f.Servers[0].Keys)
 	f = clients.ReadFile(m, filepath.Join(dir, "in.json"))
 	require.Equal(t, []string{"${I}"}, f.Servers[0].Keys["args"], "the default cannot be written")
+}
+
+func TestTheHomeOfTheUserIsAVariableThatTheSystemSets(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]pairs{
+		"windows": {"A": `${USERPROFILE}\x`, "B": "${file:${USERPROFILE}/k}"},
+		"darwin":  {"A": "${HOME}/x", "B": "${file:${HOME}/k}"},
+	} {
+		_, dir := home(t, map[string]string{
+			"p/.cursor/mcp.json":                  `{"mcpServers": {"a": {"command": "x", "env": {"A": "${userHome}${/}x"}}}}`,
+			"p/.codeium/windsurf/mcp_config.json": `{"mcpServers": {"a": {"command": "x", "env": {"B": "${file:~/k}"}}}}`,
+		})
+		m := machine(system, pairs{"HOME": dir, "USERPROFILE": `C:\Users\me`})
+		got := pairs{}
+		for _, file := range []string{"p/.cursor/mcp.json", "p/.codeium/windsurf/mcp_config.json"} {
+			f := clients.ReadFile(m, filepath.Join(dir, file))
+			require.NoError(t, f.Err)
+			maps.Copy(got, f.Servers[0].Keys["env"].(pairs))
+		}
+		require.Equal(t, want, got, system)
+	}
 }

@@ -68,12 +68,12 @@ func envFileNode(root *yaml.Node) *yaml.Node {
 func envFilePath(dir, value string, env func(string) (string, bool)) (file string, ok bool) {
 	e := expansion{env: env}
 	file = e.expand(value, 0)
-	home, _ := env("HOME")
+	home := homeOf(env)
 	switch {
 	case file == "" || e.wrong != "" || len(e.unset) > 0 || noNUL(file) != "":
 		return "", false
 	case strings.HasPrefix(file, "~/"):
-		return filepath.Join(home, file[2:]), filepath.IsAbs(home)
+		return filepath.Join(home, file[2:]), home != ""
 	case !filepath.IsAbs(file):
 		return filepath.Join(dir, file), true
 	}

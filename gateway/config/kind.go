@@ -80,8 +80,8 @@ func path(program bool) kind[string] {
 			*dst = s
 			return
 		case s == "~" || strings.HasPrefix(s, "~/"):
-			home, ok := r.ask("HOME")
-			if !ok || !filepath.IsAbs(home) {
+			home := homeOf(r.ask)
+			if home == "" {
 				r.reject(at, n, `begins with "~", but HOME is not set`)
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 //go:embed demo.yaml
@@ -41,12 +42,28 @@ func Find(flag string, getenv func(string) string) (string, error) {
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then
-		dir = filepath.Join(getenv("HOME"), ".config")
-	}
-	if !filepath.IsAbs(dir) {
-		return "" // the working directory holds no config
+		home := homeOf(func(name string) (string, bool) { return getenv(name), true })
+		if home == "" {
+			return "" // the working directory holds no config
+		}
+		dir = filepath.Join(home, ".config")
 	}
 	return filepath.Join(dir, "goblin", "config.yaml")
+}
+
+// homeOf returns the user's folder, or "" if it is unknown. On Windows, programs that no
+// shell started have USERPROFILE only.
+func homeOf(env func(string) (string, bool)) string {
+	names := []string{"HOME"}
+	if runtime.GOOS == "windows" {
+		names = append(names, "USERPROFILE")
+	}
+	for _, name := range names {
+		if dir, _ := env(name); filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // StateFolder is where Goblin keeps what it remembers: goblin in $XDG_STATE_HOME, else in

@@ -101,14 +101,14 @@ func (r *reader) refer(e *expansion, body string, depth int) (value string, ok b
 
 func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
 	at := e.expand(rest, depth+1)
-	home, _ := r.ask("HOME")
+	home := homeOf(r.ask)
 	switch {
 	case e.wrong != "" || len(e.unset) > 0:
 	case strings.TrimSpace(at) == "":
 		e.wrong = `has a "${file:…}" that names no file`
 	case noNUL(at) != "":
 		e.wrong = `has a "${file:…}" with a NUL character`
-	case strings.HasPrefix(at, "~/") && !filepath.IsAbs(home):
+	case strings.HasPrefix(at, "~/") && home == "":
 		e.wrong = `has a "${file:~/…}", but HOME is not set`
 	case strings.HasPrefix(at, "~/"):
 		at = filepath.Join(home, at[2:])

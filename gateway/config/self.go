@@ -33,8 +33,7 @@ func servesConfig(args []string) bool {
 }
 
 func isOwnProgram(command string) bool {
-	switch filepath.Base(command) {
-	case "goblin", "goblin.exe":
+	if base := filepath.Base(command); base == "goblin" || strings.EqualFold(base, "goblin.exe") {
 		return true
 	}
 	own, err := os.Executable()
@@ -62,7 +61,7 @@ func (r *reader) programIsThere(written string) bool {
 	if e.wrong != "" || len(e.unset) > 0 {
 		return false
 	}
-	if home, ok := r.env("HOME"); ok && strings.HasPrefix(command, "~/") {
+	if home := homeOf(r.env); home != "" && strings.HasPrefix(command, "~/") {
 		command = filepath.Join(home, command[2:])
 	}
 	return ProgramExists(command, r.dir)
