@@ -2,12 +2,14 @@ package clients_test
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/clients"
+	"goblin/gateway/config"
 )
 
 // In these texts, only the part that the client itself replaces is a reference in the result.
@@ -43,6 +45,20 @@ func TestOnlyVariablesOfTheClientBecomeReferences(t *testing.T) {
 			require.Equal(t, pairs{"A": test.want}, f.Servers[0].Keys["env"])
 			require.Equal(t, []string{test.want}, f.Servers[0].Keys["args"])
 		})
+	}
+}
+
+// The file of a client may be named by --config.
+func TestAConfigThatIsTheFileOfAClientHasNoCommandsInIt(t *testing.T) {
+	t.Parallel()
+	for _, system := range []string{"linux", "darwin"} {
+		for _, name := range []string{"claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "cline", "kiro", "amazon-q", "lm-studio", "junie", "copilot"} {
+			path := clients.Find(name).Place(machine(system, pairs{"HOME": "/home/me"}))
+			cfg, err := config.Parse(path, []byte(`{"mcpServers": {"a": {"command": "x", "args": ["${cmd:id}"]}}}`), os.LookupEnv)
+			require.NoError(t, err)
+			require.Equal(t, []string{"${cmd:id}"}, cfg.Servers[0].Args)
+			require.Empty(t, cfg.Servers[0].References(), path)
+		}
 	}
 }
 

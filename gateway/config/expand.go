@@ -24,6 +24,7 @@ type expansion struct {
 	other   []string                                                           // those with a value that not every child gets
 	unset   []string                                                           // variables without value or default
 	refers  func(e *expansion, body string, depth int) (value string, ok bool) // a reference; not ok for what is none
+	plain   []string                                                           // kinds of references that are plain text in this file
 	late    []string                                                           // references, as they are told
 	failed  [][2]string                                                        // references without a value, and why
 	wrong   string                                                             // a complaint about the syntax, or about the size

@@ -69,6 +69,9 @@ func (r *reader) refer(e *expansion, body string, depth int) (value string, ok b
 	switch {
 	case !IsReferenceKind(kind):
 		return "", false
+	case r.lenient && r.server != nil && plainInClient(r.file, kind):
+		e.plain = append(e.plain, kind)
+		return "${" + body + "}", true
 	case depth > 0: // nor would a command's arguments be the place for a secret
 		e.wrong = "has ${" + kind + ":…} within another ${…}; write it without that"
 		return "", true
@@ -187,6 +190,9 @@ func late[V any](k kind[V]) kind[V] {
 // noteReferences keeps that a text holds references, and reports those without a value,
 // or in the wrong place.
 func (r *reader) noteReferences(at place, n *yaml.Node, e *expansion) {
+	for _, kind := range e.plain {
+		r.warn(n, "%s has ${%s:…}, which is plain text in the file of a client; goblin init takes its servers over", at, kind)
+	}
 	r.late = len(e.late) > 0 && r.resolve == nil
 	switch {
 	case len(e.late) > 0 && !r.secret:

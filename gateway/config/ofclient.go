@@ -1,0 +1,31 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// clientFiles are the ends of the paths at which MCP clients have files that can be a config.
+var clientFiles = []string{
+	"/claude_desktop_config.json", "/.claude.json", "/.mcp.json", "/.cursor/mcp.json",
+	"/user/mcp.json", "/.vscode/mcp.json", "/windsurf/mcp_config.json", "/.gemini/settings.json",
+	"/cline_mcp_settings.json", "/.kiro/settings/mcp.json", "/amazonq/mcp.json", "/amazonq/default.json",
+	"/amazonq/agents/default.json", "/.amazonq/mcp.json", "/.amazonq/default.json", "/.amazonq/agents/default.json",
+	"/.lmstudio/mcp.json", "/lm-studio/mcp.json", "/.junie/mcp/mcp.json", "/mcp-config.json",
+	"/mcp_settings.json", "/.kilocode/mcp.json",
+}
+
+// readsFiles is the end of the path of Windsurf's file. Windsurf resolves ${file:PATH} itself.
+const readsFiles = "/windsurf/mcp_config.json"
+
+// plainInClient reports whether ${kind:…} is plain text for the client that owns a file.
+func plainInClient(path, kind string) bool {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		full = path
+	}
+	full = strings.ToLower(filepath.ToSlash(full)) // some file systems ignore case
+	isIn := func(end string) bool { return strings.HasSuffix(full, end) }
+	return slices.ContainsFunc(clientFiles, isIn) && (kind != fileKind || !isIn(readsFiles))
+}
