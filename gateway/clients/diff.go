@@ -63,6 +63,9 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return "", err
 	}
+	if deep(text) {
+		return "", fmt.Errorf("it is nested too deeply")
+	}
 	switch d.format {
 	case inTOML:
 		var quotedOwn []string
@@ -207,8 +210,7 @@ func (m *tomlMask) gap(signs string) {
 	for m.rest != "" {
 		switch c := m.rest[0]; {
 		case c == '#':
-			end := strings.IndexByte(m.rest+"\n", '\n')
-			m.skip(end, "# "+hiddenValue)
+			m.skip(before(m.rest, "\n"), "# "+hiddenValue)
 		case strings.IndexByte(signs, c) >= 0:
 			m.skip(1, m.rest[:1])
 		default:
@@ -281,7 +283,7 @@ func (m *tomlMask) value() {
 	}
 	end := tomlString(m.rest)
 	if end == 0 { // a number, a date or a boolean
-		end = max(strings.IndexAny(m.rest+"\n", ",]}#\r\n"), 1)
+		end = max(before(m.rest, ",]}#\r\n"), 1)
 		end -= len(m.rest[:end]) - len(strings.TrimRight(m.rest[:end], " \t"))
 	}
 	shown := m.rest[:end]
@@ -289,6 +291,14 @@ func (m *tomlMask) value() {
 		shown = hiddenValue
 	}
 	m.skip(end, shown)
+}
+
+// before returns the length of a text before the first of some signs.
+func before(text, signs string) int {
+	if at := strings.IndexAny(text, signs); at >= 0 {
+		return at
+	}
+	return len(text)
 }
 
 // tomlString returns the length of the string at the beginning of a text, or 0.

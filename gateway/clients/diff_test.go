@@ -1,11 +1,16 @@
 package clients_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"goblin/gateway/clients"
 )
@@ -108,4 +113,66 @@ mcpServers:
 			}
 		})
 	}
+}
+
+// Whatever is in a file, the difference shows none of its long values.
+func FuzzDiff(f *testing.F) {
+	for client, texts := range map[string][]string{
+		"cursor":   {`{"mcpServers": {"a": {"command": "x", "args": ["SECRET=", /* SECRET */ 1]}}} // SECRET`},
+		"codex":    {"[mcp_servers.a]\ncommand = \"\"\"\nSECRET\\\"\"\"\"\"\nargs = ['SECRET', [1, {a = 'SECRET', \"b.c\" = 2}]] # SECRET\n", "'a # b' . \"c\" = 1979-05-27 07:32:00 # x\n[[x.\"]\"]]\ny = '''\n''SECRET'''''\n"},
+		"goose":    {"extensions:\n  a: {cmd: x, envs: {A: SECRET}} # SECRET\n  b: &x\n    cmd: |\n      SECRET\n  c: *x\n? [SECRET]\n: !SECRET x\n"},
+		"continue": {"mcpServers:\n- name: a\n  command: \"SECRET\n    SECRET\"\n"},
+	} {
+		for _, text := range texts {
+			f.Add(client, []byte(text))
+		}
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, client string, text []byte) {
+		c := clients.Find(client)
+		if c == nil {
+			return
+		}
+		m := machine("linux", map[string]string{"HOME": dir})
+		path := c.Place(m)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		defer func() { require.NoError(t, os.Remove(path)) }()
+		ch, err := c.Install(m, "", goblin, []string{"stdio"}, []string{"a"})
+		if err != nil {
+			return
+		}
+		var held any
+		if client == "codex" {
+			err = toml.Unmarshal(text, &held)
+		} else {
+			err = yaml.Unmarshal(text, &held)
+		}
+		if diff := ch.Diff(); err == nil && !keyed(held) {
+			require.NotContains(t, diff, "SECRET")
+		}
+	})
+}
+
+// keyed reports whether a key within a value, which is shown, has the secret in it.
+func keyed(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if strings.Contains(key, "SECRET") || keyed(inner) {
+				return true
+			}
+		}
+	case map[any]any:
+		for key, inner := range v {
+			if strings.Contains(fmt.Sprint(key), "SECRET") || keyed(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, keyed)
+	case []map[string]any:
+		return slices.ContainsFunc(v, func(inner map[string]any) bool { return keyed(inner) })
+	}
+	return false
 }

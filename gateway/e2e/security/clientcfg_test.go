@@ -71,7 +71,7 @@ func TestTextThatIsPlainInAClientStaysPlain(t *testing.T) {
 			got := w.Succeeds("call", "s_env")
 			require.NotContains(t, got, sentinel)
 			for name, value := range plain {
-				require.Contains(t, got, string(e2e.Marshal(name + "=" + value)), "%s of %s", name, said)
+				require.Contains(t, got, string(e2e.Marshal(name+"="+value)), "%s of %s", name, said)
 			}
 			require.NoFileExists(t, ran)
 		})
