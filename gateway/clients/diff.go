@@ -131,8 +131,7 @@ func maskComments(extra *hujson.Extra) {
 	})
 }
 
-// maskedYAML hides the values and the comments of a document. The layout is that of the
-// encoder.
+// maskedYAML hides the values and the comments of a document, and lays it out again.
 func maskedYAML(text []byte, own []string) (string, error) {
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil {

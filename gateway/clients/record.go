@@ -27,8 +27,8 @@ type record struct {
 	Backup  string `json:"backup"`
 	// Was is the sum of the file before the change.
 	Was string `json:"was,omitempty"`
-	// Prior is the record before this one. It counts while the file has the sum Was: this record
-	// is written before the file, and a process may stop in between.
+	// Prior is the previous record. It counts while the file has the sum Was: a process may stop
+	// between the writes of the record and the file.
 	Prior *record `json:"prior,omitempty"`
 	// Taken are the servers that were taken out, as the client has them.
 	Taken []takenEntry `json:"taken,omitempty"`
@@ -144,7 +144,7 @@ func remembered(state, real string, text []byte) *record {
 	return &r
 }
 
-// alone returns a copy of a record without the record before it, or nil.
+// alone returns a copy of a record without its previous record, or nil.
 func (r *record) alone() *record {
 	if r == nil {
 		return nil

@@ -53,7 +53,7 @@ func (r *reading) text(s string) string {
 	return out.String()
 }
 
-// escaped returns a text as Goblin's config writes it if nothing in it is to be replaced.
+// escaped returns a text as Goblin's config writes it, so that nothing in it is replaced.
 func escaped(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
 // variable resolves the variable at the beginning of a text, and returns its length in the
@@ -94,7 +94,7 @@ func (r *reading) variable(s string) (value string, used int) {
 }
 
 // environment returns a reference to an environment variable. ok is false if Goblin has no
-// reference of that name.
+// reference with the name.
 func (r *reading) environment(name string) (value string, ok bool) {
 	if !variable().MatchString(name) || name == "project" { // which Goblin replaces by a folder
 		r.lose("names a variable that Goblin cannot refer to; it is left out")
