@@ -14,6 +14,25 @@ import (
 	"goblin/gateway/wholefile"
 )
 
+// attempts bounds how often a change is planned again after another process changed the file.
+const attempts = 10
+
+// Make plans a change, and applies it unless it is a dry run. If another process changes the
+// file or its record meanwhile, the change is planned again.
+func Make(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *Change, err error) {
+	for range attempts {
+		ch, err = plan()
+		if err != nil || dryRun {
+			return ch, err
+		}
+		err = ch.Apply(now())
+		if !errors.Is(err, configedit.ErrChanged) {
+			break
+		}
+	}
+	return ch, err
+}
+
 // Apply writes a change. Beside the file, there is a copy of it without Goblin as long as
 // Goblin is in it. The record and the file are written under one lock. The error is a
 // [configedit.ErrChanged] if the file or its record has changed since the change was planned.

@@ -219,7 +219,17 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 			continue
 		}
 		c := clients.Find(name)
-		did, err := changeClient(c, m, n.dryRun, prepare)
+		did := clientChange{Client: name, File: c.Place(m)}
+		ch, err := clients.Make(func() (*clients.Change, error) { return prepare(c, m) }, n.dryRun, time.Now)
+		if err == nil {
+			did.File, did.undoes = ch.File, ch.Undoes()
+			did.Took, did.Note = ch.Took, ch.Note
+			did.Changed, did.Deleted = !ch.Same(), ch.Deletes
+			did.Backup, did.Secrets = ch.Backup, ch.Secrets
+			if n.dryRun {
+				did.Diff = ch.Diff()
+			}
+		}
 		if err != nil {
 			did.Error, did.Changed = err.Error(), false
 			failed := cli.CodeFailure
@@ -253,34 +263,6 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		return errTold(code)
 	}
 	return nil
-}
-
-// attempts bounds how often a change is planned again after another process changed the file.
-const attempts = 10
-
-// changeClient changes the file of a client. If another process changes the file or its
-// record meanwhile, the change is planned again.
-func changeClient(c *clients.Client, m clients.Machine, dryRun bool, prepare func(c *clients.Client, m clients.Machine) (*clients.Change, error)) (did clientChange, err error) {
-	for range attempts {
-		did = clientChange{Client: c.Name, File: c.Place(m)}
-		ch, wrong := prepare(c, m)
-		if wrong != nil {
-			return did, wrong
-		}
-		did.undoes = ch.Undoes()
-		did.Took, did.Note = ch.Took, ch.Note
-		did.Changed, did.Deleted = !ch.Same(), ch.Deletes
-		if dryRun {
-			did.Diff = ch.Diff()
-			return did, nil
-		}
-		err = ch.Apply(time.Now())
-		did.Backup, did.Secrets = ch.Backup, ch.Secrets
-		if !errors.Is(err, configedit.ErrChanged) {
-			break
-		}
-	}
-	return did, err
 }
 
 // text tells what became of a file.
