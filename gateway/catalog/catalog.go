@@ -35,6 +35,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
 	"goblin/registry/tidy"
@@ -170,17 +171,16 @@ func (s *Store) drop(server string, err error) {
 var errOther = errors.New("it was kept for another definition of the server, or too long ago")
 
 func open(path string) (*os.File, os.FileInfo, error) {
-	info, err := os.Stat(path)
+	f, info, err := state.Open(path)
 	switch {
+	case errors.Is(err, state.ErrNotRegular):
+		return nil, nil, errors.New("it is no file")
 	case err != nil:
 		return nil, nil, err
-	case !info.Mode().IsRegular(): // another kind of file could keep the opening waiting
-		return nil, nil, errors.New("it is no file")
 	case info.Size() > maxFile:
-		return nil, nil, fmt.Errorf("it has %d MiB; %d are the most", info.Size()>>20, maxFile>>20)
+		return nil, nil, errors.Join(fmt.Errorf("it has %d MiB; %d are the most", info.Size()>>20, maxFile>>20), f.Close())
 	}
-	f, err := os.Open(path)
-	return f, info, err
+	return f, info, nil
 }
 
 func read(path, identity string) ([][][]byte, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/configedit"
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -86,7 +87,7 @@ func (ch *Change) lock() (unlock func(), err error) {
 // unchanged returns an error if the file or its record has changed since the change was
 // planned.
 func (ch *Change) unchanged() error {
-	now, err := os.ReadFile(ch.file.Real())
+	now, err := state.Read(ch.file.Real(), maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && ch.file.New():
 	case err != nil && !errors.Is(err, fs.ErrNotExist):

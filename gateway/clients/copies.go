@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/gateway/state"
 )
 
 // Backup writes a copy of a file beside it, named by the time.
@@ -70,7 +72,7 @@ func readRaw(path string) ([]byte, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
 		return nil, errors.New("it is not a copy")
 	}
-	return os.ReadFile(path)
+	return state.Read(path, maxFile)
 }
 
 // isCopy reports whether a path that was remembered is one of a copy of a file.

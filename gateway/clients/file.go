@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"goblin/gateway/config"
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 
 	"github.com/pelletier/go-toml/v2"
@@ -38,7 +39,7 @@ func readFile(path string) ([]byte, error) {
 	case foreign(info):
 		return nil, errors.New("it belongs to another user")
 	}
-	text, err := wholefile.Read(path, maxFile)
+	text, err := state.Read(path, maxFile)
 	if err != nil {
 		return nil, err
 	}

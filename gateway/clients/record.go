@@ -13,8 +13,12 @@ import (
 	"reflect"
 	"slices"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
+
+// maxRecord is the largest record, in bytes: two texts of a client's file in base64.
+const maxRecord = 4 * maxFile
 
 // record undoes a change: it has the bytes before, and those that took their place.
 type record struct {
@@ -76,7 +80,7 @@ func (ch *Change) remember() (undo func() error, err error) {
 	}
 	ch.undo.Backup = ch.Backup
 	text, err := json.Marshal(ch.undo)
-	old, missing := os.ReadFile(path)
+	old, missing := state.Read(path, maxRecord)
 	if err == nil {
 		err = wholefile.Write(path, text)
 	}
@@ -119,21 +123,21 @@ func (ch *Change) forget() error {
 	return nil
 }
 
-func recordPath(state, real string) string {
-	if state == "" {
+func recordPath(folder, real string) string {
+	if folder == "" {
 		return ""
 	}
-	return filepath.Join(state, "clients", sum([]byte(real))[:32]+".json")
+	return filepath.Join(folder, "clients", sum([]byte(real))[:32]+".json")
 }
 
 // remembered reads the record that undoes the last change of a file, which has this text. It
 // returns nil if there is none that can be read.
-func remembered(state, real string, text []byte) *record {
-	path := recordPath(state, real)
+func remembered(folder, real string, text []byte) *record {
+	path := recordPath(folder, real)
 	if path == "" {
 		return nil
 	}
-	written, err := os.ReadFile(path)
+	written, err := state.Read(path, maxRecord)
 	var r record
 	if err != nil || json.Unmarshal(written, &r) != nil || r.Path != real {
 		return nil

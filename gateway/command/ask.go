@@ -442,6 +442,19 @@ func because(reason string) string {
 
 func names(items []control.Entry) []string { return each(items, (*control.Entry).Listed) }
 
+// maxObject is the longest JSON object that is read, in bytes. Frames have the same default.
+const maxObject = 128 << 20
+
+// readObject reads a file that the user names, which may be a pipe.
+func readObject(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxObject+1))
+}
+
 // object reads a JSON object from the command line: as it stands, @file, or -
 // for stdin.
 func (a *App) object(flag, text string) ([]byte, error) {
@@ -450,9 +463,12 @@ func (a *App) object(flag, text string) ([]byte, error) {
 	case text == "":
 		return nil, nil
 	case text == "-":
-		raw, err = io.ReadAll(a.In)
+		raw, err = io.ReadAll(io.LimitReader(a.In, maxObject+1))
 	case strings.HasPrefix(text, "@"):
-		raw, err = os.ReadFile(text[1:])
+		raw, err = readObject(text[1:])
+	}
+	if err == nil && len(raw) > maxObject {
+		return nil, cli.Fail(cli.CodeUsage, "%s: the object is longer than %d MiB", flag, maxObject>>20)
 	}
 	if err != nil {
 		return nil, cli.Fail(cli.CodeUsage, "%s: cannot read %s", flag, reason(err))

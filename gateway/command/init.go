@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/display"
+	"goblin/gateway/state"
 )
 
 // Choice is a question to the user of a terminal: which of several things to take. What is
@@ -363,9 +364,9 @@ func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (k
 // replaceConfig writes a config and keeps one copy of the previous one. It removes older copies.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.New() {
-		before, err := os.ReadFile(f.Real())
+		before, err := state.Read(f.Real(), maxConfig)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("read %s: %w", f.Path(), err)
 		}
 		if backup, err = clients.Backup(f.Real(), before, 0o600, time.Now()); err != nil {
 			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
+	"goblin/gateway/state"
 	"goblin/registry"
 )
 
@@ -186,18 +186,11 @@ func ofServer(line, server string) bool {
 
 // tail returns the last lines of a file, and when it was written.
 func tail(path string) (lines []string, written time.Time, err error) {
-	f, err := os.Open(path)
+	f, info, err := state.Open(path)
 	if err != nil {
-		return nil, written, err
+		return nil, written, fmt.Errorf("read %s: %w", path, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, written, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, written, fmt.Errorf("%s is not a regular file", path)
-	}
 	from := max(info.Size()-maxTail, 0)
 	text, err := io.ReadAll(io.NewSectionReader(f, from, maxTail))
 	if err != nil {

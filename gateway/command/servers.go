@@ -22,6 +22,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
+	"goblin/gateway/state"
 	"goblin/registry"
 )
 
@@ -292,6 +293,9 @@ func (o *offer) String() string {
 	return text
 }
 
+// maxConfig is the largest config that is read, in bytes.
+const maxConfig = 4 << 20
+
 // maxNames is the longest list of names in an answer, in cells.
 const maxNames = 300
 
@@ -523,9 +527,9 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 		if err := c.Run(); err != nil {
 			return fmt.Errorf("%s: %w; $VISUAL or $EDITOR names another editor", words[0], err)
 		}
-		text, err := os.ReadFile(temp)
+		text, err := state.Read(temp, maxConfig)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the edited text: %w", err)
 		}
 		f.SetText(text)
 		if err = a.save(ctx, f); err == nil {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/gateway/state"
 )
 
 // Some clients start programs with hardly any of the user's variables. An env_file
@@ -130,12 +131,7 @@ func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	case info.Size() > maxEnvFile:
 		return nil, false, fmt.Errorf("is larger than %s", showSize(maxEnvFile))
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
-	}
-	defer func() { _ = f.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile))
+	text, err := state.Read(file, maxEnvFile)
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
 	}

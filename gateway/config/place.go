@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"goblin/gateway/state"
 )
 
 // named finds the variables of a text: the name after each "${", those in
@@ -81,22 +83,33 @@ func digest(key []byte) string {
 
 // read reads a file, or one byte more than a configuration may have.
 func read(path string) ([]byte, fs.FileInfo, error) {
-	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
 		// To open one would wait for a writer, and who follows the file reads it again and again.
 		return nil, nil, fileError(path, "is a pipe or a socket; the config has to be a file")
 	}
-	f, err := os.Open(path)
+	switch {
+	case err != nil:
+		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
+	case info.IsDir():
+		return nil, nil, fileError(path, "cannot be read: is a directory")
+	case isNullDevice(info):
+		return nil, info, nil
+	}
+	f, info, err := state.Open(path) // info first, so that what is written meanwhile differs
 	if err != nil {
 		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
 	}
 	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()            // first, so that what is written meanwhile differs
-	if err != nil {
-		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
-	}
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
 	}
 	return src, info, nil
+}
+
+// isNullDevice reports whether a file is the null device, which is an empty config.
+func isNullDevice(info fs.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
 }

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/gateway/config"
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -95,8 +96,8 @@ func load(f *File, right bool) (*File, error) {
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, f.bound()>>20)
 	}
 	f.mode = info.Mode().Perm()
-	if f.found, err = os.ReadFile(f.real); err != nil {
-		return nil, err
+	if f.found, err = state.Read(f.real, f.bound()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if _, err := config.Parse(path, f.found, os.LookupEnv); err != nil && right {
 		return nil, err
@@ -184,9 +185,9 @@ func (f *File) Save() error {
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
 	defer release()
-	now, err := os.ReadFile(f.real)
+	now, err := state.Read(f.real, f.bound())
 	if err != nil && (!f.New() || !errors.Is(err, fs.ErrNotExist)) {
-		return err
+		return fmt.Errorf("read %s: %w", f.path, err)
 	}
 	if f.New() != (err != nil) || !bytes.Equal(now, f.found) {
 		return fmt.Errorf("%s %w", f.path, ErrChanged)

@@ -18,6 +18,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/display"
+	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/stderr"
@@ -236,7 +237,7 @@ func (p *patient) absentPath(lines []string) string {
 
 // interpreter returns the program that the first line of a script names.
 func interpreter(path string) string {
-	f, err := os.Open(path)
+	f, _, err := state.Open(path)
 	if err != nil {
 		return ""
 	}

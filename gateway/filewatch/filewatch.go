@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	statefile "goblin/gateway/state"
 )
 
 const (
@@ -138,7 +140,7 @@ func (w *watcher) state() state {
 	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
 		return state{info, true}
 	}
-	f, err := os.Open(w.path)
+	f, _, err := statefile.Open(w.path)
 	if err != nil {
 		return state{info, false}
 	}

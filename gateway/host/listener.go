@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"goblin/gateway/state"
 )
 
 // RunningError says that another host serves the place.
@@ -136,7 +138,7 @@ func living(ctx context.Context, p Place) (*RunningError, error) {
 
 // lockHolder is the pid that the holder wrote into the lock file.
 func lockHolder(p Place) int {
-	text, err := os.ReadFile(p.Lock)
+	text, err := state.Read(p.Lock, maxNote)
 	if err != nil {
 		return 0
 	}

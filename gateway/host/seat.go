@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"goblin/gateway/state"
 )
 
 // seat is a place that a host has taken.
@@ -183,8 +185,8 @@ func Serving(dir, config, version string) []Place {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right
 	var places []Place
 	for _, lock := range locks {
-		text, err := os.ReadFile(lock)
-		if err != nil || len(text) > maxNote {
+		text, err := state.Read(lock, maxNote)
+		if err != nil {
 			continue
 		}
 		var pid int

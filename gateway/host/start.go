@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"goblin/gateway/state"
 )
 
 // startLimit is how long a host may take until it answers.
@@ -125,7 +126,7 @@ func DialOrStart(ctx context.Context, p Place, kind, exe string, args, env []str
 // tail quotes the last lines of what was logged beyond from.
 func tail(path string, from int64) string {
 	const most = 2048
-	f, err := os.Open(path)
+	f, _, err := state.Open(path)
 	if err != nil {
 		return ""
 	}

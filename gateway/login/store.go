@@ -17,6 +17,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/secrets"
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -66,7 +67,8 @@ func (r *record) hold(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 	// A lock is of a file that was opened: one of its own serves each holder.
-	lock := flock.New(r.path+".lock", flock.SetPermissions(0o600))
+	// To open a pipe for reading alone would wait for a writer.
+	lock := flock.New(r.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
 		return nil, lateError(fmt.Sprintf("another process holds the login by the lock on %s, maybe one that was stopped: end it, and try again", lock.Path()))
 	} else if err != nil {
@@ -82,7 +84,7 @@ type file struct {
 }
 
 func (r *record) load() (*Login, error) {
-	text, err := wholefile.Read(r.path, maxRecord)
+	text, err := state.Read(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"goblin/gateway/state"
 )
 
 // File is a log of bounded size: when it holds so many bytes they move to
@@ -26,7 +28,7 @@ type File struct {
 // written as it is.
 func Open(path string, most int64) (*File, error) {
 	rotate(path, most)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func rotate(path string, most int64) {
 // keep copies the end of a log to path.1, by way of a new file: whatever stood
 // there under that name is replaced, not followed.
 func keep(path string, most int64) (err error) {
-	from, err := os.Open(path)
+	from, _, err := state.Open(path)
 	if err != nil {
 		return err
 	}

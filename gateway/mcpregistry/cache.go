@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -58,13 +59,12 @@ func (c *Cache) load(to string) (k *page, old bool) {
 	if c == nil {
 		return nil, true
 	}
-	f, err := os.Open(c.path(to))
+	f, info, err := state.Open(c.path(to))
 	if err != nil {
 		return nil, true
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxBody {
+	if info.Size() > maxBody {
 		return nil, true
 	}
 	body, err := io.ReadAll(io.LimitReader(f, maxBody))

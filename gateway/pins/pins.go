@@ -28,6 +28,7 @@ import (
 	"strings"
 	"sync"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
 )
@@ -150,7 +151,7 @@ func (s *Store) refresh() error {
 }
 
 func read(path string) (map[string]map[string]pin, error) {
-	text, err := wholefile.Read(path, maxFile)
+	text, err := state.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return make(map[string]map[string]pin), nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goblin/gateway/display"
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -77,9 +78,9 @@ func file(path string) (string, error) {
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return "", errors.New("is not a file" + fix)
 	}
-	f, err := os.Open(path)
+	f, _, err := state.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", err, fix)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxValue+1))

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -174,7 +175,7 @@ func (s *Store) load() (map[string]record, error) {
 	if s.path == "" {
 		return all, nil
 	}
-	text, err := wholefile.Read(s.path, maxFile)
+	text, err := state.Read(s.path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}

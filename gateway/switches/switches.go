@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/state"
 	"goblin/gateway/wholefile"
 )
 
@@ -156,7 +157,7 @@ func (t *Switch) check() error {
 }
 
 func read(path string) ([]Switch, error) {
-	text, err := wholefile.Read(path, maxFile)
+	text, err := state.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -43,24 +42,6 @@ func Make(path string, write func(io.Writer) error) error {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
-}
-
-// Read returns the text of the file at path. It fails for one of more bytes than most, by an
-// error that does not name the path.
-func Read(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, Plain(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, Plain(err)
-	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("it is larger than %d bytes", most)
-	}
-	return text, nil
 }
 
 // Plain takes the path out of an error of the file system.

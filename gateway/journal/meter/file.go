@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	statefile "goblin/gateway/state"
 	"goblin/gateway/wholefile"
 	"goblin/registry/bill"
 )
@@ -98,7 +99,7 @@ func Check(path string) (line int, err error) {
 	if _, err = load(path); err == nil {
 		return 0, nil
 	}
-	text, _ := os.ReadFile(path) // it is the text that is wrong, or there is no line
+	text, _ := statefile.Read(path, maxFile) // without it there is no line
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -258,7 +259,7 @@ func (m *Meter) read() *state {
 }
 
 func load(path string) (*state, error) {
-	text, err := wholefile.Read(path, maxFile)
+	text, err := statefile.Read(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package logs
+
+import "os"
+
+// open opens a file for appending.
+func open(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}

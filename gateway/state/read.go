@@ -1,0 +1,104 @@
+// Package state reads the files in which Goblin keeps its state.
+//
+// It never waits for a pipe, never reads a device, and never reads more than its caller
+// allows. It knows nothing about the content of a file. All functions may be called from
+// any goroutine. Package wholefile writes the files.
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"goblin/gateway/wholefile"
+)
+
+// ErrNotRegular is the cause of an error about a directory, pipe, socket or device.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Open opens the regular file at path for reading. It returns an error that wraps
+// [ErrNotRegular] for any other kind of file. Errors do not name the path.
+func Open(path string) (*os.File, fs.FileInfo, error) {
+	// A look first: opening some devices has effects, and opening a socket fails obscurely.
+	info, err := os.Stat(path)
+	if err == nil {
+		err = regular(info)
+	} else if link, failed := os.Lstat(path); failed == nil && errors.Is(err, fs.ErrNotExist) && link.Mode()&fs.ModeSymlink != 0 {
+		err = errors.New("it is a link that leads nowhere") // not a missing file
+	}
+	if err != nil {
+		return nil, nil, wholefile.Plain(err)
+	}
+	f, err := os.OpenFile(path, readOnly, 0)
+	if err != nil {
+		return nil, nil, wholefile.Plain(err)
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(info) // another file may have taken its place
+	}
+	if err != nil {
+		return nil, nil, errors.Join(wholefile.Plain(err), f.Close())
+	}
+	return f, info, nil
+}
+
+// Read returns the content of the regular file at path. It fails if that has more than
+// most bytes. Errors do not name the path.
+func Read(path string, most int64) ([]byte, error) {
+	f, info, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > most {
+		return nil, tooLarge(most)
+	}
+	text := make([]byte, 0, min(info.Size(), most)+1)
+	text, err = readAll(text, io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, wholefile.Plain(err)
+	case int64(len(text)) > most:
+		return nil, tooLarge(most)
+	}
+	return text, nil
+}
+
+// readAll appends to text what r has. Unlike [io.ReadAll] it starts with room for the file.
+func readAll(text []byte, r io.Reader) ([]byte, error) {
+	for {
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if errors.Is(err, io.EOF) {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
+	}
+}
+
+func tooLarge(most int64) error { return fmt.Errorf("it is larger than %d bytes", most) }
+
+// regular returns nil for a regular file, and names any other kind.
+func regular(info fs.FileInfo) error {
+	kind := "special file"
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		kind = "directory"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "device"
+	}
+	return fmt.Errorf("it is a %s, %w", kind, ErrNotRegular)
+}
