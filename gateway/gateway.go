@@ -190,9 +190,10 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	return did
 }
 
-// Switch makes clients not see what is off, and everything else that they may see.
-func (g *Gateway) Switch(off []switches.Switch) {
-	g.Views.Switch(off)
+// Switch makes clients not see what is off and hidden servers, and everything else that
+// they may see.
+func (g *Gateway) Switch(off []switches.Switch, hidden ...string) {
+	g.Views.Switch(off, hidden...)
 	g.News.Narrowed()
 }
 

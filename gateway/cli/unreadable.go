@@ -3,16 +3,35 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"goblin/gateway/config"
 	"goblin/gateway/journal/meter"
+	"goblin/gateway/pins"
 	"goblin/gateway/switches"
 )
 
 // Unreadable warns of files of what is remembered of a config that cannot be read, or tell
 // of what there is not.
 func (a *App) Unreadable(cfg *config.Config) []config.Problem {
-	return append(a.unreadableOff(cfg), a.unreadableUsage(cfg)...)
+	return slices.Concat(a.unreadableOff(cfg), a.unreadablePins(cfg), a.unreadableUsage(cfg))
+}
+
+// unreadablePins warns of the file of pinned tools, if that cannot be read.
+func (a *App) unreadablePins(cfg *config.Config) []config.Problem {
+	path, err := a.Pins(cfg)
+	if path == "" || err != nil {
+		return nil
+	}
+	store, err := pins.Open(path)
+	if err == nil {
+		err = store.Damaged()
+	}
+	if err == nil {
+		return nil
+	}
+	return []config.Problem{{File: path, Text: strings.Replace(err.Error(), path+": ", "", 1)}}
 }
 
 // unreadableOff warns of the file of what is off, if that cannot be read, and of what it
@@ -25,6 +44,9 @@ func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 	store, err := switches.Open(path)
 	if mistake, ok := errors.AsType[*switches.FileError](err); ok {
 		return []config.Problem{{File: path, Line: mistake.Line, Text: mistake.Err.Error()}}
+	}
+	for _, text := range store.Skipped() {
+		warnings = append(warnings, config.Problem{File: path, Text: "an entry is skipped: " + text})
 	}
 	told := make(map[string]bool)
 	for _, s := range store.Off() {

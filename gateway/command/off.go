@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,6 +123,10 @@ func (a *App) switched(profile string) (*config.Config, *switches.Store, error) 
 		return nil, nil, cli.Fail(cli.CodeConfig, "there is no folder for what is off: set HOME or XDG_STATE_HOME")
 	}
 	store, err := switches.Open(path)
+	if file, ok := errors.AsType[*switches.FileError](err); ok && file.Restored() {
+		a.Warn("%s", err)
+		err = nil
+	}
 	return cfg, store, err
 }
 

@@ -67,7 +67,8 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"{\n\"version\": 2, \"off\": []}", "off.json:2: what is off cannot be read: it has version 2, not 1"},
 		{"{\"off\": []}", "off.json: what is off cannot be read: it has no version"},
-		{"{\"version\": 1,\n \"off\": [\n  {\"server\":\"s\",\"kind\":\"tool\",\"name\":\"x\"},\n  {\"server\":\"s\",\"kind\":\"tol\",\"name\":\"x\"}]}", `off.json:4: what is off cannot be read: its kind is "tol"`},
+		{"{\"version\": 1}", `off.json: what is off cannot be read: it has no list "off"`},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"name\":\"x\"}]}", "off.json:2: what is off cannot be read: it has no kind"},
 		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"3\"},\n  3]}", "off.json:3: what is off cannot be read: json: cannot unmarshal"},
 		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\"}]}", "off.json:2: what is off cannot be read: it has no server or no name"},
 		{"{\"version\": 1,\n\n", "off.json:3: what is off cannot be read: unexpected end"},

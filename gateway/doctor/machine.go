@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
@@ -28,6 +29,7 @@ type Machine struct {
 	Status   *control.Status // of the running host; nil for none
 	NoStatus error           // why there is none; [host.ErrNoHost] is no failure
 
+	Damaged []config.Problem // state files that cannot be read
 	Clients []Client
 }
 
@@ -60,6 +62,7 @@ func (m *Machine) Look(ctx context.Context, place host.Place) {
 func (m *Machine) Check(ctx context.Context) diagnosis.Report {
 	r := diagnosis.Report{Checks: []diagnosis.Check{}}
 	if m.config(&r) && m.runtime(&r) && m.host(&r) {
+		m.state(&r)
 		m.versions(ctx, &r)
 		m.clients(&r)
 	}
@@ -122,6 +125,14 @@ func (m *Machine) host(r *diagnosis.Report) bool {
 		r.Fine(name, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, display.Age(time.Since(m.Status.Started)), display.Count(m.Status.Clients(), "client")))
 	}
 	return true
+}
+
+// state reports damaged state files. The fix is the last part of a problem's text.
+func (m *Machine) state(r *diagnosis.Report) {
+	for _, p := range m.Damaged {
+		text, fix := split(p.String())
+		r.Warn("state", text, fix)
+	}
 }
 
 // versions looks for hosts of other versions of Goblin: a bridge only speaks to a host of

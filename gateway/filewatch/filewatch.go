@@ -135,7 +135,10 @@ type watcher struct {
 func (w *watcher) state() state {
 	info, err := os.Stat(w.path)
 	if err != nil {
-		return state{}
+		if info, err = os.Lstat(w.path); err != nil {
+			return state{}
+		}
+		return state{info, false} // a link that leads nowhere is not a missing file
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
 		return state{info, true}

@@ -97,6 +97,12 @@ func (f *Fleet) approve(server string, seen map[string]string, names []string) (
 // PinsChanged takes over what other processes approved: the file of the pinned
 // tools was written.
 func (f *Fleet) PinsChanged() {
+	damaged := f.o.Pins.Damaged() != nil
+	if err := f.o.Pins.Refresh(); err != nil {
+		f.log.Error("Pinned tools not read", "err", err)
+		return
+	}
+	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may be others
 	for _, b := range f.All() {
 		before := f.o.Registry.Pinned(b.Name())
 		changes, err := f.pinChanges(b.Name())
@@ -105,7 +111,7 @@ func (f *Fleet) PinsChanged() {
 			return // it is one file
 		}
 		f.showPinned(b.Name(), changes)
-		if f.withholds() && !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
+		if f.withholds() && (repaired || !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name })) {
 			b.relistPinned()
 		}
 	}

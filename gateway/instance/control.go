@@ -173,8 +173,8 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 // Approve takes tools of a server as they are now for good, and returns their
 // names.
 func (i *Instance) Approve(_ context.Context, what control.Approval) ([]string, error) {
-	if i.unpinned != nil {
-		return nil, i.unpinned
+	if err := i.unapprovable(); err != nil {
+		return nil, err
 	}
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
@@ -183,11 +183,19 @@ func (i *Instance) Approve(_ context.Context, what control.Approval) ([]string, 
 // servers have listed or startup_wait is over. The error says why tools are not
 // pinned.
 func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error) {
-	if i.unpinned != nil {
-		return nil, i.unpinned
+	if err := i.unapprovable(); err != nil {
+		return nil, err
 	}
 	i.gateway.Servers.AwaitLists(ctx)
 	return append([]registry.PinnedTool{}, i.registry.Pinned(server)...), nil
+}
+
+// unapprovable returns why no tool can be approved; nil: tools can.
+func (i *Instance) unapprovable() error {
+	if i.unpinned != nil {
+		return i.unpinned
+	}
+	return i.pinned.Refresh()
 }
 
 // Diagnose finds out what keeps a server from working, by a process or connection of its

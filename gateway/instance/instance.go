@@ -122,9 +122,12 @@ type Instance struct {
 	extension Extension
 	switches  *switches.Store
 	meter     *meter.Meter
+	pinned    *pins.Store            // nil: tools are not
 	unpinned  error                  // why tools are not; nil: they are
 	unserved  error                  // why there is no HTTP although it is wanted
 	misread   atomic.Pointer[error]  // why what is off could not be read
+	mispinned atomic.Pointer[error]  // why the pinned tools could not be read
+	skipped   atomic.Pointer[string] // entries of what is off that were skipped, as logged last
 	unapplied atomic.Pointer[string] // what an edit of the config could not do
 	notifying sync.Mutex
 	stop      context.CancelFunc
@@ -166,8 +169,8 @@ func New(o Options) (*Instance, error) {
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
 	}
-	approved, err := i.pins()
-	if err != nil {
+	var err error
+	if i.pinned, err = i.pins(); err != nil {
 		return nil, err
 	}
 	if o.Runtime != "" {
@@ -175,21 +178,17 @@ func New(o Options) (*Instance, error) {
 			i.children.Outlives = o.HandsOver
 		}
 	}
-	switched, errOff := switches.Open(o.Off)
-	if errOff != nil {
-		i.o.Logger.Error("Nothing is off", "err", errOff)
-		i.misread.Store(&errOff)
-	}
-	i.switches = switched
+	i.switches, err = switches.Open(o.Off)
+	i.readOff(err)
 	i.notify()
 	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
 	i.metrics.Tally(i.meter.Tally)
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
+		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
 	})
-	i.gateway.Switch(i.switches.Off())
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 	if folder := projects.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
 	}
@@ -235,11 +234,12 @@ func (i *Instance) pins() (*pins.Store, error) {
 	if err == nil {
 		store, err = pins.Open(i.o.Pins)
 	}
-	if err == nil && wanted == config.PinStrict {
-		err = store.Writable()
+	if store != nil && wanted == config.PinStrict {
+		err = store.Writable() // without pins, no tool is approved
 	}
 	switch {
 	case err == nil:
+		i.readPins(store)
 		return store, nil
 	case wanted == config.PinStrict:
 		return nil, err
@@ -280,8 +280,10 @@ func (i *Instance) notify() {
 	if i.unserved != nil {
 		all = append(all, i.unserved.Error())
 	}
-	if err := i.misread.Load(); err != nil {
-		all = append(all, (*err).Error())
+	for _, damaged := range []*atomic.Pointer[error]{&i.misread, &i.mispinned} {
+		if err := damaged.Load(); err != nil {
+			all = append(all, (*err).Error())
+		}
 	}
 	i.registry.SetNotice(strings.Join(all, "; "))
 }
@@ -315,7 +317,7 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
 	}
 	if i.unpinned == nil {
-		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.Servers.PinsChanged) })
+		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
 	}
 
 	if i.o.Off != "" {

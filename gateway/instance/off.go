@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/pins"
 	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -17,18 +19,57 @@ import (
 
 // switched takes over what other processes turned off and on: the file was written.
 func (i *Instance) switched() {
-	err := i.switches.Refresh()
-	if was := i.misread.Load(); err == nil {
-		i.misread.Store(nil)
-		if was != nil {
-			i.notify()
-		}
-	} else if was == nil || (*was).Error() != err.Error() {
-		i.misread.Store(&err)
-		i.o.Logger.Error("What is off stays as it was", "err", err)
-		i.notify()
+	i.readOff(i.switches.Refresh())
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+}
+
+// readOff reports what is wrong with the file of what is off, and keeps a copy of a good one.
+func (i *Instance) readOff(err error) {
+	i.report(&i.misread, err, "The file of what is off is damaged")
+	text := strings.Join(i.switches.Skipped(), "; ")
+	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
+		i.o.Logger.Warn("Entries of what is off were skipped", "entries", text)
 	}
-	i.gateway.Switch(i.switches.Off())
+	if err != nil {
+		return
+	}
+	if err := i.switches.Keep(); err != nil {
+		i.o.Logger.Warn("The last good copy of what is off was not written", "err", err)
+	}
+}
+
+// report logs an error about a state file and shows it to users until it is nil again.
+func (i *Instance) report(last *atomic.Pointer[error], err error, what string) {
+	was := last.Load()
+	switch {
+	case err == nil && was == nil, err != nil && was != nil && (*was).Error() == err.Error():
+		return
+	case err == nil:
+		last.Store(nil)
+	default:
+		last.Store(&err)
+		i.o.Logger.Error(what, "err", err)
+	}
+	i.notify()
+}
+
+// pinsChanged takes over what other processes approved: the file was written.
+func (i *Instance) pinsChanged() {
+	i.gateway.Servers.PinsChanged()
+	i.readPins(i.pinned)
+}
+
+// readPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
+// one.
+func (i *Instance) readPins(store *pins.Store) {
+	err := store.Damaged()
+	i.report(&i.mispinned, err, "The file of pinned tools is damaged")
+	if err != nil {
+		return
+	}
+	if err := store.Keep(); err != nil {
+		i.o.Logger.Warn("The last good copy of the pinned tools was not written", "err", err)
+	}
 }
 
 // Switch turns entries of the catalog on or off, for the clients of a profile or, if that
@@ -44,7 +85,7 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	if err := i.switches.Set(on, things...); err != nil {
 		return err
 	}
-	i.gateway.Switch(i.switches.Off())
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 	for _, e := range entries {
 		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != views.BySearch {
 			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))

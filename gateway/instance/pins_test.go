@@ -106,7 +106,7 @@ func TestPinsOutliveTheProcessAndOtherServersChanges(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, entries, 2, "no temporary file is left beside the file and its lock")
+	require.Len(t, entries, 3, "no temporary file is left beside the file, its last good copy and its lock")
 	info, err = os.Stat(path + ".lock")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())

@@ -101,34 +101,83 @@ type Store struct {
 	unsaved map[string]bool           // servers whose pins could not be written
 	offered map[string]map[string]pin // as listed last
 	seen    fs.FileInfo               // of the file that servers were read from; nil for none
+	damaged error                     // what is wrong with that; nil for nothing
 }
 
-// Open reads the pins at path; a file that is not there has none. The file and
-// its folder are private to the user.
+// Open reads the pins at path; a missing file has none. The file and its folder are private
+// to the user. If the file is damaged, its last good copy counts, and [Store.Damaged] says so.
+// The error is that there is no such copy either. Then the store has no pins, and gets none
+// until the user repairs or removes the file.
 func Open(path string) (*Store, error) {
 	s := &Store{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	err := s.load()
+	return s, err
 }
 
-// load reads the file. What is known only here stays: because it could not be
-// written, or because somebody has removed the file.
+// Damaged returns an error if the file is damaged, whether its last good copy counts or not.
+func (s *Store) Damaged() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damaged
+}
+
+// Refresh takes over what other processes have written. The error is that of [Open].
+func (s *Store) Refresh() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refresh()
+}
+
+// Keep updates the last good copy of the file.
+func (s *Store) Keep() error {
+	return state.Keep(s.path, maxFile, func(text []byte) error {
+		_, err := parse(text)
+		return err
+	})
+}
+
+// load reads the file, or its last good copy. What is known only here stays: because it
+// could not be written, or because the file was removed or damaged.
 func (s *Store) load() error {
 	seen, err := os.Stat(s.path) // before it is read: what is written meanwhile is read again
-	if errors.Is(err, fs.ErrNotExist) && s.servers != nil {
+	if errors.Is(err, fs.ErrNotExist) && s.servers != nil && s.damaged == nil {
 		return nil
 	}
-	servers, err := read(s.path)
-	if err != nil {
-		return err
+	servers, err := state.Load(s.path, maxFile, parse)
+	s.seen, s.damaged = seen, s.explain(err)
+	if s.unrestored() {
+		if s.servers == nil {
+			s.servers = make(map[string]map[string]pin)
+		}
+		return s.damaged
+	}
+	if servers == nil {
+		servers = make(map[string]map[string]pin)
 	}
 	for name := range s.unsaved {
 		servers[name] = s.servers[name]
 	}
-	s.servers, s.seen = servers, seen
+	s.servers = servers
 	return nil
+}
+
+// unrestored reports whether neither the file nor its last good copy could be read.
+func (s *Store) unrestored() bool {
+	damaged, ok := errors.AsType[*state.DamagedError](s.damaged)
+	return ok && !damaged.Restored
+}
+
+// explain adds to the error about a damaged file what counts until it is repaired.
+func (s *Store) explain(err error) error {
+	damaged, ok := errors.AsType[*state.DamagedError](err)
+	if !ok {
+		return err
+	}
+	until := "no tool can be approved"
+	if damaged.Restored {
+		until = "its last good copy counts"
+	}
+	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew, or repair it; until then %s", s.path, err, until)
 }
 
 // Writable fails when the pins cannot be written.
@@ -144,29 +193,29 @@ func (s *Store) Writable() error {
 // refresh takes over what other processes have written.
 func (s *Store) refresh() error {
 	now, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) && s.damaged != nil { // the user removed it
+		return s.load()
+	}
+	if err == nil && s.unrestored() {
+		return s.load()
+	}
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) && now.Size() == s.seen.Size() {
 		return nil
 	}
 	return s.load()
 }
 
-func read(path string) (map[string]map[string]pin, error) {
-	text, err := state.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return make(map[string]map[string]pin), nil
-	}
+// parse reads the text of a file.
+func parse(text []byte) (map[string]map[string]pin, error) {
 	var f file
-	if err == nil {
-		err = json.Unmarshal(text, &f)
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
 	}
-	if err == nil && f.Version != version {
-		err = fmt.Errorf("it has version %d, not %d", f.Version, version)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, err)
-	}
-	if f.Servers == nil {
-		f.Servers = make(map[string]map[string]pin)
+	switch {
+	case f.Version != version:
+		return nil, fmt.Errorf("it has version %d, not %d: %w", f.Version, version, state.ErrVersion)
+	case f.Servers == nil:
+		return nil, errors.New("it has no servers")
 	}
 	return f.Servers, nil
 }
@@ -362,9 +411,10 @@ func (s *Store) write() error {
 	if err != nil {
 		return err
 	}
-	if err := wholefile.Write(s.path, text); err != nil {
+	if err := state.Save(s.path, text, s.damaged); err != nil {
 		return err
 	}
+	s.damaged = nil
 	s.seen, _ = os.Stat(s.path)
 	return nil
 }
@@ -415,6 +465,6 @@ func pinned(text []byte) pin {
 
 // Path is where the pins of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
-func Path(state, config string) string {
-	return wholefile.For(filepath.Join(state, "pins"), config)
+func Path(folder, config string) string {
+	return wholefile.For(filepath.Join(folder, "pins"), config)
 }

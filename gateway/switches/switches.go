@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,23 +54,41 @@ func compare(a, b Switch) int {
 		cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), strings.Compare(a.Name, b.Name))
 }
 
+// Every stands for all servers in [Store.Hidden].
+const Every = "*"
+
 // Store is the switches of one config. Make one with [Open].
 type Store struct {
 	path string // "" keeps them in this process alone
 
-	mu  sync.Mutex
-	off []Switch // sorted; never written to
+	mu     sync.Mutex
+	read   bool     // content is what a file held
+	hidden []string // see [Store.Hidden]
+	content
+}
+
+// content is what a file holds. It is never written to.
+type content struct {
+	off     []Switch // sorted
+	unknown []entry  // of kinds that this version does not know
+}
+
+// entry is the text of an entry, and its line.
+type entry struct {
+	text json.RawMessage
+	line int
+	err  error
 }
 
 // Path is where the switches of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
-func Path(state, config string) string {
-	return wholefile.For(filepath.Join(state, "off"), config)
+func Path(folder, config string) string {
+	return wholefile.For(filepath.Join(folder, "off"), config)
 }
 
-// Open reads the switches at path; a file that is not there has none. The error names the
-// file, and where in it the mistake is; then nothing is off, and the file stays as it is
-// until somebody mends or removes it: turning something off or on fails.
+// Open reads the switches at path; a missing file has none. The error is a *[FileError]: the
+// file is damaged. Then its last good copy counts. Without one the store hides servers, and
+// [Store.Set] fails until the user repairs or removes the file.
 func Open(path string) (*Store, error) {
 	s := &Store{path: path}
 	return s, s.Refresh()
@@ -84,23 +101,106 @@ func (s *Store) Off() []Switch {
 	return s.off
 }
 
-// Refresh takes over what other processes have written. The error is that of [Open]; then
-// all stays as it was.
+// Hidden returns the servers whose entries must all be hidden, since it is unknown which of
+// them are off. It is [Every] alone if the servers are unknown, too.
+func (s *Store) Hidden() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hidden
+}
+
+// Skipped returns a message for each entry of unknown kind. Such an entry hides nothing, and
+// stays in the file.
+func (s *Store) Skipped() (messages []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.unknown {
+		messages = append(messages, fmt.Sprintf("%s:%d: %v", s.path, e.line, e.err))
+	}
+	return messages
+}
+
+// Refresh takes over what other processes have written. The error is that of [Open]. If
+// the last good copy is damaged, too, what this process read last still counts.
 func (s *Store) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load()
 }
 
+// Keep updates the last good copy of the file.
+func (s *Store) Keep() error {
+	if s.path == "" {
+		return nil
+	}
+	return state.Keep(s.path, maxFile, func(text []byte) error {
+		_, err := parse(text)
+		return err
+	})
+}
+
 func (s *Store) load() error {
 	if s.path == "" {
 		return nil
 	}
-	off, err := read(s.path)
-	if err == nil {
-		s.off = off
+	c, err := state.Load(s.path, maxFile, parse)
+	damaged, isDamaged := errors.AsType[*state.DamagedError](err)
+	if !isDamaged || damaged.Restored {
+		s.content, s.hidden, s.read = c, nil, true
+	} else if !s.read {
+		s.hidden = named(s.path)
 	}
-	return err
+	if isDamaged {
+		return s.damaged(damaged)
+	}
+	return nil
+}
+
+// damaged returns the error about a damaged file, with what counts until it is repaired.
+func (s *Store) damaged(err *state.DamagedError) error {
+	until := "its last good copy counts"
+	switch {
+	case err.Restored:
+	case s.read:
+		until = "what was off stays off"
+	case slices.Contains(s.hidden, Every):
+		until = "everything of all servers stays hidden"
+	default:
+		until = "everything of these servers stays hidden: " + strings.Join(s.hidden, ", ")
+	}
+	line := 0
+	if at, ok := errors.AsType[*lineError](err.Err); ok {
+		line = at.line
+	}
+	return &FileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or repair it; until then %s", err, until)}
+}
+
+// named returns the servers that a damaged file and its damaged copy name. It is [Every]
+// unless one of them is complete, though another Goblin wrote it.
+func named(path string) []string {
+	var all []string
+	for _, read := range []func(string, int64) ([]byte, error){state.Read, state.ReadCopy} {
+		var f struct {
+			Off []struct {
+				Server string `json:"server"`
+			} `json:"off"`
+		}
+		text, err := read(path, maxFile)
+		if err != nil || json.Unmarshal(text, &f) != nil {
+			continue
+		}
+		for _, t := range f.Off {
+			if t.Server == "" {
+				return []string{Every}
+			}
+			all = append(all, t.Server)
+		}
+	}
+	if len(all) == 0 {
+		return []string{Every}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Set turns things off or on. Those that are so already stay as they are.
@@ -112,15 +212,14 @@ func (s *Store) Set(on bool, things ...Switch) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var was error // of the file that is replaced
 	if s.path != "" {
 		unlock, err := wholefile.Lock(s.path)
 		if err != nil {
 			return fmt.Errorf("save what is off: %w", err)
 		}
 		defer unlock()
-		if err := s.load(); err != nil {
-			return err
-		}
+		was = s.load()
 	}
 	off := slices.Clone(s.off)
 	for _, t := range things {
@@ -132,11 +231,11 @@ func (s *Store) Set(on bool, things ...Switch) error {
 			off = slices.Insert(off, at, t)
 		}
 	}
-	if len(off) > Max {
+	if len(off)+len(s.unknown) > Max {
 		return fmt.Errorf("at most %d things can be off; the filters of servers and profiles in the config take globs", Max)
 	}
 	if s.path != "" {
-		if err := write(s.path, off); err != nil {
+		if err := s.write(off, was); err != nil {
 			return fmt.Errorf("save what is off: %w", err)
 		}
 	}
@@ -144,32 +243,25 @@ func (s *Store) Set(on bool, things ...Switch) error {
 	return nil
 }
 
+// kindError is an entry of a kind that this version does not know.
+type kindError struct{ kind string }
+
+func (e *kindError) Error() string {
+	return fmt.Sprintf("its kind is %q; known are %s", e.kind, strings.Join(Kinds, ", "))
+}
+
 func (t *Switch) check() error {
 	switch {
+	case t.Kind != "" && !slices.Contains(Kinds, t.Kind):
+		return &kindError{t.Kind}
 	case t.Server == "" || t.Name == "":
 		return errors.New("it has no server or no name")
-	case !slices.Contains(Kinds, t.Kind):
-		return fmt.Errorf("its kind is %q; known are %s", t.Kind, strings.Join(Kinds, ", "))
+	case t.Kind == "":
+		return errors.New("it has no kind")
 	case len(t.Name)+len(t.Server)+len(t.Profile) > maxName:
 		return fmt.Errorf("its name is longer than %d bytes", maxName)
 	}
 	return nil
-}
-
-func read(path string) ([]Switch, error) {
-	text, err := state.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	line := 0
-	var off []Switch
-	if err == nil {
-		off, line, err = Parse(text)
-	}
-	if err != nil {
-		return nil, &FileError{path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on", err)}
-	}
-	return off, nil
 }
 
 // FileError is a mistake in a file.
@@ -188,8 +280,34 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Parse reads the text of a file. Line is where a mistake is, 0 for anywhere.
+// Restored reports whether the last good copy counts.
+func (e *FileError) Restored() bool {
+	damaged, ok := errors.AsType[*state.DamagedError](e.Err)
+	return ok && damaged.Restored
+}
+
+// lineError is a mistake on a line of a text, 0 for anywhere.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return e.err.Error() }
+
+func (e *lineError) Unwrap() error { return e.err }
+
+// Parse reads the text of a file. Entries of unknown kinds are left out. Line is where a
+// mistake is, 0 for anywhere.
 func Parse(text []byte) (off []Switch, line int, err error) {
+	c, err := parse(text)
+	if at, ok := errors.AsType[*lineError](err); ok {
+		return nil, at.line, at.err
+	}
+	return c.off, 0, err
+}
+
+// parse reads the text of a file. Its errors are *[lineError].
+func parse(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`
 		Off     []json.RawMessage `json:"off"`
@@ -198,6 +316,7 @@ func Parse(text []byte) (off []Switch, line int, err error) {
 		return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
 	}
 	if err := json.Unmarshal(text, &f); err != nil {
+		line := 0
 		var syntax *json.SyntaxError
 		var kind *json.UnmarshalTypeError
 		switch {
@@ -206,51 +325,67 @@ func Parse(text []byte) (off []Switch, line int, err error) {
 		case errors.As(err, &kind):
 			line = at(kind.Offset)
 		}
-		return nil, line, err
+		return c, &lineError{line, err}
 	}
 	switch {
 	case f.Version == nil:
-		return nil, 0, errors.New("it has no version")
+		return c, &lineError{0, errors.New("it has no version")}
 	case *f.Version != version:
-		return nil, at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: another Goblin wrote it", *f.Version, version)
+		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, version, state.ErrVersion)}
+	case f.Off == nil:
+		return c, &lineError{0, errors.New("it has no list \"off\"")}
 	case len(f.Off) > Max:
-		return nil, 0, fmt.Errorf("it turns %d things off; %d are the most", len(f.Off), Max)
+		return c, &lineError{0, fmt.Errorf("it turns %d things off; %d are the most", len(f.Off), Max)}
 	}
 	from := 0
 	for _, raw := range f.Off {
 		from += max(bytes.Index(text[from:], raw), 0)
+		line := at(int64(from))
+		from += len(raw)
 		var t Switch
 		err := json.Unmarshal(raw, &t)
 		if err == nil {
 			err = t.check()
 		}
-		if err != nil {
-			return nil, at(int64(from)), err
+		switch _, unknown := errors.AsType[*kindError](err); {
+		case unknown:
+			c.unknown = append(c.unknown, entry{raw, line, err})
+		case err != nil:
+			return content{}, &lineError{line, err}
+		default:
+			c.off = append(c.off, t)
 		}
-		from += len(raw)
-		off = append(off, t)
 	}
-	slices.SortStableFunc(off, compare)
-	return slices.CompactFunc(off, func(a, b Switch) bool { return compare(a, b) == 0 }), 0, nil
+	slices.SortStableFunc(c.off, compare)
+	c.off = slices.CompactFunc(c.off, func(a, b Switch) bool { return compare(a, b) == 0 })
+	return c, nil
 }
 
-// write makes the file what is off, a thing a line, by another one in its place.
-func write(path string, off []Switch) error {
+// write replaces the file, an entry a line. Entries of unknown kinds stay in it. was is the
+// error of the last load.
+func (s *Store) write(off []Switch, was error) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", version)
-	for i, t := range off {
+	between := "\n  "
+	for _, t := range off {
 		line, err := json.Marshal(t)
 		if err != nil {
 			return err
 		}
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		text.WriteString("\n  ")
+		text.WriteString(between)
 		text.Write(line)
+		between = ",\n  "
+	}
+	for _, e := range s.unknown {
+		text.WriteString(between)
+		text.Write(e.text)
+		between = ",\n  "
 	}
 	text.WriteString("\n]}\n")
-	return wholefile.Write(path, text.Bytes())
+	if text.Len() > maxFile {
+		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxFile)
+	}
+	return state.Save(s.path, text.Bytes(), was)
 }
 
 // Same reports whether two are of one thing and for the same clients.

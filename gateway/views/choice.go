@@ -34,8 +34,8 @@ type choice struct {
 // aboutSkills are those tools.
 var aboutSkills = []string{"catalog_skills", "search_skills"}
 
-func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch) *choice {
-	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources), off: newOff(p.Name, switched)}
+func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch, hidden ...string) *choice {
+	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources), off: newOff(p.Name, switched, hidden)}
 	for i := range cfg.Servers {
 		if s := &cfg.Servers[i]; p.Has(s) {
 			c.servers[s.Name] = true
@@ -67,7 +67,7 @@ func whole(cfg *config.Config) *choice {
 // equal reports whether both choose the same.
 func (c *choice) equal(o *choice) bool {
 	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile) && maps.Equal(c.off.things, o.off.things) &&
-		reflect.DeepEqual(c.own, o.own) && c.above == o.above && reflect.DeepEqual(c.lists, o.lists)
+		maps.Equal(c.off.hidden, o.off.hidden) && reflect.DeepEqual(c.own, o.own) && c.above == o.above && reflect.DeepEqual(c.lists, o.lists)
 }
 
 func (c *choice) Server(name string) bool { return name == registry.Local || c.servers[name] }
@@ -75,7 +75,7 @@ func (c *choice) Server(name string) bool { return name == registry.Local || c.s
 func (c *choice) Overrides(server string) *definition.Set { return c.profile.Overrides[server] }
 
 func (c *choice) All(server string, k registry.Kind) bool {
-	return c.profileHasAll(server, k) && c.off.of[place{server, k}] == nil
+	return c.profileHasAll(server, k) && c.off.of[place{server, k}] == nil && !c.off.hides(server)
 }
 
 func (c *choice) profileHasAll(server string, k registry.Kind) bool {
@@ -114,6 +114,7 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 type off struct {
 	things map[thing]bool // true: for this profile alone
 	of     map[place]*filter.URIs
+	hidden map[string]bool // servers of which it is unknown what is off, see [switches.Store.Hidden]
 }
 
 type place struct {
@@ -126,8 +127,11 @@ type thing struct {
 	name string
 }
 
-func newOff(profile string, switched []switches.Switch) off {
-	o := off{things: make(map[thing]bool), of: make(map[place]*filter.URIs)}
+func newOff(profile string, switched []switches.Switch, hidden []string) off {
+	o := off{things: make(map[thing]bool), of: make(map[place]*filter.URIs), hidden: make(map[string]bool)}
+	for _, server := range hidden {
+		o.hidden[server] = true
+	}
 	denied := make(map[place]*config.Filter)
 	for i := range switched {
 		t, ok := thingOf(&switched[i])
@@ -169,6 +173,9 @@ func thingOf(s *switches.Switch) (thing, bool) {
 
 // has reports whether a thing is off. A resource is so however its URI is spelled.
 func (o off) has(server string, k registry.Kind, name string) bool {
+	if o.hides(server) {
+		return true
+	}
 	at := place{server, k}
 	uris := o.of[at]
 	if uris == nil {
@@ -178,6 +185,11 @@ func (o off) has(server string, k registry.Kind, name string) bool {
 		return true
 	}
 	return k == registry.Resource && !uris.Match(name) && readable.Match(name)
+}
+
+// hides reports whether all entries of a server are hidden.
+func (o off) hides(server string) bool {
+	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[switches.Every])
 }
 
 // readable lets through all but what readers are bound to disagree about, which no filter

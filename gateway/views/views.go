@@ -39,9 +39,10 @@ type Views struct {
 
 	in map[config.Namespace]*namespace // those that profiles can name
 
-	writing sync.Mutex // guards the next two
+	writing sync.Mutex // guards the next three
 	config  *config.Config
 	off     []switches.Switch
+	hidden  []string
 }
 
 // set are the views of one config. It is immutable.
@@ -74,11 +75,12 @@ func (v *Views) Apply(cfg *config.Config) {
 	v.makeLocked()
 }
 
-// Switch makes the views lack what is off, and nothing else that was.
-func (v *Views) Switch(off []switches.Switch) {
+// Switch makes the views lack what is off, and nothing else that was. They lack everything
+// of hidden servers, see [switches.Store.Hidden].
+func (v *Views) Switch(off []switches.Switch, hidden ...string) {
 	v.writing.Lock()
 	defer v.writing.Unlock()
-	v.off = off
+	v.off, v.hidden = off, hidden
 	v.makeLocked()
 }
 
@@ -90,10 +92,10 @@ func (v *Views) makeLocked() {
 		if p.Name == config.DefaultProfile {
 			before = was.others
 		}
-		next.named[p.Name] = v.follow(cmp.Or(before, was.gone), newChoice(v.config, p, v.off))
+		next.named[p.Name] = v.follow(cmp.Or(before, was.gone), newChoice(v.config, p, v.off, v.hidden...))
 	}
 	next.whole = v.follow(was.whole, whole(v.config))
-	everybody := newChoice(v.config, config.Everything(), v.off)
+	everybody := newChoice(v.config, config.Everything(), v.off, v.hidden...)
 	if next.others = next.named[config.DefaultProfile]; next.others == nil {
 		next.others = v.follow(cmp.Or(was.others, was.whole), everybody)
 	}

@@ -69,7 +69,9 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 	switch {
 	case c.off.has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByYou, "turned off for all clients"
-		if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
+		if c.off.hides(e.Server) {
+			off.Why = "hidden because the file of what is off is damaged; see: goblin doctor"
+		} else if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
 			off.Why = fmt.Sprintf("turned off in profile %q", c.profile.Name)
 		}
 	case !c.Server(e.Server):

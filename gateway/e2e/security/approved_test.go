@@ -247,7 +247,9 @@ func TestAFileOfPinnedToolsThatCannotBeReadIsTold(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "pins", "*.json"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
-			require.NoError(t, os.WriteFile(files[0], []byte("{"), 0o600))
+			for _, path := range []string{files[0], files[0] + ".good"} {
+				require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+			}
 			for _, args := range [][]string{{"approve"}, {"approve", "--json"}, {"approve", "calc"}} {
 				out := w.Run(args...)
 				require.Equal(t, e2e.ExitFailure, out.Code, out.Stdout)
@@ -255,9 +257,10 @@ func TestAFileOfPinnedToolsThatCannotBeReadIsTold(t *testing.T) {
 				require.Contains(t, out.Stderr, fix)
 			}
 			if pin == "strict" {
-				out := w.Run("list", "tools")
-				require.Equal(t, e2e.ExitFailure, out.Code)
-				require.Contains(t, out.Stderr, fix)
+				c := w.Bridged()
+				c.Fault("tools/call", e2e.Obj{"name": "calc_add", "arguments": e2e.Obj{}})
+				require.Empty(t, c.Names("tools"))
+				require.Contains(t, w.Status().Notice, fix)
 				return
 			}
 			w.Bridged().WaitListed("tools", "calc_add", true)

@@ -1,0 +1,147 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"goblin/gateway/wholefile"
+)
+
+// Files that restrict clients have a last good copy beside them, so that a damaged one
+// does not lift the restrictions. A missing file has no restrictions: the user removed it.
+const (
+	copySuffix    = ".good"
+	damagedSuffix = ".damaged"
+)
+
+// ErrVersion is the cause of an error about a file of another version. Such a file is
+// good for the Goblin that wrote it, so [Save] does not replace it.
+var ErrVersion = errors.New("another Goblin wrote it")
+
+// DamagedError is an error about a file that is there and cannot be used. Its text does
+// not name the path.
+type DamagedError struct {
+	Err      error
+	Restored bool // the last good copy was used instead
+}
+
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Load parses the file at path, or its last good copy if the file is damaged. The error is
+// a *[DamagedError], also if the copy was used. A missing file is the zero value.
+func Load[T any](path string, most int64, parse func(text []byte) (T, error)) (value T, err error) {
+	value, err = load(path, most, parse)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return value, nil
+	}
+	damaged := &DamagedError{Err: err}
+	if value, err = load(path+copySuffix, most, parse); err == nil {
+		damaged.Restored = true
+	}
+	return value, damaged
+}
+
+func load[T any](path string, most int64, parse func(text []byte) (T, error)) (value T, err error) {
+	text, err := Read(path, most)
+	if err == nil {
+		value, err = parse(text)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value, nil
+}
+
+// ReadCopy returns the last good copy of the file at path as it is, damaged or not.
+func ReadCopy(path string, most int64) ([]byte, error) { return Read(path+copySuffix, most) }
+
+// Save replaces the file at path and its last good copy. was is the error of [Load]; a
+// damaged file is kept beside it, with ".damaged" for its ending. Save changes nothing
+// if the file is of another version or could not be restored. The caller holds the lock of
+// the file.
+func Save(path string, text []byte, was error) error {
+	damaged, ok := errors.AsType[*DamagedError](was)
+	switch {
+	case !ok:
+		// The copy first: a full disk leaves both as they were.
+		if err := saveCopy(path, text); err != nil {
+			return err
+		}
+		err := wholefile.Write(path, text)
+		if err != nil {
+			_ = os.Remove(path + copySuffix) // it has what was refused; Keep writes it again
+		}
+		return err
+	case !damaged.Restored, errors.Is(was, ErrVersion):
+		return was
+	}
+	if err := keepDamaged(path); err != nil {
+		return err
+	}
+	if err := wholefile.Write(path, text); err != nil {
+		return err // the copy is all there is
+	}
+	return saveCopy(path, text)
+}
+
+func saveCopy(path string, text []byte) error {
+	if err := wholefile.Write(path+copySuffix, text); err != nil {
+		return fmt.Errorf("write the last good copy: %w; free space on the disk, or remove %s", err, path+copySuffix)
+	}
+	return nil
+}
+
+// keepDamaged gives a damaged file a second name. The file itself stays until it is
+// replaced, since a missing one has no restrictions.
+func keepDamaged(path string) error {
+	aside := path + damagedSuffix
+	err := os.Remove(aside)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Link(path, aside)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, wholefile.Plain(err))
+	}
+	return nil
+}
+
+// Keep makes the last good copy equal to the file at path if check accepts its text. It
+// removes the copy of a missing file, and leaves that of a damaged one.
+func Keep(path string, most int64, check func(text []byte) error) error {
+	if copyOf(path, most, check) == nil {
+		return nil // the usual case needs no lock
+	}
+	unlock, err := wholefile.Lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if update := copyOf(path, most, check); update != nil { // no other process was faster
+		return update()
+	}
+	return nil
+}
+
+// copyOf returns a function that updates the copy of a file, nil if it is up to date.
+func copyOf(path string, most int64, check func(text []byte) error) (update func() error) {
+	text, err := Read(path, most)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path + copySuffix); err != nil {
+			return nil
+		}
+		return func() error { return os.Remove(path + copySuffix) }
+	case err != nil:
+		return nil // Load reports it
+	}
+	if old, err := ReadCopy(path, most); err == nil && bytes.Equal(old, text) || check(text) != nil {
+		return nil
+	}
+	return func() error { return saveCopy(path, text) }
+}
