@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,9 +146,12 @@ func (s *Store) load() error {
 	}
 	c, err := state.Load(s.path, maxFile, parse)
 	damaged, isDamaged := errors.AsType[*state.DamagedError](err)
-	if !isDamaged || damaged.Restored {
-		s.content, s.hidden, s.read = c, nil, true
-	} else if !s.read {
+	switch {
+	case !isDamaged, damaged.Restored:
+		s.content = c
+		s.hidden = nil
+		s.read = true
+	case !s.read && hasFolder(s.path):
 		s.hidden = named(s.path)
 	}
 	if isDamaged {
@@ -163,6 +167,8 @@ func (s *Store) damaged(err *state.DamagedError) error {
 	case err.Restored:
 	case s.read:
 		until = "what was off stays off"
+	case len(s.hidden) == 0:
+		until = "nothing is off"
 	case slices.Contains(s.hidden, Every):
 		until = "everything of all servers stays hidden"
 	default:
@@ -173,6 +179,13 @@ func (s *Store) damaged(err *state.DamagedError) error {
 		line = at.line
 	}
 	return &FileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or repair it; until then %s", err, until)}
+}
+
+// hasFolder reports whether there is a folder for the state at path. Without one, such as
+// below another user's HOME, no file was ever written.
+func hasFolder(path string) bool {
+	info, err := os.Stat(filepath.Dir(filepath.Dir(path)))
+	return err == nil && info.IsDir()
 }
 
 // named returns the servers that a damaged file and its damaged copy name. It is [Every]

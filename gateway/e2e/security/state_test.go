@@ -152,6 +152,28 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 	}
 }
 
+// Services often have a HOME that is not theirs, or no folder at all.
+func TestWithoutAStateFolderNothingIsHidden(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Env = append(w.Env, "HOME=/dev/null")
+	w.Backend("files", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("keep")}})
+	w.Standalone().WaitListed("tools", "files_keep", true)
+	c := w.Bridged()
+	c.WaitListed("tools", "files_keep", true)
+	require.Contains(t, w.Status().Notice, "until then nothing is off")
+}
+
+// The folder was there, and what it had is unknown.
+func TestADamagedFolderHidesServers(t *testing.T) {
+	t.Parallel()
+	w, file := withDisabled(t)
+	become(t, filepath.Dir(file), "empty")
+	c := w.Standalone()
+	c.Fault("tools/call", e2e.Obj{"name": "files_gone", "arguments": e2e.Obj{}})
+	require.Empty(t, c.Names("tools"))
+}
+
 func TestAChangeKeepsTheDamagedFileAside(t *testing.T) {
 	t.Parallel()
 	w, file := withDisabled(t)
