@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -445,16 +445,6 @@ func names(items []control.Entry) []string { return each(items, (*control.Entry)
 // maxObject is the longest JSON object that is read, in bytes. Frames have the same default.
 const maxObject = 128 << 20
 
-// readObject reads a file that the user names, which may be a pipe.
-func readObject(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxObject+1))
-}
-
 // object reads a JSON object from the command line: as it stands, @file, or -
 // for stdin.
 func (a *App) object(flag, text string) ([]byte, error) {
@@ -463,12 +453,9 @@ func (a *App) object(flag, text string) ([]byte, error) {
 	case text == "":
 		return nil, nil
 	case text == "-":
-		raw, err = io.ReadAll(io.LimitReader(a.In, maxObject+1))
+		raw, err = io.ReadAll(io.LimitReader(a.In, maxObject))
 	case strings.HasPrefix(text, "@"):
-		raw, err = readObject(text[1:])
-	}
-	if err == nil && len(raw) > maxObject {
-		return nil, cli.Fail(cli.CodeUsage, "%s: the object is longer than %d MiB", flag, maxObject>>20)
+		raw, err = state.ReadNamed(text[1:], maxObject)
 	}
 	if err != nil {
 		return nil, cli.Fail(cli.CodeUsage, "%s: cannot read %s", flag, reason(err))

@@ -116,9 +116,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	}
 	m.Servers = len(cfg.Servers)
 	m.Clients = a.installed()
-	if m.Wrong == "" {
-		m.Damaged = a.Unreadable(cfg)
-	}
+	m.Damaged = a.Unreadable(cfg)
 	place, err := a.Place(path)
 	m.NoPlace = err
 	if err == nil {

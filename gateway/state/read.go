@@ -1,7 +1,7 @@
 // Package state reads the files in which Goblin keeps its state.
 //
-// It never waits for a pipe, never reads a device, and never reads more than its caller
-// allows. It knows nothing about the content of a file. All functions may be called from
+// Apart from [ReadNamed], it never waits for a pipe and never reads a device. It never reads
+// more than its caller allows. It knows nothing about the content of a file. All functions may be called from
 // any goroutine. Package wholefile writes the files.
 package state
 
@@ -64,6 +64,21 @@ func Read(path string, most int64) ([]byte, error) {
 		return nil, tooLarge(most)
 	}
 	return text, nil
+}
+
+// ReadNamed returns the content of a file that the user names for this one time, which may
+// be a pipe. It fails if that has more than most bytes.
+func ReadNamed(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = &fs.PathError{Op: "read", Path: path, Err: tooLarge(most)}
+	}
+	return text, err
 }
 
 // readAll appends to text what r has. Unlike [io.ReadAll] it starts with room for the file.
