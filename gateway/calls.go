@@ -315,6 +315,10 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return true
 		}
+		if own.Code == ask.CodeURLElicitation && !ask.DemandsWebPages(own.Data) {
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: ask.NoWebPage})
+			return true
+		}
 		if own.Code == ask.CodeURLElicitation && r.modern() && r.outer == nil {
 			return !g.demandURLs(r, own.Data)
 		}

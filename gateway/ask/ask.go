@@ -123,6 +123,9 @@ func Read(server *upstream.Server, conn upstream.Conn, method string, params []b
 	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
+	if q.capability == "elicitation" && !OpensWebPage(params) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", NoWebPage)
+	}
 	return q, nil
 }
 

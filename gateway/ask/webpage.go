@@ -1,0 +1,38 @@
+package ask
+
+import (
+	"net/url"
+
+	"goblin/registry/rawjson"
+)
+
+// NoWebPage is the reason for refusing a question that names another address than that
+// of a web page.
+const NoWebPage = "url is no web page; servers may ask users to open http and https addresses only"
+
+// OpensWebPage reports whether an elicitation asks for a form or for a web page. Clients
+// may open the address, and other schemes run code (javascript:), show local files (file:)
+// or start programs.
+func OpensWebPage(params []byte) bool {
+	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); mode != "url" {
+		return true
+	}
+	return isWebPage(params)
+}
+
+// DemandsWebPages reports whether all elicitations in the data of an error of
+// [CodeURLElicitation] are for web pages.
+func DemandsWebPages(data []byte) bool {
+	for e := range rawjson.Elements(rawjson.Get(data, "elicitations")) {
+		if rawjson.IsObject(e) && !isWebPage(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func isWebPage(params []byte) bool {
+	address, _ := rawjson.String(rawjson.Get(params, "url"))
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
