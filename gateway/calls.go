@@ -415,6 +415,9 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 		return reply, false, err
 	}
 	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
+		if err == nil && !ask.InputsOpenWebPages(reply.Result) {
+			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: ask.NoWebPage}
+		}
 		return reply, err == nil, err
 	}
 	if state.Ours || isForeign(state) || !g.ask.ScreenMay(reply.Error) {

@@ -31,6 +31,17 @@ func DemandsWebPages(data []byte) bool {
 	return true
 }
 
+// InputsOpenWebPages reports whether the elicitations in a result that asks for input are
+// for forms or web pages.
+func InputsOpenWebPages(result []byte) bool {
+	for _, input := range rawjson.Members(rawjson.Get(result, "inputRequests")) {
+		if !OpensWebPage(rawjson.Get(input, "params")) {
+			return false
+		}
+	}
+	return true
+}
+
 func isWebPage(params []byte) bool {
 	address, _ := rawjson.String(rawjson.Get(params, "url"))
 	u, err := url.Parse(address)
