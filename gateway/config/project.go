@@ -52,12 +52,18 @@ func (s *Server) In(folder string) *Server {
 //go:embed projects.txt
 var projectPackages string
 
-// warnProjects finds servers of packages that are known to work in one project, and
-// that all clients would share.
+// warnProjects warns of servers that work in one project and that all clients would share,
+// and of commands that take code from the folder of a project.
 func (r *reader) warnProjects(servers []Server) {
 	for i := range servers {
 		s := &servers[i]
-		if s.Isolation != Shared || s.Type != Stdio || s.Disabled || s.Problem != "" {
+		if s.Type != Stdio || s.Disabled || s.Problem != "" {
+			continue
+		}
+		if instead := runsProjectCode(s); s.Isolation == PerProject && instead != "" {
+			r.warn(r.servers[i].key, "server %q: %s runs code from the folder of a project, so a hostile repository can take its place; %s, or give the path of an installed program", s.Name, baseName(s.Command), instead)
+		}
+		if s.Isolation != Shared {
 			continue
 		}
 		if name := projectPackage(s); name != "" {
@@ -95,6 +101,30 @@ func projectPackage(s *Server) string {
 			}
 			return name
 		}
+	}
+	return ""
+}
+
+// runsProjectCode reports that a command prefers code in its working directory to the
+// program that it is meant to run, by the change of args that prevents it; "" if not.
+func runsProjectCode(s *Server) (instead string) {
+	if !strings.Contains(s.Cwd, projectVariable) {
+		return ""
+	}
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(s.Args, func(arg string) bool {
+			name, _, _ := strings.Cut(arg, "=")
+			return slices.Contains(flags, name)
+		})
+	}
+	name, _, _ := strings.Cut(strings.ToLower(baseName(s.Command)), ".") // python3.12, npx.cmd
+	switch {
+	case (name == "npx" || name == "npm") && !has("--prefix"):
+		return "add --prefix and an empty folder to args" // node_modules/.bin and .npmrc
+	case strings.HasPrefix(name, "python") && has("-m") && !has("-P", "-I"):
+		return "add -P to args" // or the folder is the first place of modules
+	case name == "bunx" || name == "bun" && has("x"):
+		return "use npx with --prefix and an empty folder" // node_modules/.bin
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,35 @@ func TestPackagesThatWorkInOneProjectAreNamed(t *testing.T) {
 		for _, w := range cfg.Warnings {
 			found = found || strings.Contains(w.String(), "isolation: project")
 		}
+		require.Equal(t, warned, found, server)
+	}
+}
+
+func TestCommandsThatRunCodeOfAProjectAreNamed(t *testing.T) {
+	t.Parallel()
+	for server, warned := range map[string]bool{
+		`{command: npx, args: [-y, x], isolation: project}`:                          true,
+		`{command: /usr/bin/npx, args: [-y, x], isolation: project}`:                 true,
+		`{command: npx.cmd, args: [-y, x], isolation: project}`:                      true,
+		`{command: npx, args: [-y, x], cwd: "${project}/sub", isolation: project}`:   true,
+		`{command: npm, args: [exec, x], isolation: project}`:                        true,
+		`{command: bunx, args: [x], isolation: project}`:                             true,
+		`{command: bun, args: [x, y], isolation: project}`:                           true,
+		`{command: python3.12, args: [-m, x], isolation: project}`:                   true,
+		`{command: npx, args: [--prefix, /srv/empty, -y, x], isolation: project}`:    false,
+		`{command: npx, args: [--prefix=/srv/empty, -y, x], isolation: project}`:     false,
+		`{command: npx, args: [-y, x, "${project}"], cwd: /srv, isolation: project}`: false,
+		`{command: python3, args: [-P, -m, x], isolation: project}`:                  false,
+		`{command: python3, args: [/srv/x.py], isolation: project}`:                  false,
+		`{command: uvx, args: [mcp-server-git, "${project}"], isolation: project}`:   false,
+		`{command: npx, args: [-y, x]}`:                                              false,
+		`{command: npx, args: [-y, x], isolation: session}`:                          false,
+		`{command: npx, args: [-y, x], isolation: project, disabled: true}`:          false,
+	} {
+		cfg := parse(t, "goblin.yaml", "servers: {s: "+server+"}")
+		found := slices.ContainsFunc(cfg.Warnings, func(p config.Problem) bool {
+			return strings.Contains(p.Text, "runs code from the folder of a project")
+		})
 		require.Equal(t, warned, found, server)
 	}
 }
