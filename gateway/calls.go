@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"goblin/gateway/arguments"
@@ -309,14 +310,14 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	if r.Method() == "resources/read" {
 		w.Name, w.Asked = name, r.name
 	}
+	if !opensWebPages(r.Method(), reply) {
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: ask.NoWebPage})
+		return true
+	}
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
-			return true
-		}
-		if own.Code == ask.CodeURLElicitation && !ask.DemandsWebPages(own.Data) {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: ask.NoWebPage})
 			return true
 		}
 		if own.Code == ask.CodeURLElicitation && r.modern() && r.outer == nil {
@@ -357,6 +358,16 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	}
 	r.pass(result, w.Edits...)
 	return true
+}
+
+// opensWebPages reports whether a reply asks users to open web pages only, if it asks at
+// all: by its error, or as the state of a task.
+func opensWebPages(method string, reply jsonrpc.Reply) bool {
+	if reply.Error != nil {
+		own := jsonrpc.ParseErrorObject(reply.Error)
+		return own.Code != ask.CodeURLElicitation || ask.DemandsWebPages(own.Data)
+	}
+	return !strings.HasPrefix(method, "tasks/") || ask.InputsOpenWebPages(reply.Result)
 }
 
 // demandURLs turns the error by which a server demands that URLs are opened

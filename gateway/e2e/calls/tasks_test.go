@@ -4,6 +4,7 @@ package calls
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -214,8 +215,8 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
 		script := func() e2e.Obj {
 			return e2e.Obj{
-				"era": "modern", "tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("only"), e2e.Tool("asks")},
-				"tasks":     e2e.Obj{"t": e2e.Obj{"poll": 100}, "only": e2e.Obj{"required": true}, "asks": e2e.Obj{}},
+				"era": "modern", "tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("only"), e2e.Tool("asks"), e2e.Tool("opens")},
+				"tasks":     e2e.Obj{"t": e2e.Obj{"poll": 100}, "only": e2e.Obj{"required": true}, "asks": e2e.Obj{}, "opens": e2e.Obj{}},
 				"resources": []e2e.Obj{e2e.Resource("x:1")},
 				"on": e2e.Obj{
 					"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("result", e2e.Obj{"result": e2e.Obj{"content": []e2e.Obj{{"type": "resource_link", "uri": "x:1", "name": "r"}}, "n": json.RawMessage("1e400")}})),
@@ -223,6 +224,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 						e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
 						e2e.Do("answers"),
 					),
+					"task opens": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "javascript:alert(1)", "message": "m"}})),
 				},
 			}
 		}
@@ -282,6 +284,12 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		require.JSONEq(t, `{"ask 0":{"action":"accept","n":1.0}}`, string(e2e.At(b.Received("tasks/update")[0].Msg, "params", "inputResponses")))
 		state = awaitStatus(c, id, "completed")
 		require.Contains(t, e2e.Str(state, "result", "content", 0, "text"), "accept")
+
+		// No task has a user open what is no web page.
+		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_opens"}), "taskId")
+		e2e.Eventually(t, "the state to be refused", func() bool {
+			return strings.Contains(c.Request("tasks/get", e2e.Obj{"taskId": id}).Raw, "url is no web page")
+		})
 
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_only"}), "taskId")
 		awaitStatus(c, id, "completed")
