@@ -106,7 +106,7 @@ var endless = map[string]string{
 func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
-	w.Lua = e2e.Obj{"timeout": "100ms", "memory": "32MiB", "output": "2KiB"}
+	w.Lua = e2e.Obj{"timeout": "100ms", "memory": "256MiB", "output": "2KiB"}
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	c := w.Standalone()
 	for _, name := range e2e.Variants(2, slices.Sorted(maps.Keys(endless))...) {
