@@ -156,10 +156,17 @@ func shownNames(names []string) string {
 	return strings.Join(each(names, func(name *string) string { return shownName(*name) }), ", ")
 }
 
-// shownName is a name in one line, in quotes unless it is a plain word.
+// shownName returns a name in one line, in quotes unless it is a plain word. Users copy names
+// into commands, so a shell must not replace anything in one.
 func shownName(name string) string {
 	line := display.Name(quotes.Replace(name))
-	if line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()\\") {
+	switch {
+	case strings.ContainsAny(name, "$`!"): // shells act on these in double quotes, too
+		if !display.Quotable(name) {
+			name = line
+		}
+		return display.Word(name)
+	case line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()\\#&*<>?[]^{|}~="):
 		return `"` + line + `"`
 	}
 	return line
@@ -229,7 +236,11 @@ func (a *App) differences(awaiting []registry.PinnedTool) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", display.Line(p.Server), shownName(p.Name), what), "  "))
+		name := shownName(p.Name)
+		if strings.HasPrefix(p.Name, "-") { // else it would be a flag when the row is copied into a command
+			name = "-- " + name
+		}
+		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", display.Line(p.Server), name, what), "  "))
 		for line := range strings.Lines(display.Text(p.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
 			b.WriteString(a.wrapped("  "+line, "  > "))

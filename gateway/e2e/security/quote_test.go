@@ -40,6 +40,35 @@ func inShell(t *testing.T, w *e2e.World, shell, line string) {
 	require.Empty(t, left, "%s ran something: %s", shell, line)
 }
 
+// A user may copy the row of a tool behind "goblin approve".
+func TestNamesOfToolsThatAwaitApprovalRunNothingInAShell(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["pin"] = "strict"
+	b := w.Backend("calc", e2e.RugPull())
+	c := w.Bridged()
+	c.WaitListed("tools", "calc_add", true)
+	all := slices.Concat(tricky, unsafe, []string{"a\n$(touch hit)", "`touch hit`\x1b'", "a      `touch hit`", "!'$(touch hit)'", "--config=/x", "-\n`touch hit`"})
+	for _, name := range all {
+		b.Add("tools", e2e.Tool(name))
+	}
+	b.ListChanged("tools")
+	slices.Sort(all)
+	e2e.Eventually(t, "the new tools", func() bool { return slices.Equal(awaiting(t, w), all) })
+
+	rows := regexp.MustCompile(`(?m)^calc (.*) \(new, withheld\)$`).FindAllStringSubmatch(w.Succeeds("approve"), -1)
+	require.Len(t, rows, len(all))
+	for _, row := range rows {
+		inShell(t, w, "sh", "goblin approve calc "+row[1])
+		inShell(t, w, "bash", "goblin approve calc "+row[1])
+	}
+	left := awaiting(t, w)
+	for _, name := range tricky {
+		require.NotContains(t, left, name, "its row names it")
+	}
+	require.Subset(t, left, []string{"a\nb", "a\x1b'; touch hit; '", "a\u202eb", "a\u200bb", "a      b"}, "no row names another tool, or none")
+}
+
 // awaiting lists the names of the tools that await approval.
 func awaiting(t *testing.T, w *e2e.World) (names []string) {
 	t.Helper()
