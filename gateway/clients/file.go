@@ -187,7 +187,11 @@ func single(text []byte, v *hujson.Value, depth int) error {
 			m := &v.Members[i]
 			name, _ := m.Name.Value.(hujson.Literal)
 			if seen[name.String()] {
-				return fmt.Errorf("it has two entries named %q (line %d)", short(name.String()), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
+				shown := name.String()
+				if secretName(shown) {
+					shown = hiddenValue
+				}
+				return fmt.Errorf("it has two entries named %q (line %d)", short(shown), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
 			}
 			seen[name.String()] = true
 			if err := single(text, &m.Value, depth+1); err != nil {

@@ -475,19 +475,20 @@ func utf16le(text string) string {
 func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ client, file, text, want string }{
-		"broken JSON":         {"cursor", ".cursor/mcp.json", "{\n\"sk-secret-123\" oops", "it is not valid JSON (line 2)"},
-		"broken TOML":         {"codex", ".codex/config.toml", "a = 1\nb = sk-secret-123", "it is not valid TOML (line 2)"},
-		"broken YAML":         {"goose", ".config/goose/config.yaml", "a: 1\n b: [sk-secret-123", "it is not valid YAML (line"},
-		"YAML that is a text": {"goose", ".config/goose/config.yaml", "sk-secret-123", "it is not valid YAML (line 1)"},
-		"a list":              {"cursor", ".cursor/mcp.json", "[]", "no mapping at its top"},
-		"a section of text":   {"cursor", ".cursor/mcp.json", `{"mcpServers": "sk-secret-123"}`, "neither a mapping nor a list"},
-		"two of one name":     {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n \"a\": {\"command\": \"sk-secret-123\"}}}", `two entries named "a" (line 2)`},
-		"two in a list":       {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}, {name: a, command: y}]", `two entries named "a"`},
-		"too deep":            {"cursor", ".cursor/mcp.json", `{"a": ` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}", "nested too deeply"},
-		"much too deep":       {"goose", ".config/goose/config.yaml", "a: " + strings.Repeat("[", 20000), "nested too deeply"},
-		"no text":             {"cursor", ".cursor/mcp.json", "{\x00}", "no text in UTF-8"},
-		"half a character":    {"cursor", ".cursor/mcp.json", "\xff\xfe{", "ends within a character"},
-		"many more than sane": {"cursor", ".cursor/mcp.json", `{"mcpServers": {` + strings.TrimSuffix(many(1001), ",") + `}}`, "more than 1000 servers"},
+		"broken JSON":          {"cursor", ".cursor/mcp.json", "{\n\"sk-secret-123\" oops", "it is not valid JSON (line 2)"},
+		"broken TOML":          {"codex", ".codex/config.toml", "a = 1\nb = sk-secret-123", "it is not valid TOML (line 2)"},
+		"broken YAML":          {"goose", ".config/goose/config.yaml", "a: 1\n b: [sk-secret-123", "it is not valid YAML (line"},
+		"YAML that is a text":  {"goose", ".config/goose/config.yaml", "sk-secret-123", "it is not valid YAML (line 1)"},
+		"a list":               {"cursor", ".cursor/mcp.json", "[]", "no mapping at its top"},
+		"a section of text":    {"cursor", ".cursor/mcp.json", `{"mcpServers": "sk-secret-123"}`, "neither a mapping nor a list"},
+		"two of one name":      {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n \"a\": {\"command\": \"sk-secret-123\"}}}", `two entries named "a" (line 2)`},
+		"two secrets as names": {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"sk-secret-123456789012345678\": \"\",\n \"sk-secret-123456789012345678\": \"\"}}}}", `two entries named "…" (line 2)`},
+		"two in a list":        {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}, {name: a, command: y}]", `two entries named "a"`},
+		"too deep":             {"cursor", ".cursor/mcp.json", `{"a": ` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}", "nested too deeply"},
+		"much too deep":        {"goose", ".config/goose/config.yaml", "a: " + strings.Repeat("[", 20000), "nested too deeply"},
+		"no text":              {"cursor", ".cursor/mcp.json", "{\x00}", "no text in UTF-8"},
+		"half a character":     {"cursor", ".cursor/mcp.json", "\xff\xfe{", "ends within a character"},
+		"many more than sane":  {"cursor", ".cursor/mcp.json", `{"mcpServers": {` + strings.TrimSuffix(many(1001), ",") + `}}`, "more than 1000 servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

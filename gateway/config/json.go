@@ -13,7 +13,7 @@ import (
 )
 
 // jsonLine is the place in an error of hujson.
-var jsonLine = pattern(`^line (\d+), column \d+: (.*)$`)
+var jsonLine = pattern(`(?s)^line (\d+), column (\d+): (.*)$`)
 
 // EndComment returns a copy of a text in JSON whose last comment ends with a line break, as
 // its parser wants it.
@@ -34,7 +34,10 @@ func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
 		line, text := 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), strings.TrimPrefix(err.Error(), "hujson: ")
 		if m := jsonLine().FindStringSubmatch(text); m != nil {
 			line, _ = strconv.Atoi(m[1])
-			text = m[2]
+			text = m[3]
+			if strings.HasPrefix(text, "invalid literal: ") { // of which the rest may be secret
+				text = "invalid literal in column " + m[2] + "; check its quotes and escapes"
+			}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			line, text = 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), "it ends too early"

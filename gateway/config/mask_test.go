@@ -269,3 +269,20 @@ func BenchmarkNewMask(b *testing.B) {
 		config.NewMask(cfg)
 	}
 }
+
+func TestErrorsOfDamagedJSONShowNoValue(t *testing.T) {
+	t.Parallel()
+	for value, place := range map[string]string{
+		`S3CRET`:       "2: not valid JSON: invalid literal in column 7",
+		`"S3CRET\q"`:   "2: not valid JSON: invalid literal in column 7",
+		"\"S3\nCRET\"": "2: not valid JSON: invalid literal in column 7",
+		`"S3CRET" x`:   "2: not valid JSON: invalid character 'x'",
+		`"S3CRET`:      "2: not valid JSON: it ends too early",
+	} {
+		_, err := config.Parse("c.json", []byte("{\"servers\": {\"a\": {\"command\": \"x\", \"env\":\n {\"K\":"+value), nil)
+		require.ErrorContains(t, err, place, value)
+		for _, part := range []string{"S3", "CRET"} {
+			require.NotContains(t, err.Error(), part)
+		}
+	}
+}
