@@ -9,11 +9,11 @@ import (
 // clientFiles are the ends of the paths at which MCP clients have files that can be a config.
 var clientFiles = []string{
 	"/claude_desktop_config.json", "/.claude.json", "/.mcp.json", "/.cursor/mcp.json",
-	"/user/mcp.json", "/.vscode/mcp.json", "/windsurf/mcp_config.json", "/.gemini/settings.json",
+	"/code/user/mcp.json", "/code - insiders/user/mcp.json", "/vscodium/user/mcp.json", "/.vscode/mcp.json", "/windsurf/mcp_config.json", "/.gemini/settings.json",
 	"/cline_mcp_settings.json", "/.kiro/settings/mcp.json", "/amazonq/mcp.json", "/amazonq/default.json",
 	"/amazonq/agents/default.json", "/.amazonq/mcp.json", "/.amazonq/default.json", "/.amazonq/agents/default.json",
-	"/.lmstudio/mcp.json", "/lm-studio/mcp.json", "/.junie/mcp/mcp.json", "/mcp-config.json",
-	"/mcp_settings.json", "/.kilocode/mcp.json",
+	"/.lmstudio/mcp.json", "/lm-studio/mcp.json", "/.junie/mcp/mcp.json", "/.copilot/mcp-config.json",
+	"/settings/mcp_settings.json", "/.kilocode/mcp.json",
 }
 
 // readsFiles is the end of the path of Windsurf's file. Windsurf resolves ${file:PATH} itself.

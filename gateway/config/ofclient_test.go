@@ -18,9 +18,15 @@ func TestReferencesInTheFileOfAClientArePlainText(t *testing.T) {
 		"/home/me/.cursor/mcp.json":                  plain,
 		"/home/me/.Cursor/MCP.json":                  plain,
 		"/home/me/.claude.json":                      plain,
+		"/home/me/.config/Code/User/mcp.json":        plain,
+		"/home/me/.config/VSCodium/User/mcp.json":    plain,
+		"/home/me/.copilot/mcp-config.json":          plain,
 		"/home/me/.codeium/windsurf/mcp_config.json": {"A": "resolved", "B": "${cmd:id}", "C": "x"},
 		"/home/me/.config/goblin/config.json":        {"A": "resolved", "B": "resolved", "C": "x"},
 		"/home/me/mcp.json":                          {"A": "resolved", "B": "resolved", "C": "x"},
+		"/home/user/mcp.json":                        {"A": "resolved", "B": "resolved", "C": "x"},
+		"/home/me/mcp-config.json":                   {"A": "resolved", "B": "resolved", "C": "x"},
+		"/home/me/mcp_settings.json":                 {"A": "resolved", "B": "resolved", "C": "x"},
 	} {
 		cfg, err := config.Parse(path, []byte(text), func(string) (string, bool) { return "x", true })
 		require.NoError(t, err, path)
