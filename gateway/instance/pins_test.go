@@ -239,6 +239,15 @@ func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
 	require.Len(t, changed(t, s, "srv"), 2)
 }
 
+func TestApprovedDefinitionsKeepTheirCharacters(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	require.Empty(t, check(t, open(t, path), "srv", `{"description":"a < b & c","name":"x"}`))
+	s := open(t, path)
+	require.Equal(t, []string{"changed x"}, check(t, s, "srv", `{"description":"a < b & c","name":"x","title":"X"}`))
+	require.Equal(t, `{"description":"a < b & c","name":"x"}`, string(changed(t, s, "srv")[0].Approved), "users see what differs, and no more")
+}
+
 func TestManyProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pins.json")

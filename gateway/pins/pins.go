@@ -14,6 +14,7 @@
 package pins
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -404,14 +405,17 @@ func (s *Store) save(server string, provisional bool, change func(approved map[s
 
 // write makes the file what is pinned, by another one in its place.
 func (s *Store) write() error {
-	text, err := json.Marshal(file{version, s.servers})
-	if err == nil && len(text) > maxFile {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // else an approved "<" differs from an offered one where users compare them
+	err := enc.Encode(file{version, s.servers})
+	if err == nil && text.Len() > maxFile {
 		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFile)
 	}
 	if err != nil {
 		return err
 	}
-	if err := state.Save(s.path, text, s.damaged); err != nil {
+	if err := state.Save(s.path, text.Bytes(), s.damaged); err != nil {
 		return err
 	}
 	s.damaged = nil
