@@ -18,6 +18,9 @@ import (
 // hiddenValue replaces a value or a comment that a difference does not show.
 const hiddenValue = "…"
 
+// maxLine is the longest line that a difference shows as it is, in bytes.
+const maxLine = 1000
+
 // Diff returns the lines that change, in the form of diff -u. Values and comments are hidden,
 // since they may be secret. Only the values that Goblin writes are shown.
 func (ch *Change) Diff() string {
@@ -30,11 +33,29 @@ func (ch *Change) Diff() string {
 	if err != nil {
 		return ""
 	}
+	if hasLongLine(before) || hasLongLine(after) { // such as in JSON without line breaks
+		before, after = broken(before), broken(after)
+	}
 	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)
 	if err != nil { // of edits that do not fit, which they do
 		return ""
 	}
 	return text
+}
+
+func hasLongLine(text string) bool {
+	for line := range strings.Lines(text) {
+		if len(line) > maxLine {
+			return true
+		}
+	}
+	return false
+}
+
+// broken returns a text with line breaks behind commas and opening brackets.
+func broken(text string) string {
+	text = strings.NewReplacer(",", ",\n", "{", "{\n", "[", "[\n").Replace(text)
+	return strings.ReplaceAll(text, "\n\n", "\n")
 }
 
 // scalars returns the values within a value, as texts.

@@ -115,6 +115,21 @@ mcpServers:
 	}
 }
 
+func TestTheDifferenceOfASingleLongLineIsShort(t *testing.T) {
+	t.Parallel()
+	keys := make([]string, 10_000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"ä%d":""`, i)
+	}
+	text := `{"mcpServers":{"a":{"command":"x","env":{` + strings.Join(keys, ",") + `}}}}`
+	m, dir := home(t, map[string]string{".cursor/mcp.json": text})
+	ch, err := clients.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
+	require.NoError(t, err)
+	require.Less(t, len(ch.Diff()), 1000)
+	require.Regexp(t, `(?m)^\+ *"goblin": \{$`, ch.Diff())
+	require.Contains(t, ch.Diff(), goblin)
+}
+
 // Whatever is in a file, the difference shows none of its long values.
 func FuzzDiff(f *testing.F) {
 	for client, texts := range map[string][]string{
