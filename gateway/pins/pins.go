@@ -178,7 +178,7 @@ func (s *Store) explain(err error) error {
 	if damaged.Restored {
 		until = "its last good copy counts"
 	}
-	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew, or repair it; until then %s", s.path, err, until)
+	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew, or %s; until then %s", s.path, err, damaged.Repair(), until)
 }
 
 // Writable fails when the pins cannot be written.
@@ -197,7 +197,7 @@ func (s *Store) refresh() error {
 	if errors.Is(err, fs.ErrNotExist) && s.damaged != nil { // the user removed it
 		return s.load()
 	}
-	if err == nil && s.unrestored() {
+	if err == nil && s.damaged != nil { // a repair of its owner or mode leaves no other trace
 		return s.load()
 	}
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) && now.Size() == s.seen.Size() {

@@ -32,6 +32,14 @@ func (e *DamagedError) Error() string { return e.Err.Error() }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// Repair returns what the user has to do with the file, apart from removing it.
+func (e *DamagedError) Repair() string {
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return "give this user access to it"
+	}
+	return "repair it"
+}
+
 // Load parses the file at path, or its last good copy if the file is damaged. The error is
 // a *[DamagedError], also if the copy was used. A missing file is the zero value.
 func Load[T any](path string, most int64, parse func(text []byte) (T, error)) (value T, err error) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"goblin/gateway/wholefile"
 )
@@ -25,7 +26,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
 		err = regular(info)
-	} else if link, failed := os.Lstat(path); failed == nil && errors.Is(err, fs.ErrNotExist) && link.Mode()&fs.ModeSymlink != 0 {
+	} else if errors.Is(err, fs.ErrNotExist) && leadsNowhere(path) {
 		err = errors.New("it is a link that leads nowhere") // not a missing file
 	}
 	if err != nil {
@@ -42,6 +43,22 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, errors.Join(wholefile.Plain(err), f.Close())
 	}
 	return f, info, nil
+}
+
+// leadsNowhere reports whether the missing file at path, or a folder above it, is a
+// symbolic link to nothing. A disk that is not mounted leaves such links.
+func leadsNowhere(path string) bool {
+	for {
+		if info, err := os.Lstat(path); err == nil {
+			_, err := os.Stat(path)
+			return info.Mode()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist)
+		}
+		folder := filepath.Dir(path)
+		if folder == path {
+			return false
+		}
+		path = folder
+	}
 }
 
 // Read returns the content of the regular file at path. It fails if that has more than

@@ -16,11 +16,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"goblin/gateway/state"
@@ -151,7 +153,7 @@ func (s *Store) load() error {
 		s.content = c
 		s.hidden = nil
 		s.read = true
-	case !s.read && hasFolder(s.path):
+	case !s.read && !belowDevice(s.path):
 		s.hidden = named(s.path)
 	}
 	if isDamaged {
@@ -178,14 +180,21 @@ func (s *Store) damaged(err *state.DamagedError) error {
 	if at, ok := errors.AsType[*lineError](err.Err); ok {
 		line = at.line
 	}
-	return &FileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or repair it; until then %s", err, until)}
+	return &FileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or %s; until then %s", err, err.Repair(), until)}
 }
 
-// hasFolder reports whether there is a folder for the state at path. Without one, such as
-// below another user's HOME, no file was ever written.
-func hasFolder(path string) bool {
-	info, err := os.Stat(filepath.Dir(filepath.Dir(path)))
-	return err == nil && info.IsDir()
+// belowDevice reports whether path lies below a device, such as with HOME=/dev/null. No
+// file was ever written there. A folder that cannot be entered may have one.
+func belowDevice(path string) bool {
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		if err == nil {
+			return info.Mode()&fs.ModeDevice != 0
+		}
+		if !errors.Is(err, syscall.ENOTDIR) || folder == filepath.Dir(folder) {
+			return false
+		}
+	}
 }
 
 // named returns the servers that a damaged file and its damaged copy name. It is [Every]
