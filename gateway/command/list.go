@@ -115,6 +115,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 	if err != nil {
 		return err
 	}
+	if q.Kind != "servers" {
+		a.warnUnknownOff(cfg)
+	}
 	if held := a.withholding(servers, ""); held != "" && q.Kind == "tools" {
 		a.Warn("%s", held)
 	}

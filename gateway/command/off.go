@@ -130,6 +130,15 @@ func (a *App) switched(profile string) (*config.Config, *switches.Store, error) 
 	return cfg, store, err
 }
 
+// warnUnknownOff warns of a damaged file of what is off: entries may be hidden for it.
+func (a *App) warnUnknownOff(cfg *config.Config) {
+	if path := a.Off(cfg); path != "" {
+		if _, err := switches.Open(path); err != nil {
+			a.Warn("%s", err)
+		}
+	}
+}
+
 // hostTakes waits until the running host, if there is one, has taken over what is off.
 func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQuery) {
 	if place, err := a.Place(cfg.Path); err == nil {
@@ -246,11 +255,7 @@ Without --profile, the states apply to clients without a profile.`,
 			if _, ok := cfg.Profile(q.Profile); !ok && q.Profile != "" {
 				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
 			}
-			if path := a.Off(cfg); path != "" {
-				if _, err := switches.Open(path); err != nil { // entries that it disables may be missing
-					a.Warn("%s", err)
-				}
-			}
+			a.warnUnknownOff(cfg)
 			var rows []control.Off
 			var servers []control.Server
 			err = a.with(ctx, cfg, nil, func(g Gateway) error {

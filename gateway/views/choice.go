@@ -192,6 +192,11 @@ func (o off) hides(server string) bool {
 	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[switches.Every])
 }
 
+// hidesAll reports whether all entries of a server of the profile are hidden.
+func (c *choice) hidesAll(server string) bool {
+	return c.off.hides(server) && (c.off.hidden[switches.Every] || c.Server(server))
+}
+
 // readable lets through all but what readers are bound to disagree about, which no filter
 // lets through.
 var readable = filter.New(config.Filter{Deny: []string{""}})

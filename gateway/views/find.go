@@ -87,6 +87,10 @@ func (v *Views) unlisted(seen *registry.Snapshot, err *registry.NotFoundError) e
 		return err
 	}
 	told := *err
+	if c, ok := seen.Choice().(*choice); ok && c.hidesAll(err.Owner) {
+		told.Absent = "all " + err.Kind.String() + "s may be hidden because " + unknownOff
+		return &told
+	}
 	if err.Kind == registry.Tool {
 		if slices.Contains(config.OwnTools(), err.Name) {
 			told.Absent = "it is Goblin's own"

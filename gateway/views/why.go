@@ -57,6 +57,9 @@ func (t *set) look(profile string) *view {
 	return t.named[profile]
 }
 
+// unknownOff is the reason for hiding all entries of a server.
+const unknownOff = "the file of what is off is damaged; see: goblin doctor"
+
 // Why says why lists of clients of a profile, as of [Views.Look], do not have something of
 // the catalog; nil: they do.
 func (v *Views) Why(profile string, e *registry.Entry) *Off {
@@ -70,7 +73,7 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 	case c.off.has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByYou, "turned off for all clients"
 		if c.off.hides(e.Server) {
-			off.Why = "hidden because the file of what is off is damaged; see: goblin doctor"
+			off.Why = "hidden because " + unknownOff
 		} else if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
 			off.Why = fmt.Sprintf("turned off in profile %q", c.profile.Name)
 		}
