@@ -143,15 +143,24 @@ func (f *Fleet) folders() []string {
 	return slices.Sorted(maps.Keys(f.projects.sessions))
 }
 
+// NoProject returns the error of a server with a process for each project for a session
+// without a project, nil for other servers and sessions.
+func (f *Fleet) NoProject(server string, s *downstream.Session) error {
+	if b := f.Get(server); b == nil || !b.PerProject() || s.Project() != "" {
+		return nil
+	}
+	return &upstream.Error{
+		Code: upstream.ConnectionError, Server: server,
+		Reason: "runs in the project of its client (isolation: project), and this client has none: " + f.o.NoProject(s),
+	}
+}
+
 // projectConn is the connection of a server for the project of a session.
 func (f *Fleet) projectConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
-	folder := s.Project()
-	if folder == "" {
-		return nil, &upstream.Error{
-			Code: upstream.ConnectionError, Server: b.Name(),
-			Reason: "runs in the project of its client (isolation: project), and this client has none: " + f.o.NoProject(s),
-		}
+	if err := f.NoProject(b.Name(), s); err != nil {
+		return nil, err
 	}
+	folder := s.Project()
 	conn, err := b.Unit(ctx, folder)
 	if errors.Is(err, upstream.ErrProjects) && f.evict() {
 		conn, err = b.Unit(ctx, folder)

@@ -19,18 +19,18 @@ type Resolver = func(*registry.Snapshot, string) (registry.Target, error)
 
 // Find resolves a name for the client of a request.
 func (v *Views) Find(ctx context.Context, x *downstream.Exchange, resolve Resolver, name string) (registry.Target, error) {
-	return v.find(ctx, func() *registry.Snapshot { return v.Of(x) }, resolve, name)
+	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.Of(x) }, resolve, name)
 }
 
 // FindFor is Find for the client of a session.
 func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Resolver, name string) (registry.Target, error) {
-	return v.find(ctx, func() *registry.Snapshot { return v.OfSession(s) }, resolve, name)
+	return v.find(ctx, s, func() *registry.Snapshot { return v.OfSession(s) }, resolve, name)
 }
 
 // find resolves a name. While servers have not listed yet, it waits for them
 // when the name is unknown so far, or is not a listed one: whose it is, or
 // whether it is several servers', shows only when all have listed.
-func (v *Views) find(ctx context.Context, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
+func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
 		if len(refusals.Awaited(err, seen().Only(v.servers.Starting()))) > 0 {
@@ -44,7 +44,7 @@ func (v *Views) find(ctx context.Context, seen func() *registry.Snapshot, resolv
 			if pending := refusals.Awaited(err, now.Only(v.servers.Starting())); len(pending) > 0 {
 				return t, &refusals.Pending{Err: err, Servers: pending}
 			}
-			return t, v.unlisted(now, unknown)
+			return t, v.unlisted(s, now, unknown)
 		}
 	}
 	if err == nil {
@@ -75,49 +75,67 @@ func Forbidden(t registry.Target, name string) error {
 }
 
 // unlisted is err, with a word about why the tool or prompt may be missing from what the
-// client sees: it is withheld, or the server whose names begin like this one is not there
-// to list it.
-func (v *Views) unlisted(seen *registry.Snapshot, err *registry.NotFoundError) error {
+// client sees. If its server needs a login, or has no process for an anonymous client, it
+// is the server's error.
+func (v *Views) unlisted(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
 	if b := v.servers.Get(err.Owner); b != nil && !b.Listed() {
 		if _, down := b.Conn(); logins.Required(down) {
 			return down
+		}
+	}
+	owner := v.unlistedOwner(seen, err)
+	if owner != nil && client != nil && client.Anonymous() {
+		if noProject := v.servers.NoProject(owner.Name, client); noProject != nil {
+			return noProject
 		}
 	}
 	if err.Kind != registry.Tool && err.Kind != registry.Prompt {
 		return err
 	}
 	told := *err
-	if c, ok := seen.Choice().(*choice); ok && c.hidesAll(err.Owner) {
-		told.Absent = "all " + err.Kind.String() + "s may be hidden because " + unknownOff
-		return &told
+	told.Absent = absent(seen, err, owner)
+	return &told
+}
+
+// unlistedOwner returns the server whose names begin like an unknown one, if the client
+// sees it and it has not listed; else nil.
+func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundError) *registry.ServerState {
+	states := v.registry.StatesIn(seen)
+	i := slices.IndexFunc(states, func(s registry.ServerState) bool { return s.Name == err.Owner && !s.Listed })
+	if i < 0 {
+		return nil
+	}
+	return &states[i]
+}
+
+// absent returns why a tool or prompt may be missing, "" if that is unknown. owner is its
+// server if that has not listed.
+func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
+	c, chosen := seen.Choice().(*choice)
+	if chosen && c.hidesAll(err.Owner) {
+		return fmt.Sprintf("all %ss may be hidden because %s", err.Kind, unknownOff)
 	}
 	if err.Kind == registry.Tool {
 		if slices.Contains(config.OwnTools(), err.Name) {
-			told.Absent = "it is Goblin's own"
-			if c, ok := seen.Choice().(*choice); ok {
-				_, why := c.missing(err.Name)
-				told.Absent += ", " + why
+			if !chosen {
+				return "it is Goblin's own"
 			}
-			return &told
+			_, why := c.missing(err.Name)
+			return "it is Goblin's own, " + why
 		}
 		if p := seen.Withheld(err.Name); p != nil {
-			told.Absent = fleet.Withheld(p)
-			return &told
+			return fleet.Withheld(p)
 		}
 	}
-	for _, s := range v.registry.StatesIn(seen) {
-		if s.Name != err.Owner || s.Listed || s.State == registry.StateReady {
-			continue
-		}
-		is := "is "
-		switch s.State {
-		case registry.StateFailed:
-			is = "has "
-		case registry.StateNeedsLogin:
-			is = ""
-		}
-		told.Absent = fmt.Sprintf("server %q %s%s, so its %ss are unknown", s.Name, is, s.State, err.Kind)
-		return &told
+	if owner == nil || owner.State == registry.StateReady {
+		return ""
 	}
-	return err
+	is := "is "
+	switch owner.State {
+	case registry.StateFailed:
+		is = "has "
+	case registry.StateNeedsLogin:
+		is = ""
+	}
+	return fmt.Sprintf("server %q %s%s, so its %ss are unknown", owner.Name, is, owner.State, err.Kind)
 }

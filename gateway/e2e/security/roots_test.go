@@ -101,6 +101,21 @@ func TestRootsOverHTTPSelectNoProjectWithoutAToken(t *testing.T) {
 	}
 }
 
+// The server has never run, so that its tools are unknown.
+func TestWithoutATokenAServerThatNeverRanSaysWhy(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	own, one, _ := inProjects(w)
+	web := w.Served()
+	c := withRoots(web.RawClient(), at(one))
+	c.Init()
+	c.Listen()
+	refuses(t, c)
+	refusesStateless(t, web, one)
+	require.Contains(t, c.CallText("shared_count", e2e.Obj{}), "1")
+	require.Zero(t, own.Starts())
+}
+
 // refuses checks that no request of a client reaches the server with a process per project.
 func refuses(t *testing.T, c *e2e.Client) {
 	t.Helper()
