@@ -54,29 +54,36 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	return evicted, true
 }
 
-// newcomersPart is the part of all places that sessions without a request may keep, so
-// that clients which connect at the same time do not evict each other.
+// newcomersPart is the part of all places that sessions without a handshake may keep, and
+// those without a request, so that clients which connect at the same time do not evict
+// each other.
 const newcomersPart = 64
 
 // toEvict returns the session to evict from a full table, nil when all are in use.
 // Without a token, a stranger may open sessions faster than clients use theirs:
 //
-//  1. Sessions that never made a request go first, with or without a handshake.
-//     A ping is no request.
-//  2. Sessions of the younger half follow. A client that came before a flood of sessions
+//  1. Sessions that never completed the handshake go first.
+//  2. Sessions that never made a request follow. A ping is no request.
+//  3. Sessions of the younger half follow. A client that came before a flood of sessions
 //     keeps its place, whatever these request.
-//  3. The older half is last.
+//  4. The older half is last.
 //
 // Within each group, the session unused for longest goes.
 func toEvict(all []*hub) *hub {
-	var newcomers []*hub
+	var silent, newcomers []*hub
 	for _, b := range all {
-		if b.uses == 0 && !b.s.worked.Load() {
-			newcomers = append(newcomers, b)
+		if b.uses > 0 || b.s.worked.Load() {
+			continue
+		}
+		newcomers = append(newcomers, b)
+		if !b.s.Ready() {
+			silent = append(silent, b)
 		}
 	}
-	if len(newcomers) > len(all)/newcomersPart {
-		return longestUnused(newcomers)
+	for _, group := range [][]*hub{silent, newcomers} {
+		if len(group) > len(all)/newcomersPart {
+			return longestUnused(group)
+		}
 	}
 	slices.SortFunc(all, func(a, b *hub) int { return a.s.since.Compare(b.s.since) })
 	half := len(all) / 2

@@ -53,3 +53,20 @@ func TestSessionsOfAStrangerEvictNoClientThatMadeARequest(t *testing.T) {
 		})
 	}
 }
+
+// A client that completed the handshake and made no request yet keeps its session, too, if
+// the stranger does not even do that.
+func TestSessionsWithoutAHandshakeAreEvictedFirst(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"sessions": 16}
+	w.Backend("own", e2e.Counting())
+	web := w.Served()
+	c := web.Client(false)
+	for range 64 {
+		opened := web.Do("POST", "/mcp", nil, e2e.InitBody)
+		require.Equal(t, 200, opened.Status, opened.Body)
+		web.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": opened.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": e2e.Revision}, e2e.PingBody)
+	}
+	c.Counts()
+}
