@@ -245,7 +245,11 @@ func (i *Instance) pins() (*pins.Store, error) {
 		return nil, err
 	}
 	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
-	i.unpinned = fmt.Errorf("changed tools go unnoticed: %w", err)
+	until := ""
+	if store != nil { // it has no pins, and is not used until the next start
+		until = " until a repair and a restart"
+	}
+	i.unpinned = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
 	return nil, nil
 }
 

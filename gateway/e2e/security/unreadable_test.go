@@ -140,6 +140,18 @@ func TestTheNoticeOfUnreadablePinsGoesWithTheRepair(t *testing.T) {
 	e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
 }
 
+func TestTheNoticeOfUncheckedToolsAsksForARestart(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add")}})
+	w.Succeeds("list", "tools")
+	file := onlyFile(w, "pins")
+	become(t, file, "empty")
+	become(t, file+".good", "empty")
+	w.Bridged().WaitListed("tools", "calc_add", true)
+	require.Contains(t, w.Status().Notice, "changed tools go unnoticed until a repair and a restart: read pinned tools")
+}
+
 // A disk that is not mounted leaves a link that leads nowhere.
 func TestALinkInPlaceOfAFolderHidesServers(t *testing.T) {
 	t.Parallel()
