@@ -146,13 +146,17 @@ func (s *Store) load() error {
 	if s.path == "" {
 		return nil
 	}
-	c, err := state.Load(s.path, maxFile, parse)
+	found := false
+	c, err := state.Load(s.path, maxFile, func(text []byte) (content, error) {
+		found = true
+		return parse(text)
+	})
 	damaged, isDamaged := errors.AsType[*state.DamagedError](err)
 	switch {
 	case !isDamaged, damaged.Restored:
 		s.content = c
 		s.hidden = nil
-		s.read = true
+		s.read = found // that no file was there tells nothing about a later one
 	case !s.read && !belowDevice(s.path):
 		s.hidden = named(s.path)
 	}

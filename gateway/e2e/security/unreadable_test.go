@@ -105,6 +105,20 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 	}
 }
 
+// Such as one that another user wrote while the daemon runs.
+func TestADamagedFileThatAppearsHidesServersOfARunningDaemon(t *testing.T) {
+	t.Parallel()
+	w, file := withDisabled(t)
+	require.NoError(t, os.Remove(file))
+	c := w.Bridged()
+	c.WaitListed("tools", "files_gone", true)
+	become(t, file, "cut off")
+	c.WaitListed("tools", "files_gone", false)
+	require.Empty(t, c.Names("tools"))
+	require.NoError(t, os.Remove(file))
+	c.WaitListed("tools", "files_gone", true)
+}
+
 func TestUnreadableStrictPinsApproveNothing(t *testing.T) {
 	t.Parallel()
 	for name, of := range places {
