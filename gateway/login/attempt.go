@@ -146,6 +146,11 @@ func (a *Authorizer) ask(ctx context.Context, t *attempt, q Question) error {
 // answer puts a question to the user of a caller. The error is why that user does not
 // agree; it is nil if another user was faster, or the login is over.
 func (t *attempt) answer(ctx context.Context, r *request, u User) error {
+	select {
+	case <-r.agreed: // before this caller looked; the page may have been shown since
+		return nil
+	default:
+	}
 	if u.Agree == nil {
 		return r.unasked()
 	}
