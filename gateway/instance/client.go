@@ -173,8 +173,8 @@ func (c *Client) SetDisabled(server string, disabled bool) error {
 
 // Login logs the user in at a server by a browser and returns the user's name, or "" if it
 // is unknown. show gets the page to open; pasted has URLs that a browser elsewhere ended
-// at. agree reports whether the issuer may have the client secret; before is the one that
-// the user agreed to earlier, or "". It must return at the end of its context.
+// at. agree reports whether the issuer may have the client secret; before is the issuer of
+// the last login if that is another one, or "". It must return at the end of its context.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
 	return c.instance.gateway.Servers.Login(ctx, server, login.User{
 		Show: show, Pasted: pasted,

@@ -15,7 +15,7 @@ import (
 type Question struct {
 	Server string // the server's name in the config
 	Issuer string // the authorization server that would get the secret
-	Before string // the issuer that the user agreed to earlier, or "" if there is none
+	Before string // the issuer of the last login, or "" if it is the same or unknown
 	Page   string // the page to log in at; "" for a login by device
 }
 
@@ -51,7 +51,7 @@ func (l *Login) agree(ctx context.Context, o Options, before *Login, u User, pag
 	agreed := before != nil && before.Agreed
 	if o.Issuer == "" && !(agreed && before.Issuer == l.Issuer && before.ClientSecret == l.ClientSecret) {
 		q := Question{Server: o.Server, Issuer: l.Issuer, Page: page}
-		if agreed && before.Issuer != l.Issuer {
+		if before != nil && before.Issuer != l.Issuer { // also after a logout
 			q.Before = before.Issuer
 		}
 		if u.Agree == nil {

@@ -169,6 +169,14 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	out = w.Run("login", "shop")
 	require.Equal(t, e2e.ExitFailure, out.Code)
 	require.Contains(t, out.Stderr, "no user agreed;")
+
+	// It does not forget which authorization server the user knows.
+	r.set(func() {
+		r.names = func(o e2e.Obj) { o["authorization_servers"] = []string{evil.server.URL} }
+	})
+	out = w.Run("login", "shop")
+	require.Contains(t, out.Stderr, "no user agreed (until now it was "+r.server.URL+");")
+	evil.gotNothing()
 }
 
 // A login by device sends the secret before the user sees a page.
