@@ -16,6 +16,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 // dualRig is a server of mcp-go, which speaks both eras.
@@ -97,6 +98,38 @@ func TestAnnouncedListIsTellingEvenIfItIsTheSame(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, registry.Tool, <-announced)
 	}
+}
+
+// Calls over the first connection wait for its own list, also while the catalog has the list
+// of the second.
+func TestTheFirstConnectionListsForItsCallsBesideTheSecond(t *testing.T) {
+	t.Parallel()
+	r := dualRig(t, "stdio", func(r *rig) {
+		r.opt.Digests = func(_ registry.Kind, items [][]byte) map[string]string {
+			digests := make(map[string]string)
+			for _, item := range items {
+				name, _ := rawjson.String(rawjson.Get(item, "name"))
+				digests[name] = "digest"
+			}
+			return digests
+		}
+	})
+	first := r.up()
+	require.NoError(t, r.AwaitTools(within(t), first))
+	_, current := r.Digest(first, "greet")
+	require.True(t, current)
+	_, err := r.call(r.modern(""), "grow")
+	require.NoError(t, err)
+	r.until("what the second has", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
+
+	r.relist(first.(*link)) // as after lost notices
+	require.NoError(t, r.AwaitTools(within(t), first))
+	digest, current := r.Digest(first, "greet")
+	require.Equal(t, "digest", digest)
+	require.False(t, current, "the catalog has another list")
+	digest, _ = r.Digest(first, "grown")
+	require.Empty(t, digest)
+	require.Len(t, r.cat.list(registry.Tool), 4)
 }
 
 func TestSecondConnectionIsOfItsUnit(t *testing.T) {

@@ -225,7 +225,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
 		s.weights[g.kind].Store(0)
-		c := ls.checkOf(g.kind)
+		c := ls.checkOf(g.kind, ls.link)
 		c.End(c.Begin(), nil, nil)
 		first()
 		return // and its notices are ignored: it said that it has no such thing
@@ -271,13 +271,13 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	}
 }
 
-// checkOf returns the check that fetches of a kind belong to, nil for none.
-func (ls *lists) checkOf(k registry.Kind) *check.Check {
+// checkOf returns the check that a fetch of a kind from source belongs to, nil for none.
+func (ls *lists) checkOf(k registry.Kind, source *link) *check.Check {
 	switch {
 	case !ls.srv.checked():
 	case k == registry.Skill:
 		return ls.skills
-	case k == registry.Tool && !ls.srv.perProject() && ls.source(k) == ls.link:
+	case k == registry.Tool && !ls.srv.perProject() && source == ls.link:
 		return ls.link.tools
 	}
 	return nil
@@ -291,8 +291,11 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if g.kind == registry.Skill {
 		defer s.skills.Fetched()
 	}
-	c := ls.checkOf(g.kind)
+	c := ls.checkOf(g.kind, source)
 	n := c.Begin()
+	if c == nil && g.kind == registry.Tool {
+		ls.checkOwn()
+	}
 	weight := &s.weights[g.kind]
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
@@ -339,6 +342,20 @@ func (ls *lists) digests(k registry.Kind, c *check.Check, kept [][]byte) map[str
 		ls.link.tools.Compare() // its own may be others
 	}
 	return nil
+}
+
+// checkOwn fetches the tools of the link for calls that wait for them, where the catalog
+// gets those of another process.
+func (ls *lists) checkOwn() {
+	l := ls.link
+	if !ls.srv.checked() || ls.srv.perProject() || !l.tools.Awaited() {
+		return
+	}
+	n := l.tools.Begin()
+	digests, err := l.inspect()
+	if l.ctx.Err() == nil {
+		l.tools.EndApart(n, digests, err)
+	}
 }
 
 // permitted are the items of a list that the config lets clients have. It writes over items.

@@ -60,10 +60,28 @@ func (c *Check) End(fetch uint64, digests map[string]string, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.done, c.digests, c.err = fetch, digests, err
+	c.endLocked(fetch, digests, err)
 	c.current.Store(err == nil && c.done == c.wanted)
+}
+
+// EndApart is End after Compare, which still holds: calls need Digest.
+func (c *Check) EndApart(fetch uint64, digests map[string]string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endLocked(fetch, digests, err)
+}
+
+func (c *Check) endLocked(fetch uint64, digests map[string]string, err error) {
+	c.done, c.digests, c.err = fetch, digests, err
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// Awaited reports whether calls wait for a fetch.
+func (c *Check) Awaited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done < c.wanted
 }
 
 // Digest returns the digest of a definition in the last list, "" if the list lacks it.
