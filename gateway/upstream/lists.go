@@ -271,7 +271,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	}
 }
 
-// checkOf returns the check that a fetch of a kind from source belongs to, nil for none.
+// checkOf returns the check that a fetch of a kind from source belongs to, or nil.
 func (ls *lists) checkOf(k registry.Kind, source *link) *check.Check {
 	switch {
 	case !ls.srv.checked():
