@@ -295,7 +295,7 @@ func shortest(dir, binary string, client func(*peer) ([]step, error)) (least []s
 		}
 		record := filepath.Join(own, "visits")
 		goblin := exec.Command(binary, "--config", config, "stdio", "--standalone")
-		goblin.Env = append(os.Environ(), "GOBLIN_VISITS="+record, "XDG_RUNTIME_DIR="+dir, "XDG_STATE_HOME="+dir)
+		goblin.Env = append(os.Environ(), "GOBLIN_VISITS="+record, "XDG_RUNTIME_DIR="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 		in, err := goblin.StdinPipe()
 		if err != nil {
 			return nil, err
