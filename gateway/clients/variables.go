@@ -115,8 +115,7 @@ func (r *reading) inCurly(kind, name string) (value string, ok bool) {
 func (r *reading) named(body string) (value string, ok bool) {
 	expands := r.dialect.expands
 	if name, fallback, has := strings.Cut(body, ":-"); expands&braces != 0 && variable().MatchString(name) {
-		value, ok := r.environment(name)
-		if !ok || !has {
+		if value, ok := r.environment(name); !ok || !has {
 			return value, ok
 		}
 		return r.withDefault(name, r.text(fallback))
@@ -129,19 +128,28 @@ func (r *reading) named(body string) (value string, ok bool) {
 		return r.input(name), true
 	case expands&files != 0 && kind == "file" && name != "":
 		return r.file(name)
-	case expands&places != 0 && body == "userHome":
-		return r.machine.homeReference(), true
-	case expands&places != 0 && (body == "pathSeparator" || body == "/"):
-		if r.machine.OS == "windows" {
-			return `\`, true
-		}
-		return "/", true
+	case expands&places != 0 && r.machine.place(body) != "":
+		return r.machine.place(body), true
 	case expands&workspace != 0 && body == "workspaceFolder":
 		r.perProject = true
 		return "${project}", true
 	}
 	r.plain(kind, body)
 	return "", false
+}
+
+// place returns the value of a variable that names a place of this system, or "" if it is
+// none.
+func (m *Machine) place(name string) string {
+	switch {
+	case name == "userHome":
+		return m.homeReference()
+	case name != "pathSeparator" && name != "/":
+		return ""
+	case m.OS == "windows":
+		return `\`
+	}
+	return "/"
 }
 
 // plain reports a text that looks like a variable and is taken as it is.

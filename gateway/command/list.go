@@ -105,16 +105,23 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 	if err != nil {
 		return err
 	}
-	if q.Kind == "servers" {
+	switch {
+	case q.Kind == "servers":
 		err = a.printServers(servers, asJSON)
-	} else if asJSON {
+	case asJSON:
 		err = a.json(items)
-	} else {
+	default:
 		err = a.printItems(q.Kind, items)
 	}
 	if err != nil {
 		return err
 	}
+	return a.warnOfServers(cfg, q, servers)
+}
+
+// warnOfServers reports on stderr what a list lacks. It returns an error if no enabled server
+// could be asked.
+func (a *App) warnOfServers(cfg *config.Config, q control.ListQuery, servers []control.Server) error {
 	if q.Kind != "servers" {
 		a.warnUnknownOff(cfg)
 	}

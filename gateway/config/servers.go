@@ -147,18 +147,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	if name != p.key.Value && !self {
 		r.warnRenamed(p.key, name)
 	}
-	var why []string
-	for _, issue := range tidy(state.issues) {
-		why = append(why, issue.String())
-		if !s.Disabled {
-			wrong := !r.lenient && slices.Contains(state.mistakes, issue)
-			issue.Text += fmt.Sprintf(" (until then server %q stays off)", name)
-			r.warns = append(r.warns, issue)
-			if wrong {
-				r.mistakes = append(r.mistakes, issue)
-			}
-		}
-	}
+	why := r.reportIssues(state, &s)
 	if self {
 		const text = "is Goblin itself, so it is disabled"
 		at := state.seen["command"]
@@ -177,6 +166,23 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		s.late = &lateServer{r.origin(), state.late, p}
 	}
 	return s
+}
+
+// reportIssues returns why a server cannot start, and warns of it unless the server is disabled.
+func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
+	for _, issue := range tidy(state.issues) {
+		why = append(why, issue.String())
+		if s.Disabled {
+			continue
+		}
+		wrong := !r.lenient && slices.Contains(state.mistakes, issue)
+		issue.Text += fmt.Sprintf(" (until then server %q stays off)", s.Name)
+		r.warns = append(r.warns, issue)
+		if wrong {
+			r.mistakes = append(r.mistakes, issue)
+		}
+	}
+	return why
 }
 
 // warnRenamed reports why the server of a key has another name.

@@ -15,11 +15,9 @@ const maxQuoted = 200
 // Command returns a command line for users to run: program is constant text, names and
 // flags are quoted. Names follow "--" if one begins with "-".
 func Command(program string, names []string, flags ...string) string {
-	words := names
+	words := slices.Concat(names, flags)
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }) {
 		words = slices.Concat(flags, []string{"--"}, names)
-	} else {
-		words = slices.Concat(names, flags)
 	}
 	if len(words) == 0 {
 		return program

@@ -25,7 +25,7 @@ func (i *Instance) switched() {
 
 // readOff reports what is wrong with the file of what is off, and keeps a copy of a good one.
 func (i *Instance) readOff(err error) {
-	i.report(&i.misread, err, "The file of what is off is damaged")
+	i.report(&i.misread, err, "tools off")
 	text := strings.Join(i.switches.Skipped(), "; ")
 	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
 		i.o.Logger.Warn("Entries of what is off were skipped", "entries", text)
@@ -39,7 +39,7 @@ func (i *Instance) readOff(err error) {
 }
 
 // report logs an error about a state file and shows it to users until it is nil again.
-func (i *Instance) report(last *atomic.Pointer[error], err error, what string) {
+func (i *Instance) report(last *atomic.Pointer[error], err error, file string) {
 	was := last.Load()
 	switch {
 	case err == nil && was == nil, err != nil && was != nil && (*was).Error() == err.Error():
@@ -48,7 +48,7 @@ func (i *Instance) report(last *atomic.Pointer[error], err error, what string) {
 		last.Store(nil)
 	default:
 		last.Store(&err)
-		i.o.Logger.Error(what, "err", err)
+		i.o.Logger.Error("A state file is damaged", "file", file, "err", err)
 	}
 	i.notify()
 }
@@ -63,7 +63,7 @@ func (i *Instance) pinsChanged() {
 // one.
 func (i *Instance) readPins(store *pins.Store) {
 	err := store.Damaged()
-	i.report(&i.mispinned, err, "The file of pinned tools is damaged")
+	i.report(&i.mispinned, err, "pins")
 	if err != nil {
 		return
 	}

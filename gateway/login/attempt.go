@@ -156,10 +156,14 @@ func (t *attempt) answer(ctx context.Context, r *request, u User) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- u.Agree(ctx, r.Question) }()
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = u.Agree(ctx, r.Question)
+	}()
 	select {
-	case err := <-done:
+	case <-done:
 		if err == nil {
 			r.once.Do(func() { close(r.agreed) })
 		}

@@ -35,7 +35,9 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	s := w.Serve()
-	first := s.Session()
+	ready := s.Session()
+	opened := s.Do("POST", "/mcp", nil, e2e.InitBody)
+	first := map[string]string{"Mcp-Session-Id": opened.Header.Get("Mcp-Session-Id")}
 	const n, limit = 3000, 2048
 	// Several at a time, as one that nobody uses ends by itself after a while.
 	var all sync.WaitGroup
@@ -59,7 +61,8 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	}
 	require.Len(t, found, n)
 	require.Equal(t, fmt.Sprint(limit), s.Metric(`mcp_sessions_active{transport="http"}`))
-	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", first, e2e.PingBody).Status, "the oldest made room")
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", first, e2e.PingBody).Status, "the oldest without a handshake made room")
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", ready, e2e.PingBody).Status, "a client that completed the handshake stays")
 	s.Works()
 	s.Bounded(300)
 }

@@ -317,7 +317,10 @@ func TestOtherEditsKeepTheLogin(t *testing.T) {
 	w.Gateway["startup_wait"] = "20s"
 	w.Env = append(w.Env, "THE_SECRET="+secret)
 	for _, change := range []e2e.Obj{
-		{"issuer": r.server.URL + "/"}, {"issuer": nil}, {"client_secret": "${THE_SECRET}"}, {"client_secret": "${cmd:echo " + secret + "}"},
+		{"issuer": r.server.URL + "/"},
+		{"issuer": nil},
+		{"client_secret": "${THE_SECRET}"},
+		{"client_secret": "${cmd:echo " + secret + "}"},
 		{"issuer": r.server.URL, "client_secret": "rotated-secret"},
 	} {
 		oauth(w, b, change)

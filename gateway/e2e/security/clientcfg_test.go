@@ -183,8 +183,11 @@ func TestUninstallRestoresTheFileAfterInstallsAtOnce(t *testing.T) {
 	for round := range 15 {
 		var all sync.WaitGroup
 		for i, args := range [][]string{
-			{"install", "cursor", "--replace"}, {"install", "kiro", "--replace"}, {"install", "cursor", "--replace"},
-			{"install", "kiro", "--replace"}, {"uninstall", "kiro"},
+			{"install", "cursor", "--replace"},
+			{"install", "kiro", "--replace"},
+			{"install", "cursor", "--replace"},
+			{"install", "kiro", "--replace"},
+			{"uninstall", "kiro"},
 		} {
 			all.Go(func() {
 				cmd := exec.Command(e2e.Goblin, args...)
@@ -270,9 +273,14 @@ PIN = 'SECRET=='
 			clientFile(t, w, test.file, text)
 			w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
 			for _, args := range [][]string{
-				{"init", "--from", client, "--dry-run"}, {"init", "--from", client, "--yes"},
-				{"install", client, "--replace", "--dry-run"}, {"install", client, "--replace", "--dry-run", "--json"},
-				{"install", client, "--replace"}, {"uninstall", client, "--dry-run"}, {"install", client, "--dry-run"}, {"uninstall", client},
+				{"init", "--from", client, "--dry-run"},
+				{"init", "--from", client, "--yes"},
+				{"install", client, "--replace", "--dry-run"},
+				{"install", client, "--replace", "--dry-run", "--json"},
+				{"install", client, "--replace"},
+				{"uninstall", client, "--dry-run"},
+				{"install", client, "--dry-run"},
+				{"uninstall", client},
 			} {
 				out := w.Run(args...)
 				require.Zero(t, out.Code, "%v: %s", args, out.Stderr)

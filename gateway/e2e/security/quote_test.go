@@ -152,8 +152,23 @@ func TestOddNamesMeanThemselvesInArguments(t *testing.T) {
 	}
 
 	for _, args := range [][]string{
-		{"call", ""}, {"call", "--", ""}, {"read", ""}, {"prompt", ""}, {"describe", ""}, {"logs", ""}, {"doctor", ""}, {"login", ""}, {"logout", ""},
-		{"restart", ""}, {"enable", ""}, {"disable", ""}, {"remove", ""}, {"disable", "calc", ""}, {"tools", "off", ""}, {"tools", "off", "calc_same", ""}, {"tools", "on", ""},
+		{"call", ""},
+		{"call", "--", ""},
+		{"read", ""},
+		{"prompt", ""},
+		{"describe", ""},
+		{"logs", ""},
+		{"doctor", ""},
+		{"login", ""},
+		{"logout", ""},
+		{"restart", ""},
+		{"enable", ""},
+		{"disable", ""},
+		{"remove", ""},
+		{"disable", "calc", ""},
+		{"tools", "off", ""},
+		{"tools", "off", "calc_same", ""},
+		{"tools", "on", ""},
 	} {
 		require.Contains(t, []int{e2e.ExitUsage, e2e.ExitNotFound}, w.Run(args...).Code, args)
 	}

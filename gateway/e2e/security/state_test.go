@@ -355,10 +355,26 @@ func TestNoKindOfStateFileHangsACommand(t *testing.T) {
 			require.GreaterOrEqual(t, replaceAll(t, filepath.Join(w.Dir, "run"), kind), 2)
 
 			for _, args := range [][]string{
-				{"validate"}, {"doctor"}, {"status"}, {"list", "tools"}, {"usage"}, {"logs"}, {"approve"}, {"approve", "files"},
-				{"tools", "list"}, {"tools", "off", "files_keep"}, {"tools", "on", "files_keep"}, {"secret", "list"},
-				{"secret", "set", "other"}, {"secret", "delete", "key"}, {"install", "cursor", "--dry-run"}, {"install", "cursor"},
-				{"uninstall", "cursor"}, {"search", "keep"}, {"call", "files_keep"}, {"stop"},
+				{"validate"},
+				{"doctor"},
+				{"status"},
+				{"list", "tools"},
+				{"usage"},
+				{"logs"},
+				{"approve"},
+				{"approve", "files"},
+				{"tools", "list"},
+				{"tools", "off", "files_keep"},
+				{"tools", "on", "files_keep"},
+				{"secret", "list"},
+				{"secret", "set", "other"},
+				{"secret", "delete", "key"},
+				{"install", "cursor", "--dry-run"},
+				{"install", "cursor"},
+				{"uninstall", "cursor"},
+				{"search", "keep"},
+				{"call", "files_keep"},
+				{"stop"},
 			} {
 				out := w.RunInput("value", args...)
 				require.NotContains(t, out.Stderr, "SIGQUIT", "goblin %v hung", args)
