@@ -114,7 +114,7 @@ var badModes = map[string]func() Obj{
 	"fail-init":          func() Obj { return initialize(Do("error", Obj{"error": Obj{"code": -32603, "message": "no licence"}})) },
 	"null-init":          func() Obj { return initialize(Do("result", Obj{"result": nil})) },
 	"hang-init":          func() Obj { return initialize(hang) },
-	"slow-start":         func() Obj { return initialize(Do("delay", Obj{"ms": 4000})) },
+	"slow-start":         func() Obj { return initialize(Do("wait", Obj{"name": "up"})) },
 	"bad-version":        func() Obj { return Obj{"version": "9999-99-99"} },
 	"wrong-version-type": func() Obj { return Obj{"version": 7} },
 	"crash-loop": func() Obj {

@@ -64,6 +64,7 @@ var faults = []fault{
 	}},
 	{row: "B07_appears_when_it_is_up", mode: "slow-start", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		require.NotContains(h.T, h.Names("tools"), "bad_echo")
+		h.bad.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
 		require.True(h.T, h.until(12*time.Second, func() bool { return slices.Contains(h.Names("tools"), "bad_echo") }))
 		h.Noted("notifications/tools/list_changed", nil)
 		h.usable()
