@@ -8,8 +8,8 @@ import (
 
 	"goblin/gateway/arguments"
 	"goblin/gateway/ask"
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/logins"
 	"goblin/gateway/overrides"
@@ -375,7 +375,7 @@ func opensWebPages(method string, reply jsonrpc.Reply) bool {
 // next attempt is a call like the first. It is false when that cannot be.
 func (g *Gateway) demandURLs(r *request, data []byte) bool {
 	if path := ask.Lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
-		r.fail(call.MissingCapability(r.server, []string{"elicitation", "url"}))
+		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
 	}
 	var inputs [][]byte
@@ -451,11 +451,11 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 }
 
 // newCall is a call of a request, the first of which is part of it.
-func (r *request) newCall() *call.Under {
+func (r *request) newCall() *inflight.Under {
 	if r.under.Exchange == nil {
 		return &r.under
 	}
-	return new(call.Under)
+	return new(inflight.Under)
 }
 
 // slot finds a request's connection and a place in its server's limit; release gives it back.
@@ -477,7 +477,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
-	if release, err = call.Acquire(r.Context(), b.Server, r.Exchange); err != nil {
+	if release, err = inflight.Acquire(r.Context(), b.Server, r.Exchange); err != nil {
 		return nil, nil, err
 	}
 	if kind, pinned := r.pinned(); pinned && g.Servers.Checks() {
@@ -503,7 +503,7 @@ func (r *request) pinned() (kind registry.Kind, is bool) {
 
 // begin makes a request's call over a connection. What it needs besides is set by
 // the caller.
-func (g *Gateway) begin(r *request, u *call.Under, conn upstream.Conn, release func(), edits []rawjson.Edit) {
+func (g *Gateway) begin(r *request, u *inflight.Under, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
 	u.Begin(r.Exchange, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
@@ -512,7 +512,7 @@ func (g *Gateway) begin(r *request, u *call.Under, conn upstream.Conn, release f
 }
 
 // outerCall is the call of a local tool that made the request, nil for none.
-func (r *request) outerCall() *call.Under {
+func (r *request) outerCall() *inflight.Under {
 	if r.outer == nil {
 		return nil
 	}
@@ -520,7 +520,7 @@ func (r *request) outerCall() *call.Under {
 }
 
 // call makes a call and waits for the answer.
-func (g *Gateway) call(r *request, u *call.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
+func (g *Gateway) call(r *request, u *inflight.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
 	if !r.taskOnly && !u.Call.AcceptTask {
 		return g.calls.Do(conn, u, nil)
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/refusals"
 	"goblin/gateway/toolerror"
@@ -45,8 +45,8 @@ type request struct {
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
-	under    call.Under
-	rewriter call.Rewriter
+	under    inflight.Under
+	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit
 }
 

@@ -22,11 +22,11 @@ import (
 	"sync"
 
 	"goblin/gateway/ask"
-	"goblin/gateway/call"
 	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/fleet"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/logins"
@@ -89,9 +89,9 @@ type Gateway struct {
 	Servers *fleet.Fleet
 
 	Views   *views.Views
-	clients call.Clients
-	calls   *call.Table
-	Waiting call.Waiting
+	clients inflight.Clients
+	calls   *inflight.Table
+	Waiting inflight.Waiting
 	News    *news.News
 	ask     *ask.Asker
 	tasks   *tasks.Tasks
@@ -113,8 +113,8 @@ func New(o Options) *Gateway {
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}
-	g.calls, g.results = call.NewTable(), results.New(o.Memory)
-	g.Waiting = call.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
+	g.calls, g.results = inflight.NewTable(), results.New(o.Memory)
+	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,

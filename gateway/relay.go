@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"goblin/gateway/ask"
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -62,9 +62,9 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		if causes, certain := g.calls.Causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
 				at := x.Exchange
-				params := call.Notice(g.reg, g.Views.Of(at), s.Name(), params)
+				params := inflight.Notice(g.reg, g.Views.Of(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
-					call.Behind(causes, mark)
+					inflight.Behind(causes, mark)
 					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
@@ -73,7 +73,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		session := g.clients.Owner(conn)
 		seen := g.Views.OfSession(session)
-		params = call.Notice(g.reg, seen, s.Name(), params)
+		params = inflight.Notice(g.reg, seen, s.Name(), params)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil && seen.Knows(s.Name()) {
 			session.Relay(s.Name(), method, params)
@@ -100,7 +100,7 @@ func (g relay) question(ctx context.Context, server *upstream.Server, conn upstr
 	if err != nil {
 		return nil, nil, err
 	}
-	if id, ok := rawjson.String(call.Related(params)); ok {
+	if id, ok := rawjson.String(inflight.Related(params)); ok {
 		if own := g.tasks.Of(ctx, conn, id); own != nil {
 			if c = own.Hidden(); c == nil {
 				return g.tasks.Ask(ctx, own, q)

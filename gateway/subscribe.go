@@ -3,8 +3,8 @@ package gateway
 import (
 	"errors"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/news"
 	"goblin/gateway/tasks"
@@ -34,7 +34,7 @@ func (g *Gateway) subscribe(r *request) {
 	var refused *news.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		w := call.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}
+		w := inflight.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}
 		r.refuse(w.Read(members.Fault, refused.Object), w.Edits...)
 	case err != nil:
 		r.fail(err)

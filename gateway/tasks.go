@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"goblin/gateway/call"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -73,7 +73,7 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.Bound() || b == nil {
 		return g.slot(r)
 	}
-	release, err := call.Acquire(r.Context(), b.Server, r.Exchange)
+	release, err := inflight.Acquire(r.Context(), b.Server, r.Exchange)
 	return own.Conn, release, err
 }
 

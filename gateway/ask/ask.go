@@ -18,9 +18,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -32,8 +32,8 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	Logger  *slog.Logger
-	Calls   *call.Table
-	Clients *call.Clients
+	Calls   *inflight.Table
+	Clients *inflight.Clients
 	Roots   []config.Root // of the configuration
 }
 
@@ -107,7 +107,7 @@ type Question struct {
 	roots      config.RootsFrom
 	// causes are the requests that may have made the server ask, the newest
 	// last. certain says that they are one client's.
-	causes  []*call.Under
+	causes  []*inflight.Under
 	certain bool
 }
 
@@ -140,7 +140,7 @@ const Limit = time.Hour
 func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
-	q.Params = call.Unrelated(q.Params)
+	q.Params = inflight.Unrelated(q.Params)
 	if q.capability != "roots" || c != nil || !upstream.Unprompted(ctx) {
 		q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
 	}
@@ -152,11 +152,11 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	case session == nil:
 		return a.unclaimed(ctx, q)
 	}
-	stateless := q.certain && call.Newest(q.causes).Exchange.Modern() != nil
+	stateless := q.certain && inflight.Newest(q.causes).Exchange.Modern() != nil
 	if err := able(who, q.capability, q.Params); err != nil {
 		asked, result, fault := a.unable(ctx, q, err)
 		if stateless && who != (nobody{}) && asked == nil && fault != nil {
-			call.Newest(q.causes).Lacks(Lacks(who, q.capability, q.Params))
+			inflight.Newest(q.causes).Lacks(Lacks(who, q.capability, q.Params))
 		}
 		return asked, result, fault
 	}
@@ -174,7 +174,7 @@ func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
 		// Nobody's call made the server ask: none of its clients is to tell it.
 	case q.certain:
-		x := call.Newest(q.causes).Exchange
+		x := inflight.Newest(q.causes).Exchange
 		if !x.Asks() {
 			return x.Session(), nobody{}
 		}
@@ -203,7 +203,7 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 // askStateless puts a question to the stateless client whose calls may have made the
 // server ask: the newest, or one before, if that came to its end without a question.
 func (a *Asker) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
-	defer call.Rest(q.causes)()
+	defer inflight.Rest(q.causes)()
 	for _, x := range slices.Backward(q.causes) {
 		if !x.Exchange.Asks() {
 			continue
@@ -252,7 +252,7 @@ func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session
 // the answer when nobody else can be asked either.
 func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
-	if x := call.Newest(q.causes); x != nil {
+	if x := inflight.Newest(q.causes); x != nil {
 		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.ClientName(), Call: subject(q.causes)}
 	}
 	session, result, fault, ok := a.askOthers(ctx, q, asker)
@@ -264,7 +264,7 @@ func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*d
 
 // subject is the tool, prompt or URI that a question's cause is about; "" where
 // several may be the cause.
-func subject(causes []*call.Under) string {
+func subject(causes []*inflight.Under) string {
 	if len(causes) != 1 {
 		return ""
 	}
@@ -295,7 +295,7 @@ func (a *Asker) askClient(ctx context.Context, s *downstream.Session, q *Questio
 	defer forget()
 	if s.IsScreen() {
 		asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
-		if x := call.Newest(q.causes); x != nil {
+		if x := inflight.Newest(q.causes); x != nil {
 			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
 		}
 		params = introduce(params, asker)
@@ -318,8 +318,8 @@ func (a *Asker) askClient(ctx context.Context, s *downstream.Session, q *Questio
 
 // Ask puts a backend's question to the session whose requests may have caused
 // it.
-func Ask(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
-	defer call.Rest(causes)()
+func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Under, method string, params []byte) (jsonrpc.Reply, error) {
+	defer inflight.Rest(causes)()
 	ctx, over := context.WithTimeout(ctx, Limit)
 	defer over()
 	switch {
@@ -337,7 +337,7 @@ func Ask(ctx context.Context, s *downstream.Session, causes []*call.Under, metho
 
 // outlive ends when all causes of a question have ended: to which of them it
 // belongs is not known. Without a cause, only parent ends it.
-func outlive(parent context.Context, causes []*call.Under) (ctx context.Context, release func()) {
+func outlive(parent context.Context, causes []*inflight.Under) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var left atomic.Int64
 	left.Store(int64(len(causes)))
@@ -361,7 +361,7 @@ func outlive(parent context.Context, causes []*call.Under) (ctx context.Context,
 // askOnAnyStream puts a question to an HTTP client on the stream of one of the
 // requests that may have caused it, the newest first; on the next one when
 // that request was answered meanwhile or its stream is gone.
-func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Under, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
 		reply, err := x.Exchange.Request(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
@@ -399,7 +399,7 @@ func (a *Asker) askOthers(ctx context.Context, q *Question, asker registry.Asker
 	if len(open) == 0 {
 		return nil, nil, nil, false
 	}
-	defer call.Rest(q.causes)()
+	defer inflight.Rest(q.causes)()
 	ctx, cancel := outlive(ctx, q.causes)
 	defer cancel()
 	ctx, over := context.WithTimeout(ctx, Limit)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -173,7 +173,7 @@ func (a *Asker) Elicited(server string, conn upstream.Conn, c *upstream.Call, pa
 		return
 	}
 	if c != nil {
-		x, ok := c.Cause.(*call.Under)
+		x, ok := c.Cause.(*inflight.Under)
 		if ok && x.Exchange.Session() == s && x.Exchange.Context().Err() == nil {
 			x.Exchange.Merge("elicited:"+id, "notifications/elicitation/complete", params)
 			return

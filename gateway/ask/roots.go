@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -54,7 +54,7 @@ func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
 	told := make([][]byte, len(asked))
-	call.Several(64, asked, func(i int, s *downstream.Session) {
+	inflight.Several(64, asked, func(i int, s *downstream.Session) {
 		start := time.Now()
 		result, fault := a.askClient(ctx, s, q)
 		a.o.Journal.Question(s, q.Server, q.Method, q.Params, result, fault, start)
@@ -195,7 +195,7 @@ func (a *Asker) tellRootsChanged() {
 
 // concern reports whether a connection was given what has changed, or would get it if
 // it asked outside of a call.
-func (n *rootNews) concern(l *call.Link) bool {
+func (n *rootNews) concern(l *inflight.Link) bool {
 	cfg := l.Server.Config()
 	whose := cfg.WhoseRoots()
 	if whose == config.NoRoots {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -250,7 +250,7 @@ func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, para
 	causes, certain := n.o.Calls.Causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
-		causes = slices.DeleteFunc(causes, func(x *call.Under) bool {
+		causes = slices.DeleteFunc(causes, func(x *inflight.Under) bool {
 			asked, ok := downstream.ParseLevel(x.Call.LogLevel)
 			return !ok || level < asked
 		})
@@ -266,14 +266,14 @@ func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, para
 
 // messageTo delivers a log line on the stream of the newest of one client's
 // requests that wants it.
-func (n *News) messageTo(server string, causes []*call.Under, level downstream.Level, params []byte) {
+func (n *News) messageTo(server string, causes []*inflight.Under, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
 		at := x.Exchange
 		if level < at.Level() {
 			continue
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
-			call.Behind(causes, mark)
+			inflight.Behind(causes, mark)
 			n.o.Journal.Notification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
 		}

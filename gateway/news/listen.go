@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -181,7 +181,7 @@ func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
 // and to which the servers agreed. Others are left out of the acknowledgement.
 func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
-	call.Several(8, uris, func(i int, uri string) {
+	inflight.Several(8, uris, func(i int, uri string) {
 		t, err := n.o.Views.Find(ctx, me.listen.x, (*registry.Snapshot).ResolveResource, uri)
 		if err == nil {
 			err = n.watch(ctx, me, t, uri)

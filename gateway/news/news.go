@@ -14,10 +14,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/fleet"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/metrics"
 	"goblin/gateway/upstream"
@@ -33,8 +33,8 @@ type Options struct {
 	Logger   *slog.Logger
 	Mask     *config.Mask
 	Servers  *fleet.Fleet
-	Calls    *call.Table
-	Clients  *call.Clients
+	Calls    *inflight.Table
+	Clients  *inflight.Clients
 	Views    *views.Views
 }
 

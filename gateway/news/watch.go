@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -216,7 +216,7 @@ func (n *News) releaseAll(h subscriber) {
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
-	call.Several(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
+	inflight.Several(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
 }
 
 // Rows that a new connection refused are asked for again, ever more slowly.
@@ -284,7 +284,7 @@ func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
 			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
 			return
 		}
-		call.Several(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
+		inflight.Several(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
 		select {
 		case <-time.After(pause):
 		case <-conn.Done():

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/token"
@@ -61,7 +61,7 @@ func Taken(x *downstream.Exchange) bool {
 
 // Perform makes a call at a server that may make a task of it: as a task if only is set,
 // since the tool runs as nothing else.
-func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server, tool string, only bool) (jsonrpc.Reply, error) {
+func (t *Tasks) Perform(conn upstream.Conn, f *inflight.Under, server, tool string, only bool) (jsonrpc.Reply, error) {
 	if only && offersTasks(conn) {
 		return t.run(conn, f, server)
 	}
@@ -100,7 +100,7 @@ func badTask(server string) error {
 
 // Create makes a call that is to be answered by a task (2025-11-25), and answers.
 // The client calls the server's tool name.
-func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name string, answer func(jsonrpc.Reply)) error {
+func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name string, answer func(jsonrpc.Reply)) error {
 	x := f.Exchange
 	if !offersTasks(conn) {
 		return Unsupported(name)
@@ -124,7 +124,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name str
 				t.tell(own, "notifications/progress", params)
 				return
 			}
-			x.Relay(server, "progress:"+string(theirs), "notifications/progress", call.Unrelated(params))
+			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.Unrelated(params))
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, theirs, rawjson.Quote(own.token)))
@@ -155,7 +155,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, tool, name str
 	own.out.Lock()
 	defer own.out.Unlock()
 	if made {
-		reply.Result = rawjson.SetMember(call.Relate(reply.Result, id, own.id), "task", rename(state, own.id))
+		reply.Result = rawjson.SetMember(inflight.Relate(reply.Result, id, own.id), "task", rename(state, own.id))
 	}
 	answer(reply)
 	own.answered = true
@@ -177,7 +177,7 @@ func Unsupported(name string) error {
 // is created, watched and its result fetched here. Every state that the server
 // tells shows that it works, so its timeout bounds each of these steps, and
 // the whole is bounded by the task's time to live.
-func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jsonrpc.Reply, err error) {
+func (t *Tasks) run(conn upstream.Conn, f *inflight.Under, server string) (reply jsonrpc.Reply, err error) {
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
@@ -185,7 +185,7 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 	if progress := of.Progress; progress != nil {
 		theirs := rawjson.Path(params, "_meta", "progressToken")
 		place = token.Kept
-		t.track(own, func(params []byte) { progress(call.Unrelated(params)) })
+		t.track(own, func(params []byte) { progress(inflight.Unrelated(params)) })
 		params = rawjson.Splice(params, rawjson.Replace(params, theirs, rawjson.Quote(own.token)))
 	}
 	defer t.remove(own)
@@ -224,7 +224,7 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 		return jsonrpc.Reply{}, err
 	}
 	if reply.Error == nil {
-		reply.Result = call.Unrelated(reply.Result)
+		reply.Result = inflight.Unrelated(reply.Result)
 	}
 	return reply, nil
 }
@@ -339,7 +339,7 @@ func Known(x *downstream.Exchange) error {
 }
 
 // Serve passes a request about a task on to its server.
-func (t *Tasks) Serve(conn upstream.Conn, f *call.Under, own *Task) (jsonrpc.Reply, error) {
+func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Under, own *Task) (jsonrpc.Reply, error) {
 	method := f.Exchange.Method()
 	if method == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
@@ -357,7 +357,7 @@ func (t *Tasks) Serve(conn upstream.Conn, f *call.Under, own *Task) (jsonrpc.Rep
 			t.remove(own)
 		}
 	case method == "tasks/result":
-		reply.Result = call.Relate(reply.Result, own.Original, own.id)
+		reply.Result = inflight.Relate(reply.Result, own.Original, own.id)
 	case rawjson.Get(reply.Result, "taskId") != nil:
 		t.note(own, reply.Result)
 		reply.Result = rename(reply.Result, own.id)
@@ -385,7 +385,7 @@ func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
 	all := t.of(x.Session(), t.o.Views.Of(x), after)
 	page := all[:min(taskPage, len(all))]
 	states := make([][]byte, len(page))
-	call.Several(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
+	inflight.Several(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
 	states = slices.DeleteFunc(states, func(state []byte) bool { return state == nil })
 	result := append([]byte(`{"tasks":[`), bytes.Join(states, []byte{','})...)
 	result = append(result, ']')

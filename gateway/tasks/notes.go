@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"goblin/gateway/ask"
-	"goblin/gateway/call"
 	"goblin/gateway/downstream"
+	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -30,24 +30,24 @@ func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, pa
 		t.reported(conn, params)
 		return c, params, true
 	case "notifications/resources/updated": // for all who watch it, whatever the server did it for
-		return c, call.Unrelated(params), false
+		return c, inflight.Unrelated(params), false
 	case "notifications/tasks/status":
 		done = true
 		name = rawjson.Get(params, "taskId")
 	default:
-		name = call.Related(params)
+		name = inflight.Related(params)
 	}
 	original, ok := rawjson.String(name)
 	if !ok {
-		return c, call.Unrelated(params), done
+		return c, inflight.Unrelated(params), done
 	}
 	n := taskNotice{original, method, params}
 	own, kept := t.take(conn, n)
 	switch {
 	case own == nil: // a task of nobody's, or another server's
-		return c, call.Unrelated(params), done || kept
+		return c, inflight.Unrelated(params), done || kept
 	case own.hidden != nil && !done:
-		return &own.hidden.Call, call.Unrelated(params), false
+		return &own.hidden.Call, inflight.Unrelated(params), false
 	}
 	own.out.Lock()
 	defer own.out.Unlock()
@@ -75,7 +75,7 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 			return
 		}
 		at := own.hidden.Exchange
-		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.Of(at), own, n.method, call.Unrelated(n.params)))
+		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.Of(at), own, n.method, inflight.Unrelated(n.params)))
 		return
 	}
 	if n.method == "notifications/message" {
@@ -90,11 +90,11 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 
 // seen returns the params of a notification as a client sees them: those of a vendor may
 // have a URI.
-func (t *Tasks) seen(names call.Namer, own *Task, method string, params []byte) []byte {
+func (t *Tasks) seen(names inflight.Namer, own *Task, method string, params []byte) []byte {
 	if method == "notifications/message" {
 		return params
 	}
-	return call.Notice(t.o.Registry, names, own.Server, params)
+	return inflight.Notice(t.o.Registry, names, own.Server, params)
 }
 
 // tell sends a notification to a task's owner: on the stream of a request
@@ -103,7 +103,7 @@ func (t *Tasks) tell(own *Task, method string, params []byte) {
 	if !own.in(t.o.Views.OfSession(own.owner)) {
 		return
 	}
-	params = call.Relate(params, own.Original, own.id)
+	params = inflight.Relate(params, own.Original, own.id)
 	f, _ := t.attending(own)
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
@@ -121,17 +121,17 @@ func (t *Tasks) tell(own *Task, method string, params []byte) {
 
 // Open reports whether a client waits for a task of a server.
 func (t *Tasks) Open(s *upstream.Server) bool {
-	return slices.ContainsFunc(t.o.Calls.Links(), func(l *call.Link) bool { return l.Server == s && t.busy(l.Conn) })
+	return slices.ContainsFunc(t.o.Calls.Links(), func(l *inflight.Link) bool { return l.Server == s && t.busy(l.Conn) })
 }
 
 // Ask puts a task's question to the client that owns the task.
 func (t *Tasks) Ask(ctx context.Context, own *Task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
-	q.Params = call.Relate(q.Params, own.Original, own.id)
+	q.Params = inflight.Relate(q.Params, own.Original, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 		return t.askForTask(ctx, own, method, params)
 	}
 	s, result, fault := t.o.Ask.PutTo(ctx, q, own.owner)
-	return s, call.Relate(result, own.id, own.Original), fault
+	return s, inflight.Relate(result, own.id, own.Original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
@@ -144,9 +144,9 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 	defer look.Stop()
 	for {
 		f, changed := t.attending(own)
-		var causes []*call.Under
+		var causes []*inflight.Under
 		if f != nil {
-			causes = []*call.Under{f}
+			causes = []*inflight.Under{f}
 		}
 		if f != nil || own.owner.Reachable() {
 			reply, err := ask.Ask(ctx, own.owner, causes, method, params)

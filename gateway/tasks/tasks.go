@@ -18,11 +18,11 @@ import (
 	"time"
 
 	"goblin/gateway/ask"
-	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/fleet"
+	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -76,9 +76,9 @@ type Task struct {
 	number   uint64              // counts up
 	owner    *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
 	modern   bool
-	durable  bool        // outlives the connection
-	token    string      // of its progress, "" for none
-	hidden   *call.Under // the call inside which the gateway waits for it, nil for a client's own
+	durable  bool            // outlives the connection
+	token    string          // of its progress, "" for none
+	hidden   *inflight.Under // the call inside which the gateway waits for it, nil for a client's own
 	news     chan struct{}
 
 	// out is held while something of the task is delivered.
@@ -88,10 +88,10 @@ type Task struct {
 	// Guarded by tasks.mu.
 	known   bool // what the server says of it is delivered
 	expires time.Time
-	settled bool          // completed, failed or cancelled
-	fetched bool          // nothing more is to be had from it
-	results []*call.Under // requests for its result under way
-	changed chan struct{} // closed when results changes
+	settled bool              // completed, failed or cancelled
+	fetched bool              // nothing more is to be had from it
+	results []*inflight.Under // requests for its result under way
+	changed chan struct{}     // closed when results changes
 }
 
 // taskName is a task as its server names it.
@@ -120,7 +120,7 @@ type Options struct {
 	Journal  *journal.Journal
 	Logger   *slog.Logger
 	Servers  *fleet.Fleet
-	Calls    *call.Table
+	Calls    *inflight.Table
 	Ask      *ask.Asker
 	Views    *views.Views
 }
@@ -431,8 +431,8 @@ func (t *Tasks) of(s *downstream.Session, seen *registry.Snapshot, after uint64)
 }
 
 // attend notes a request for a task's result.
-func (t *Tasks) attend(own *Task, f *call.Under) (leave func()) {
-	change := func(results []*call.Under) {
+func (t *Tasks) attend(own *Task, f *inflight.Under) (leave func()) {
+	change := func(results []*inflight.Under) {
 		own.results = results
 		close(own.changed)
 		own.changed = make(chan struct{})
@@ -443,16 +443,16 @@ func (t *Tasks) attend(own *Task, f *call.Under) (leave func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		change(slices.DeleteFunc(slices.Clone(own.results), func(other *call.Under) bool { return other == f }))
+		change(slices.DeleteFunc(slices.Clone(own.results), func(other *inflight.Under) bool { return other == f }))
 	}
 }
 
 // attending is the newest request for a task's result, nil for none, and what
 // is closed when that changes.
-func (t *Tasks) attending(own *Task) (*call.Under, <-chan struct{}) {
+func (t *Tasks) attending(own *Task) (*inflight.Under, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return call.Newest(own.results), own.changed
+	return inflight.Newest(own.results), own.changed
 }
 
 // take finds the task that a notification is about, nil for none. While the

@@ -9,18 +9,18 @@ import (
 
 func TestACallAgainstTheImportsIsATurnBack(t *testing.T) {
 	all := map[string]built{
-		"goblin/gateway":            {Imports: []string{"goblin/gateway/call", "goblin/gateway/downstream"}},
-		"goblin/gateway/call":       {Imports: []string{"goblin/gateway/upstream"}},
+		"goblin/gateway":            {Imports: []string{"goblin/gateway/inflight", "goblin/gateway/downstream"}},
+		"goblin/gateway/inflight":   {Imports: []string{"goblin/gateway/upstream"}},
 		"goblin/gateway/upstream":   {Imports: []string{"goblin/gateway/upstream/x"}},
 		"goblin/gateway/downstream": {},
 	}
 	for walk, want := range map[string]string{
-		"gateway>gateway/call":                                           "2 packages, 0 turns back\n  gateway > call\n",
-		"gateway>gateway/call gateway/call>gateway":                      "2 packages, 1 turns back\n  gateway > call, gateway < call\n",
-		"gateway>gateway/call gateway/call>gateway gateway/call>gateway": "2 packages, 2 turns back\n  gateway > call, gateway < call\n",
-		"gateway/downstream>gateway":                                     "2 packages, 0 turns back\n  downstream > gateway\n",
-		"gateway/upstream>gateway":                                       "2 packages, 0 turns back\n  upstream > gateway\n",
-		"gateway/upstream>gateway/upstream/x":                            "1 packages, 0 turns back\n  upstream > upstream/x\n",
+		"gateway>gateway/inflight":                                                   "2 packages, 0 turns back\n  gateway > call\n",
+		"gateway>gateway/inflight gateway/inflight>gateway":                          "2 packages, 1 turns back\n  gateway > call, gateway < call\n",
+		"gateway>gateway/inflight gateway/inflight>gateway gateway/inflight>gateway": "2 packages, 2 turns back\n  gateway > call, gateway < call\n",
+		"gateway/downstream>gateway":                                                 "2 packages, 0 turns back\n  downstream > gateway\n",
+		"gateway/upstream>gateway":                                                   "2 packages, 0 turns back\n  upstream > gateway\n",
+		"gateway/upstream>gateway/upstream/x":                                        "1 packages, 0 turns back\n  upstream > upstream/x\n",
 	} {
 		var steps []step
 		for _, one := range strings.Fields(walk) {

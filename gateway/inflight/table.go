@@ -1,4 +1,4 @@
-package call
+package inflight
 
 import (
 	"hash/maphash"

@@ -1,4 +1,4 @@
-// Package call tracks the requests of clients that are under way at servers.
+// Package inflight tracks the requests of clients that are under way at servers.
 //
 // A [Table] knows the open connections and what is under way on each, so that what
 // a server asks or says in between is traced to the client that caused it. An
@@ -8,7 +8,7 @@
 //
 // Nothing here chooses a server or a connection, or knows what a method means.
 // Causes may be asked for on read loops; only Do waits, for the server's answer.
-package call
+package inflight
 
 import (
 	"net/http"
