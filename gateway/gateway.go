@@ -25,7 +25,6 @@ import (
 	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/fleet"
 	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/journal/meter"
@@ -38,6 +37,7 @@ import (
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
+	"goblin/gateway/servers"
 	"goblin/gateway/switches"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -86,7 +86,7 @@ type Gateway struct {
 	serverInfo []byte
 
 	// Servers are those of the config.
-	Servers *fleet.Fleet
+	Servers *servers.Fleet
 
 	Views   *views.Views
 	clients inflight.Clients
@@ -116,7 +116,7 @@ func New(o Options) *Gateway {
 	g.calls, g.results = inflight.NewTable(), results.New(o.Memory)
 	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
-	g.Servers = fleet.New(fleet.Options{
+	g.Servers = servers.New(servers.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
 		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Records: o.Records, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
@@ -176,7 +176,7 @@ func (g *Gateway) Run(ctx context.Context) {
 // offers; see [fleet.Fleet.Apply]. What sessions subscribed to at a server that is gone
 // counts again if a later config has it back; at one that changed it is kept, but for
 // what the config denies now: that rests until a later config allows it.
-func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
+func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
 	g.Views.Apply(cfg)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/fleet"
 	"goblin/gateway/metrics"
+	"goblin/gateway/servers"
 	"goblin/registry"
 )
 
@@ -33,12 +33,12 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 	owned := func() bool { _, err := reg.ResolveTool("notes_add_note"); return err == nil }
 	with := func(servers ...config.Server) *config.Config { return &config.Config{Demo: true, Servers: servers} }
 	for range 2 { // a name that was removed is free again
-		require.Equal(t, fleet.Change{Added: []string{"notes"}}, g.Apply(with(notes)))
+		require.Equal(t, servers.Change{Added: []string{"notes"}}, g.Apply(with(notes)))
 		require.True(t, g.Apply(with(notes)).Empty())
 		require.Eventually(t, owned, 30*time.Second, 5*time.Millisecond)
 		require.Equal(t, []string{"notes"}, g.Servers.Names())
 
-		require.Equal(t, fleet.Change{Removed: []string{"notes"}}, g.Apply(with()))
+		require.Equal(t, servers.Change{Removed: []string{"notes"}}, g.Apply(with()))
 		require.False(t, owned())
 		require.Empty(t, g.Servers.Names())
 		_, known := reg.State("notes")
@@ -48,10 +48,10 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 	require.Eventually(t, owned, 30*time.Second, 5*time.Millisecond)
 	changed := notes
 	changed.Tools.Deny = []string{"add_*"}
-	require.Equal(t, fleet.Change{Changed: []string{"notes"}}, g.Apply(with(changed)))
+	require.Equal(t, servers.Change{Changed: []string{"notes"}}, g.Apply(with(changed)))
 	require.Eventually(t, func() bool { return !owned() }, 30*time.Second, 5*time.Millisecond)
 	off := notes
 	off.Disabled = true
-	require.Equal(t, fleet.Change{Changed: []string{"notes"}}, g.Apply(with(off)))
+	require.Equal(t, servers.Change{Changed: []string{"notes"}}, g.Apply(with(off)))
 	require.Zero(t, reg.Load().Count(registry.Tool), "what a disabled server listed before goes at once")
 }

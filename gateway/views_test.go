@@ -17,7 +17,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
-	"goblin/gateway/fleet"
+	"goblin/gateway/servers"
 	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -277,7 +277,7 @@ func parsed(t *testing.T, text string) *config.Config {
 // viewsOf are the views of a config and a catalog, of servers that do not run.
 func viewsOf(t *testing.T, r *registry.Registry, text string) *views.Views {
 	t.Helper()
-	return views.New(r, fleet.New(fleet.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
+	return views.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
 }
 
 // tools are what lists have.

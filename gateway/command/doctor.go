@@ -20,10 +20,10 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/doctor"
-	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
 	"goblin/gateway/orphans"
+	"goblin/gateway/servers"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
@@ -185,7 +185,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 	if store := instance.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
 		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
-			fleet.Record(store, s, state, denied, lists)
+			servers.Record(store, s, state, denied, lists)
 		}
 		defer func() { store.Save(began) }()
 	}

@@ -7,8 +7,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/fleet"
 	"goblin/gateway/instance"
+	"goblin/gateway/servers"
 )
 
 // learnLimit bounds [App.learn] where no user sees what it waits for.
@@ -50,7 +50,7 @@ func (a *App) uncached(cfg *config.Config) (names []string) {
 		return nil
 	}
 	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; startable(s) && !fleet.Cached(store, s) {
+		if s := &cfg.Servers[i]; startable(s) && !servers.Cached(store, s) {
 			names = append(names, s.Name)
 		}
 	}

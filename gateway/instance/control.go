@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/doctor"
-	"goblin/gateway/fleet"
 	"goblin/gateway/overrides"
+	"goblin/gateway/servers"
 	"goblin/gateway/usage"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -153,7 +153,7 @@ func (every) Has(string, registry.Kind, string) bool { return true }
 // knows fails for a server that is not in the config; "" is any.
 func (i *Instance) knows(server string) error {
 	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
-		return &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Repor
 	cfg := i.config()
 	s, ok := cfg.Server(server)
 	if !ok {
-		return diagnosis.Report{}, &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+		return diagnosis.Report{}, &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
 	return i.diagnose(ctx, cfg, s), nil
 }
@@ -257,7 +257,7 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 
 // leftOut lists a few of the things that a server's filters leave out, and counts the
 // others.
-func leftOut(b *fleet.Server) (few []string, more int) {
+func leftOut(b *servers.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
 		for _, name := range b.Denied(k) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/control"
-	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -133,7 +133,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	require.Equal(t, "resource", found.Hits[0].Kind)
 	require.Equal(t, "goblin://servers", found.Hits[0].URI)
 	_, err = i.Search(within(t), control.SearchQuery{Server: "b"})
-	var unknown *fleet.UnknownError
+	var unknown *servers.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
 	raw, err = control.Serve(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))

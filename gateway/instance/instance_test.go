@@ -17,9 +17,9 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/e2e"
-	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -139,7 +139,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = i.List(context.Background(), control.ListQuery{Kind: "tools", Server: "b"})
-	var unknown *fleet.UnknownError
+	var unknown *servers.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"a"}, unknown.Known)
 }

@@ -17,9 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 	"goblin/registry"
 )
 
@@ -417,7 +417,7 @@ func TestServerIsTurnedOffAndOn(t *testing.T) {
 	st, _ := i.Registry().State("s")
 	require.Zero(t, st.Restarts, "nobody restarted it")
 
-	var unknown *fleet.UnknownError
+	var unknown *servers.UnknownError
 	require.ErrorAs(t, c.SetEnabled("none", true), &unknown)
 }
 

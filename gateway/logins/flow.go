@@ -8,8 +8,8 @@ import (
 
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
-	"goblin/gateway/fleet"
 	"goblin/gateway/login"
+	"goblin/gateway/servers"
 )
 
 // Causes for the end of a login.
@@ -23,7 +23,7 @@ var (
 // flow is a login at one server.
 type flow struct {
 	all     *Logins
-	server  *fleet.Server
+	server  *servers.Server
 	rights  bool // there is a login, which allows too little
 	ctx     context.Context
 	end     context.CancelCauseFunc

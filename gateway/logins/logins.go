@@ -14,14 +14,14 @@ import (
 
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
-	"goblin/gateway/fleet"
 	"goblin/gateway/login"
+	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 )
 
 // Logins are those that calls wait for.
 type Logins struct {
-	servers *fleet.Fleet
+	servers *servers.Fleet
 	ask     *ask.Asker
 
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ type Logins struct {
 }
 
 // New makes Logins without any.
-func New(servers *fleet.Fleet, asker *ask.Asker) *Logins {
+func New(servers *servers.Fleet, asker *ask.Asker) *Logins {
 	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
 }
 
@@ -77,7 +77,7 @@ func (l *Logins) Await(x *downstream.Exchange, err error) error {
 
 // join takes part in the login at a server, which begins if there is none; nil after
 // Close. rights says that a login is there, but does not allow the call.
-func (l *Logins) join(b *fleet.Server, rights bool) *flow {
+func (l *Logins) join(b *servers.Server, rights bool) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

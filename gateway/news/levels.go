@@ -281,7 +281,7 @@ func (n *News) messageTo(server string, causes []*inflight.Under, level downstre
 }
 
 // Spared tells a client that did not read, once it does, that it missed what
-// servers said meanwhile. It is [downstream.Options].Spared.
+// serversKey said meanwhile. It is [downstream.Options].Spared.
 func (n *News) Spared(s *downstream.Session, server string, count uint64) {
 	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {

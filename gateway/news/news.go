@@ -16,10 +16,10 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/fleet"
 	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/metrics"
+	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -32,7 +32,7 @@ type Options struct {
 	Journal  *journal.Journal
 	Logger   *slog.Logger
 	Mask     *config.Mask
-	Servers  *fleet.Fleet
+	Servers  *servers.Fleet
 	Calls    *inflight.Table
 	Clients  *inflight.Clients
 	Views    *views.Views

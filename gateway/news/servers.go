@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// servers is the row of the subscribers to the state of the servers.
-var servers = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
+// serversKey is the row of the subscribers to the state of the servers.
+var serversKey = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
 // serverNews keeps the states that each watcher of the servers was sent last: of those that
 // it sees, and no others.
@@ -47,7 +47,7 @@ func (n *News) serversChanged() {
 	byChoice := make(map[registry.Choice][]registry.ServerState)
 	told := make(map[subscriber][]registry.ServerState)
 	passed := make(map[subscriber]bool)
-	for _, h := range n.rows.holders(servers) {
+	for _, h := range n.rows.holders(serversKey) {
 		seen := n.catalogOf(h)
 		states, made := byChoice[seen.Choice()]
 		if !made {
@@ -61,6 +61,6 @@ func (n *News) serversChanged() {
 	}
 	n.servers.told = told
 	if len(passed) < len(told) {
-		n.tellSubsOf(servers, servers.uri, rawjson.Object("uri", servers.uri), passed)
+		n.tellSubsOf(serversKey, serversKey.uri, rawjson.Object("uri", serversKey.uri), passed)
 	}
 }

@@ -88,7 +88,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 	if err != nil {
 		return err
 	}
-	if key == servers {
+	if key == serversKey {
 		n.watchServers(h)
 	}
 	if t.Local == nil {

@@ -15,8 +15,8 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
-	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 	"goblin/gateway/tasks"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -27,7 +27,7 @@ import (
 // Options configure Relays.
 type Options struct {
 	Registry *registry.Registry
-	Servers  *fleet.Fleet
+	Servers  *servers.Fleet
 	Tasks    *tasks.Tasks
 	Logger   *slog.Logger
 	Views    *views.Views

@@ -21,10 +21,10 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
-	"goblin/gateway/fleet"
 	"goblin/gateway/inflight"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -119,7 +119,7 @@ type Options struct {
 	Registry *registry.Registry
 	Journal  *journal.Journal
 	Logger   *slog.Logger
-	Servers  *fleet.Fleet
+	Servers  *servers.Fleet
 	Calls    *inflight.Table
 	Ask      *ask.Asker
 	Views    *views.Views

@@ -8,9 +8,9 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/fleet"
 	"goblin/gateway/logins"
 	"goblin/gateway/refusals"
+	"goblin/gateway/servers"
 	"goblin/registry"
 )
 
@@ -124,7 +124,7 @@ func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registr
 			return "it is Goblin's own, " + why
 		}
 		if p := seen.Withheld(err.Name); p != nil {
-			return fleet.Withheld(p)
+			return servers.Withheld(p)
 		}
 	}
 	if owner == nil || owner.State == registry.StateReady {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"goblin/gateway/fleet"
+	"goblin/gateway/servers"
 	"goblin/gateway/switches"
 	"goblin/registry"
 )
@@ -132,7 +132,7 @@ func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 	if kind == registry.Tool {
 		for _, p := range v.registry.Pinned("") {
 			if p.Withheld {
-				all = append(all, Off{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: fleet.Withheld(&p)})
+				all = append(all, Off{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.Withheld(&p)})
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// Package fleet has the servers that run: it starts, restarts and retires them,
+// Package servers has the servers that run: it starts, restarts and retires them,
 // replaces those whose definition changed once their calls are over, holds their
 // tools to what the user approved, and says which connection serves a session.
 //
@@ -7,7 +7,7 @@
 // AwaitLists block for as long as startup_wait and the server's timeout say,
 // AwaitAttempts for as long as handshake_wait does. None of the others waits for a
 // server.
-package fleet
+package servers
 
 import (
 	"context"
