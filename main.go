@@ -22,9 +22,9 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/demo"
-	"goblin/gateway/instance"
 	"goblin/gateway/process"
 	"goblin/gateway/screen"
+	"goblin/gateway/stack"
 	"goblin/meta"
 	"goblin/meta/lua"
 	"goblin/meta/lua/interpreter"
@@ -67,11 +67,11 @@ func run(args []string) int {
 }
 
 // extend gives a gateway Goblin's own tools, and the commands that use them.
-func extend(i *instance.Instance) (instance.Extension, error) {
+func extend(i *stack.Instance) (stack.Extension, error) {
 	cfg := i.Config()
 	self, err := program()
 	if err != nil {
-		return instance.Extension{}, fmt.Errorf("find this program: %w", err)
+		return stack.Extension{}, fmt.Errorf("find this program: %w", err)
 	}
 	tools := meta.New(meta.Options{
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting, Permits: i.Permits,
@@ -82,19 +82,19 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 		},
 	})
 	if err := tools.Add(); err != nil {
-		return instance.Extension{}, err
+		return stack.Extension{}, err
 	}
-	return instance.Extension{
+	return stack.Extension{
 		Run: tools.Run,
-		Search: func(ctx context.Context, q control.SearchQuery) (instance.Found, error) {
+		Search: func(ctx context.Context, q control.SearchQuery) (stack.Found, error) {
 			found, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
-			out := instance.Found{Total: found.Total, Weak: found.Weak, Hits: make([]instance.Hit, len(found.Hits))}
+			out := stack.Found{Total: found.Total, Weak: found.Weak, Hits: make([]stack.Hit, len(found.Hits))}
 			for n, h := range found.Hits {
-				out.Hits[n] = instance.Hit(h)
+				out.Hits[n] = stack.Hit(h)
 			}
 			return out, err
 		},
-		Script: func(ctx context.Context, source string, ask instance.AskServers) (control.ScriptAnswer, error) {
+		Script: func(ctx context.Context, source string, ask stack.AskServers) (control.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)
 			answer := control.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
 			if failed, ok := errors.AsType[*lua.Error](err); ok {

@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/bench/internal/rig"
 	"goblin/gateway/config"
-	"goblin/gateway/instance"
+	"goblin/gateway/stack"
 )
 
 // BenchmarkAllocations is a tools/call through the gateway inside this
@@ -31,7 +31,7 @@ func BenchmarkAllocations(b *testing.B) {
 }
 
 func allocations(b *testing.B, cfg *config.Config, profile string) {
-	i, err := instance.New(instance.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
+	i, err := stack.New(stack.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make(chan error, 1)

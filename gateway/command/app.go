@@ -11,14 +11,14 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/instance"
+	"goblin/gateway/stack"
 )
 
 // App makes the commands of a command line.
 type App struct {
 	*cli.App
 	// Extend adds to each gateway of this process; may be nil.
-	Extend instance.ExtendFunc
+	Extend stack.ExtendFunc
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 

@@ -21,9 +21,9 @@ import (
 	"goblin/gateway/display"
 	"goblin/gateway/doctor"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 	"goblin/gateway/orphans"
 	"goblin/gateway/servers"
+	"goblin/gateway/stack"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
@@ -182,7 +182,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 	folder, _ := os.Getwd() // where there is none, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
 	free := m.NoPlace != nil || errors.Is(m.NoStatus, host.ErrNoHost) // a daemon lists by itself
-	if store := instance.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
+	if store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
 		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 			servers.Record(store, s, state, denied, lists)

@@ -7,8 +7,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/instance"
 	"goblin/gateway/servers"
+	"goblin/gateway/stack"
 )
 
 // learnLimit bounds [App.learn] where no user sees what it waits for.
@@ -45,7 +45,7 @@ func (a *App) learn(ctx context.Context) error {
 
 // uncached returns the servers that can start and have no cached lists.
 func (a *App) uncached(cfg *config.Config) (names []string) {
-	store := instance.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler))
+	store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler))
 	if store == nil {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 	"goblin/gateway/orphans"
+	"goblin/gateway/stack"
 )
 
 // Gateway is a running gateway that a command asks.
@@ -62,7 +62,7 @@ func (h hostGateway) Connect(ctx context.Context, profile string) (net.Conn, err
 // local is a gateway in this process, for the time of one command.
 type local struct {
 	control.Gateway
-	instance *instance.Instance
+	instance *stack.Instance
 	stop     context.CancelFunc
 	ended    chan error
 	runtime  string // in which children are recorded; "" for nowhere
@@ -83,7 +83,7 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog strin
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.Pins(cfg)
 	folder, _ := os.Getwd() // where there is none, there is no project
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Catalog: catalog, Records: true, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
+	i, err := stack.New(stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Catalog: catalog, Records: true, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

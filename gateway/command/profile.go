@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/instance"
+	"goblin/gateway/stack"
 )
 
 // withProfile adds --profile to a command that asks.
@@ -86,4 +86,4 @@ func (n *profileGateway) Connect(ctx context.Context, _ string) (net.Conn, error
 }
 
 // seenBy is the profile of a connection: everything, unless it names one.
-func seenBy(profile string) string { return cmp.Or(profile, instance.EveryProfile) }
+func seenBy(profile string) string { return cmp.Or(profile, stack.EveryProfile) }

@@ -14,8 +14,8 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 	"goblin/gateway/screen"
+	"goblin/gateway/stack"
 )
 
 // Screens run in the host, one [ShowFunc] each, and are seen through a relay:
@@ -35,7 +35,7 @@ const (
 
 // Host is a gateway with the socket of its config.
 type Host struct {
-	*instance.Instance
+	*stack.Instance
 	// Theme is that of the config, for screens that ask for none.
 	Theme string
 	// Images is how the config has images drawn.
@@ -50,13 +50,13 @@ type Host struct {
 }
 
 // host makes this process the host of the setup's config; change adapts how.
-func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) {
+func (p *Process) host(s *setup, change func(*stack.Options)) (*Host, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		exe = "" // then it is shown by its name
 	}
 	h := &Host{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
-	o := instance.Options{
+	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },
 		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
@@ -65,7 +65,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 	if change != nil {
 		change(&o)
 	}
-	if h.Instance, err = instance.New(o); err != nil {
+	if h.Instance, err = stack.New(o); err != nil {
 		return nil, err
 	}
 	return h, nil

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/instance"
 	"goblin/gateway/screen"
+	"goblin/gateway/stack"
 	"goblin/gateway/upstream/groups"
 )
 
@@ -24,9 +24,9 @@ type ShowFunc func(ctx context.Context, h *Host, c *screen.Conn, owner bool) err
 // first call.
 type Process struct {
 	App      *cli.App
-	Extend   instance.ExtendFunc // adds to each gateway; may be nil
-	In, Out  *os.File            // what MCP or a screen uses
-	Err      *os.File            // what of that must not be made non-blocking
+	Extend   stack.ExtendFunc // adds to each gateway; may be nil
+	In, Out  *os.File         // what MCP or a screen uses
+	Err      *os.File         // what of that must not be made non-blocking
 	Show     ShowFunc
 	Theme    string // that the user asked for; "" for the config's
 	ASCII    bool   // draw with ASCII only
@@ -69,7 +69,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 					os.Exit(cli.CodeFailure)
 				}
 				if sig == syscall.SIGTERM { // another process may take over
-					cancel(instance.ErrDrain)
+					cancel(stack.ErrDrain)
 				}
 				cancel(nil)
 			case <-done:

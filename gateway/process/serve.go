@@ -16,8 +16,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 	"goblin/gateway/logs"
+	"goblin/gateway/stack"
 )
 
 // DefaultListen is where Serve listens if nothing else is said.
@@ -49,7 +49,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 	if !standalone {
 		return p.bridge(ctx, s, profile, in, out)
 	}
-	i, err := instance.New(instance.Options{
+	i, err := stack.New(stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
 		Runtime: s.place.Dir,
 	})
@@ -114,7 +114,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 }
 
 // together runs a gateway for as long as its use goes on.
-func together(ctx context.Context, i *instance.Instance, use func(ctx context.Context) error) error {
+func together(ctx context.Context, i *stack.Instance, use func(ctx context.Context) error) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	using, leave := context.WithCancel(ctx)
@@ -162,7 +162,7 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
-	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
+	h, err := p.host(s, func(o *stack.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):
@@ -189,7 +189,7 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 		return err
 	}
 	defer s.close()
-	h, err := p.host(s, func(o *instance.Options) {
+	h, err := p.host(s, func(o *stack.Options) {
 		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
 	})
 	if _, ok := errors.AsType[*host.RunningError](err); ok {

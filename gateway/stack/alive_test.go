@@ -1,0 +1,75 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/client"
+	"goblin/gateway/jsonrpc"
+)
+
+// mute is a gateway that says hello, and nothing else.
+func mute(conn net.Conn) {
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		m, err := jsonrpc.Parse(lines.Bytes())
+		if err == nil && m.Method == "initialize" {
+			_, _ = conn.Write(append(jsonrpc.Result(m.ID, []byte(`{}`)), '\n'))
+		}
+	}
+}
+
+// A request may take long; that of a gateway that hangs ends.
+func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
+	t.Parallel()
+	hangs := errors.New("it does not answer")
+	for name, row := range map[string]struct {
+		alive []error // one look after the other; nil from then on
+		ends  time.Duration
+	}{
+		"it lives":            {nil, 0},
+		"it was busy twice":   {[]error{hangs, hangs, nil, hangs, hangs}, 0},
+		"it hangs":            {[]error{hangs, hangs, hangs}, 30 * time.Second},
+		"it hangs later":      {[]error{nil, hangs, nil, hangs, hangs, hangs}, 60 * time.Second},
+		"nobody looks before": {[]error{hangs, hangs, hangs}, 25 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				go mute(far)
+				looks := 0
+				c, err := client.Open(t.Context(), near, client.Options{Name: "a", Revision: "2025-11-25", Alive: func(context.Context) error {
+					if looks++; looks <= len(row.alive) {
+						return row.alive[looks-1]
+					}
+					return nil
+				}})
+				require.NoError(t, err)
+				if name == "nobody looks before" {
+					time.Sleep(time.Hour + 5*time.Second) // no request waits
+					require.Zero(t, looks)
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				_, err = c.Request(ctx, "tools/call", nil, nil)
+				if row.ends == 0 {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				} else {
+					require.ErrorIs(t, err, client.ErrLost)
+					require.ErrorIs(t, err, hangs)
+					require.Equal(t, row.ends, time.Since(began))
+				}
+				require.NoError(t, c.Close())
+				require.NoError(t, far.Close())
+			})
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"goblin/gateway/client"
+	"goblin/gateway/control"
+	"goblin/gateway/downstream"
+	"goblin/gateway/login"
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+)
+
+var errStopped = errors.New("the gateway has stopped")
+
+// Client is a client session inside this process, through which a screen
+// acts: for the gateway one like any other.
+type Client struct {
+	*client.Client
+	instance *Instance
+	session  *downstream.Session
+	over     chan struct{} // closed when the session has ended
+}
+
+// OpenClient opens a session inside this process, with the handshake done. It
+// goes on until Close, the end of ctx or the end of Run. name is what the
+// session calls itself. Questions of servers go to ask; a nil ask declares that
+// there is nobody to ask.
+func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFunc) (*Client, error) {
+	if !i.enter() {
+		return nil, errStopped
+	}
+	near, far := net.Pipe()
+	c := &Client{instance: i, over: make(chan struct{})}
+	opened := make(chan struct{})
+	go func() {
+		defer i.serving.Done()
+		o := i.localOptions()
+		o.Handler = opener{o.Handler, func(s *downstream.Session) { c.session = s; close(opened) }}
+		if err := i.serve(ctx, o, downstream.ScreenTransport, far, far, far); err != nil {
+			i.o.Logger.Debug("Session ended", "err", err)
+		}
+		i.screens.Delete(c.session)
+		close(c.over)
+	}()
+	<-opened
+	var err error
+	c.Client, err = client.Open(ctx, near, client.Options{
+		Name: name, Version: i.o.Version, Revision: downstream.LatestLegacy, Frame: i.o.Config.Gateway.Limits.Frame,
+		Ask: ask, Logger: i.o.Logger.With("session", c.session.ID()),
+	})
+	if err == nil {
+		select {
+		case <-c.session.Initialized(): // from now on questions can come
+			return c, nil
+		case <-c.over:
+			err = client.ErrClosed
+		}
+	}
+	<-c.over
+	return nil, fmt.Errorf("open a session: %w", err)
+}
+
+// opener reports the session that serves a stream.
+type opener struct {
+	downstream.Handler
+	opened func(*downstream.Session)
+}
+
+func (o opener) Opened(s *downstream.Session) {
+	o.Handler.Opened(s)
+	o.opened(s)
+}
+
+// Show makes [Instance.Status] tell where the screen is that acts through c. at
+// may be called from any goroutine.
+func (c *Client) Show(at func() control.Screen) {
+	c.instance.screens.Store(c.session, at)
+	select {
+	case <-c.over: // nobody else would take it out again
+		c.instance.screens.Delete(c.session)
+	default:
+	}
+}
+
+// Session is the session's id, as in the registry's tables.
+func (c *Client) Session() string { return c.session.ID() }
+
+// Wake starts a server if it sleeps. It does not wait.
+func (c *Client) Wake(server string) error { return c.instance.gateway.Servers.Wake(server) }
+
+// Restart closes a server's connections and opens them anew.
+func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
+
+// UnderWay are the requests of all clients that wait for their answers.
+func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Waiting.All() }
+
+// Withdraw cancels one of those.
+func (c *Client) Withdraw(session, id string) bool {
+	return c.instance.gateway.Waiting.Withdraw(session, id)
+}
+
+// About tells of a session its profile, its project and what questions of servers its client
+// can answer, in a few words each.
+func (c *Client) About(session string) (facts []string) {
+	for _, s := range c.instance.gateway.Sessions() {
+		if s.ID() != session || s.IsScreen() {
+			continue
+		}
+		if profile := c.instance.gateway.Views.Profile(s); profile != "" {
+			facts = append(facts, "profile "+profile)
+		}
+		if folder := s.Project(); folder != "" {
+			facts = append(facts, "project "+folder)
+		}
+		var can []string
+		for _, q := range []struct {
+			word string
+			path []string
+		}{{"forms", []string{"elicitation"}}, {"URLs", []string{"elicitation", "url"}}, {"sampling", []string{"sampling"}}, {"roots", []string{"roots"}}} {
+			if s.Can(q.path...) {
+				can = append(can, q.word)
+			}
+		}
+		if len(can) > 0 {
+			facts = append(facts, "answers "+strings.Join(can, ", "))
+		} else if !s.Stateless() { // each request of those says it anew
+			facts = append(facts, "answers no questions")
+		}
+	}
+	return facts
+}
+
+// Disconnect ends the session of a client.
+func (c *Client) Disconnect(session string) bool {
+	return c.instance.gateway.Waiting.Disconnect(session)
+}
+
+// Diagnose finds out what keeps a server from working, see [Instance.Diagnose].
+func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+	return c.instance.Diagnose(ctx, server)
+}
+
+// Definition is how a server is started or reached, see [Instance.Definition].
+func (c *Client) Definition(server string) diagnosis.Definition {
+	return c.instance.Definition(server)
+}
+
+// SetEnabled turns a server on or off, see [Instance.SetEnabled].
+func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
+
+// TryServer starts a server that is not in the config yet, see [Instance.TryServer].
+func (c *Client) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
+	return c.instance.TryServer(ctx, name, keys)
+}
+
+// AddServer puts a server into the config, see [Instance.AddServer].
+func (c *Client) AddServer(name string, keys map[string]any) error {
+	return c.instance.AddServer(name, keys)
+}
+
+// RemoveServer takes a server out of the config.
+func (c *Client) RemoveServer(server string) error { return c.instance.RemoveServer(server) }
+
+// SetDisabled turns a server off or on in the config.
+func (c *Client) SetDisabled(server string, disabled bool) error {
+	return c.instance.SetDisabled(server, disabled)
+}
+
+// Login logs the user in at a server by a browser and returns the user's name, or "" if it
+// is unknown. show gets the page to open; pasted has URLs that a browser elsewhere ended
+// at. agree reports whether the issuer may have the client secret; before is the issuer of
+// the last login if that is another one, or "". It must return at the end of its context.
+func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
+	return c.instance.gateway.Servers.Login(ctx, server, login.User{
+		Show: show, Pasted: pasted,
+		Agree: func(ctx context.Context, q login.Question) error {
+			if !agree(ctx, q.Issuer, q.Before) {
+				return q.Declined()
+			}
+			return nil
+		},
+	})
+}
+
+// Logout has the tokens of a server taken back, and forgets them.
+func (c *Client) Logout(ctx context.Context, server string) error {
+	return c.instance.gateway.Servers.Logout(ctx, server)
+}
+
+// Approve takes tools of a server for good as they were shown, see
+// [Instance.Approve].
+func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
+	what := control.Approval{Server: server, Seen: make(map[string]string, len(tools))}
+	for i := range tools {
+		what.Tools = append(what.Tools, tools[i].Name)
+		what.Seen[tools[i].Name] = tools[i].Hash
+	}
+	_, err := c.instance.Approve(context.Background(), what)
+	return err
+}
+
+// Close is that of [client.Client], and waits for the gateway's end of the
+// session, too.
+func (c *Client) Close() error {
+	err := c.Client.Close()
+	<-c.over
+	return err
+}

@@ -1,0 +1,278 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/doctor"
+	"goblin/gateway/overrides"
+	"goblin/gateway/servers"
+	"goblin/gateway/usage"
+	"goblin/gateway/views"
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+)
+
+var _ control.Gateway = (*Instance)(nil)
+
+// Status reports on this instance. It does not fail.
+func (i *Instance) Status(context.Context) (control.Status, error) {
+	s := control.Status{
+		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
+		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
+		Sessions: []control.Session{},
+	}
+	cfg, now := i.gateway.Views.Config(), i.registry.Load()
+	for _, w := range slices.Concat(overrides.Check(cfg, overrides.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
+		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
+	}
+	if i.o.Linger > 0 {
+		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)
+	}
+	if i.o.Terminal != nil {
+		s.Terminal, s.TerminalGone = i.o.Terminal()
+	}
+	for _, c := range i.gateway.Sessions() {
+		info := c.Client()
+		row := control.Session{
+			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
+			Protocol: c.Protocol(), Since: c.Since(),
+		}
+		if quiet := c.Quiet(); quiet >= registry.SilentAfter {
+			row.SilentSince = time.Now().Add(-quiet)
+		}
+		if at, ok := i.screens.Load(c); ok {
+			row.Screen = at.(func() control.Screen)()
+		}
+		s.Sessions = append(s.Sessions, row)
+	}
+	s.Servers = i.servers(i.registry.States())
+	return s, nil
+}
+
+// Servers are those that clients of a profile see.
+func (i *Instance) Servers(_ context.Context, profile string) ([]control.Server, error) {
+	seen, ok := i.gateway.Views.Look(profile)
+	if !ok {
+		return nil, i.noProfile(profile)
+	}
+	return i.servers(i.registry.StatesIn(seen.Is)), nil
+}
+
+func (i *Instance) servers(states []registry.ServerState) []control.Server {
+	all := make([]control.Server, 0, len(states))
+	for _, state := range states {
+		pinned := i.registry.Pinned(state.Name)
+		withheld := 0
+		for _, p := range pinned {
+			if p.Withheld {
+				withheld++
+			}
+		}
+		all = append(all, control.Server{
+			Definitions: control.NewDefinitions(state.Repairs),
+			Login:       state.Login, Awaiting: len(pinned), Withheld: withheld,
+			Name: state.Name, State: string(state.State), Transport: state.Transport,
+			Protocol: state.ProtocolVersion, Error: state.LastError,
+			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
+			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
+			Restarts: state.Restarts, PID: state.PID, Remembered: state.Remembered, Held: state.Held,
+			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
+		})
+	}
+	return all
+}
+
+var kinds = map[string]registry.Kind{
+	"tools": registry.Tool, "prompts": registry.Prompt,
+	"resources": registry.Resource, "templates": registry.Template,
+}
+
+// List lists entries in the order that clients see, once the servers have
+// listed or startup_wait is over.
+func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
+	kind, ok := kinds[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+	}
+	if err := i.knows(q.Server); err != nil {
+		return nil, err
+	}
+	fits, err := registry.MIMEFilter(q.MIME)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err = i.as(ctx, q.Profile)
+	if err != nil {
+		return nil, err
+	}
+	i.AwaitLists(ctx)
+	entries := []control.Entry{}
+	lists := i.registry.Seen(ctx)
+	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
+		lists = seen.Lists
+		if q.Every {
+			lists = i.allAs(seen.Is)
+		}
+	}
+	for e := range lists.All(kind) {
+		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
+			continue
+		}
+		entry := control.NewEntry(e)
+		if q.Name != "" && entry.Called(q.Name) == 0 {
+			continue
+		}
+		state, _ := i.registry.State(e.Server)
+		entry.Remembered = state.Remembered
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// allAs returns everything, named as in a view.
+func (i *Instance) allAs(seen *registry.Snapshot) *registry.Snapshot {
+	return i.registry.Load().In(seen.Flat(), nil).Narrow(every{seen.Choice()}, nil)
+}
+
+// every is a choice with everything that it leaves out.
+type every struct{ registry.Choice }
+
+func (every) Server(string) bool                     { return true }
+func (every) All(string, registry.Kind) bool         { return true }
+func (every) Has(string, registry.Kind, string) bool { return true }
+
+// knows fails for a server that is not in the config; "" is any.
+func (i *Instance) knows(server string) error {
+	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
+		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+	}
+	return nil
+}
+
+// Restart closes a server's connections and opens them anew. The error says
+// why there is nothing to restart.
+func (i *Instance) Restart(_ context.Context, server string) error {
+	return i.gateway.Servers.Restart(server)
+}
+
+// SetEnabled turns a server on or off, for as long as this instance runs. The
+// error says why it cannot be turned on.
+func (i *Instance) SetEnabled(server string, on bool) error {
+	return i.gateway.Servers.SetEnabled(server, on)
+}
+
+// Approve takes tools of a server as they are now for good, and returns their
+// names.
+func (i *Instance) Approve(_ context.Context, what control.Approval) ([]string, error) {
+	if err := i.unapprovable(); err != nil {
+		return nil, err
+	}
+	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
+}
+
+// Pinned lists the tools that await approval, of all servers for "", once the
+// servers have listed or startup_wait is over. The error says why tools are not
+// pinned.
+func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error) {
+	if err := i.unapprovable(); err != nil {
+		return nil, err
+	}
+	i.gateway.Servers.AwaitLists(ctx)
+	return append([]registry.PinnedTool{}, i.registry.Pinned(server)...), nil
+}
+
+// unapprovable returns why no tool can be approved; nil: tools can.
+func (i *Instance) unapprovable() error {
+	if i.unpinned != nil {
+		return i.unpinned
+	}
+	return i.pinned.Refresh()
+}
+
+// Diagnose finds out what keeps a server from working, by a process or connection of its
+// own.
+func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+	cfg := i.config()
+	s, ok := cfg.Server(server)
+	if !ok {
+		return diagnosis.Report{}, &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+	}
+	return i.diagnose(ctx, cfg, s), nil
+}
+
+func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) diagnosis.Report {
+	return doctor.Server(ctx, doctor.Options{
+		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
+		Redact: i.o.Mask.String, Children: i.children,
+	}, s)
+}
+
+// Definition is how a server is started or reached, without secrets, and what its
+// process takes.
+func (i *Instance) Definition(server string) diagnosis.Definition {
+	s, ok := i.config().Server(server)
+	if !ok {
+		return diagnosis.Definition{}
+	}
+	d := diagnosis.Definition{URL: i.o.Mask.String(s.URL), Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers))}
+	if s.Command != "" {
+		words := append([]string{s.Command}, s.Args...)
+		for at := range words {
+			words[at] = i.o.Mask.String(words[at])
+		}
+		d.Command, d.Folder = display.Words(words...), s.Cwd
+		switch {
+		case s.Cwd != "":
+		case i.o.Config.Demo:
+			d.Folder, _ = os.Getwd() // if it is gone, so is what there is to say
+		default:
+			d.Folder = filepath.Dir(i.o.Config.Path)
+		}
+	}
+	if b := i.gateway.Servers.Get(server); b != nil {
+		d.LeftOut, d.More = leftOut(b)
+	}
+	state, _ := i.registry.State(server)
+	pids := []int{state.PID}
+	for _, p := range state.Projects {
+		pids = append(pids, p.PID)
+	}
+	for _, pid := range pids {
+		if pid > 0 {
+			u := usage.Of(pid)
+			d.Processes, d.Processor, d.Memory = d.Processes+u.Processes, d.Processor+u.Processor, d.Memory+u.Memory
+		}
+	}
+	return d
+}
+
+// leftOut lists a few of the things that a server's filters leave out, and counts the
+// others.
+func leftOut(b *servers.Server) (few []string, more int) {
+	const most = 20
+	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
+		for _, name := range b.Denied(k) {
+			if len(few) == most {
+				more++
+				continue
+			}
+			few = append(few, k.String()+" "+name)
+		}
+	}
+	return few, more
+}
+
+// Stop makes Run return.
+func (i *Instance) Stop(context.Context) error {
+	i.stop()
+	return nil
+}

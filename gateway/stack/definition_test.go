@@ -1,0 +1,36 @@
+package stack
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/display"
+	"goblin/gateway/e2e"
+	"goblin/registry/diagnosis"
+)
+
+func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	i, logs := start(t, "", fake{"files", `"tools":[]`, fmt.Sprintf(", env: {API_TOKEN: %q, LEVEL: x}", "s3cret-value-of-a-token")})
+	c := open(t, i, nil)
+	var d diagnosis.Definition
+	require.Eventually(t, func() bool {
+		d = c.Definition("files")
+		return d.Processes > 0 || runtime.GOOS == "windows"
+	}, patience, 10*time.Millisecond)
+	require.Contains(t, d.Command, display.Word(e2e.Fakeserver), "as a shell reads it")
+	require.Contains(t, d.Command, "files.json")
+	require.NotEmpty(t, logs["files"])
+	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the host is")
+	require.Equal(t, []string{"API_TOKEN", "LEVEL"}, d.Env)
+	require.NotContains(t, fmt.Sprintf("%+v", d), "s3cret")
+	if runtime.GOOS != "windows" {
+		require.Positive(t, d.Memory)
+	}
+	require.Equal(t, diagnosis.Definition{}, c.Definition("nobody"))
+}

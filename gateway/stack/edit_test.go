@@ -1,0 +1,110 @@
+package stack
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+	"goblin/gateway/e2e"
+	"goblin/registry"
+)
+
+// What a screen changes stands in the file, with all else as it was, and is served.
+func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	const before = "# mine\nservers:\n  a: {command: none-such, disabled: true} # the first\n"
+	require.NoError(t, os.WriteFile(path, []byte(before), 0o640))
+	require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
+	cfg, err := config.Load(path)
+	require.NoError(t, err)
+	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	text := func() string {
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(got)
+	}
+	disabled := func(server string) bool {
+		return i.gateway.Servers.Get(server).Config().Disabled
+	}
+
+	require.NoError(t, i.AddServer("b", map[string]any{"command": "none-such", "args": []string{"-y"}}))
+	require.Equal(t, before+"  b:\n    command: none-such\n    args: [-y]\n", text())
+	require.Equal(t, []string{"a", "b"}, i.gateway.Servers.Names())
+	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "already")
+	require.Error(t, i.AddServer("no name", map[string]any{"command": "c"}))
+	require.Error(t, i.AddServer("c", map[string]any{"url": "no URL"}), "the config would have a mistake")
+
+	require.NoError(t, i.SetDisabled("a", false))
+	require.Contains(t, text(), "a: {command: none-such")
+	require.False(t, disabled("a"))
+	require.NoError(t, i.SetDisabled("b", true))
+	require.True(t, disabled("b"))
+	require.Contains(t, text(), "disabled: true")
+
+	require.NoError(t, i.SetEnabled("a", false))
+	require.NoError(t, i.SetDisabled("a", false), "the file says so already")
+	e2e.Eventually(t, "it runs again", func() bool {
+		st, _ := i.registry.State("a")
+		return st.State != registry.StateDisabled
+	})
+
+	require.NoError(t, i.RemoveServer("b"))
+	require.NoError(t, i.RemoveServer("a"))
+	require.Empty(t, i.gateway.Servers.Names(), "also the last one")
+	require.Empty(t, i.registry.Notice())
+	require.ErrorContains(t, i.RemoveServer("a"), "has no server of that name")
+	require.Contains(t, text(), "# mine")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+}
+
+// What a screen asks to try is started as it would be, and is nowhere afterwards.
+func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	const before = "servers:\n  a: {command: none-such, disabled: true}\n"
+	require.NoError(t, os.WriteFile(path, []byte(before), 0o600))
+	cfg, err := config.Load(path)
+	require.NoError(t, err)
+	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	lacks, err := i.TryServer(within(t), "b", map[string]any{"command": "/no/such/prog"})
+	require.NoError(t, err)
+	require.Equal(t, "there is no file /no/such/prog; correct the path in command, or install the program there", lacks)
+	e2e.Use()
+	script := filepath.Join(t.TempDir(), "b.json")
+	require.NoError(t, os.WriteFile(script, []byte(`{"name":"b",`+tools+`}`), 0o600))
+	lacks, err = i.TryServer(within(t), "b", map[string]any{"command": e2e.Fakeserver, "args": []string{script}})
+	require.NoError(t, err)
+	require.Empty(t, lacks)
+	for name, keys := range map[string]map[string]any{"a": {"command": "c"}, "no name": {"command": "c"}, "c": {"url": "no URL"}} {
+		_, err = i.TryServer(within(t), name, keys)
+		require.Error(t, err, name)
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, string(text))
+	require.Equal(t, []string{"a"}, i.gateway.Servers.Names())
+}
+
+func TestTheDemoHasNoConfigToChange(t *testing.T) {
+	t.Parallel()
+	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "there is no config to change")
+}

@@ -1,0 +1,164 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"goblin/gateway/client"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/registry"
+)
+
+// ExtendFunc extends an Instance that is about to serve.
+type ExtendFunc = func(i *Instance) (Extension, error)
+
+// Extension is returned by an [ExtendFunc] that has something to run besides what it wrote
+// into the registry. Its fields may be nil.
+type Extension struct {
+	// Run goes on as long as the servers do; it must return soon after ctx ends.
+	Run func(ctx context.Context)
+	// Search finds entries, the best first.
+	Search func(ctx context.Context, q control.SearchQuery) (Found, error)
+	// Script runs a program whose requests are made by ask. An error is one of
+	// the gateway; what is wrong with the program is in the answer.
+	Script func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error)
+}
+
+// EmbeddingsFailed counts a request for embeddings that had no answer.
+func (i *Instance) EmbeddingsFailed(err error) {
+	i.metrics.EmbeddingsFailed()
+	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
+}
+
+// AskServers makes one MCP request, by the names that clients see. An error
+// that was answered is an *[jsonrpc.Error].
+type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
+
+// Found is the answer to a search.
+type Found struct {
+	Hits  []Hit
+	Total int  // without the limit
+	Weak  bool // not even the best hit fits well
+}
+
+// Hit is an entry that was found.
+type Hit struct {
+	Entry *registry.Entry
+	Score float64
+}
+
+var errNotExtended = errors.New("this gateway has no search and no scripts")
+
+// Search finds entries, once the servers have listed or startup_wait is over.
+func (i *Instance) Search(ctx context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
+	if i.extension.Search == nil {
+		return control.SearchAnswer{}, errNotExtended
+	}
+	if err := i.knows(q.Server); err != nil {
+		return control.SearchAnswer{}, err
+	}
+	ctx, err := i.as(ctx, q.Profile)
+	if err != nil {
+		return control.SearchAnswer{}, err
+	}
+	i.AwaitLists(ctx)
+	found, err := i.extension.Search(ctx, q)
+	if err != nil {
+		return control.SearchAnswer{}, err
+	}
+	a := control.SearchAnswer{Hits: make([]control.Hit, len(found.Hits)), Total: found.Total, Weak: found.Weak}
+	for n, f := range found.Hits {
+		a.Hits[n] = control.Hit{Kind: f.Entry.Kind.String(), Score: f.Score, Entry: control.NewEntry(f.Entry)}
+	}
+	return a, nil
+}
+
+// Script runs a program in the name of a session of its own, which nobody can
+// be asked in, once the servers have listed or startup_wait is over.
+func (i *Instance) Script(ctx context.Context, q control.ScriptQuery) (answer control.ScriptAnswer, err error) {
+	if i.extension.Script == nil {
+		return answer, errNotExtended
+	}
+	if ctx, err = i.as(ctx, q.Profile); err != nil {
+		return answer, err
+	}
+	i.AwaitLists(ctx)
+	c, err := i.scriptClient(ctx, q.Profile)
+	if err != nil {
+		return answer, fmt.Errorf("run a script: %w", err)
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	return i.extension.Script(ctx, q.Source, func(ctx context.Context, method string, params []byte) ([]byte, error) {
+		return c.Request(ctx, method, params, nil)
+	})
+}
+
+// scriptRevision is that of scripts in a profile: one without tasks, so that the gateway
+// waits for tools that run as tasks only.
+const scriptRevision = "2025-06-18"
+
+func (i *Instance) scriptClient(ctx context.Context, profile string) (*client.Client, error) {
+	const name = client.ScriptName
+	if profile != "" {
+		return client.Open(ctx, i.Connect(ctx, profile), client.Options{
+			Name: name, Version: i.o.Version, Revision: scriptRevision, Frame: i.o.Config.Gateway.Limits.Frame,
+		})
+	}
+	c, err := i.OpenClient(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Client, nil
+}
+
+// onlooker is a request without a client, which sees what those of a profile see.
+type onlooker func() *registry.Snapshot
+
+func (o onlooker) Catalog() *registry.Snapshot     { return o() }
+func (o onlooker) Progress(_, _ float64, _ string) {}
+func (o onlooker) Waited() time.Duration           { return 0 }
+func (o onlooker) Client() any                     { return nil }
+
+// as has what is asked with ctx see what the clients of a profile do; "" sees everything
+// that is listed.
+func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
+	if _, ok := i.gateway.Views.Look(profile); profile != "" && !ok {
+		return ctx, i.noProfile(profile)
+	}
+	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
+		if profile == "" {
+			return i.gateway.Views.Whole()
+		}
+		seen, _ := i.gateway.Views.Look(profile) // nothing once the profile is removed from the config
+		return seen.Is
+	})), nil
+}
+
+// Config returns the config in force. It must not be changed.
+func (i *Instance) Config() *config.Config { return i.o.Config }
+
+// AwaitLists waits for servers that never listed yet, of those that the client sees whose
+// request ctx belongs to, until startup_wait is over; Starting names those that have not
+// then.
+func (i *Instance) AwaitLists(ctx context.Context) {
+	i.gateway.Servers.AwaitListsIn(ctx, i.registry.Seen(ctx))
+}
+
+// Starting names the servers that have neither listed nor failed to.
+func (i *Instance) Starting() []string { return i.gateway.Servers.Starting() }
+
+// Permits reports whether the config lets clients have what a name stands for.
+func (i *Instance) Permits(t registry.Target) bool {
+	b := i.gateway.Servers.Get(t.Server)
+	return t.Local != nil || b == nil || b.PermitsTarget(t)
+}
+
+// Ask makes a request in the name of the client whose call of a local tool ctx
+// belongs to, see [gateway.Gateway.Ask]. An error that was answered is an
+// *[jsonrpc.Error].
+func (i *Instance) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
+	return i.gateway.Ask(ctx, method, params)
+}

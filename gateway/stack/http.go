@@ -1,0 +1,127 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/projects"
+	"goblin/registry"
+)
+
+// listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
+func (i *Instance) listenHTTP() error {
+	g, by := i.o.Config.Gateway, "gateway.listen"
+	if i.o.Listen != "" {
+		g.Listen, by = i.o.Listen, i.o.ListenBy
+	}
+	if !i.o.HTTP || g.Listen == "" {
+		return nil
+	}
+	g, hidden := g.Resolve(context.Background(), i.o.Resolve)
+	i.o.Mask.Hide(hidden...)
+	if g.NoToken.Text != "" { // whoever comes would need none
+		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
+		if i.o.HTTPRequired {
+			return err
+		}
+		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.unserved = err
+		i.notify()
+		return nil
+	}
+	l, err := net.Listen(network(g.Listen), g.Listen)
+	if err != nil {
+		cause := err
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			cause = op.Err // it repeats the address
+		}
+		at := g.Listen
+		if by != "" {
+			at += " (" + by + ")"
+		}
+		err = fmt.Errorf("listen on %s: %w", at, cause)
+		if i.o.HTTPRequired {
+			return err
+		}
+		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.unserved = fmt.Errorf("no HTTP at %s: %w", at, cause)
+		i.notify()
+		return nil
+	}
+	i.address = l
+	options := i.sessionOptions()
+	options.Profile = i.o.Profile
+	i.http = downstream.NewHTTP(downstream.HTTPOptions{
+		Options:        options,
+		AuthToken:      g.AuthToken,
+		HasProfile:     i.gateway.HasProfile,
+		Project:        projects.Folder,
+		AllowedOrigins: g.AllowedOrigins,
+		AllowedHosts:   g.AllowedHosts,
+		Listen:         l.Addr().String(),
+		Extra:          map[string]http.Handler{"/metrics": i.metricsHandler()},
+		Open: map[string]http.Handler{
+			"/healthz": http.HandlerFunc(i.healthz),
+			"/readyz":  http.HandlerFunc(i.readyz),
+		},
+	})
+	return nil
+}
+
+// network is that of the address: an IPv4 address must not open IPv6 too.
+func network(address string) string {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
+// metricsHandler serves the series, with the catalog counted when it is asked
+// for.
+func (i *Instance) metricsHandler() http.Handler {
+	series := i.metrics.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, s := range i.registry.States() {
+			for k, n := range s.Counts {
+				i.metrics.Entries(registry.Kind(k).String()+"s", s.Name, n)
+			}
+		}
+		series.ServeHTTP(w, r)
+	})
+}
+
+// healthz says that the process serves.
+func (i *Instance) healthz(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"status": "ok"})
+}
+
+// readyz says whether every server has listed or failed to, so that lists are
+// as whole as they get, and nothing else: it needs no token.
+func (i *Instance) readyz(w http.ResponseWriter, _ *http.Request) {
+	if len(i.gateway.Servers.Starting()) > 0 {
+		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"status": "ready"})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The status line is out; a client that left needs no body.
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// Address is the URL of the HTTP endpoint, "" when there is none.
+func (i *Instance) Address() string {
+	if i.address == nil {
+		return ""
+	}
+	return "http://" + i.address.Addr().String() + "/mcp"
+}

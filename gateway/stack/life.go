@@ -1,0 +1,73 @@
+package stack
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"goblin/gateway/downstream"
+)
+
+// ErrDrain as the cause of the context of [Instance.Run] lets calls over HTTP finish.
+var ErrDrain = downstream.ErrDrain
+
+// freshenEvery is how often the files of a host are made to look used: folders
+// for temporary files are cleared of what is some days old, those of XDG of what
+// is six hours old.
+const freshenEvery = time.Hour
+
+// freshen keeps the files of a host until ctx ends.
+func (i *Instance) freshen(ctx context.Context) {
+	tick := time.NewTicker(i.freshenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if i.listener != nil {
+				i.listener.Freshen()
+			}
+			i.children.Freshen()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// logStart logs what begins here, and what users of the
+// config are warned of.
+func (i *Instance) logStart() {
+	if i.listener != nil {
+		i.o.Logger.Info("Host started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
+	}
+	if i.o.Only != nil {
+		return // they may be about others
+	}
+	for _, w := range i.o.Config.Warnings {
+		i.o.Logger.Warn("Config", "warning", w.String())
+	}
+}
+
+// why says what ended a host whose Run was given ctx.
+func (i *Instance) why(ctx context.Context) string {
+	switch {
+	case i.stopped.Err() != nil:
+		return "goblin stop"
+	case ctx.Err() != nil:
+		return "signal or quit"
+	case i.o.Linger > 0:
+		return "no client for " + i.o.Linger.String()
+	default:
+		return "failure"
+	}
+}
+
+// logEnd is the last line of a host.
+func (i *Instance) logEnd(why string, err error) {
+	switch {
+	case i.listener == nil:
+	case err != nil:
+		i.o.Logger.Error("Host ended", "why", why, "err", err)
+	default:
+		i.o.Logger.Info("Host ended", "why", why)
+	}
+}

@@ -1,0 +1,62 @@
+package stack
+
+import (
+	"context"
+	"time"
+
+	"goblin/gateway/control"
+	"goblin/registry"
+)
+
+// logWait is the maximum time that a query for logs waits.
+const logWait = 20 * time.Second
+
+// Logs implements [control.Gateway].
+func (i *Instance) Logs(ctx context.Context, q control.LogQuery) (control.LogAnswer, error) {
+	if err := i.knows(q.Server); err != nil {
+		return control.LogAnswer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, logWait)
+	defer cancel()
+	changes := i.registry.Watch(ctx, registry.Logs)
+	answer := i.logs(&q)
+	for q.Wait && len(answer.Records) == 0 && answer.Missed == 0 {
+		if _, open := <-changes; !open {
+			break // a client that still waits asks again
+		}
+		q.From = answer.Next
+		answer = i.logs(&q)
+	}
+	return answer, nil
+}
+
+// logs returns the records that a query asks for, without waiting.
+func (i *Instance) logs(q *control.LogQuery) control.LogAnswer {
+	journal := i.registry.Logs()
+	stats := journal.Stats()
+	if q.From > stats.Next {
+		q.From = 1 // of the previous daemon
+	}
+	answer := control.LogAnswer{Records: []control.LogRecord{}, Next: max(stats.Next, 1)}
+	last := min(q.Last, control.MaxLogs)
+	if q.From == 0 && last <= 0 {
+		return answer
+	}
+	window := journal.Window(max(q.From, 1), control.MaxLogs)
+	for n := range window {
+		r := &window[n]
+		answer.Next = r.Seq + 1
+		if q.Server == "" || q.Server == r.Server || q.Server == registry.Local && r.Server == "" {
+			answer.Records = append(answer.Records, control.LogRecord{
+				Time: r.Time, Level: r.Level.String(), Source: r.Source, Server: r.Server, Session: r.Session, Text: r.Text,
+			})
+		}
+	}
+	switch {
+	case q.From == 0:
+		answer.Records = answer.Records[max(len(answer.Records)-last, 0):]
+	case len(window) > 0 && q.Server == "":
+		answer.Missed = answer.Next - q.From - uint64(len(window))
+	}
+	return answer
+}

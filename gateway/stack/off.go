@@ -1,0 +1,246 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/pins"
+	"goblin/gateway/switches"
+	"goblin/gateway/views"
+	"goblin/registry"
+)
+
+// switched takes over what other processes turned off and on: the file was written.
+func (i *Instance) switched() {
+	i.readOff(i.switches.Refresh())
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+}
+
+// readOff reports what is wrong with the file of what is off, and keeps a copy of a good one.
+func (i *Instance) readOff(err error) {
+	i.report(&i.misread, err, "tools off")
+	text := strings.Join(i.switches.Skipped(), "; ")
+	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
+		i.o.Logger.Warn("Entries of what is off were skipped", "entries", text)
+	}
+	if err != nil {
+		return
+	}
+	if err := i.switches.Keep(); err != nil {
+		i.o.Logger.Warn("The last good copy of what is off was not written", "err", err)
+	}
+}
+
+// report logs an error about a state file and shows it to users until it is nil again.
+func (i *Instance) report(last *atomic.Pointer[error], err error, file string) {
+	was := last.Load()
+	switch {
+	case err == nil && was == nil, err != nil && was != nil && (*was).Error() == err.Error():
+		return
+	case err == nil:
+		last.Store(nil)
+	default:
+		last.Store(&err)
+		i.o.Logger.Error("A state file is damaged", "file", file, "err", err)
+	}
+	i.notify()
+}
+
+// pinsChanged takes over what other processes approved: the file was written.
+func (i *Instance) pinsChanged() {
+	i.gateway.Servers.PinsChanged()
+	i.readPins(i.pinned)
+}
+
+// readPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
+// one.
+func (i *Instance) readPins(store *pins.Store) {
+	err := store.Damaged()
+	i.report(&i.mispinned, err, "pins")
+	if err != nil {
+		return
+	}
+	if err := store.Keep(); err != nil {
+		i.o.Logger.Warn("The last good copy of the pinned tools was not written", "err", err)
+	}
+}
+
+// Switch turns entries of the catalog on or off, for the clients of a profile or, if that
+// is "", for all. It stays so over restarts.
+func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) error {
+	if profile != "" && !i.gateway.HasProfile(profile) {
+		return i.noProfile(profile)
+	}
+	things := make([]switches.Switch, len(entries))
+	for n, e := range entries {
+		things[n] = switches.Switch{Profile: profile, Server: e.Server, Kind: e.Kind.String(), Name: e.Name, Since: time.Now().UTC().Truncate(time.Second)}
+	}
+	if err := i.switches.Set(on, things...); err != nil {
+		return err
+	}
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+	for _, e := range entries {
+		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != views.BySearch {
+			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
+		}
+	}
+	return nil
+}
+
+// noProfile is the error of a profile that the config lacks.
+func (i *Instance) noProfile(name string) error {
+	return fmt.Errorf("no profile %q%s", name, i.config().ProfileMeant(name))
+}
+
+// Profiles are those of the config.
+func (c *Client) Profiles() (names []string) {
+	for _, p := range c.instance.config().Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Sees is how much of each kind clients of a profile see, "" for those who have none.
+func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
+	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+		for k := range registry.Kind(registry.Kinds) {
+			counts[k] = seen.Lists.Count(k)
+		}
+	}
+	return counts
+}
+
+// Lacks says by whom and why clients of a profile do not see an entry; by is "" when they do.
+func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
+	if off := c.instance.gateway.Views.Why(profile, e); off != nil {
+		return string(off.By), c.instance.whyLacking(profile, off)
+	}
+	return "", ""
+}
+
+// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do not
+// have it.
+func (c *Client) ListedAs(profile string, e *registry.Entry) string {
+	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+		if own := seen.Lists.ShownEntry(e); own != nil {
+			return own.Listed
+		}
+	}
+	return ""
+}
+
+// Switch turns entries on or off, see [Instance.Switch].
+func (c *Client) Switch(profile string, on bool, entries ...*registry.Entry) error {
+	return c.instance.Switch(profile, on, entries...)
+}
+
+// Off lists what clients of a profile do not see of a kind, once the servers have listed or
+// startup_wait is over. The error says that there is no such kind or profile.
+func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, error) {
+	kind, ok := kinds[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+	}
+	if q.Profile != "" && !i.gateway.HasProfile(q.Profile) {
+		return nil, i.noProfile(q.Profile)
+	}
+	i.switched() // the file may have been written just now, by whoever asks
+	i.gateway.Servers.AwaitLists(ctx)
+	named := i.registry.Load() // as the clients of the profile would see it
+	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
+		named = i.allAs(seen.Is)
+	}
+	nameOf := func(e *registry.Entry) string {
+		if own := named.Named(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
+			return own.Listed
+		}
+		return e.Listed
+	}
+	all := []control.Off{}
+	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
+		all = append(all, i.hidden(q.Profile, &o))
+		if o.Entry != nil {
+			all[len(all)-1].Name = nameOf(o.Entry)
+		}
+	}
+	if q.All {
+		all = i.withSeen(q.Profile, kind, all, nameOf)
+	}
+	if q.Name != "" {
+		all = slices.DeleteFunc(all, func(o control.Off) bool {
+			return control.Called(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
+		})
+	}
+	return all, nil
+}
+
+// states are the states of entries, by what hides them.
+var states = map[views.By]control.State{
+	views.ByConfig: control.StateFiltered, views.ByPin: control.StateUnapproved, views.ByYou: control.StateDisabled,
+	views.ByProfile: control.StateHidden, views.BySearch: control.StateSearch,
+}
+
+// hidden describes an entry that clients of a profile do not see, without its name.
+func (i *Instance) hidden(profile string, o *views.Off) control.Off {
+	why := i.whyLacking(profile, o)
+	return control.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
+}
+
+// withSeen adds the entries that clients of a profile see or find by searches, and sorts
+// all: Goblin's own first, then by name.
+func (i *Instance) withSeen(profile string, kind registry.Kind, all []control.Off, nameOf func(*registry.Entry) string) []control.Off {
+	for e := range i.gateway.Views.Whole().All(kind) {
+		off := i.gateway.Views.Why(profile, e)
+		switch {
+		case off == nil:
+			all = append(all, control.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: control.StateListed})
+		case off.By == views.BySearch:
+			row := i.hidden(profile, off)
+			row.Name = nameOf(e)
+			all = append(all, row)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b control.Off) int {
+		if (a.Server == registry.Local) != (b.Server == registry.Local) {
+			if a.Server == registry.Local {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Label(), b.Label())
+	})
+	return all
+}
+
+// whyLacking is why clients of a profile do not see something: views know filters, the config
+// what added to them.
+func (i *Instance) whyLacking(profile string, off *views.Off) string {
+	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
+	if off.By != views.ByProfile || !ok || !i.has(p.Name, off.Server) {
+		return off.Why
+	}
+	at := config.Overridden{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}
+	return cmp.Or(p.Unready[at], off.Why)
+}
+
+// has reports whether a profile has a server.
+func (i *Instance) has(profile, server string) bool {
+	cfg := i.config()
+	p, ok := cfg.Profile(profile)
+	s, known := cfg.Server(server)
+	return ok && known && p.Has(s)
+}
+
+// config returns the config in force.
+func (i *Instance) config() *config.Config {
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	return i.served
+}

@@ -1,0 +1,133 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+)
+
+// move makes the host be found where the file, with mistakes or not, says by now.
+func (i *Instance) move() {
+	if i.listener == nil || i.o.Moved == nil {
+		return
+	}
+	place, err := i.o.Moved()
+	if err != nil {
+		return // it is not there; reading it tells so
+	}
+	if err := i.listener.Move(place); err != nil {
+		i.o.Logger.Warn("New clients of the edited config are served by another host", "err", err)
+	}
+}
+
+// watch has an env_file watched, in place of one before.
+func (i *Instance) watch(envFile string) {
+	select {
+	case <-i.envFiles: // nobody has taken it, and it is not named any more
+	default:
+	}
+	i.envFiles <- envFile
+}
+
+// mistakes returns the mistakes of a refused config, each with its place.
+func (i *Instance) mistakes(err error) []registry.Mistake {
+	bad, ok := errors.AsType[*config.Errors](err)
+	if !ok {
+		return []registry.Mistake{{File: i.o.Config.Path, Text: i.o.Mask.String(err.Error())}}
+	}
+	all := make([]registry.Mistake, len(bad.Problems))
+	for n, p := range bad.Problems {
+		all[n] = registry.Mistake{File: p.File, Line: p.Line, Text: i.o.Mask.String(p.Text)}
+	}
+	return all
+}
+
+// Reload reads the config's file again and serves the servers that it names
+// now. One with mistakes changes nothing: they are logged, and stand in the
+// registry's notice until the file is good again. Settings other than servers
+// and roots count from the next start, which is logged and noticed, too. The demo, and an
+// instance of some servers only, stay as they are.
+func (i *Instance) Reload() { i.reload(false) }
+
+// Reread is Reload for somebody who asks for it, as by SIGHUP, and is also told
+// that nothing is new.
+func (i *Instance) Reread() {
+	if !i.reload(false) {
+		i.o.Logger.Info("Config read again: nothing is new")
+	}
+}
+
+// Follow implements [control.Gateway]: it is a Reload by which also all servers may go.
+func (i *Instance) Follow(context.Context) error {
+	i.reload(true)
+	return nil
+}
+
+// reload reports whether it told anything. meant says that no servers may be left.
+func (i *Instance) reload(meant bool) bool {
+	if i.o.Config.Demo || i.o.Only != nil {
+		return true // there is no file to tell of
+	}
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	i.move()
+	cfg, err := config.Load(i.o.Config.Path)
+	if bad, ok := errors.AsType[*config.Errors](err); ok {
+		i.watch(bad.EnvFile) // it may be what is missing
+	} else if err == nil {
+		i.watch(cfg.EnvFile)
+	}
+	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
+		// More often a file that is being written than a wish.
+		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the host")
+	}
+	if err != nil {
+		mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")
+		for _, text := range mistakes {
+			i.o.Logger.Error("Config not reloaded", "err", text)
+		}
+		notice := "config not reloaded: " + mistakes[0]
+		if more := len(mistakes) - 1; more > 0 {
+			notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
+		}
+		i.unapplied.Store(&notice)
+		i.registry.SetMistakes(i.mistakes(err))
+		i.notify()
+		i.mistaken = true
+		return true
+	}
+	i.o.Mask.Add(cfg)
+	did := i.gateway.Apply(cfg)
+	later := i.o.Config.Differs(cfg)
+	i.unapplied.Store(nil)
+	i.registry.SetMistakes(nil)
+	if len(later) > 0 {
+		notice := "edited settings count from the next start: " + strings.Join(later, ", ")
+		i.unapplied.Store(&notice)
+	}
+	i.notify()
+	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 && i.served.SameProfiles(cfg) {
+		again := i.mistaken
+		i.mistaken = false
+		if again {
+			i.o.Logger.Info("Config is what is served again")
+		}
+		return again
+	}
+	i.mistaken = false
+	i.served = cfg
+	for _, w := range cfg.Warnings {
+		i.o.Logger.Warn("Config", "warning", w.String())
+	}
+	level, args := slog.LevelInfo, []any{"added", did.Added, "changed", did.Changed, "removed", did.Removed}
+	if len(later) > 0 {
+		level, args = slog.LevelWarn, append(args, "from the next start", strings.Join(later, ", "))
+	}
+	i.o.Logger.Log(i.stopped, level, "Config reloaded", args...)
+	return true
+}

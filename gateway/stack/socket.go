@@ -1,0 +1,62 @@
+package stack
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/host"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
+)
+
+// refuseTime is how long a client without room may take to ask for something,
+// so that it can be told.
+const refuseTime = 5 * time.Second
+
+// refuseFrame is how long what it asks for may be, in bytes.
+const refuseFrame = 256 << 10
+
+// serveSocket serves a client of the host's socket, if there is room.
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from host.Client) {
+	limit := i.o.Config.Gateway.Limits.Sessions
+	if i.sockets.Add(1) > int64(limit) {
+		i.sockets.Add(-1)
+		i.o.Logger.Warn("No room for another session on the socket", "limits.sessions", limit)
+		i.refuse(ctx, c, r)
+		return
+	}
+	defer i.sockets.Add(-1)
+	o := i.sessionOptions()
+	o.Place = downstream.Place{Folder: from.Cwd}
+	o.Profile = from.Profile
+	if err := i.serve(ctx, o, downstream.SocketTransport, r, c, c); err != nil {
+		i.o.Logger.Debug("Session ended", "err", err)
+	}
+}
+
+// refuse answers a client's first request; the end of the connection answers
+// the rest.
+func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
+	limits := i.o.Config.Gateway.Limits
+	limits.Frame = min(limits.Frame, refuseFrame) // there may be many of them
+	_ = c.SetDeadline(time.Now().Add(refuseTime)) // a connection that takes none has ended
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
+	frames := jsonrpc.NewReader(r, limits.Frame)
+	for {
+		frame, err := frames.Read()
+		if err != nil {
+			return
+		}
+		m, err := jsonrpc.Parse(frame)
+		if err != nil || !m.IsRequest() {
+			continue
+		}
+		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
+		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
+		_, _ = c.Write(toolerror.Frame(m.ID, m.Method, true, e)) // a client that left need not know
+		return
+	}
+}

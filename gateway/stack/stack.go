@@ -1,0 +1,469 @@
+// Package stack is one running gateway with everything that serves it:
+// the registry, the servers, the socket of the host, the HTTP endpoint, and
+// any streams it is given. It wires the parts and owns their lifetimes; it
+// knows nothing of flags and terminals, and of screens only that they act
+// through a [Client], as clients do.
+//
+// [New] takes what only one process may have (lock, socket, address), [Run]
+// starts everything and returns when all of it is gone, child processes
+// included. The other methods may be called from any goroutine between.
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway"
+	"goblin/gateway/catalog"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/downstream"
+	"goblin/gateway/filewatch"
+	"goblin/gateway/host"
+	"goblin/gateway/journal/meter"
+	"goblin/gateway/logs"
+	"goblin/gateway/memory"
+	"goblin/gateway/metrics"
+	"goblin/gateway/orphans"
+	"goblin/gateway/pins"
+	"goblin/gateway/projects"
+	"goblin/gateway/switches"
+	"goblin/gateway/views"
+	"goblin/registry"
+)
+
+// Options say what an Instance serves.
+type Options struct {
+	Config  *config.Config
+	Version string
+	Logger  *slog.Logger
+	Log     string   // the file that Logger writes to, for [control.Status]; "" for none
+	Only    []string // servers to start; nil for all that are enabled
+	// Mask hides secrets, also in what Logger writes; nil for one of the config.
+	Mask  *config.Mask
+	Place *host.Place // where the host's socket is; nil for none
+	// Moved is where it is looked for after an edit of the config; nil for ever
+	// at Place.
+	Moved func() (host.Place, error)
+	HTTP  bool // serve Listen, if that or gateway.listen is set
+	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
+	// such as the flag that it is the value of; "" for nothing to name.
+	Listen, ListenBy string
+	// Profile is shown to clients over HTTP whose URL names none; "" for what the config
+	// says.
+	Profile string
+	// HTTPRequired makes an address that is taken an error of New, and an
+	// endpoint that fails later the end of Run; otherwise either is logged and
+	// the rest goes on.
+	HTTPRequired bool
+	// Pins is the file in which approved tools are remembered; "" for none.
+	Pins string
+	// NoPins is why there is none although the config wants one: an error of New
+	// where tools are to be withheld; otherwise it is told and the rest goes on.
+	NoPins error
+	// Off is the file of what the user turned off; "" keeps that in this process alone.
+	Off string
+	// Usage is the file of what calls came to; "" counts in this process alone.
+	Usage string
+	// Logins is the folder of logins at remote servers; "" knows none.
+	Logins string
+	// Resolve gives the values of references of the config; nil has none.
+	Resolve config.Resolver
+	// Catalog is the folder in which lists of servers are remembered; "" for none.
+	Catalog string
+	// Records has lists neither read from Catalog nor written while it runs, but by
+	// [Instance.SaveLists].
+	Records bool
+	// Runtime is the folder in which child processes are recorded, so that the
+	// next start ends those that are left if this process is killed; "" for none.
+	Runtime string
+	// HandsOver makes child processes outlive this one, which [Instance.HandOver] needs.
+	HandsOver bool
+	// Folder is where what the instance is for is done, "" for nowhere: the servers of
+	// projects run in its project from the beginning.
+	Folder string
+	// Terminal is the one that the process was started from, and whether that is gone by
+	// now; nil and "": none.
+	Terminal func() (name string, gone bool)
+	// Screen serves a screen that connects over the socket; nil refuses it.
+	Screen func(ctx context.Context, c net.Conn, r io.Reader)
+	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
+	Linger time.Duration
+	// Extend adds what the gateway itself does not know, such as tools of
+	// Goblin's own; New calls it once, before the first client is served. May be nil.
+	Extend ExtendFunc
+}
+
+// Instance is one running gateway.
+type Instance struct {
+	o         Options
+	lines     *logs.Limiter // the handler of o.Logger
+	registry  *registry.Registry
+	gateway   *gateway.Gateway
+	metrics   *metrics.Metrics
+	memory    *memory.Account
+	parking   *downstream.Parking
+	children  *orphans.Record  // nil without Runtime
+	listener  *host.Listener   // nil without Place
+	http      *downstream.HTTP // nil without an address
+	address   net.Listener     // of http
+	started   time.Time
+	extension Extension
+	switches  *switches.Store
+	meter     *meter.Meter
+	pinned    *pins.Store            // nil: tools are not
+	unpinned  error                  // why tools are not; nil: they are
+	unserved  error                  // why there is no HTTP although it is wanted
+	misread   atomic.Pointer[error]  // why what is off could not be read
+	mispinned atomic.Pointer[error]  // why the pinned tools could not be read
+	skipped   atomic.Pointer[string] // entries of what is off that were skipped, as logged last
+	unapplied atomic.Pointer[string] // what an edit of the config could not do
+	notifying sync.Mutex
+	stop      context.CancelFunc
+	stopped   context.Context // ends when Run is to return
+
+	serving sync.WaitGroup // sessions on streams; see enter
+	sockets atomic.Int64   // sessions on the socket
+	screens sync.Map       // *downstream.Session: func() control.Screen
+
+	mu   sync.Mutex
+	over bool // Run waits for serving or has done so
+
+	reloading sync.Mutex
+	served    *config.Config // whose servers are served; guarded by reloading
+	mistaken  bool           // the file could not be taken; guarded by reloading
+	envFiles  chan string    // the env_file that the file names by now; sent to under reloading
+
+	freshenEvery time.Duration // shorter in tests
+}
+
+// New prepares an Instance. It fails with *[host.RunningError] when another
+// process serves this config already.
+func New(o Options) (*Instance, error) {
+	if o.Mask == nil {
+		o.Mask = config.NewMask(o.Config)
+	}
+	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
+	kept.Redact = mask.String
+	reg := registry.New(kept)
+	lines := logs.Limit(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
+	o.Logger = slog.New(lines)
+	i := &Instance{
+		o: o, lines: lines, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
+		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
+		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
+	}
+	i.parking = downstream.NewParking(0, i.memory)
+	i.stopped, i.stop = context.WithCancel(context.Background())
+	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
+		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
+	}
+	var err error
+	if i.pinned, err = i.pins(); err != nil {
+		return nil, err
+	}
+	if o.Runtime != "" {
+		if i.children = orphans.New(o.Runtime, o.Logger); i.children != nil {
+			i.children.Outlives = o.HandsOver
+		}
+	}
+	i.switches, err = switches.Open(o.Off)
+	i.readOff(err)
+	i.notify()
+	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
+	i.metrics.Tally(i.meter.Tally)
+	i.gateway = gateway.New(gateway.Options{
+		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,
+		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
+		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
+	})
+	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+	if folder := projects.Own(o.Folder); folder != "" {
+		i.gateway.Servers.Stay(folder)
+	}
+	if o.Extend != nil {
+		var err error
+		if i.extension, err = o.Extend(i); err != nil {
+			return nil, fmt.Errorf("extend the gateway: %w", err)
+		}
+	}
+	if o.Place != nil {
+		l, err := host.Listen(*o.Place)
+		if err != nil {
+			return nil, err
+		}
+		i.listener = l
+		if o.Linger > 0 {
+			l.SetLinger(o.Linger, func() bool { return i.http != nil && i.http.Sessions() > 0 })
+		}
+	}
+	if err := i.listenHTTP(); err != nil {
+		if i.listener != nil {
+			err = errors.Join(err, i.listener.Close())
+		}
+		return nil, err
+	}
+	return i, nil
+}
+
+// pins opens what is remembered of tools, if that is wanted. Without it nothing
+// can be withheld for certain, but all the rest be done.
+func (i *Instance) pins() (*pins.Store, error) {
+	wanted := i.o.Config.Gateway.Pin
+	switch {
+	case wanted == config.PinOff:
+		i.unpinned = errors.New("nothing to approve: gateway.pin is off")
+		return nil, nil
+	case i.o.Pins == "" && i.o.NoPins == nil || i.o.Config.Demo:
+		i.unpinned = errors.New("nothing to approve: the tools of the demo are not pinned")
+		return nil, nil
+	}
+	var store *pins.Store
+	err := i.o.NoPins
+	if err == nil {
+		store, err = pins.Open(i.o.Pins)
+	}
+	if store != nil && wanted == config.PinStrict {
+		err = store.Writable() // without pins, no tool is approved
+	}
+	switch {
+	case err == nil:
+		i.readPins(store)
+		return store, nil
+	case wanted == config.PinStrict:
+		return nil, err
+	}
+	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+	until := ""
+	if store != nil { // it has no pins, and is not used until the next start
+		until = " until a repair and a restart"
+	}
+	i.unpinned = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
+	return nil, nil
+}
+
+// CachedLists returns the store of the lists of a config's servers in a folder, or nil if
+// there is none.
+func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *catalog.Store {
+	path, err := config.Canonical(cfg.Path)
+	if folder == "" || cfg.Demo || cfg.Gateway.Remember == 0 || err != nil {
+		return nil
+	}
+	return catalog.New(folder, path, cfg.Gateway.Remember, logger)
+}
+
+// SaveLists writes what the servers listed, for the next daemon. It needs Options.Records.
+func (i *Instance) SaveLists() { i.gateway.Servers.SaveLists() }
+
+// HandOver has the process that cmd starts end the children that are left when this one has
+// ended; it must call [orphans.Reap] for the folder Runtime.
+func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
+
+// notify shows what users are to know of the host.
+func (i *Instance) notify() {
+	i.notifying.Lock()
+	defer i.notifying.Unlock()
+	var all []string
+	if text := i.unapplied.Load(); text != nil {
+		all = append(all, *text)
+	}
+	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPins != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+		all = append(all, i.unpinned.Error())
+	}
+	if i.unserved != nil {
+		all = append(all, i.unserved.Error())
+	}
+	for _, damaged := range []*atomic.Pointer[error]{&i.misread, &i.mispinned} {
+		if err := damaged.Load(); err != nil {
+			all = append(all, (*err).Error())
+		}
+	}
+	i.registry.SetNotice(strings.Join(all, "; "))
+}
+
+// Run serves until ctx ends, somebody asks it to stop, or a detached host has
+// lingered for its time.
+func (i *Instance) Run(outer context.Context) error {
+	i.logStart()
+	ctx, cancel := context.WithCancel(outer)
+	defer cancel()
+	defer context.AfterFunc(i.stopped, cancel)()
+
+	// Sessions end before the servers do, so that what they hold can still be
+	// given back.
+	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServers()
+	var backends sync.WaitGroup
+	backends.Go(func() {
+		defer i.children.Close()
+		i.children.Sweep(servers) // they may hold what the servers need
+		i.gateway.Run(servers)
+	})
+	backends.Go(func() { i.meter.Run(servers) })
+	if i.extension.Run != nil {
+		backends.Go(func() { i.extension.Run(servers) })
+	}
+
+	var edits sync.WaitGroup
+	if !i.o.Config.Demo && i.o.Only == nil {
+		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
+	}
+	if i.unpinned == nil {
+		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
+	}
+
+	if i.o.Off != "" {
+		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.switched) })
+	}
+	edits.Go(func() { i.freshen(ctx) })
+	edits.Go(func() { memory.GiveBack(ctx, time.Second) })
+
+	var fronts sync.WaitGroup
+	errs := make(chan error, 2)
+	if i.listener != nil {
+		fronts.Go(func() {
+			defer cancel()
+			errs <- i.listener.Serve(ctx, host.Handlers{
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i), Logger: i.o.Logger,
+			})
+		})
+	}
+	if i.http != nil {
+		fronts.Go(func() {
+			if err := i.http.Serve(ctx, i.address); err != nil {
+				i.o.Logger.Error("HTTP endpoint failed", "err", err)
+				if i.o.HTTPRequired {
+					errs <- fmt.Errorf("serve HTTP: %w", err)
+					cancel()
+				}
+			}
+		})
+	}
+	<-ctx.Done()
+	why := i.why(outer)
+	i.stop()
+	edits.Wait()
+	fronts.Wait()
+	i.mu.Lock()
+	i.over = true
+	i.mu.Unlock()
+	i.serving.Wait()
+	stopServers()
+	backends.Wait()
+	if i.listener != nil {
+		if err := i.listener.Close(); err != nil {
+			i.o.Logger.Warn("Lock not given back", "err", err)
+		}
+	}
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	_ = i.lines.Close() // says what was left out
+	i.logEnd(why, all)
+	return all
+}
+
+// enter counts one more in that Run has to wait for, which says so by
+// serving.Done; false when Run waits no more.
+func (i *Instance) enter() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.over {
+		i.serving.Add(1)
+	}
+	return !i.over
+}
+
+func (i *Instance) sessionOptions() downstream.Options {
+	l := i.o.Config.Gateway.Limits
+	return downstream.Options{
+		Handler: i.gateway,
+		Order:   gateway.Order,
+		Spared:  i.gateway.News.Spared,
+		Logger:  i.o.Logger,
+		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
+		Memory:  i.memory,
+		Parking: i.parking, ServerInfo: gateway.ServerInfo(i.o.Version),
+	}
+}
+
+// localOptions are those of clients that are in the folder of this process.
+func (i *Instance) localOptions() downstream.Options {
+	o := i.sessionOptions()
+	o.Place.Folder, _ = os.Getwd() // where there is none, nobody needs it
+	return o
+}
+
+// ServeStdio serves one client on a pair of streams until its input ends, with what a
+// profile shows, if it names one.
+func (i *Instance) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
+	o := i.localOptions()
+	o.Profile = profile
+	return i.serve(ctx, o, "stdio", in, out)
+}
+
+// serve serves one client on streams, of which the closers are closed at the end.
+func (i *Instance) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
+	i.serving.Add(1)
+	defer i.serving.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(i.stopped, cancel)()
+	o.Closers = closers
+	return downstream.ServeStream(ctx, o, transport, in, out)
+}
+
+// EveryProfile stands for a profile that shows everything.
+const EveryProfile = views.Whole
+
+// Connect opens a client connection inside this process, which sees what a profile shows,
+// or [EveryProfile]: MCP, a message a line.
+func (i *Instance) Connect(ctx context.Context, profile string) net.Conn {
+	near, far := net.Pipe()
+	i.serving.Add(1)
+	go func() {
+		defer i.serving.Done()
+		o := i.localOptions()
+		o.Profile = profile
+		if err := i.serve(ctx, o, "stdio", far, far, far); err != nil {
+			i.o.Logger.Debug("Session ended", "err", err)
+		}
+	}()
+	return near
+}
+
+// Stopping ends when Run is about to return, whatever caused it.
+func (i *Instance) Stopping() context.Context { return i.stopped }
+
+// Registry is the catalog, with the journals and tables of what goes on.
+func (i *Instance) Registry() *registry.Registry { return i.registry }
+
+// Logger is the one of the options, and writes into the registry's journal,
+// too.
+func (i *Instance) Logger() *slog.Logger { return i.o.Logger }
+
+// ConfigName is the config as a user knows it: the absolute path of its file,
+// or "demo".
+func (i *Instance) ConfigName() string {
+	if i.o.Config.Demo {
+		return "demo"
+	}
+	if path, err := filepath.Abs(i.o.Config.Path); err == nil {
+		return path
+	}
+	return i.o.Config.Path
+}

@@ -1,0 +1,157 @@
+package stack
+
+import (
+	"context"
+	"slices"
+
+	"goblin/gateway"
+	"goblin/gateway/journal/meter"
+	"goblin/registry"
+	"goblin/registry/bill"
+	"goblin/registry/definition"
+)
+
+// listed are the tools of all servers. Those that are off for all clients cost nothing.
+// Goblin's own tools count only where lists have them.
+func (i *Instance) listed() []meter.Listed {
+	seen := i.gateway.Views.Whole()
+	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
+	add := func(e *registry.Entry, unlisted bool) {
+		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e), Unlisted: unlisted})
+	}
+	for e := range seen.All(registry.Tool) {
+		if e.Server != registry.Local {
+			add(e, false)
+		}
+	}
+	offered := i.gateway.Views.Offered()
+	for e := range i.registry.Load().Server(registry.Local, registry.Tool) {
+		add(e, !offered(e))
+	}
+	return all
+}
+
+// serves reports whether a server is Goblin itself, or in the config and enabled.
+func (i *Instance) serves(server string) bool {
+	state, ok := i.registry.State(server)
+	return server == registry.Local || ok && state.State != registry.StateDisabled
+}
+
+// Usage is what servers, tools and clients cost, once the servers have listed or
+// startup_wait is over.
+func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
+	i.gateway.Servers.AwaitLists(ctx)
+	return i.usage(), nil
+}
+
+// Usage returns the costs of servers, tools and clients up to now.
+func (c *Client) Usage() bill.Report { return c.instance.usage() }
+
+// offer counts what the lists of a client take.
+type offer struct {
+	bill.Seen
+	bytes  int
+	others bill.Others
+}
+
+// others are the kinds of entries that are no tools.
+var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
+
+// addOthers says what the lists of servers take that are not of tools, but for what is off
+// for everybody.
+func (i *Instance) addOthers(r *bill.Report) {
+	all := make(map[string]*bill.Others)
+	for _, kind := range others {
+		for e := range i.gateway.Views.Whole().All(kind) {
+			if i.gateway.Views.Off(e) {
+				continue
+			}
+			if all[e.Server] == nil {
+				all[e.Server] = new(bill.Others)
+			}
+			all[e.Server].Add(e.Length())
+		}
+	}
+	for n := range r.Servers {
+		if of := all[r.Servers[n].Name]; of != nil {
+			r.Servers[n].Others = *of
+			delete(all, r.Servers[n].Name)
+		}
+	}
+	delete(all, registry.Local) // hardly worth a row
+	for name, of := range all { // it has no tools
+		r.Servers = append(r.Servers, bill.Server{Name: name, Others: *of})
+	}
+}
+
+func (i *Instance) usage() bill.Report {
+	r := i.meter.Report()
+	r.Host = true
+	i.addOthers(&r)
+	r.Fold(i.serves)
+	views := make(map[*registry.Snapshot]offer) // most clients share one
+	for _, s := range i.gateway.Sessions() {
+		if s.IsScreen() {
+			continue
+		}
+		names := []string{s.Name()}
+		if s.Stateless() {
+			names = s.Guests()
+		}
+		for _, name := range names {
+			view := i.gateway.Views.ListsOfClient(s, name)
+			is, ok := views[view]
+			if !ok {
+				is = look(view)
+				is.Instructions = len(gateway.Instructions(i.gateway, view))
+				views[view] = is
+			}
+			is.addTo(&r, name)
+		}
+	}
+	for n := range r.Clients {
+		r.Clients[n].Limits = bill.LimitsOf(r.Clients[n].Name)
+	}
+	r.Sort()
+	return r
+}
+
+// addTo says that a client is shown it.
+func (is *offer) addTo(r *bill.Report, client string) {
+	at := slices.IndexFunc(r.Clients, func(c bill.Client) bool { return c.Name == client })
+	if at < 0 {
+		at = len(r.Clients)
+		r.Clients = append(r.Clients, bill.Client{Name: client})
+	}
+	c := &r.Clients[at]
+	if c.Connected && c.Definitions.Bytes >= is.bytes {
+		return // of several, the one that is shown most
+	}
+	c.Connected = true
+	c.Tools = is.Tools
+	c.Instructions = is.Seen.Instructions
+	c.Definitions = bill.Defined(is.bytes)
+	c.Others = is.others
+	c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
+}
+
+func look(view *registry.Snapshot) (is offer) {
+	for e := range view.All(registry.Tool) {
+		is.Tools++
+		is.bytes += e.Length()
+		if len(e.Listed) > len(is.LongName) {
+			is.LongName = e.Listed
+		}
+		if len(e.Description) > is.Description { // no shorter in characters than most of them
+			if n := definition.Characters(e.Description); n > is.Description {
+				is.Description, is.Described = n, e.Listed
+			}
+		}
+	}
+	for _, kind := range others {
+		for e := range view.All(kind) {
+			is.others.Add(e.Length())
+		}
+	}
+	return is
+}

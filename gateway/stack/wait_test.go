@@ -1,0 +1,26 @@
+package stack
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+)
+
+func TestPlainCallsWaitWithoutAGoroutine(t *testing.T) {
+	t.Parallel()
+	i, servers := start(t, "", fake{name: "s", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}}],"on":{"tools/call t":[{"do":"hang"}]}`})
+	_ = servers
+	p := join(t, i)
+	p.ask("tools/list", "{}")
+	const calls = 200
+	before := runtime.NumGoroutine()
+	for n := range calls {
+		p.send(jsonrpc.Request([]byte(strconv.Itoa(100+n)), "tools/call", []byte(`{"name":"s_t"}`)))
+	}
+	p.ask("ping", "{}") // what was sent before has been read
+	require.Less(t, runtime.NumGoroutine(), before+calls/4)
+}
