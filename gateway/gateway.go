@@ -29,7 +29,7 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/logins"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/news"
 	"goblin/gateway/orphans"
@@ -69,7 +69,7 @@ type Options struct {
 	Records bool            // Catalog is written by [fleet.Fleet.SaveLists] alone
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
-	Memory *memory.Account
+	Memory *memlimit.Account
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }

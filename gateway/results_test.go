@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/results"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -235,14 +235,14 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	_, err := many.Read("session 0", oldest)
 	require.Error(t, err, "however many sessions there are, they have 1024 results")
 
-	account := memory.New(4 << 20)
+	account := memlimit.New(4 << 20)
 	s := results.New(account)
 	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, results.Bound{Limit: results.MinLimit, Owner: "me"}))
 	require.False(t, account.Party().Room(900<<10))
 	s.Drop("me")
 	require.True(t, account.Party().Room(900<<10), "what is dropped is room again")
 
-	full := results.New(memory.New(1 << 20))
+	full := results.New(memlimit.New(1 << 20))
 	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, results.Bound{Limit: results.MinLimit, Links: true}))
 	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
 	require.NotContains(t, got, "resource_link")

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry/rawjson"
 )
 
@@ -31,7 +31,7 @@ type batch struct {
 	open    int // requests without an answer, and one more while the batch is read
 	answers [][]byte
 	size    int64 // bytes of answers
-	room    memory.Claim
+	room    memlimit.Claim
 	behind  []jsonrpc.Mark
 }
 

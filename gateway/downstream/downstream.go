@@ -38,7 +38,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // Handler decides what the messages of clients mean.
@@ -86,7 +86,7 @@ type Options struct {
 	Limits  Limits
 	// Memory bounds what all sessions, and whoever else shares it, make the process
 	// hold; nil bounds nothing.
-	Memory *memory.Account
+	Memory *memlimit.Account
 	// Parking has the calls that wait for stateless clients; nil for one of this
 	// session, or endpoint, alone.
 	Parking *Parking
@@ -161,7 +161,7 @@ var (
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
 	// ErrCrowded: there was no room beside others' for what the client left unread.
-	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memory.ErrFull)
+	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memlimit.ErrFull)
 	// ErrSilent: the client stopped in the middle of a large message for a minute,
 	// when others were short of room.
 	ErrSilent = errors.New("client stopped in the middle of a message")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry/rawjson"
 )
 
@@ -428,7 +428,7 @@ func (p *post) hangUpUnlessAwake() {
 }
 
 func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
-	var room memory.Claim
+	var room memlimit.Claim
 	room.Of(p.hub.share.Party)
 	left := int64(len(p.result))
 	if !room.Resize(left) {
@@ -454,7 +454,7 @@ const maxPart = 1 << 20
 // and as far as there is room for it; false when it was refused.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *hub) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
-	var room memory.Claim
+	var room memlimit.Claim
 	if session != nil {
 		room.Of(session.share.Party)
 	} else {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
-	account "goblin/gateway/memory"
+	account "goblin/gateway/memlimit"
 )
 
 func lower(s string) string { return strings.ToLower(s) }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry/rawjson"
 )
 
@@ -29,7 +29,7 @@ type Parking struct {
 	mark  string // begins each of our states: others are servers'
 	limit time.Duration
 
-	account *memory.Account
+	account *memlimit.Account
 
 	mu   sync.Mutex
 	last uint64
@@ -39,7 +39,7 @@ type Parking struct {
 // NewParking makes one for the sessions whose [Options] have it. limit is how long
 // a client may stay away, 15 min if it is 0. What the calls take counts in account,
 // which may be nil.
-func NewParking(limit time.Duration, account *memory.Account) *Parking {
+func NewParking(limit time.Duration, account *memlimit.Account) *Parking {
 	if limit <= 0 {
 		limit = parkLimit
 	}

@@ -2,18 +2,18 @@ package downstream
 
 import (
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // share is a client's part of what all together may make the process hold, and what
 // its requests in flight take of it: their params and ids.
 type share struct {
-	*memory.Party
-	bytes int64        // of requests; guarded by the session's mu
-	claim memory.Claim // of bytes
+	*memlimit.Party
+	bytes int64          // of requests; guarded by the session's mu
+	claim memlimit.Claim // of bytes
 }
 
-func newShare(a *memory.Account) *share {
+func newShare(a *memlimit.Account) *share {
 	h := &share{Party: a.Party()}
 	h.claim.Of(h.Party)
 	return h
@@ -37,7 +37,7 @@ func (h *share) removeLocked(x *Exchange) {
 
 // crowded is the error for what there is no room for.
 func crowded(what string) *jsonrpc.Error {
-	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was given up: %v; send it again later", what, memory.ErrFull)
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was given up: %v; send it again later", what, memlimit.ErrFull)
 }
 
 // fits reports whether there is room for an answer of so many bytes. If not, an

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
-	account "goblin/gateway/memory"
+	account "goblin/gateway/memlimit"
 )
 
 func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {

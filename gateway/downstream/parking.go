@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -65,7 +65,7 @@ type parked struct {
 	owner     parkOwner // guarded by lot.mu
 	number    uint64    // counts up; guarded by lot.mu
 	bytes     int64     // what it takes while its client is away; guarded by lot.mu
-	room      memory.Claim
+	room      memlimit.Claim
 	timer     *time.Timer
 }
 

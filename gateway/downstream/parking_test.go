@@ -13,7 +13,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	account "goblin/gateway/memory"
+	account "goblin/gateway/memlimit"
 	"goblin/registry/rawjson"
 )
 

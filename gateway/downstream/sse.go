@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 const (
@@ -151,7 +151,7 @@ func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, c
 		renewWrite(rc)
 		if cut != nil && cut() {
 			stopWriting(rc) // for what was written, but not sent yet
-			return memory.ErrFull
+			return memlimit.ErrFull
 		}
 		n, err := w.Write(p[:min(len(p), pieceSize)])
 		if wrote != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // wire is the carrier of a byte stream: one outbox for everything. What was sent
@@ -83,7 +83,7 @@ func (w *wire) check() {
 	case n > overflowFactor*w.s.opt.Limits.Unsent:
 		w.s.Close(ErrOverflow)
 		return
-	case n > memory.Free && w.out.Crowded():
+	case n > memlimit.Free && w.out.Crowded():
 		w.s.crowd(n)
 		return
 	}

@@ -8,28 +8,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 const unit = 1 << 20
 
 // claim is a claim of a new party.
-func claim(a *memory.Account) *memory.Claim {
-	c := &memory.Claim{}
+func claim(a *memlimit.Account) *memlimit.Claim {
+	c := &memlimit.Claim{}
 	c.Of(a.Party())
 	return c
 }
 
 // greedy takes more in small steps until it is refused, and returns how much.
-func greedy(c *memory.Claim) (taken int64) {
-	for c.Resize(taken + memory.Free + 1) {
-		taken += memory.Free + 1
+func greedy(c *memlimit.Claim) (taken int64) {
+	for c.Resize(taken + memlimit.Free + 1) {
+		taken += memlimit.Free + 1
 	}
 	return taken
 }
 
 func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
-	a := memory.New(64 * unit)
+	a := memlimit.New(64 * unit)
 	for _, share := range []float64{16, 12, 9, 6.75} {
 		got := greedy(claim(a))
 		require.InDelta(t, share*unit, got, unit)
@@ -41,8 +41,8 @@ func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
 }
 
 func TestPartiesThatTakeSideBySideShareAlike(t *testing.T) {
-	a := memory.New(66 * unit)
-	claims := []*memory.Claim{claim(a), claim(a), claim(a)}
+	a := memlimit.New(66 * unit)
+	claims := []*memlimit.Claim{claim(a), claim(a), claim(a)}
 	for n := int64(unit); claims[0].Resize(n) && claims[1].Resize(n) && claims[2].Resize(n); n += unit {
 		require.LessOrEqual(t, n, int64(11*unit))
 	}
@@ -50,9 +50,9 @@ func TestPartiesThatTakeSideBySideShareAlike(t *testing.T) {
 }
 
 func TestClaimsOfOnePartyCountTogether(t *testing.T) {
-	a := memory.New(28 * unit)
+	a := memlimit.New(28 * unit)
 	p := a.Party()
-	var one, other memory.Claim
+	var one, other memlimit.Claim
 	one.Of(p)
 	other.Of(p)
 	require.True(t, one.Resize(3*unit))
@@ -63,21 +63,21 @@ func TestClaimsOfOnePartyCountTogether(t *testing.T) {
 }
 
 func TestWhatIsGivenBackIsRoomAgain(t *testing.T) {
-	a := memory.New(40 * unit)
+	a := memlimit.New(40 * unit)
 	c := claim(a)
 	for range 10 {
 		require.True(t, c.Resize(10*unit))
 		require.False(t, a.Party().Room(8*unit))
-		require.True(t, c.Resize(memory.Free), "so little is not counted")
+		require.True(t, c.Resize(memlimit.Free), "so little is not counted")
 		require.False(t, c.Counts())
 		require.True(t, a.Party().Room(10*unit))
 	}
 }
 
 func TestPartyThatLeavesGivesAllBack(t *testing.T) {
-	a := memory.New(40 * unit)
+	a := memlimit.New(40 * unit)
 	p := a.Party()
-	var c memory.Claim
+	var c memlimit.Claim
 	c.Of(p)
 	require.True(t, c.Resize(9*unit))
 	p.Leave()
@@ -87,7 +87,7 @@ func TestPartyThatLeavesGivesAllBack(t *testing.T) {
 }
 
 func TestNoAccountBoundsNothing(t *testing.T) {
-	var a *memory.Account
+	var a *memlimit.Account
 	p := a.Party()
 	require.True(t, p.Room(math.MaxInt))
 	c := claim(a)
@@ -97,7 +97,7 @@ func TestNoAccountBoundsNothing(t *testing.T) {
 }
 
 func TestManyClaimsSideBySideAreAllGivenBack(t *testing.T) {
-	a := memory.New(4 * unit)
+	a := memlimit.New(4 * unit)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -117,10 +117,10 @@ func TestManyClaimsSideBySideAreAllGivenBack(t *testing.T) {
 func TestLimitFollowsTheLargestMessageAndTheRuntimesOwn(t *testing.T) {
 	old := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(old)
-	require.Equal(t, int64(1<<30), memory.Limit(64<<20))
-	require.Equal(t, int64(2<<30), memory.Limit(256<<20))
+	require.Equal(t, int64(1<<30), memlimit.Limit(64<<20))
+	require.Equal(t, int64(2<<30), memlimit.Limit(256<<20))
 	debug.SetMemoryLimit(512 << 20)
-	require.Equal(t, int64(256<<20), memory.Limit(256<<20))
+	require.Equal(t, int64(256<<20), memlimit.Limit(256<<20))
 	debug.SetMemoryLimit(1)
-	require.Equal(t, int64(16<<20), memory.Limit(256<<20))
+	require.Equal(t, int64(16<<20), memlimit.Limit(256<<20))
 }

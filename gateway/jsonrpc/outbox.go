@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // Sink writes frames to a peer. WriteFrames may block; it is called by one
@@ -45,7 +45,7 @@ type Outbox struct {
 	writing bool              // a write is under way, so order forbids another
 	since   time.Time         // when the write under way began or last made progress
 	err     error             // why nothing more is written
-	claim   memory.Claim      // of unsent
+	claim   memlimit.Claim    // of unsent
 	crowded bool              // there was no room for all that
 	closing bool              // no more frames are taken; Run ends when the queue is empty
 	wake    chan struct{}     // capacity one
@@ -221,7 +221,7 @@ func (o *Outbox) fail(err error) {
 
 // Bound counts what waits for p; see [Outbox.Crowded]. It is called before the first
 // frame.
-func (o *Outbox) Bound(p *memory.Party) { o.claim.Of(p) }
+func (o *Outbox) Bound(p *memlimit.Party) { o.claim.Of(p) }
 
 // Crowded reports whether more waits than there is room for. The owner then closes
 // the Outbox.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry/rawjson"
 )
 
@@ -269,7 +269,7 @@ func (r *Reader) tooLong(start []byte) error {
 func (r *Reader) lost(room bool) error {
 	e := &TooLong{Prefix: r.part.start(), Limit: r.limit}
 	if !room {
-		e.Cause = memory.ErrFull
+		e.Cause = memlimit.ErrFull
 	}
 	return e
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // maxPrefix is how much is kept of a frame that was thrown away.
@@ -21,11 +21,11 @@ type unfinished struct {
 	buffer *Buffer
 	chunks []*chunk // what follows
 
-	claim   memory.Claim // of all that
+	claim   memlimit.Claim // of all that
 	stalled func()
 	late    *time.Timer // nil before the first frame
 	last    atomic.Int64
-	account *memory.Account
+	account *memlimit.Account
 }
 
 // A frame is expected to be as long as those before it and slack bytes. Up to
@@ -44,7 +44,7 @@ const stallTimeout = time.Minute
 // Bound counts unfinished frames for p: one for which there is no room is thrown
 // away. stalled is called when the peer has not gone on with a frame for a minute,
 // and others are short of room. Bound is called before the first Read.
-func (r *Reader) Bound(p *memory.Party, stalled func()) {
+func (r *Reader) Bound(p *memlimit.Party, stalled func()) {
 	r.part.claim.Of(p)
 	r.part.account, r.part.stalled = p.Account(), stalled
 }

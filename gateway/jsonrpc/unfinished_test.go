@@ -12,21 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 	for name, size := range map[string]int{"of one piece": 300 << 10, "in chunks": 3 << 20} {
 		t.Run(name, func(t *testing.T) {
 			large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + strings.Repeat("x", size) + `"}}` + "\n"
-			a := memory.New(int64(size) / 2)
+			a := memlimit.New(int64(size) / 2)
 			r := jsonrpc.NewReader(strings.NewReader(large+large+`{"id":1}`+"\n"+large), 4<<20)
 			r.Bound(a.Party(), nil)
 			lost := func() {
 				_, err := r.Read()
 				var long *jsonrpc.TooLong
 				require.ErrorAs(t, err, &long)
-				require.ErrorIs(t, err, memory.ErrFull)
+				require.ErrorIs(t, err, memlimit.ErrFull)
 				require.Equal(t, "7", string(long.ID()))
 				require.False(t, long.IsResponse())
 				require.False(t, r.Ready(), "its rest is not read")
@@ -48,7 +48,7 @@ func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
 	for range 2 { // memory that frames of other tests left to be used again is larger
 		runtime.GC()
 	}
-	a := memory.New(8 << 20)
+	a := memlimit.New(8 << 20)
 	large := strings.Repeat("x", 500<<10) + "\n"
 	r := jsonrpc.NewReader(strings.NewReader(strings.Repeat(large, 20)), 4<<20)
 	r.Bound(a.Party(), nil)
@@ -62,7 +62,7 @@ func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
 
 func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := memory.New(40 << 20)
+		a := memlimit.New(40 << 20)
 		in, peer := io.Pipe()
 		r := jsonrpc.NewReader(in, 4<<20)
 		var given atomic.Int32
@@ -78,7 +78,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		time.Sleep(time.Hour + time.Second/2)
 		require.Zero(t, given.Load(), "nobody is short of room")
 
-		var others [4]memory.Claim
+		var others [4]memlimit.Claim
 		for i := range others {
 			others[i].Of(a.Party())
 			require.True(t, others[i].Resize(5<<20+1<<19))
@@ -96,7 +96,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 }
 
 func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
-	a := memory.New(4 << 20)
+	a := memlimit.New(4 << 20)
 	o := jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
 	o.Bound(a.Party())
 	frame := []byte(strings.Repeat("x", 200<<10) + "\n")

@@ -19,7 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/registry"
 )
 
@@ -41,7 +41,7 @@ const (
 
 // Store keeps what was left out. Make it with [New].
 type Store struct {
-	party *memory.Party
+	party *memlimit.Party
 
 	mu    sync.Mutex
 	all   []*rest // the oldest first
@@ -54,12 +54,12 @@ type rest struct {
 	owner string // "": every client that knows the id
 	text  string
 	page  int // bytes
-	claim memory.Claim
+	claim memlimit.Claim
 	timer *time.Timer
 }
 
 // New makes a store whose bytes count for an account, which may be nil.
-func New(a *memory.Account) *Store { return &Store{party: a.Party()} }
+func New(a *memlimit.Account) *Store { return &Store{party: a.Party()} }
 
 // keep keeps a text for an owner, whole or as much as there is room for. It returns nil
 // if there is none.

@@ -26,7 +26,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -42,16 +42,16 @@ type Options struct {
 	Metrics  *metrics.Metrics
 	Logger   *slog.Logger
 	Version  string
-	Mask     *config.Mask     // hides secrets in errors
-	Children *orphans.Record  // records child processes
-	Pins     *pins.Store      // remembers the tools that the user approved; nil lets all through
-	Catalog  *catalog.Store   // remembers lists of servers; nil remembers none
-	Records  bool             // Catalog is not read, and written by [Fleet.SaveLists] alone
-	Memory   *memory.Account  // bounds what servers make the process hold
-	Logins   string           // the folder of logins at remote servers; "" knows none
-	Resolve  config.Resolver  // gives the values of references; nil has none
-	Only     []string         // the servers to start; nil starts all that are enabled
-	Handler  upstream.Handler // gets what servers send by themselves
+	Mask     *config.Mask      // hides secrets in errors
+	Children *orphans.Record   // records child processes
+	Pins     *pins.Store       // remembers the tools that the user approved; nil lets all through
+	Catalog  *catalog.Store    // remembers lists of servers; nil remembers none
+	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
+	Memory   *memlimit.Account // bounds what servers make the process hold
+	Logins   string            // the folder of logins at remote servers; "" knows none
+	Resolve  config.Resolver   // gives the values of references; nil has none
+	Only     []string          // the servers to start; nil starts all that are enabled
+	Handler  upstream.Handler  // gets what servers send by themselves
 	// Announced is called when a server said that a list changed, and the list was
 	// fetched again. It must not block.
 	Announced func(server string, kind registry.Kind)

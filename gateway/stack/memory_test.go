@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
@@ -31,7 +31,7 @@ func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
 
 	ctx, end := context.WithCancel(t.Context())
 	var work sync.WaitGroup
-	work.Go(func() { memory.GiveBack(ctx, time.Millisecond) })
+	work.Go(func() { memlimit.GiveBack(ctx, time.Millisecond) })
 	require.Eventually(t, func() bool { return held() < before+32<<20 }, time.Minute, 10*time.Millisecond)
 	end()
 	work.Wait()

@@ -33,7 +33,7 @@ import (
 	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/logs"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -112,7 +112,7 @@ type Instance struct {
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
 	metrics   *metrics.Metrics
-	memory    *memory.Account
+	memory    *memlimit.Account
 	parking   *downstream.Parking
 	children  *orphans.Record  // nil without Runtime
 	listener  *host.Listener   // nil without Place
@@ -161,7 +161,7 @@ func New(o Options) (*Instance, error) {
 	o.Logger = slog.New(lines)
 	i := &Instance{
 		o: o, lines: lines, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
-		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
+		memory:       memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
 	}
 	i.parking = downstream.NewParking(0, i.memory)
@@ -328,7 +328,7 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.switched) })
 	}
 	edits.Go(func() { i.freshen(ctx) })
-	edits.Go(func() { memory.GiveBack(ctx, time.Second) })
+	edits.Go(func() { memlimit.GiveBack(ctx, time.Second) })
 
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)

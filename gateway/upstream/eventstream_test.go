@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/eventstream"
 )
 
@@ -96,7 +96,7 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	t.Parallel()
-	a := memory.New(12 << 20)
+	a := memlimit.New(12 << 20)
 	shared := a.Party()
 	half := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
 	r, w := io.Pipe()
@@ -108,7 +108,7 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
 	require.NoError(t, err)
 	_, err = eventstream.NewReader(half, 4<<20, shared).Next()
-	require.ErrorIs(t, err, memory.ErrFull)
+	require.ErrorIs(t, err, memlimit.ErrFull)
 
 	// What has ended takes no room any more.
 	require.NoError(t, w.Close())

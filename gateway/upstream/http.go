@@ -14,7 +14,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/login"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/eventstream"
 	"goblin/registry/rawjson"
 )
@@ -192,7 +192,7 @@ func (h *streamable) tooLarge(what string, err error) error {
 	switch {
 	case errors.As(err, &long):
 		return h.srv.failure(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
-	case errors.Is(err, memory.ErrFull):
+	case errors.Is(err, memlimit.ErrFull):
 		return h.srv.failure(BadReply, noRoom, err)
 	}
 	return nil

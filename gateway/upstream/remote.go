@@ -16,7 +16,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/login"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry/rawjson"
 )
@@ -207,7 +207,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	release, ok := r.srv.claim(len(frame))
 	if !ok {
 		cancel()
-		return nil, memory.ErrFull
+		return nil, memlimit.ErrFull
 	}
 	resp, err := r.client.Do(req)
 	release()
@@ -411,7 +411,7 @@ func errorText(body []byte) string {
 func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
-	var room memory.Lease
+	var room memlimit.Lease
 	room.Of(r.srv.party)
 	defer room.End()
 	body := room.Reader(resp.Body)

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/filter"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/login"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
@@ -82,7 +82,7 @@ type Options struct {
 	EnvNames []string
 	// Memory bounds what the server makes the process hold, together with whoever
 	// else shares it; nil bounds nothing.
-	Memory *memory.Account
+	Memory *memlimit.Account
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any
@@ -143,7 +143,7 @@ type Server struct {
 	log    *slog.Logger
 	tune   tuning
 	places *places.Places
-	party  *memory.Party
+	party  *memlimit.Party
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/stderr"
@@ -315,7 +315,7 @@ func (c *stdio) old() bool   { return false }
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
-	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.party.Room(len(frame)):
+	case len(frame) > memlimit.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.party.Room(len(frame)):
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
 		c.check()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
+	"goblin/gateway/memlimit"
 )
 
 // Event is one event.
@@ -27,15 +27,15 @@ type Event struct {
 type Reader struct {
 	r       *bufio.Reader
 	limit   int64
-	lease   memory.Lease  // of the event that is being read
-	LastID  string        // id of the last complete event, for resuming
-	Retry   time.Duration // the server's wish, 0 for none
+	lease   memlimit.Lease // of the event that is being read
+	LastID  string         // id of the last complete event, for resuming
+	Retry   time.Duration  // the server's wish, 0 for none
 	started bool
 	cr      bool // the previous line ended in CR, which an LF may follow
 }
 
 // NewReader reads events of at most limit bytes from r, in the room of a party.
-func NewReader(r io.Reader, limit int64, of *memory.Party) *Reader {
+func NewReader(r io.Reader, limit int64, of *memlimit.Party) *Reader {
 	e := &Reader{r: bufio.NewReaderSize(r, chunk), limit: limit}
 	e.lease.Of(of)
 	return e

@@ -1,4 +1,4 @@
-// Package memory bounds what all clients and servers together make this process
+// Package memlimit bounds what all clients and servers together make this process
 // hold, so that many of them cannot do what the limits keep a single one from
 // doing.
 //
@@ -15,7 +15,7 @@
 //
 // It knows nothing of messages. All methods may be called from any goroutine, with
 // any locks held, and never block.
-package memory
+package memlimit
 
 import (
 	"errors"
