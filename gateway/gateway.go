@@ -31,7 +31,7 @@ import (
 	"goblin/gateway/logins"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
-	"goblin/gateway/news"
+	"goblin/gateway/notify"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/projects"
@@ -92,7 +92,7 @@ type Gateway struct {
 	clients inflight.Clients
 	calls   *inflight.Table
 	Waiting inflight.Waiting
-	News    *news.News
+	News    *notify.News
 	ask     *ask.Asker
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
@@ -131,7 +131,7 @@ func New(o Options) *Gateway {
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = logins.New(g.Servers, g.ask)
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
-	g.News = news.New(news.Options{
+	g.News = notify.New(notify.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
 		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.Views,
 	})

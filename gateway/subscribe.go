@@ -6,7 +6,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/news"
+	"goblin/gateway/notify"
 	"goblin/gateway/tasks"
 	"goblin/registry"
 	"goblin/registry/members"
@@ -31,7 +31,7 @@ func (g *Gateway) subscribe(r *request) {
 	if g.rejoined(r, err) {
 		err = g.News.Watch(r.Context(), r.Session(), t, uri)
 	}
-	var refused *news.RefusedError
+	var refused *notify.RefusedError
 	switch {
 	case errors.As(err, &refused):
 		w := inflight.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}

@@ -1,4 +1,4 @@
-// Package news tells clients what they did not ask for in a call: changed lists,
+// Package notify tells clients what they did not ask for in a call: changed lists,
 // updates of the resources that they watch, and log lines. A session is told on its
 // own stream, a stateless client on that of its subscriptions/listen.
 //
@@ -6,7 +6,7 @@
 // once, and restores that on new connections. It must not know how requests are routed:
 // names are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
 // Updated, Message and Announced are called on read loops and only queue.
-package news
+package notify
 
 import (
 	"context"
