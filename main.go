@@ -1,6 +1,6 @@
 // Goblin serves many MCP servers as one MCP server to many clients, and shows
 // what they offer. This package owns flags and what screens are made of; what a
-// process does as long as it serves is that of goblin/gateway/process, and the
+// process does as long as it serves is that of goblin/gateway/serve, and the
 // commands that only ask something are those of goblin/gateway/command.
 package main
 
@@ -22,8 +22,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/demo"
-	"goblin/gateway/process"
 	"goblin/gateway/screen"
+	"goblin/gateway/serve"
 	"goblin/gateway/stack"
 	"goblin/meta"
 	"goblin/meta/lua"
@@ -55,7 +55,7 @@ func run(args []string) int {
 	_, a.InTTY = cli.Terminal(os.Stdin)
 	a.Columns, a.OutTTY = cli.Terminal(os.Stdout)
 	_, a.ErrTTY = cli.Terminal(os.Stderr)
-	p := &process.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show, Extend: extend}
+	p := &serve.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show, Extend: extend}
 	// stdout carries answers or MCP. What anything else writes goes to stderr.
 	os.Stdout = os.Stderr
 
@@ -108,7 +108,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 }
 
 // show is the screen of a host: the user interface, acting as a client.
-func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) error {
+func show(ctx context.Context, h *serve.Host, c *screen.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
 7 not found.`
 
 // newRoot is the command line.
-func newRoot(p *process.Process) *cobra.Command {
+func newRoot(p *serve.Process) *cobra.Command {
 	var (
 		tui    bool
 		tuiTTY string
@@ -178,7 +178,7 @@ func newRoot(p *process.Process) *cobra.Command {
 			case a.InTTY && a.OutTTY:
 				return p.Screen(cmd.Context())
 			case tui:
-				return p.Beside(cmd.Context(), process.Controlling)
+				return p.Beside(cmd.Context(), serve.Controlling)
 			default:
 				return p.Stdio(cmd.Context(), false, "")
 			}
@@ -205,7 +205,7 @@ func newRoot(p *process.Process) *cobra.Command {
 }
 
 // chooser asks the user of the terminal which of several things to take.
-func chooser(p *process.Process) command.ChooseFunc {
+func chooser(p *serve.Process) command.ChooseFunc {
 	return func(ctx context.Context, c *command.Choice) (bool, error) {
 		list := &checklist.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
 		for _, it := range c.Items {
@@ -303,7 +303,7 @@ func (o *oneOf) Set(word string) error {
 	return nil
 }
 
-func stdioCommand(p *process.Process) *cobra.Command {
+func stdioCommand(p *serve.Process) *cobra.Command {
 	var (
 		standalone bool
 		profile    string
@@ -333,7 +333,7 @@ last client. If it dies, its clients go on with the next one.
 	return cmd
 }
 
-func serveCommand(p *process.Process) *cobra.Command {
+func serveCommand(p *serve.Process) *cobra.Command {
 	var listen, profile string
 	cmd := &cobra.Command{
 		Use:     "serve",
@@ -344,7 +344,7 @@ Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
 of the same config.
 
 The address is that of --listen, else gateway.listen of the config, else
-` + process.DefaultListen + `. One that other machines can reach needs gateway.auth_token.
+` + serve.DefaultListen + `. One that other machines can reach needs gateway.auth_token.
 
 Clients at /mcp/p/PROFILE see what that profile of the config has. --profile shows
 one to all clients at /mcp, too; it wins over the config's "clients".`,
@@ -369,7 +369,7 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 }
 
 // hostCommand returns the command that a detached host runs.
-func hostCommand(p *process.Process) *cobra.Command {
+func hostCommand(p *serve.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{
 		Use: "host", Hidden: true, Args: cli.NoArgs,
@@ -383,7 +383,7 @@ func hostCommand(p *process.Process) *cobra.Command {
 	return cmd
 }
 
-func demoCommand(p *process.Process) *cobra.Command {
+func demoCommand(p *serve.Process) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Hidden: true, ValidArgs: demo.Names(),
 		Example: "  goblin demo-server clock", Annotations: cli.WithoutConfig(),

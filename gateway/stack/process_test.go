@@ -20,8 +20,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/e2e"
 	"goblin/gateway/host"
-	"goblin/gateway/process"
 	"goblin/gateway/screen"
+	"goblin/gateway/serve"
 )
 
 // said is a stderr that can be waited for.
@@ -55,7 +55,7 @@ func (s *said) until(text string) string {
 }
 
 // newProcess is a process with a config without servers.
-func newProcess(t *testing.T, show process.ShowFunc) (p *process.Process, place host.Place, stderr *said) {
+func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place host.Place, stderr *said) {
 	t.Helper()
 	dir := e2e.ShortDir(t)
 	file := filepath.Join(dir, "goblin.yaml")
@@ -70,7 +70,7 @@ func newProcess(t *testing.T, show process.ShowFunc) (p *process.Process, place 
 	t.Cleanup(func() { in.Close(); out.Close() })
 	place, err = app.Place(file)
 	require.NoError(t, err)
-	return &process.Process{App: app, In: in, Out: out, Err: os.Stderr, Show: show}, place, stderr
+	return &serve.Process{App: app, In: in, Out: out, Err: os.Stderr, Show: show}, place, stderr
 }
 
 // run starts a mode and ends it with the test.
@@ -86,7 +86,7 @@ func run(t *testing.T, mode func(ctx context.Context) error) (end func()) {
 	return end
 }
 
-func background(p *process.Process) func(context.Context) error {
+func background(p *serve.Process) func(context.Context) error {
 	return func(ctx context.Context) error { return p.Background(ctx, false) }
 }
 
@@ -110,7 +110,7 @@ func relay(t *testing.T, place host.Place) net.Conn {
 func TestScreensOfAHostAreBounded(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})
-	p, place, _ := newProcess(t, func(_ context.Context, _ *process.Host, c *screen.Conn, owner bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *screen.Conn, owner bool) error {
 		require.False(t, owner)
 		shown <- struct{}{}
 		<-c.Done()
@@ -118,7 +118,7 @@ func TestScreensOfAHostAreBounded(t *testing.T) {
 	})
 	run(t, background(p))
 	var first net.Conn
-	for range process.MaxScreens {
+	for range serve.MaxScreens {
 		c := relay(t, place)
 		if first == nil {
 			first = c
@@ -150,7 +150,7 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 	t.Parallel()
 	writing := make(chan struct{})
 	wrote := make(chan error, 1)
-	p, place, _ := newProcess(t, func(_ context.Context, _ *process.Host, c *screen.Conn, _ bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *screen.Conn, _ bool) error {
 		c.SetWriteLimit(time.Hour)
 		for {
 			select {
@@ -181,14 +181,14 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 
 func TestTheReasonWhyThereIsNoScreenIsTold(t *testing.T) {
 	t.Parallel()
-	p, _, stderr := newProcess(t, func(context.Context, *process.Host, *screen.Conn, bool) error { return nil })
+	p, _, stderr := newProcess(t, func(context.Context, *serve.Host, *screen.Conn, bool) error { return nil })
 	run(t, p.Screen)
 	require.Contains(t, stderr.until("Ctrl-C ends it"), "the screen's input is not a terminal")
 }
 
 func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {
 	t.Parallel()
-	p, place, _ := newProcess(t, func(context.Context, *process.Host, *screen.Conn, bool) error { panic("oops") })
+	p, place, _ := newProcess(t, func(context.Context, *serve.Host, *screen.Conn, bool) error { panic("oops") })
 	run(t, background(p))
 	for range 2 {
 		text, err := io.ReadAll(relay(t, place))

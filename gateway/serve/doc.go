@@ -1,4 +1,4 @@
-// Package process is what a process of Goblin does as long as it serves: the
+// Package serve is what a process of Goblin does as long as it serves: the
 // modes behind `goblin`, `goblin --tui`, `goblin stdio`, `goblin serve` and the
 // host in the background, with their signals, streams, log and terminal.
 //
@@ -11,4 +11,4 @@
 //
 // It knows nothing of flags and of what screens show: main parses the ones and
 // hands the others over as a [ShowFunc].
-package process
+package serve
