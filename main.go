@@ -22,7 +22,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/demo"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 	"goblin/gateway/serve"
 	"goblin/gateway/stack"
 	"goblin/meta"
@@ -108,7 +108,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 }
 
 // show is the screen of a host: the user interface, acting as a client.
-func show(ctx context.Context, h *serve.Host, c *screen.Conn, owner bool) error {
+func show(ctx context.Context, h *serve.Host, c *remoteui.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
 		return err

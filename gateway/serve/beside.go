@@ -10,7 +10,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/host"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 )
 
 // Controlling is the terminal that a process belongs to.
@@ -79,7 +79,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 
 // follow shows the screen of the host that a bridge uses, and of the next one
 // when that ends.
-func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t screen.Terminal) error {
+func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.Terminal) error {
 	for {
 		err := p.relay(ctx, c, t)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && cli.ExitCode(err) != cli.CodeConnect {

@@ -14,7 +14,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/host"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
 )
 
@@ -92,7 +92,7 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 func (h *Host) guest(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
-	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *screen.Conn) error {
+	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
 		if full {
 			return fmt.Errorf("too many screens look into this host already (%d)", MaxScreens)
 		}
@@ -102,9 +102,9 @@ func (h *Host) guest(ctx context.Context, c net.Conn, r io.Reader) {
 
 // screen shows one screen over a connection to a relay until its user quits
 // (nil), the relay is gone (nil), ctx ends ([ErrStopped]) or it fails.
-func (h *Host) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *screen.Conn) error) (err error) {
+func (h *Host) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	log := h.Logger()
-	conn, err := screen.Accept(c, r)
+	conn, err := remoteui.Accept(c, r)
 	if err != nil {
 		log.Warn("Screen refused", "err", err)
 		return err
@@ -144,18 +144,18 @@ func stopped(ctx context.Context, err error) error {
 
 // own shows the host's own screen until its user quits (nil), ctx ends
 // ([ErrStopped]) or it fails.
-func (h *Host) own(ctx context.Context, t screen.Terminal) error {
+func (h *Host) own(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
 	go func() {
-		shown <- h.screen(ctx, far, far, func(ctx context.Context, conn *screen.Conn) error {
+		shown <- h.screen(ctx, far, far, func(ctx context.Context, conn *remoteui.Conn) error {
 			return h.show(ctx, h, conn, true)
 		})
 	}()
-	_, err := screen.Relay(ctx, near, t)
+	_, err := remoteui.Relay(ctx, near, t)
 	failed := <-shown
 	// The end that failed first knows why: the other one saw a closed pipe.
-	if failed != nil && (err == nil || errors.Is(err, screen.ErrConnectionLost)) {
+	if failed != nil && (err == nil || errors.Is(err, remoteui.ErrConnectionLost)) {
 		err = failed
 	}
 	return stopped(ctx, err)

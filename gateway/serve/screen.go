@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 )
 
 const slowStop = 500 * time.Millisecond // what is longer is told
@@ -35,8 +35,8 @@ func (p *Process) Screen(ctx context.Context) error {
 }
 
 // terminal is the terminal at two files as a screen needs it.
-func (p *Process) terminal(in, out *os.File, s *setup) screen.Terminal {
-	return screen.Terminal{
+func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
+	return remoteui.Terminal{
 		In: in, Out: out, Theme: cmp.Or(p.Theme, s.cfg.TUI.Theme), ASCII: p.ASCII,
 		Getenv: func(name string) string {
 			if value := p.App.Getenv(name); value != "" || name != "TERM" {
@@ -49,16 +49,16 @@ func (p *Process) terminal(in, out *os.File, s *setup) screen.Terminal {
 
 // relay shows the screen at the other end of c until its user quits (nil) or
 // it ends otherwise.
-func (p *Process) relay(ctx context.Context, c net.Conn, t screen.Terminal) error {
+func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) error {
 	shown, release := p.hold(ctx, t)
 	defer release()
-	reason, err := screen.Relay(shown, c, t)
+	reason, err := remoteui.Relay(shown, c, t)
 	switch {
 	case err == nil && reason == ErrStopped.Error():
 		return ErrStopped
 	case err == nil && reason != "":
 		return errors.New(reason)
-	case errors.Is(err, screen.ErrConnectionLost):
+	case errors.Is(err, remoteui.ErrConnectionLost):
 		return cli.Fail(cli.CodeConnect, "the host is gone, and the screen with it; run goblin again to start the next one")
 	default:
 		return err
@@ -83,7 +83,7 @@ func (p *Process) tell(ctx context.Context, err error) error {
 // nil, serves a client meanwhile; if the screen fails, the host goes on until
 // it ends, and without it until ctx does. Without its terminal nobody would know of a
 // host that serves nobody, so that one ends.
-func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside func(ctx context.Context) error) error {
+func (p *Process) watch(ctx context.Context, h *Host, t remoteui.Terminal, beside func(ctx context.Context) error) error {
 	p.onHangup(h.Reread)
 	var shown error
 	var notice *time.Timer
@@ -103,7 +103,7 @@ func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside 
 		shown = h.own(showing, t)
 		release()
 		status, _ := h.Status(ctx) // which it knows itself
-		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, screen.ErrTerminalLost)
+		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, remoteui.ErrTerminalLost)
 		if shown != nil && !lost && !errors.Is(shown, ErrStopped) {
 			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(status.Clients()))
 			select {

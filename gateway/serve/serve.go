@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
 	"goblin/gateway/upstream/groups"
 )
@@ -18,7 +18,7 @@ import (
 // ShowFunc shows one screen of a host on a connection to the terminal until
 // its user quits (nil), the terminal is gone (nil), ctx ends or it fails. owner
 // says that the host ends with this screen. It may panic: that screen ends.
-type ShowFunc func(ctx context.Context, h *Host, c *screen.Conn, owner bool) error
+type ShowFunc func(ctx context.Context, h *Host, c *remoteui.Conn, owner bool) error
 
 // Process holds the state that the modes of one process share. Set the fields before the
 // first call.
@@ -146,7 +146,7 @@ const handover = time.Second
 // used, and wait a moment until t is given back; then it sets t as it was found.
 // release tells that it is given back. Meanwhile SIGQUIT, which otherwise ends
 // a Go program with a dump on the spot, does so, too.
-func (p *Process) hold(ctx context.Context, t screen.Terminal) (shown context.Context, release func()) {
+func (p *Process) hold(ctx context.Context, t remoteui.Terminal) (shown context.Context, release func()) {
 	shown, end := context.WithCancel(ctx)
 	given := make(chan struct{})
 	rescue := t.Rescue()

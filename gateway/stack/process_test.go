@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/e2e"
 	"goblin/gateway/host"
-	"goblin/gateway/screen"
+	"goblin/gateway/remoteui"
 	"goblin/gateway/serve"
 )
 
@@ -110,7 +110,7 @@ func relay(t *testing.T, place host.Place) net.Conn {
 func TestScreensOfAHostAreBounded(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})
-	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *screen.Conn, owner bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *remoteui.Conn, owner bool) error {
 		require.False(t, owner)
 		shown <- struct{}{}
 		<-c.Done()
@@ -150,7 +150,7 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 	t.Parallel()
 	writing := make(chan struct{})
 	wrote := make(chan error, 1)
-	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *screen.Conn, _ bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *remoteui.Conn, _ bool) error {
 		c.SetWriteLimit(time.Hour)
 		for {
 			select {
@@ -181,14 +181,14 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 
 func TestTheReasonWhyThereIsNoScreenIsTold(t *testing.T) {
 	t.Parallel()
-	p, _, stderr := newProcess(t, func(context.Context, *serve.Host, *screen.Conn, bool) error { return nil })
+	p, _, stderr := newProcess(t, func(context.Context, *serve.Host, *remoteui.Conn, bool) error { return nil })
 	run(t, p.Screen)
 	require.Contains(t, stderr.until("Ctrl-C ends it"), "the screen's input is not a terminal")
 }
 
 func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {
 	t.Parallel()
-	p, place, _ := newProcess(t, func(context.Context, *serve.Host, *screen.Conn, bool) error { panic("oops") })
+	p, place, _ := newProcess(t, func(context.Context, *serve.Host, *remoteui.Conn, bool) error { panic("oops") })
 	run(t, background(p))
 	for range 2 {
 		text, err := io.ReadAll(relay(t, place))

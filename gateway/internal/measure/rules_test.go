@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/screen gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/naming registry/near registry/rawjson registry/repair registry/ring registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
@@ -101,7 +101,7 @@ var rules = []row{
 	{"gateway/display", "", "a leaf, and the only part of the gateway that screens may import"},
 	{"gateway/logs", "gateway/display gateway/state", "log lines are shown in terminals; a full log is read to keep its end"},
 	{"gateway/browser", "", "a leaf"},
-	{"gateway/screen", "gateway/browser", "bytes of a terminal over a connection, whatever is drawn"},
+	{"gateway/remoteui", "gateway/browser", "bytes of a terminal over a connection, whatever is drawn"},
 	{"gateway/control", "gateway/downstream gateway/host registry registry/account registry/bill registry/diagnosis", "what can be asked of a gateway, by whomever; not how it is done"},
 	{"gateway/secrets", "gateway/display gateway/state gateway/wholefile", "keeps and fetches texts, whoever needs them"},
 	{"gateway/state", "gateway/wholefile", "knows nothing about the content of a file"},
@@ -112,7 +112,7 @@ var rules = []row{
 	{"gateway/bridge", "gateway/jsonrpc gateway/liveness gateway/toolerror registry/rawjson", "knows the messages of a session, not where hosts are"},
 	{"gateway/host", "gateway/display gateway/jsonrpc gateway/logs gateway/state", "knows where the host is, not what it serves"},
 	{"gateway/stack", "gateway gateway/catalog gateway/client gateway/config gateway/configedit gateway/control gateway/display gateway/doctor gateway/downstream gateway/filewatch gateway/host gateway/journal/meter gateway/jsonrpc gateway/login gateway/logs gateway/memlimit gateway/metrics gateway/orphans gateway/overrides gateway/pins gateway/projects gateway/servers gateway/switches gateway/toolerror gateway/upstream gateway/usage gateway/views registry registry/bill registry/definition registry/diagnosis", "puts a gateway together"},
-	{"gateway/serve", "gateway/bridge gateway/cli gateway/config gateway/host gateway/logs gateway/screen gateway/stack gateway/upstream/groups", "the modes that serve run an instance"},
+	{"gateway/serve", "gateway/bridge gateway/cli gateway/config gateway/host gateway/logs gateway/remoteui gateway/stack gateway/upstream/groups", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/journal/meter gateway/login gateway/logs gateway/pins gateway/secrets gateway/switches registry/near", "what all commands and modes say alike; none of them"},
 	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/clients gateway/config gateway/configedit gateway/control gateway/display gateway/doctor gateway/host gateway/journal/meter gateway/jsonrpc gateway/login gateway/lookup gateway/mcpregistry gateway/orphans gateway/overrides gateway/pins gateway/secrets gateway/servers gateway/stack gateway/state gateway/switches gateway/views registry registry/bill registry/definition registry/diagnosis registry/rawjson", "commands look at a host, or run an instance, or at what is left or remembered"},
 	{"gateway/demo", "", "a leaf: servers of their own"},

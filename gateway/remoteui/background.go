@@ -1,0 +1,44 @@
+package remoteui
+
+import (
+	"strconv"
+	"strings"
+)
+
+// askBackground asks a terminal for its background (xterm's OSC 11).
+const askBackground = "\x1b]11;?\x1b\\"
+
+// isDark reports whether a colour, as a terminal answers it, is a dark one:
+// rgb:R/G/B or rgba:R/G/B/A with 1 to 4 hexadecimal digits each, or #RRGGBB.
+func isDark(colour string) (dark, ok bool) {
+	var fields []string
+	if spec, is := strings.CutPrefix(colour, "#"); is && len(spec) == 6 {
+		fields = []string{spec[:2], spec[2:4], spec[4:]}
+	} else if kind, spec, is := strings.Cut(colour, ":"); is && (kind == "rgb" || kind == "rgba") {
+		fields = strings.Split(spec, "/")
+	}
+	if len(fields) != 3 && len(fields) != 4 {
+		return false, false
+	}
+	luma := 0.0
+	for i, weight := range []float64{0.299, 0.587, 0.114} { // ITU-R BT.601
+		v, err := strconv.ParseUint(fields[i], 16, 16)
+		if err != nil || len(fields[i]) > 4 {
+			return false, false
+		}
+		most := uint64(1)<<(4*len(fields[i])) - 1
+		luma += weight * float64(v) / float64(most)
+	}
+	return luma < 0.5, true
+}
+
+// darkFrom reads COLORFGBG as rxvt sets it: "foreground;background", numbers of
+// the 16 colours.
+func darkFrom(colorfgbg string) *bool {
+	n, err := strconv.Atoi(colorfgbg[strings.LastIndexByte(colorfgbg, ';')+1:])
+	if err != nil || n < 0 || n > 15 {
+		return nil
+	}
+	dark := n <= 6 || n == 8
+	return &dark
+}

@@ -1,0 +1,124 @@
+package remoteui
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Types of frames; see the package's doc.
+const (
+	frameHello      = 'h'
+	frameInput      = 'i'
+	frameSize       = 's'
+	frameBackground = 'b'
+	frameDone       = 'd'
+	framePause      = 'p'
+
+	frameOutput  = 'o'
+	frameContent = 'c'
+	frameExec    = 'e'
+	frameSave    = 'w'
+	frameExit    = 'x'
+)
+
+// Bounds, in bytes.
+const (
+	frameHead    = 5
+	maxControl   = 1 << 20
+	maxOutput    = 8 << 20
+	maxQueued    = 64 << 10  // keys that nobody has read yet
+	maxContent   = 128 << 20 // what a pager, an editor or a file gets
+	contentPiece = 256 << 10
+	contentHead  = 8 // the order's id
+)
+
+// Bounds of a screen, in cells.
+const (
+	maxSide  = 1000
+	maxCells = 250_000
+)
+
+// hello is the first frame of a relay.
+type hello struct {
+	size
+	Env   map[string]string `json:"env,omitempty"`
+	Theme string            `json:"theme,omitempty"`
+	ASCII bool              `json:"ascii,omitempty"`
+	Dark  *bool             `json:"dark,omitempty"` // absent: not known yet
+}
+
+// size is how large a terminal is, in cells, and what it has for images.
+type size struct {
+	Width      int  `json:"width"`
+	Height     int  `json:"height"`
+	CellWidth  int  `json:"cellWidth,omitempty"` // in pixels; absent: not known
+	CellHeight int  `json:"cellHeight,omitempty"`
+	Kitty      bool `json:"kitty,omitempty"`
+	Sixel      bool `json:"sixel,omitempty"`
+}
+
+// order is sent by the host for a relay to carry out with the content before it.
+type order struct {
+	ID   uint64 `json:"id"`
+	Kind string `json:"kind,omitempty"` // of a program: "pager", "editor" or "browser"
+	Name string `json:"name"`           // what to call the content, the path to save it at, or a page
+}
+
+// answer tells how an order went.
+type answer struct {
+	ID    uint64 `json:"id"`
+	Path  string `json:"path,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// limit is the largest payload of a type of frame.
+func limit(kind byte) int {
+	switch kind {
+	case frameOutput, frameContent:
+		return maxOutput
+	case frameInput:
+		return maxQueued
+	}
+	return maxControl
+}
+
+// appendFrame appends a frame to b. The payload must be within its limit.
+func appendFrame(b []byte, kind byte, payload []byte) []byte {
+	b = append(b, kind)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(payload)))
+	return append(b, payload...)
+}
+
+// jsonFrame is a frame with a JSON payload. v must be one of this package's
+// types, which all marshal.
+func jsonFrame(kind byte, v any) []byte {
+	payload, _ := json.Marshal(v)
+	return appendFrame(nil, kind, payload)
+}
+
+// readFrame reads one frame. The payload is in buf when that is large enough.
+// An error at the very start of a frame is io.EOF, later io.ErrUnexpectedEOF.
+func readFrame(r io.Reader, buf []byte) (kind byte, payload []byte, err error) {
+	var head [frameHead]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	kind = head[0]
+	n := binary.BigEndian.Uint32(head[1:])
+	if most := limit(kind); n > uint32(most) {
+		return kind, nil, fmt.Errorf("frame %q of %d bytes, the limit is %d", kind, n, most)
+	}
+	if int(n) > cap(buf) {
+		buf = make([]byte, n)
+	}
+	payload = buf[:n]
+	if _, err := io.ReadFull(r, payload); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return kind, nil, err
+	}
+	return kind, payload, nil
+}

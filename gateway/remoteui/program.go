@@ -1,0 +1,214 @@
+package remoteui
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/gateway/browser"
+)
+
+// grace is how long a program may take to end when the screen ends.
+const grace = time.Second
+
+// obey starts what the host ordered; the answer follows.
+func (r *relay) obey(kind byte, payload []byte) error {
+	content := r.content
+	r.content = nil
+	var o order
+	if err := json.Unmarshal(payload, &o); err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	if r.contentOf != o.ID {
+		content = nil // of another one, which was given up
+	}
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	if kind == frameExec && o.Kind == web {
+		a := answer{ID: o.ID}
+		if err := browser.Open(r.env, o.Name); err != nil {
+			a.Error = err.Error()
+		}
+		r.reply(a)
+		return nil
+	}
+	if !r.busy.CompareAndSwap(false, true) {
+		r.reply(answer{ID: o.ID, Error: "another program or file of this screen is not done yet"})
+		return nil
+	}
+	r.tasks.Go(func() {
+		a := answer{ID: o.ID}
+		var err error
+		if kind == frameSave {
+			a.Path, err = save(o.Name, content)
+		} else {
+			err = r.show(o, content)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		r.busy.Store(false)
+		r.reply(a)
+	})
+	return nil
+}
+
+func (r *relay) reply(a answer) { r.send.send(jsonFrame(frameDone, a)) }
+
+// show runs a program on the content and takes the terminal back afterwards.
+func (r *relay) show(o order, content []byte) error {
+	command := r.command(o.Kind)
+	if command == "" {
+		return fmt.Errorf("no program %q", o.Kind)
+	}
+	var file string
+	if o.Kind == File {
+		var line string
+		if file, line = place(o.Name); !filepath.IsAbs(file) {
+			return fmt.Errorf("%q is no absolute path", file)
+		}
+		command, file = atLine(command, file, line)
+	} else {
+		dir, err := os.MkdirTemp("", "goblin-*") // 0700
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, safeName(o.Name))
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
+	}
+	r.away.Lock()
+	defer r.away.Unlock()
+	r.con.give()
+	err := r.con.run(r.ctx, command, file)
+	if r.ctx.Err() != nil || wasKilled(err) {
+		r.con.soil()
+	}
+	r.con.restore()
+	if r.ctx.Err() == nil {
+		r.resumeLocked()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	return nil
+}
+
+// signalled is the error of a program that a signal ended.
+type signalled struct{ signal string }
+
+func (s signalled) Error() string { return "ended by signal " + s.signal }
+
+// failed is the error of a program that ended with an exit status.
+type failed struct{ status int }
+
+func (f failed) Error() string { return fmt.Sprintf("exit status %d", f.status) }
+
+// wasKilled reports whether a signal ended a program, or what a shell ran for
+// it, as far as its exit status says so.
+func wasKilled(err error) bool {
+	var (
+		s signalled
+		f failed
+	)
+	return errors.As(err, &s) || errors.As(err, &f) && f.status > 128
+}
+
+// command is the user's command for a kind of program.
+func (r *relay) command(kind string) string {
+	var names []string
+	switch kind {
+	case Editor, File:
+		names = []string{r.env("VISUAL"), r.env("EDITOR"), defaultEditor}
+	case Pager:
+		names = []string{r.env("PAGER")}
+		if _, err := exec.LookPath("less"); err == nil {
+			names = append(names, "less")
+		}
+		names = append(names, "more")
+	}
+	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
+	return cmp.Or(slices.DeleteFunc(names, blank)...)
+}
+
+// safeName makes a base name that is no option, no hidden file and nothing to
+// a shell, and keeps the ending.
+func safeName(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 && i < len(name)-1 {
+		name = name[i+1:]
+	}
+	name = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
+			return c
+		}
+		return '_'
+	}, name)
+	name = strings.TrimLeft(name[max(0, len(name)-100):], ".-")
+	if strings.Trim(name, "_.") == "" {
+		return "content"
+	}
+	return name
+}
+
+// save writes a new file and tells where it is.
+func save(path string, content []byte) (where string, err error) {
+	if path == "" {
+		return "", errors.New("no file name")
+	}
+	if rest, is := strings.CutPrefix(path, "~"); is && (rest == "" || os.IsPathSeparator(rest[0])) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = home + rest
+	}
+	if where, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(where, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("%s exists already", where)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(where)
+		return "", err
+	}
+	return where, nil
+}
+
+// endWith ends a program when ctx ends: hangUp first, kill after a grace. The
+// function that it returns must be called once the program has ended.
+func endWith(ctx context.Context, hangUp, kill func()) (done func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		hangUp()
+		select {
+		case <-over:
+		case <-time.After(grace):
+			kill()
+		}
+	}()
+	return func() { close(over); <-gone }
+}

@@ -1,0 +1,82 @@
+//go:build unix
+
+package remoteui
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const defaultEditor = "vi"
+
+// run runs a shell command on a file, on the terminal, in a process group of
+// its own: keys like Ctrl-C are for it alone. It is stopped and continued as a
+// shell does it.
+func (c *console) run(ctx context.Context, command, file string) error {
+	cmd := exec.Command("sh", "-c", script(command), "sh", file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	own := unix.Getpgrp()
+	if front, err := unix.IoctlGetInt(c.fd, unix.TIOCGPGRP); err == nil && front == own {
+		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, c.fd
+		defer c.foreground(own)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	pid := cmd.Process.Pid
+	defer func() { _ = cmd.Process.Release() }() // waited for below
+	done := endWith(ctx, func() {
+		_ = unix.Kill(-pid, unix.SIGHUP)
+		_ = unix.Kill(-pid, unix.SIGCONT)
+	}, func() { _ = unix.Kill(-pid, unix.SIGKILL) })
+	defer done()
+	for {
+		var ws unix.WaitStatus
+		_, err := unix.Wait4(pid, &ws, unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		case ws.Stopped():
+			c.stopWith(pid, own, cmd.SysProcAttr.Foreground)
+		case ws.Signaled():
+			return signalled{ws.Signal().String()}
+		case ws.ExitStatus() != 0:
+			return failed{ws.ExitStatus()}
+		default:
+			return nil
+		}
+	}
+}
+
+// script runs a command on $1. The shell must not be what a Ctrl-C for the
+// program ends: it makes room where the command is a program and words, and
+// otherwise outlives the signal.
+func script(command string) string {
+	if strings.Trim(command, wordLetters) == "" {
+		return "exec " + command + ` "$1"`
+	}
+	return "trap : INT QUIT; " + command + ` "$1"`
+}
+
+const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./+-"
+
+// stopWith stops this process's job because the user stopped the program in
+// front, and continues the program afterwards.
+func (c *console) stopWith(pid, own int, front bool) {
+	if !front || c.steady {
+		_ = unix.Kill(-pid, unix.SIGCONT)
+		return
+	}
+	c.foreground(own)
+	c.restore()
+	c.jobs.stop(true)
+	c.foreground(pid)
+	_ = unix.Kill(-pid, unix.SIGCONT)
+}

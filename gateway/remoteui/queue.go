@@ -1,0 +1,76 @@
+package remoteui
+
+import "sync"
+
+// queue holds pieces of input in order, as they came, up to maxQueued bytes.
+type queue struct {
+	mu     sync.Mutex
+	moved  sync.Cond // something was added, taken, or the end came
+	pieces [][]byte
+	bytes  int
+	closed bool
+	shut   bool // put drops
+}
+
+func newQueue() *queue {
+	q := &queue{}
+	q.moved.L = &q.mu
+	return q
+}
+
+// put adds a copy of p and waits for room; false: the queue is closed.
+func (q *queue) put(p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && !q.shut && q.bytes > 0 && q.bytes+len(p) > maxQueued {
+		q.moved.Wait()
+	}
+	if q.closed || q.shut {
+		return !q.closed
+	}
+	q.pieces = append(q.pieces, append([]byte(nil), p...))
+	q.bytes += len(p)
+	q.moved.Broadcast()
+	return true
+}
+
+// read fills p from the first piece, waiting for one; false: closed and empty.
+func (q *queue) read(p []byte) (int, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.pieces) == 0 {
+		if q.closed {
+			return 0, false
+		}
+		q.moved.Wait()
+	}
+	n := copy(p, q.pieces[0])
+	if n == len(q.pieces[0]) {
+		q.pieces[0] = nil
+		q.pieces = q.pieces[1:]
+	} else {
+		q.pieces[0] = q.pieces[0][n:]
+	}
+	q.bytes -= n
+	q.moved.Broadcast()
+	return n, true
+}
+
+// drop makes put drop instead of wait, until it is called with false.
+func (q *queue) drop(on bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shut = on
+	q.moved.Broadcast()
+}
+
+// close ends waiting; what is queued can still be read.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.moved.Broadcast()
+}

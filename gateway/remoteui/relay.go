@@ -1,0 +1,408 @@
+package remoteui
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Errors of Relay.
+var (
+	ErrConnectionLost = errors.New("the connection to the screen's host is lost")
+	ErrTerminalLost   = errors.New("the terminal is gone")
+)
+
+// Terminal is a terminal that this process owns while it shows a screen.
+type Terminal struct {
+	In, Out *os.File                 // the same terminal
+	Getenv  func(name string) string // nil: os.Getenv
+	Theme   string                   // asked for by the user, "" for none
+	ASCII   bool                     // the user asked for ASCII only
+
+	// Steady is for a process that must not be stopped, since it does more
+	// than show a screen. It stays away from a terminal as long as another job
+	// is in front of it, and looks once a second whether that has changed. The
+	// process must ignore SIGTTOU, SIGTTIN and SIGTSTP.
+	Steady bool
+	// Behind is called once, from a goroutine of Relay, when a steady screen
+	// has to wait. It may be nil and must not block.
+	Behind func()
+}
+
+// Rescue notes how a terminal is set. restore sets it so again, never waits,
+// and is for a process that must end while a Relay hangs in the terminal. It leaves alone
+// what another job has in front.
+func (t Terminal) Rescue() (restore func()) {
+	fd := int(t.In.Fd())
+	found, err := term.GetState(fd)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		if inFront(fd) {
+			_ = term.Restore(fd, found)
+		}
+	}
+}
+
+// relay is one call of Relay.
+type relay struct {
+	con   *console
+	send  *sender
+	env   func(string) string
+	ctx   context.Context
+	fail  context.CancelCauseFunc
+	links sync.WaitGroup // what runs as long as the screen
+	tasks sync.WaitGroup // orders under way; the receiver adds them
+	busy  atomic.Bool    // an order is under way
+	away  sync.Mutex     // held while the terminal belongs to something else
+
+	behind  chan struct{} // another job may be in front now
+	waiting bool          // for this process to be in front; guarded by away once watch runs
+	warn    func()        // calls Behind; nil: done
+
+	content   []byte // of the next order; only the receiver touches it
+	contentOf uint64 // that order's id
+
+	cutting  sync.Mutex // guards what follows, and the order of keys
+	cutter   cutter
+	knows    size // of images, what the terminal answered
+	flushAt  time.Time
+	due      *time.Timer   // calls flushHeld then
+	answered chan struct{} // closed with the last answer
+}
+
+// ended is the cause of an end that the host asked for.
+type ended struct{ reason string }
+
+func (ended) Error() string { return "ended by the host" }
+
+// Relay shows the screen at the other end of c on t until the host ends it (the result is
+// its reason, "" for a plain quit), ctx ends (its error), the connection breaks
+// ([ErrConnectionLost]) or the terminal is gone ([ErrTerminalLost]). On every way out it
+// closes c, ends a pager or editor that it started, and gives the terminal back as it was
+// found; a terminal that takes no output is waited for 3 s at most, and where its writes
+// cannot be interrupted (only Linux has a way) a goroutine or two stay with it. Programs
+// are run with $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a
+// time may be on one terminal.
+func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err error) {
+	defer c.Close()
+	if t.Getenv == nil {
+		t.Getenv = os.Getenv
+	}
+	r := &relay{
+		send: newSender(), env: t.Getenv, answered: make(chan struct{}),
+		behind: make(chan struct{}, 1), warn: t.Behind,
+	}
+	r.due = time.AfterFunc(time.Hour, r.flushHeld)
+	defer r.due.Stop()
+	r.ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.fail(nil)
+	r.con, err = openConsole(t.In, t.Out, t.Steady, r)
+	if err != nil {
+		return "", err
+	}
+	defer r.con.close()
+	r.send.send(jsonFrame(frameHello, r.greeting(t)))
+	ask := questions(t.Getenv)
+	switch err := r.con.take(); {
+	case errors.Is(err, errBehind):
+		ask = ""
+		r.waitLocked()
+	case err != nil:
+		r.con.end()
+		return "", err
+	}
+	r.cutting.Lock()
+	r.cutter.ask(ask)
+	r.cutting.Unlock()
+	asked := time.Now()
+	if ask != "" {
+		r.con.ask(ask)
+	}
+
+	r.links.Go(func() { r.send.run(c) })
+	received := make(chan struct{})
+	go func() { // may hang in the terminal; see below
+		defer close(received)
+		r.fail(r.receive(c))
+	}()
+	r.links.Go(r.watch)
+	<-r.ctx.Done()
+
+	if ask != "" && time.Since(asked) < time.Second {
+		r.awaitAnswer()
+	}
+	_ = c.Close()
+	r.send.close()
+	_ = r.con.w.SetWriteDeadline(time.Now().Add(farewell))
+	select {
+	case <-received:
+	case <-time.After(farewell): // hangs in a write that takes no deadline
+	}
+	r.tasks.Wait()
+	r.con.end()
+	r.links.Wait()
+	return r.outcome(ctx)
+}
+
+// awaitAnswer waits a little for the terminal's answers, which would be typed
+// into the shell otherwise.
+func (r *relay) awaitAnswer() {
+	select {
+	case <-r.answered:
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+func (r *relay) outcome(ctx context.Context) (string, error) {
+	cause := context.Cause(r.ctx)
+	if end := (ended{}); errors.As(cause, &end) {
+		return end.reason, nil
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "", cause
+}
+
+func (r *relay) greeting(t Terminal) hello {
+	env := make(map[string]string)
+	for _, name := range environment {
+		if v := t.Getenv(name); v != "" {
+			env[name] = v
+		}
+	}
+	return hello{r.size(), env, t.Theme, t.ASCII, darkFrom(t.Getenv("COLORFGBG"))}
+}
+
+// size is how large the terminal is now, with what is known of it.
+func (r *relay) size() size {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	return r.sizeLocked()
+}
+
+func (r *relay) sizeLocked() size {
+	s := r.knows
+	s.Width, s.Height = r.con.size()
+	if w, h := cell(r.con.out); w > 0 && h > 0 { // changes with the font
+		s.CellWidth, s.CellHeight = w, h
+	}
+	return s
+}
+
+// typed takes what the terminal sent: keys, and answers.
+func (r *relay) typed(p []byte) {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	keys, answers := r.cutter.cut(nil, p)
+	if d := r.cutter.hold(); d > 0 {
+		r.flushAt = time.Now().Add(d)
+		r.due.Reset(d)
+	}
+	for _, a := range answers {
+		r.learnLocked(a)
+	}
+	if len(answers) > 0 && r.cutter.idle() {
+		close(r.answered)
+	}
+	r.send.put(keys)
+}
+
+// learnLocked takes an answer of the terminal. r.cutting is held.
+func (r *relay) learnLocked(a terminalAnswer) {
+	if a.kind == aboutBackground {
+		if dark, ok := isDark(a.body); ok {
+			r.send.background(dark)
+		}
+		return
+	}
+	r.knows.learn(a)
+	if a.kind == aboutWhat && r.knows != (size{}) {
+		r.send.resize(r.sizeLocked())
+	}
+}
+
+func (r *relay) drop(on bool) { r.send.drop(on) }
+
+func (r *relay) lost(cause error) {
+	if !r.con.mayset() { // who is not in front cannot read
+		poke(r.behind)
+		return
+	}
+	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
+}
+
+// waitLocked begins to wait for the terminal. The host is not asked to pause: the
+// modes that it switches on now are needed later.
+func (r *relay) waitLocked() {
+	r.waiting = true
+	if r.warn != nil {
+		r.warn()
+		r.warn = nil
+	}
+}
+
+// flushHeld gives out keys that looked like the start of an answer for long
+// enough.
+func (r *relay) flushHeld() {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	if !time.Now().Before(r.flushAt) {
+		r.send.put(r.cutter.flush(nil))
+	}
+}
+
+// receive handles the host's frames until the connection ends.
+func (r *relay) receive(c io.Reader) error {
+	br := bufio.NewReaderSize(c, 64<<10)
+	var buf []byte
+	for {
+		kind, payload, err := readFrame(br, buf)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrConnectionLost, err)
+		}
+		if cap(payload) > cap(buf) {
+			buf = payload
+		}
+		switch kind {
+		case frameOutput:
+			if _, err := r.con.Write(payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrTerminalLost, err)
+			}
+		case frameContent:
+			if err := r.collect(payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
+			}
+		case frameExec, frameSave:
+			if err := r.obey(kind, payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
+			}
+		case frameExit:
+			return ended{string(payload)}
+		default:
+			return fmt.Errorf("%w: unknown frame %q", ErrConnectionLost, kind)
+		}
+	}
+}
+
+// collect takes a piece of content. What came for an order that was given up
+// half-way is no part of the next one's.
+func (r *relay) collect(payload []byte) error {
+	if len(payload) < contentHead {
+		return errors.New("content without an order")
+	}
+	id, piece := binary.BigEndian.Uint64(payload), payload[contentHead:]
+	if id != r.contentOf {
+		r.content, r.contentOf = nil, id
+	}
+	if len(r.content)+len(piece) > maxContent {
+		return fmt.Errorf("content over %d bytes", maxContent)
+	}
+	r.content = append(r.content, piece...)
+	return nil
+}
+
+// frontCheck is how often is looked whether the terminal is there, and whether a
+// steady screen is in front of it.
+const frontCheck = time.Second
+
+// watch follows the terminal's size, the process's stops, and which job is in
+// front.
+func (r *relay) watch() {
+	s := r.con.jobs
+	look := time.NewTicker(frontCheck)
+	defer look.Stop()
+	w, h := r.con.size()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-look.C:
+			// While a program has the terminal, or another job, nobody reads it
+			// who would notice.
+			if vanished(r.con.fd) {
+				r.fail(fmt.Errorf("%w: it hung up", ErrTerminalLost))
+				return
+			}
+			if r.con.steady && r.isWaiting() && r.con.mayset() {
+				r.again()
+			}
+		case <-r.behind: // its reader has ended
+			r.con.give()
+			r.again()
+		case <-s.resized:
+			if nw, nh := r.con.size(); (s.told || nw != w || nh != h) && !r.isWaiting() {
+				w, h = nw, nh
+				r.send.resize(r.size())
+			}
+		case <-s.stopped:
+			r.suspend(s)
+		case <-s.continued:
+			r.again()
+		}
+	}
+}
+
+// isWaiting reports whether the terminal is waited for, unless that is about to
+// change.
+func (r *relay) isWaiting() bool {
+	if !r.away.TryLock() {
+		return false
+	}
+	defer r.away.Unlock()
+	return r.waiting
+}
+
+// again takes the terminal back unless a pager or an editor has it.
+func (r *relay) again() {
+	if r.away.TryLock() {
+		r.resumeLocked()
+		r.away.Unlock()
+	}
+}
+
+// suspend stops the process, with the terminal given back for that time.
+func (r *relay) suspend(s *signals) {
+	if !r.away.TryLock() { // a pager or an editor has the terminal
+		s.stop(false)
+		return
+	}
+	defer r.away.Unlock()
+	r.con.give()
+	r.send.send(appendFrame(nil, framePause, nil))
+	sent := make(chan struct{})
+	r.links.Go(func() { r.send.drain(); close(sent) })
+	select {
+	case <-sent:
+	case <-time.After(200 * time.Millisecond):
+	}
+	s.stop(false)
+	r.resumeLocked()
+}
+
+// resumeLocked takes the terminal back and asks for a repaint. r.away is held.
+func (r *relay) resumeLocked() {
+	switch err := r.con.take(); {
+	case err == nil:
+		r.waiting = false
+		r.send.resize(r.size())
+	case errors.Is(err, errBehind):
+		if !r.waiting {
+			r.waitLocked()
+		}
+	case !errors.Is(err, errOver):
+		r.lost(err)
+	}
+}

@@ -1,0 +1,107 @@
+package remoteui
+
+import "io"
+
+// sender queues a relay's frames; run is the one writer of its connection. Keys are
+// bounded by the queue. Other frames are as few as the host's orders and the user's stops.
+type sender struct {
+	queue // of keys; its lock guards the rest
+
+	control [][]byte
+	size    *size
+	dark    *bool
+	writing bool
+}
+
+func newSender() *sender {
+	s := &sender{}
+	s.moved.L = &s.mu
+	return s
+}
+
+// resize sends a size; the latest wins.
+func (s *sender) resize(to size) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = &to
+	s.moved.Broadcast()
+}
+
+// background sends a background; the latest wins.
+func (s *sender) background(dark bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dark = &dark
+	s.moved.Broadcast()
+}
+
+// send sends a frame after those sent before it.
+func (s *sender) send(frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.control = append(s.control, frame)
+	s.moved.Broadcast()
+}
+
+// run writes until close or an error. It never says why: who reads the
+// connection finds out.
+func (s *sender) run(w io.Writer) {
+	defer s.close()
+	for {
+		frame := s.next()
+		if frame == nil {
+			return
+		}
+		if _, err := w.Write(frame); err != nil {
+			return
+		}
+	}
+}
+
+// next waits for the next frame; nil: closed.
+func (s *sender) next() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = false
+	s.moved.Broadcast()
+	for !s.closed && s.quietLocked() {
+		s.moved.Wait()
+	}
+	if s.closed {
+		return nil
+	}
+	s.writing = true
+	var frame []byte
+	switch {
+	case len(s.control) > 0:
+		frame, s.control = s.control[0], s.control[1:]
+	case s.size != nil:
+		frame, s.size = jsonFrame(frameSize, *s.size), nil
+	case s.dark != nil:
+		b := byte(0)
+		if *s.dark {
+			b = 1
+		}
+		frame, s.dark = appendFrame(nil, frameBackground, []byte{b}), nil
+	default:
+		frame = appendFrame(nil, frameInput, s.pieces[0])
+		s.bytes -= len(s.pieces[0])
+		s.pieces[0] = nil
+		s.pieces = s.pieces[1:]
+		s.moved.Broadcast()
+	}
+	return frame
+}
+
+func (s *sender) quietLocked() bool {
+	return len(s.control) == 0 && s.size == nil && s.dark == nil && len(s.pieces) == 0
+}
+
+// drain waits until everything was written or the end came.
+func (s *sender) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.closed && (s.writing || !s.quietLocked()) {
+		s.moved.Wait()
+	}
+}

@@ -1,0 +1,29 @@
+//go:build !unix
+
+package remoteui
+
+import "time"
+
+// signals stands for the signals of other systems: the size is looked at now
+// and then, and nothing is stopped.
+type signals struct {
+	tick      *time.Ticker
+	resized   <-chan time.Time
+	stopped   chan struct{}
+	continued chan struct{}
+	told      bool
+}
+
+func watchSignals(bool) *signals {
+	t := time.NewTicker(300 * time.Millisecond)
+	return &signals{tick: t, resized: t.C}
+}
+
+func inFront(int) bool { return true }
+
+// vanished is known by reading alone.
+func vanished(int) bool { return false }
+
+func (s *signals) close() { s.tick.Stop() }
+
+func (s *signals) stop(bool) {}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package remoteui
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// signals carry the kernel's news of the terminal and its jobs. Each channel holds one;
+// more of the same would say the same.
+type signals struct {
+	resized   chan os.Signal
+	stopped   chan os.Signal
+	continued chan os.Signal
+	told      bool // resized is a fact, not a guess
+	steady    bool // nothing is stopped
+}
+
+// watchSignals begins to catch them; a steady process catches no stops.
+func watchSignals(steady bool) *signals {
+	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1), true, steady}
+	signal.Notify(s.resized, syscall.SIGWINCH)
+	signal.Notify(s.continued, syscall.SIGCONT)
+	s.catch()
+	return s
+}
+
+// catch catches stops, unless the process was started to ignore them.
+func (s *signals) catch() {
+	if !s.steady && !signal.Ignored(syscall.SIGTSTP) {
+		signal.Notify(s.stopped, syscall.SIGTSTP)
+	}
+}
+
+// inFront reports whether this process's group is in front of a terminal. One
+// that does not control this process's session asks for no such order.
+func inFront(fd int) bool {
+	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err != nil || front == unix.Getpgrp()
+}
+
+// vanished reports whether a terminal has hung up: nothing can be asked of it any more.
+func vanished(fd int) bool {
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	return errors.Is(err, unix.EIO)
+}
+
+func (s *signals) close() {
+	signal.Stop(s.resized)
+	signal.Stop(s.stopped)
+	signal.Stop(s.continued)
+}
+
+// stop stops the process, with the rest of its group if that is asked for, and
+// returns when it goes on. The stop is by SIGTTIN: it does what SIGTSTP does
+// (the kernel ignores both in a group that no shell could continue; then the
+// time limit ends the wait), but a Go program that has once caught a signal
+// never gets its default action back.
+func (s *signals) stop(group bool) {
+	signal.Stop(s.stopped)
+	defer s.catch()
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if group {
+		stopGroup()
+	}
+	_ = unix.Kill(unix.Getpid(), unix.SIGTTIN)
+	select {
+	case <-continued:
+	case <-time.After(200 * time.Millisecond):
+	}
+	select {
+	case <-s.continued: // this one is answered for
+	default:
+	}
+}
+
+// stopGroup stops the rest of the group. It waits for this process's own copy
+// of the signal, which would stop it once more after it was continued.
+func stopGroup() {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return
+	}
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, syscall.SIGTSTP)
+	defer signal.Stop(own)
+	_ = unix.Kill(0, unix.SIGTSTP)
+	<-own
+}

@@ -1,0 +1,20 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package remoteui
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func prepare(*os.File) (undo func()) { return func() {} }
+
+// cell is how many pixels a cell of a terminal has, 0 if it does not tell the kernel.
+func cell(out *os.File) (w, h int) {
+	s, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
+	if err != nil || s.Col == 0 || s.Row == 0 {
+		return 0, 0
+	}
+	return int(s.Xpixel) / int(s.Col), int(s.Ypixel) / int(s.Row)
+}
