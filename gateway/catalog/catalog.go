@@ -35,8 +35,8 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
 	"goblin/registry/tidy"
 )
@@ -339,7 +339,7 @@ func (s *Store) sweep() {
 		}
 		age := time.Since(info.ModTime())
 		most := s.most
-		if strings.HasSuffix(e.Name(), wholefile.Unfinished) {
+		if strings.HasSuffix(e.Name(), atomicfile.Unfinished) {
 			most = left
 		}
 		if age > most {
@@ -396,7 +396,7 @@ func (s *Store) save(server string, c *change) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return s.trouble(err)
 	}
-	err := wholefile.Make(path, func(f io.Writer) error {
+	err := atomicfile.Make(path, func(f io.Writer) error {
 		return compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
 	})
 	if errors.Is(err, errLarge) {

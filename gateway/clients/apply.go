@@ -10,9 +10,9 @@ import (
 	"reflect"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/configedit"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 // attempts bounds how often a change is planned again after another process changed the file.
@@ -77,7 +77,7 @@ func (ch *Change) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(records, 0o700); err != nil {
 		return nil, fmt.Errorf("remember how to undo it: %w", err)
 	}
-	unlock, err = wholefile.Lock(records)
+	unlock, err = atomicfile.Lock(records)
 	if err != nil {
 		return nil, fmt.Errorf("change %s: %w", ch.File, err)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/clients"
 	"goblin/gateway/configedit"
-	"goblin/gateway/wholefile"
 )
 
 const twoServers = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // mine\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
@@ -68,7 +68,7 @@ func TestAChangeWaitsForAnotherProcessAndGivesUp(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}"})
 	state := filepath.Join(dir, "state")
-	unlock, err := wholefile.Lock(filepath.Join(state, "clients"))
+	unlock, err := atomicfile.Lock(filepath.Join(state, "clients"))
 	require.NoError(t, err)
 	ch, err := clients.Find("cursor").Install(m, state, goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)

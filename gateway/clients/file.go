@@ -12,9 +12,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/config"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
@@ -31,7 +31,7 @@ func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, wholefile.Plain(err)
+		return nil, atomicfile.Plain(err)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return nil, errors.New("it is not a file")
 	case info.Size() > maxFile:

@@ -13,8 +13,8 @@ import (
 	"reflect"
 	"slices"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 // maxRecord is the largest record, in bytes: two texts of a client's file in base64.
@@ -82,7 +82,7 @@ func (ch *Change) remember() (undo func() error, err error) {
 	text, err := json.Marshal(ch.undo)
 	old, missing := state.Read(path, maxRecord)
 	if err == nil {
-		err = wholefile.Write(path, text)
+		err = atomicfile.Write(path, text)
 	}
 	if err != nil {
 		return undo, fmt.Errorf("remember how to undo it: %w", err)
@@ -90,7 +90,7 @@ func (ch *Change) remember() (undo func() error, err error) {
 	if missing != nil {
 		return ch.forget, nil
 	}
-	return func() error { return wholefile.Write(path, old) }, nil
+	return func() error { return atomicfile.Write(path, old) }, nil
 }
 
 // rememberCopy keeps no more of a change that is undone than where its copy is, and the
@@ -108,7 +108,7 @@ func (ch *Change) rememberCopy() error {
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(path, text)
+	return atomicfile.Write(path, text)
 }
 
 // forget leaves nothing of a change that is undone.

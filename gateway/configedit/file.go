@@ -17,9 +17,9 @@ import (
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/config"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 const maxFile = 4 << 20 // bytes, as the config's reader has it
@@ -209,13 +209,13 @@ func (f *File) Save() error {
 // cannot keep owner and group, it writes into the file: users may share it.
 func (f *File) write(text []byte) error {
 	if f.New() {
-		return wholefile.Write(f.real, text)
+		return atomicfile.Write(f.real, text)
 	}
 	was, err := os.Stat(f.real)
 	if err != nil {
 		return err
 	}
-	err = wholefile.Make(f.real, func(w io.Writer) error {
+	err = atomicfile.Make(f.real, func(w io.Writer) error {
 		if file, ok := w.(*os.File); ok {
 			if err := errors.Join(keepOwner(file, was), file.Chmod(f.mode)); err != nil {
 				return err

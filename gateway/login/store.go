@@ -15,10 +15,10 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/config"
 	"goblin/gateway/secrets"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 // inKeyring has the secrets of logins.
@@ -127,7 +127,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := wholefile.Write(r.path, all); err != nil {
+	if err := atomicfile.Write(r.path, all); err != nil {
 		return "", err
 	}
 	return r.noticeOnce(notice), nil

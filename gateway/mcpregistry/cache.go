@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 const (
@@ -80,7 +80,7 @@ func (c *Cache) store(to string, body []byte) {
 	if c == nil || os.MkdirAll(c.folder, 0o700) != nil {
 		return
 	}
-	if wholefile.Write(c.path(to), body) == nil {
+	if atomicfile.Write(c.path(to), body) == nil {
 		c.prune()
 	}
 }

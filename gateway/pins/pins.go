@@ -29,8 +29,8 @@ import (
 	"strings"
 	"sync"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
 )
 
@@ -183,7 +183,7 @@ func (s *Store) explain(err error) error {
 
 // Writable fails when the pins cannot be written.
 func (s *Store) Writable() error {
-	unlock, err := wholefile.Lock(s.path)
+	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {
 		return fmt.Errorf("pinned tools could not be saved: %w", err)
 	}
@@ -374,7 +374,7 @@ func (s *Store) Approve(server string, seen map[string]string, names ...string) 
 // be written, here alone and only if provisional is set. change gets what is pinned
 // by now, also by other processes, and whether that is anything.
 func (s *Store) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
-	unlock, err := wholefile.Lock(s.path)
+	unlock, err := atomicfile.Lock(s.path)
 	if err == nil {
 		defer unlock()
 		err = s.load()
@@ -470,5 +470,5 @@ func pinned(text []byte) pin {
 // Path is where the pins of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(folder, config string) string {
-	return wholefile.For(filepath.Join(folder, "pins"), config)
+	return atomicfile.For(filepath.Join(folder, "pins"), config)
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/display"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 const (
@@ -74,7 +74,7 @@ func file(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.Plain(err), fix)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return "", errors.New("is not a file" + fix)
 	}
@@ -86,7 +86,7 @@ func file(path string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(f, MaxValue+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", wholefile.Plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.Plain(err), fix)
 	case len(text) > MaxValue:
 		return "", fmt.Errorf("is longer than %d KiB; a secret is not", MaxValue>>10)
 	}
@@ -121,7 +121,7 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 		if value := strings.TrimSpace(out.kept.String()); value != "" && strings.Contains(said.kept.String(), value) || why == "" {
 			why = "it says nothing of why"
 		}
-		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", wholefile.Plain(err), why)
+		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.Plain(err), why)
 	}
 	return Line(out.kept.Bytes()), nil
 }

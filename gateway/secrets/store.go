@@ -13,8 +13,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 const (
@@ -193,7 +193,7 @@ func (s *Store) edit(change func(all map[string]record) error) error {
 	if s.path == "" {
 		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
 	}
-	unlock, err := wholefile.Lock(s.path)
+	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *Store) edit(change func(all map[string]record) error) error {
 	if len(text) > maxFile {
 		return fmt.Errorf("%s would become too large", s.path)
 	}
-	return wholefile.Write(s.path, append(text, '\n'))
+	return atomicfile.Write(s.path, append(text, '\n'))
 }
 
 // short bounds what others say.

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"goblin/gateway/wholefile"
+	"goblin/gateway/atomicfile"
 )
 
 // Files that restrict clients have a last good copy beside them, so that a damaged one
@@ -81,7 +81,7 @@ func Save(path string, text []byte, was error) error {
 		if err := saveCopy(path, text); err != nil {
 			return err
 		}
-		err := wholefile.Write(path, text)
+		err := atomicfile.Write(path, text)
 		if err != nil {
 			_ = os.Remove(path + copySuffix) // it has what was refused; Keep writes it again
 		}
@@ -92,14 +92,14 @@ func Save(path string, text []byte, was error) error {
 	if err := keepDamaged(path); err != nil {
 		return err
 	}
-	if err := wholefile.Write(path, text); err != nil {
+	if err := atomicfile.Write(path, text); err != nil {
 		return err // the copy is all there is
 	}
 	return saveCopy(path, text)
 }
 
 func saveCopy(path string, text []byte) error {
-	if err := wholefile.Write(path+copySuffix, text); err != nil {
+	if err := atomicfile.Write(path+copySuffix, text); err != nil {
 		return fmt.Errorf("write the last good copy: %w; free space on the disk, or remove %s", err, path+copySuffix)
 	}
 	return nil
@@ -114,7 +114,7 @@ func keepDamaged(path string) error {
 		err = os.Link(path, aside)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, wholefile.Plain(err))
+		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, atomicfile.Plain(err))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func Keep(path string, most int64, check func(text []byte) error) error {
 	if copyOf(path, most, check) == nil {
 		return nil // the usual case needs no lock
 	}
-	unlock, err := wholefile.Lock(path)
+	unlock, err := atomicfile.Lock(path)
 	if err != nil {
 		return err
 	}

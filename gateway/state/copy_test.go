@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 // parse accepts texts that begin with "ok", and knows those of another version.
@@ -129,7 +129,7 @@ func TestTheFileIsNeverMissingMeanwhile(t *testing.T) {
 	for range 4 {
 		writers.Go(func() {
 			for range 25 {
-				unlock, err := wholefile.Lock(path)
+				unlock, err := atomicfile.Lock(path)
 				if err != nil {
 					t.Error(err)
 					return

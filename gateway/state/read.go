@@ -13,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"goblin/gateway/wholefile"
+	"goblin/gateway/atomicfile"
 )
 
 // ErrNotRegular is the cause of an error about a directory, pipe, socket or device.
@@ -30,17 +30,17 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 		err = errors.New("it is a link that leads nowhere") // not a missing file
 	}
 	if err != nil {
-		return nil, nil, wholefile.Plain(err)
+		return nil, nil, atomicfile.Plain(err)
 	}
 	f, err := os.OpenFile(path, readOnly, 0)
 	if err != nil {
-		return nil, nil, wholefile.Plain(err)
+		return nil, nil, atomicfile.Plain(err)
 	}
 	if info, err = f.Stat(); err == nil {
 		err = regular(info) // another file may have taken its place
 	}
 	if err != nil {
-		return nil, nil, errors.Join(wholefile.Plain(err), f.Close())
+		return nil, nil, errors.Join(atomicfile.Plain(err), f.Close())
 	}
 	return f, info, nil
 }
@@ -76,7 +76,7 @@ func Read(path string, most int64) ([]byte, error) {
 	text, err = readAll(text, io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, wholefile.Plain(err)
+		return nil, atomicfile.Plain(err)
 	case int64(len(text)) > most:
 		return nil, tooLarge(most)
 	}

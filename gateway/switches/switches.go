@@ -25,8 +25,8 @@ import (
 	"syscall"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	"goblin/gateway/state"
-	"goblin/gateway/wholefile"
 )
 
 const (
@@ -86,7 +86,7 @@ type entry struct {
 // Path is where the switches of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(folder, config string) string {
-	return wholefile.For(filepath.Join(folder, "off"), config)
+	return atomicfile.For(filepath.Join(folder, "off"), config)
 }
 
 // Open reads the switches at path; a missing file has none. The error is a *[FileError]: the
@@ -240,7 +240,7 @@ func (s *Store) Set(on bool, things ...Switch) error {
 	defer s.mu.Unlock()
 	var was error // of the file that is replaced
 	if s.path != "" {
-		unlock, err := wholefile.Lock(s.path)
+		unlock, err := atomicfile.Lock(s.path)
 		if err != nil {
 			return fmt.Errorf("save what is off: %w", err)
 		}

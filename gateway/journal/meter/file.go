@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/atomicfile"
 	statefile "goblin/gateway/state"
-	"goblin/gateway/wholefile"
 	"goblin/registry/bill"
 )
 
@@ -29,7 +29,7 @@ const (
 // Path is where the counters of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func Path(folder, config string) string {
-	return wholefile.For(filepath.Join(folder, "usage"), config)
+	return atomicfile.For(filepath.Join(folder, "usage"), config)
 }
 
 // state is the content of the file.
@@ -332,7 +332,7 @@ func (m *Meter) giveBack(taken, saved *state) {
 
 // merge adds to what the file has by now.
 func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
-	unlock, err := wholefile.Lock(m.o.Path)
+	unlock, err := atomicfile.Lock(m.o.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, wholefile.Write(m.o.Path, text)
+	return s, atomicfile.Write(m.o.Path, text)
 }
 
 // Read is the bill as a file has it, when no host runs; the error says why there is none.

@@ -1,6 +1,6 @@
-// Package wholefile writes files that are there whole or not at all, whatever happens
+// Package atomicfile writes files that are there whole or not at all, whatever happens
 // meanwhile, and are private to the user. It knows nothing of what is in them.
-package wholefile
+package atomicfile
 
 import (
 	"crypto/sha256"
