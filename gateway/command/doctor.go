@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
@@ -163,8 +163,8 @@ func (a *App) aboutConfig(text string) string {
 
 // installed are Goblin's entries in the files of clients.
 func (a *App) installed() (all []doctor.Client) {
-	for _, c := range clients.All {
-		e, ok := c.Installed(clients.Here(a.Getenv, ""))
+	for _, c := range clientconfig.All {
+		e, ok := c.Installed(clientconfig.Here(a.Getenv, ""))
 		if !ok {
 			continue
 		}

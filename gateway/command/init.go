@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/display"
@@ -69,7 +69,7 @@ client's file that cannot be read stops no other; the exit code is 1 then.
 --keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
 keeps its own, and has the config refer to them.
 
-Clients: ` + wrapped(clients.Names(), 78) + `.`,
+Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
 		Example: `  goblin init
   goblin init --dry-run
   goblin init --from cursor --from claude-desktop --yes
@@ -86,7 +86,7 @@ Clients: ` + wrapped(clients.Names(), 78) + `.`,
 	flags.BoolVar(&n.keep, "keep-secrets", false, "keep secrets out of the config, as \"goblin secret\" does")
 	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object; nothing is asked")
 	_ = cmd.RegisterFlagCompletionFunc("from", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return clients.Names(), cobra.ShellCompDirectiveDefault // or a file
+		return clientconfig.Names(), cobra.ShellCompDirectiveDefault // or a file
 	}) // there is such a flag
 	return cmd
 }
@@ -170,9 +170,9 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 	for i := range found {
 		did.add(&found[i])
 	}
-	servers, present := clients.Merge(found, func(name string) map[string]any {
+	servers, present := clientconfig.Merge(found, func(name string) map[string]any {
 		if keys := f.Keys(name); keys != nil {
-			return clients.WithSecrets(keys, a.Secrets().Get)
+			return clientconfig.WithSecrets(keys, a.Secrets().Get)
 		}
 		return nil
 	})
@@ -198,7 +198,7 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 }
 
 // unread reports the files that could not be read, after the others were imported.
-func (a *App) unread(found []clients.Found) error {
+func (a *App) unread(found []clientconfig.Found) error {
 	code := 0
 	for i := range found {
 		if err := found[i].Err; err != nil {
@@ -213,7 +213,7 @@ func (a *App) unread(found []clients.Found) error {
 }
 
 // write adds servers to a config, or only says what it would be.
-func (a *App) write(ctx context.Context, f *configedit.File, servers []clients.Server, keep, dryRun bool, did *takeover) (err error) {
+func (a *App) write(ctx context.Context, f *configedit.File, servers []clientconfig.Server, keep, dryRun bool, did *takeover) (err error) {
 	var k *keeper
 	if keep && !dryRun {
 		k = &keeper{store: a.Secrets()}
@@ -245,19 +245,19 @@ func (a *App) write(ctx context.Context, f *configedit.File, servers []clients.S
 }
 
 // foundIn reads the files of the clients that are named, or of all.
-func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error) {
+func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clientconfig.Found, error) {
 	folder, _ := os.Getwd() // where there is none, there is no project
-	m := clients.Here(a.Getenv, folder)
-	var found []clients.Found
-	var broken *clients.BrokenError
+	m := clientconfig.Here(a.Getenv, folder)
+	var found []clientconfig.Found
+	var broken *clientconfig.BrokenError
 	if len(from) == 0 {
-		for _, c := range clients.All {
+		for _, c := range clientconfig.All {
 			found = append(found, c.Read(m)...)
 		}
 		return found, nil
 	}
 	for _, name := range from {
-		if c := clients.Find(name); c != nil {
+		if c := clientconfig.Find(name); c != nil {
 			these := c.Read(m)
 			if len(these) == 0 {
 				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file here; it would be %s", c.Title, c.Place(m))
@@ -265,10 +265,10 @@ func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error
 			found = append(found, these...)
 			continue
 		}
-		one := clients.ReadFile(m, name)
+		one := clientconfig.ReadFile(m, name)
 		switch {
 		case errors.Is(one.Err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`):
-			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clients.Names(), ""))
+			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clientconfig.Names(), ""))
 		case errors.Is(one.Err, fs.ErrNotExist):
 			return nil, cli.Fail(cli.CodeNotFound, "there is no file %s", name)
 		case errors.As(one.Err, &broken):
@@ -284,7 +284,7 @@ func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error
 }
 
 // add notes what a file has.
-func (t *takeover) add(f *clients.Found) {
+func (t *takeover) add(f *clientconfig.Found) {
 	one := clientFile{Title: f.Title(), File: f.File, Servers: len(f.Servers)}
 	if f.Client != nil {
 		one.Client = f.Client.Name
@@ -299,7 +299,7 @@ func (t *takeover) add(f *clients.Found) {
 }
 
 // chosen are the servers that the user wants.
-func (a *App) chosen(ctx context.Context, servers []clients.Server, did *takeover, keep bool) ([]clients.Server, bool, error) {
+func (a *App) chosen(ctx context.Context, servers []clientconfig.Server, did *takeover, keep bool) ([]clientconfig.Server, bool, error) {
 	c := Choice{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
 	secret := false
 	for i := range servers {
@@ -325,7 +325,7 @@ func (a *App) chosen(ctx context.Context, servers []clients.Server, did *takeove
 	if err == nil && !ok {
 		err = cli.Fail(cli.CodeFailure, "nothing was written")
 	}
-	var wanted []clients.Server
+	var wanted []clientconfig.Server
 	for i := range c.Items {
 		if c.Items[i].On {
 			wanted = append(wanted, servers[i])
@@ -335,7 +335,7 @@ func (a *App) chosen(ctx context.Context, servers []clients.Server, did *takeove
 }
 
 // addAll adds servers to a config; secrets are kept elsewhere if wanted.
-func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (kept []keptSecret, err error) {
+func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, k *keeper) (kept []keptSecret, err error) {
 	for i := range servers {
 		s := &servers[i]
 		split, found := s.SplitSecrets(k.name)
@@ -368,7 +368,7 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 		if err != nil {
 			return "", fmt.Errorf("read %s: %w", f.Path(), err)
 		}
-		if backup, err = clients.Backup(f.Real(), before, 0o600, time.Now()); err != nil {
+		if backup, err = clientconfig.Backup(f.Real(), before, 0o600, time.Now()); err != nil {
 			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)
 		}
 	}
@@ -379,13 +379,13 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 		return "", err
 	}
 	if backup != "" {
-		clients.RemoveCopies(f.Real(), backup)
+		clientconfig.RemoveCopies(f.Real(), backup)
 	}
 	return backup, nil
 }
 
 // taken tells of a server that is in the config now.
-func taken(s *clients.Server, cfg *config.Config) takenServer {
+func taken(s *clientconfig.Server, cfg *config.Config) takenServer {
 	t := takenServer{Name: s.Name, About: s.About(), From: s.From, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
 	if s.Was != s.Name {
 		t.Was = s.Was

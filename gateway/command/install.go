@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/display"
@@ -43,7 +43,7 @@ took over as a whole, that have not changed since, and that can start. Others st
 Servers that have never listed are started once, and their lists are cached for the first
 client. Without a terminal, this takes at most 10 s.
 
-Clients: ` + wrapped(clients.Names(), 78) + `.`,
+Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
 		Example: `  goblin install claude-code
   goblin install cursor vscode --replace --dry-run
   goblin install --print zed`,
@@ -61,7 +61,7 @@ Clients: ` + wrapped(clients.Names(), 78) + `.`,
 			if err != nil {
 				return err
 			}
-			err = a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
+			err = a.changeClients(cmd.Context(), args, &n, func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error) {
 				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.Served(m, served))
 				if err != nil {
 					return nil, err
@@ -105,7 +105,7 @@ stays. An entry "goblin" that starts something else stays.`,
 		ValidArgsFunction: a.completeClients,
 		Args:              clientArgs("uninstall"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
+			return a.changeClients(cmd.Context(), args, &n, func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error) {
 				return c.Uninstall(m, config.StateFolder(a.Getenv))
 			})
 		},
@@ -116,7 +116,7 @@ stays. An entry "goblin" that starts something else stays.`,
 }
 
 func (a *App) completeClients(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	left := slices.DeleteFunc(clients.Names(), func(name string) bool { return slices.Contains(args, name) })
+	left := slices.DeleteFunc(clientconfig.Names(), func(name string) bool { return slices.Contains(args, name) })
 	return left, cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -124,11 +124,11 @@ func (a *App) completeClients(_ *cobra.Command, args []string, _ string) ([]stri
 func clientArgs(word string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cli.Usage(cmd, "%s needs a client: %s", word, strings.Join(clients.Names(), ", "))
+			return cli.Usage(cmd, "%s needs a client: %s", word, strings.Join(clientconfig.Names(), ", "))
 		}
 		for _, name := range args {
-			if clients.Find(name) == nil {
-				return cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clients.Names(), ""))
+			if clientconfig.Find(name) == nil {
+				return cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clientconfig.Names(), ""))
 			}
 		}
 		return nil
@@ -180,7 +180,7 @@ func (a *App) served(wanted bool) (served, lame []map[string]any, err error) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		keys := f.Keys(s.Name)
-		switch entry := clients.WithSecrets(keys, a.Secrets().Get); {
+		switch entry := clientconfig.WithSecrets(keys, a.Secrets().Get); {
 		case keys == nil, s.Disabled:
 		case s.Problem != "":
 			lame = append(lame, entry)
@@ -207,8 +207,8 @@ type clientChange struct {
 }
 
 // changeClients changes the file of each client; one that fails does not stop others.
-func (a *App) changeClients(ctx context.Context, names []string, n *installation, prepare func(c *clients.Client, m clients.Machine) (*clients.Change, error)) error {
-	m := clients.Here(a.Getenv, "")
+func (a *App) changeClients(ctx context.Context, names []string, n *installation, prepare func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error)) error {
+	m := clientconfig.Here(a.Getenv, "")
 	var all []clientChange
 	code := 0
 	for i, name := range names {
@@ -218,9 +218,9 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		c := clients.Find(name)
+		c := clientconfig.Find(name)
 		did := clientChange{Client: name, File: c.Place(m)}
-		ch, err := clients.Make(func() (*clients.Change, error) { return prepare(c, m) }, n.dryRun, time.Now)
+		ch, err := clientconfig.Make(func() (*clientconfig.Change, error) { return prepare(c, m) }, n.dryRun, time.Now)
 		if err == nil {
 			did.File, did.undoes = ch.File, ch.Undoes()
 			did.Took, did.Note = ch.Took, ch.Note
@@ -233,7 +233,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		if err != nil {
 			did.Error, did.Changed = err.Error(), false
 			failed := cli.CodeFailure
-			if errors.Is(err, clients.ErrNone) {
+			if errors.Is(err, clientconfig.ErrNone) {
 				failed = cli.CodeNotFound
 			}
 			code = cmp.Or(code, failed)
@@ -248,7 +248,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		var text strings.Builder
 		for i := range all {
 			if all[i].Error != "" {
-				a.Warn("%s: %s", clients.Find(all[i].Client).Title, all[i].Error)
+				a.Warn("%s: %s", clientconfig.Find(all[i].Client).Title, all[i].Error)
 				continue
 			}
 			text.WriteString(all[i].text(n.dryRun))
@@ -267,7 +267,7 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 
 // text tells what became of a file.
 func (d *clientChange) text(dry bool) string {
-	title := clients.Find(d.Client).Title
+	title := clientconfig.Find(d.Client).Title
 	var out strings.Builder
 	switch {
 	case !d.Changed:
@@ -313,8 +313,8 @@ func (a *App) printEntries(names []string, asJSON bool) error {
 	all := []entry{}
 	var text strings.Builder
 	for i, name := range names {
-		c := clients.Find(name)
-		file, snippet, err := c.Snippet(clients.Here(a.Getenv, ""), command, args)
+		c := clientconfig.Find(name)
+		file, snippet, err := c.Snippet(clientconfig.Here(a.Getenv, ""), command, args)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/control"
@@ -214,8 +214,8 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 	o := offer{Server: s.Name, Config: f.Path()}
 	entry, _ := cfg.Server(s.Name)
 	folder := filepath.Dir(cfg.Path)
-	if here, _ := os.Getwd(); here != folder && clients.Relative(s.Keys) != "" {
-		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clients.Relative(s.Keys), folder)
+	if here, _ := os.Getwd(); here != folder && clientconfig.Relative(s.Keys) != "" {
+		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clientconfig.Relative(s.Keys), folder)
 	}
 	switch {
 	case n.noCheck || entry.Disabled:
@@ -268,7 +268,7 @@ func (a *App) withServer(s configedit.Server) (*configedit.File, error) {
 
 // exposes reports whether an entry has a secret in plain text.
 func exposes(keys map[string]any) bool {
-	s := clients.Server{Name: "x", Keys: keys}
+	s := clientconfig.Server{Name: "x", Keys: keys}
 	_, secrets := s.SplitSecrets(func(wanted, _ string) string { return wanted })
 	return len(secrets) > 0
 }
@@ -314,7 +314,7 @@ func someOf(names []string) string {
 
 // nextStep returns the command that adds Goblin to clients, or "" if all have it.
 func (a *App) nextStep() string {
-	without, with := clients.Lacking(clients.Here(a.Getenv, ""))
+	without, with := clientconfig.Lacking(clientconfig.Here(a.Getenv, ""))
 	switch {
 	case len(without) > 0:
 		return fmt.Sprintf("Next: %s\n", a.Line("install", without...))

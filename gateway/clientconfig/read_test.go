@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"maps"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 )
 
 // home is a machine with files, by their paths in the user's folder; "" is no file.
-func home(t testing.TB, files map[string]string) (clients.Machine, string) {
+func home(t testing.TB, files map[string]string) (clientconfig.Machine, string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -27,12 +27,12 @@ func home(t testing.TB, files map[string]string) (clients.Machine, string) {
 	return machine("linux", map[string]string{"HOME": dir}), dir
 }
 
-func machine(system string, env map[string]string) clients.Machine {
-	return clients.Machine{OS: system, Getenv: func(name string) string { return env[name] }}
+func machine(system string, env map[string]string) clientconfig.Machine {
+	return clientconfig.Machine{OS: system, Getenv: func(name string) string { return env[name] }}
 }
 
 // all are the servers of a file as Goblin's config has them, by name.
-func all(f *clients.Found) map[string]map[string]any {
+func all(f *clientconfig.Found) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for i := range f.Servers {
 		out[f.Servers[i].Name] = f.Servers[i].Keys
@@ -330,7 +330,7 @@ extensions:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.text})
-			found := clients.Find(test.client).Read(m)
+			found := clientconfig.Find(test.client).Read(m)
 			require.Len(t, found, 1)
 			f := &found[0]
 			require.NoError(t, f.Err)
@@ -374,7 +374,7 @@ func TestAFileThatTheUserNamesIsReadInTheDialectOfItsPlaceOrItsContent(t *testin
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.text})
-			f := clients.ReadFile(m, filepath.Join(dir, test.file))
+			f := clientconfig.ReadFile(m, filepath.Join(dir, test.file))
 			require.NoError(t, f.Err)
 			require.Len(t, f.Servers, 1)
 			require.Equal(t, test.about, f.Servers[0].About())
@@ -385,18 +385,18 @@ func TestAFileThatTheUserNamesIsReadInTheDialectOfItsPlaceOrItsContent(t *testin
 func TestLongNumbersOfAFileKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	m, _ := home(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x", "env": {"ID": 12345678901234567890}}}}`})
-	require.Equal(t, map[string]string{"ID": "12345678901234567890"}, clients.Find("cursor").Read(m)[0].Servers[0].Keys["env"])
+	require.Equal(t, map[string]string{"ID": "12345678901234567890"}, clientconfig.Find("cursor").Read(m)[0].Servers[0].Keys["env"])
 }
 
 func TestServersOfAProjectAreNamedAndLeftOut(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{"p/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "x"}}}`, "p/opencode.json": `{`})
 	m.Dir = filepath.Join(dir, "p")
-	found := clients.Find("cursor").Read(m)
+	found := clientconfig.Find("cursor").Read(m)
 	require.Len(t, found, 1)
 	require.Empty(t, found[0].Servers)
-	require.Equal(t, []clients.Left{{Name: "a", Why: "is of this project only; --from .cursor/mcp.json takes it"}}, found[0].Left)
-	require.Empty(t, clients.Find("opencode").Read(m), "nobody asked for it, so its mistakes are not told")
+	require.Equal(t, []clientconfig.Left{{Name: "a", Why: "is of this project only; --from .cursor/mcp.json takes it"}}, found[0].Left)
+	require.Empty(t, clientconfig.Find("opencode").Read(m), "nobody asked for it, so its mistakes are not told")
 }
 
 func TestVariablesOfAFileAreTakenWithTheServer(t *testing.T) {
@@ -405,7 +405,7 @@ func TestVariablesOfAFileAreTakenWithTheServer(t *testing.T) {
 		".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x", "envFile": "${userHome}/a.env", "env": {"B": "2"}}, "b": {"command": "x", "envFile": "${workspaceFolder}/.env"}, "c": {"command": "x", "envFile": "/none"}}}`,
 		"a.env":            "A='1'\nB=old\nC=${raw}\n",
 	})
-	f := clients.Find("cursor").Read(m)[0]
+	f := clientconfig.Find("cursor").Read(m)[0]
 	require.Equal(t, pairs{"A": "1", "B": "2", "C": "$${raw}"}, f.Servers[0].Keys["env"])
 	require.Contains(t, f.Servers[1].Notes[0], "lies in a project")
 	require.Contains(t, f.Servers[2].Notes[0], "its variables are not taken")
@@ -457,7 +457,7 @@ func TestPlacesOfFilesOnEachSystem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for client, place := range test.want {
-				require.Equal(t, place, clients.Find(client).Place(machine(test.system, test.env)), client)
+				require.Equal(t, place, clientconfig.Find(client).Place(machine(test.system, test.env)), client)
 			}
 		})
 	}
@@ -493,7 +493,7 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.text})
-			f := clients.Find(test.client).Read(m)[0]
+			f := clientconfig.Find(test.client).Read(m)[0]
 			require.ErrorContains(t, f.Err, test.want)
 			require.ErrorContains(t, f.Err, filepath.Join(dir, test.file))
 			require.NotContains(t, f.Err.Error(), "sk-secret-123")
@@ -502,13 +502,13 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 	}
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}"})
 	require.NoError(t, os.Truncate(filepath.Join(dir, ".cursor/mcp.json"), 17<<20))
-	require.ErrorContains(t, clients.Find("cursor").Read(m)[0].Err, "larger than 16 MiB")
+	require.ErrorContains(t, clientconfig.Find("cursor").Read(m)[0].Err, "larger than 16 MiB")
 	m, dir = home(t, map[string]string{".cursor/mcp.json": utf16le(`{"mcpServers": {"ü": {"command": "x"}}}`), ".kiro/settings/x": ""})
-	require.Equal(t, "ü", clients.Find("cursor").Read(m)[0].Servers[0].Was, "UTF-16 can be read")
+	require.Equal(t, "ü", clientconfig.Find("cursor").Read(m)[0].Servers[0].Was, "UTF-16 can be read")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), filepath.Join(dir, ".kiro/settings/mcp.json")))
-	require.ErrorContains(t, clients.Find("kiro").Read(m)[0].Err, "a link that leads nowhere")
+	require.ErrorContains(t, clientconfig.Find("kiro").Read(m)[0].Err, "a link that leads nowhere")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".lmstudio/mcp.json"), 0o700))
-	require.ErrorContains(t, clients.Find("lm-studio").Read(m)[0].Err, "it is not a file")
+	require.ErrorContains(t, clientconfig.Find("lm-studio").Read(m)[0].Err, "it is not a file")
 }
 
 func many(n int) string {
@@ -531,9 +531,9 @@ func TestEqualServersAreOneAndOthersOfTheNameGetTheClientsName(t *testing.T) {
 		}
 		return nil
 	}
-	found := append(clients.Find("cursor").Read(m), clients.Find("kiro").Read(m)...)
-	servers, present := clients.Merge(found, config)
-	byName := map[string]*clients.Server{}
+	found := append(clientconfig.Find("cursor").Read(m), clientconfig.Find("kiro").Read(m)...)
+	servers, present := clientconfig.Merge(found, config)
+	byName := map[string]*clientconfig.Server{}
 	for i := range servers {
 		byName[servers[i].Name] = &servers[i]
 	}
@@ -549,7 +549,7 @@ func TestEqualServersAreOneAndOthersOfTheNameGetTheClientsName(t *testing.T) {
 
 func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 	t.Parallel()
-	s := clients.Server{Name: "a", Keys: map[string]any{
+	s := clientconfig.Server{Name: "a", Keys: map[string]any{
 		"command": "x",
 		"args":    []string{"--token", "hunter2hunter", "--api-key=k$${1}yyyyyy", "--name", "public", "https://u:passw0rd@h/x", "--token", "${T}", "--header", "Authorization: Bearer AAAA1111", "--header", "X-Api-Key: BBBB2222", "sk-ant-abcdefghijklmnop"},
 		"env":     pairs{"API_KEY": "sk-1", "MODE": "fast", "TOKEN": "${TOKEN}", "EMPTY_TOKEN": ""},
@@ -576,7 +576,7 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 		"oauth":   map[string]any{"client_id": "id", "client_secret": "${keyring:a.client_secret}"},
 	}, keys)
 	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry itself stays")
-	require.True(t, clients.Same(s.Keys, clients.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
+	require.True(t, clientconfig.Same(s.Keys, clientconfig.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
 }
 
 func TestSecretsAreReplacedAsAWholeAndNothingElseIs(t *testing.T) {
@@ -597,7 +597,7 @@ func TestSecretsAreReplacedAsAWholeAndNothingElseIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := clients.Server{Name: "a", Keys: map[string]any{test.key: test.given}}
+			s := clientconfig.Server{Name: "a", Keys: map[string]any{test.key: test.given}}
 			keys, _ := s.SplitSecrets(func(wanted, _ string) string { return wanted })
 			require.Equal(t, map[string]any{test.key: test.want}, keys)
 		})
@@ -618,7 +618,7 @@ func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {
 		{map[string]any{"url": "https://user:pw@h.example/secret-path?k=v"}, "https://h.example"},
 		{map[string]any{"url": "https://h.example?k=v"}, "https://h.example"},
 	} {
-		s := clients.Server{Keys: test.keys}
+		s := clientconfig.Server{Keys: test.keys}
 		require.Equal(t, test.want, s.About())
 	}
 }
@@ -630,13 +630,13 @@ func FuzzRead(f *testing.F) {
 		"extensions:\n  a: {cmd: x, envs: {A: 1}}\n", "mcpServers:\n- name: a\n  url: https://h/${{ secrets.X }}\n", `{"mcp": {"a": {"command": ["x"]}}}`,
 		`{"mcp": {"servers": {"a": {"command": "x 'y z'", "env": ["A=b"], "//": 1}}}}`, `{"mcpServers": {"a": {"transport": {"url": "http://h"}, "requestInit": {"headers": ["A: b"]}}}}`,
 	} {
-		for _, c := range clients.All {
+		for _, c := range clientconfig.All {
 			f.Add(c.Name, []byte(text))
 		}
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, client string, text []byte) {
-		c := clients.Find(client)
+		c := clientconfig.Find(client)
 		if c == nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 )
 
 // Every secret in these files has the word "hidden" in it.
@@ -96,7 +96,7 @@ mcpServers:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.text})
-			c, state := clients.Find(test.client), filepath.Join(dir, "state")
+			c, state := clientconfig.Find(test.client), filepath.Join(dir, "state")
 			ch, err := c.Install(m, state, goblin, []string{"stdio"}, []string{"a"})
 			require.NoError(t, err)
 			diff := ch.Diff()
@@ -123,7 +123,7 @@ func TestTheDifferenceOfASingleLongLineIsShort(t *testing.T) {
 	}
 	text := `{"mcpServers":{"a":{"command":"x","env":{` + strings.Join(keys, ",") + `}}}}`
 	m, dir := home(t, map[string]string{".cursor/mcp.json": text})
-	ch, err := clients.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
+	ch, err := clientconfig.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.Less(t, len(ch.Diff()), 1000)
 	require.Regexp(t, `(?m)^\+ *"goblin": \{$`, ch.Diff())
@@ -144,7 +144,7 @@ func FuzzDiff(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, client string, text []byte) {
-		c := clients.Find(client)
+		c := clientconfig.Find(client)
 		if c == nil {
 			return
 		}

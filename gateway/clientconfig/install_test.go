@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 )
 
 // goblin is a command line that is Goblin's.
@@ -22,7 +22,7 @@ const goblin = "/opt/goblin"
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // installed puts Goblin into a client's file.
-func installed(t require.TestingT, c *clients.Client, m clients.Machine, state string, took ...string) *clients.Change {
+func installed(t require.TestingT, c *clientconfig.Client, m clientconfig.Machine, state string, took ...string) *clientconfig.Change {
 	ch, err := c.Install(m, state, goblin, []string{"stdio", "--config", "/c d.yaml"}, took)
 	require.NoError(t, err)
 	require.NoError(t, ch.Apply(noon))
@@ -104,7 +104,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			m, dir := home(t, map[string]string{test.file: test.before})
 			path, state := filepath.Join(dir, test.file), filepath.Join(dir, "state")
 			require.NoError(t, os.Chmod(path, 0o640))
-			c := clients.Find(test.client)
+			c := clientconfig.Find(test.client)
 			ch := installed(t, c, m, state)
 			require.Equal(t, test.after, read(t, path))
 			info, err := os.Stat(path)
@@ -122,7 +122,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 
 			e, ok := c.Installed(m)
 			require.True(t, ok)
-			require.Equal(t, clients.Entry{File: path, Command: goblin, Args: []string{"stdio", "--config", "/c d.yaml"}}, e)
+			require.Equal(t, clientconfig.Entry{File: path, Command: goblin, Args: []string{"stdio", "--config", "/c d.yaml"}}, e)
 
 			undone, err := c.Uninstall(m, state)
 			require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			_, ok = c.Installed(m)
 			require.False(t, ok)
 			_, err = c.Uninstall(m, state)
-			require.ErrorIs(t, err, clients.ErrNone)
+			require.ErrorIs(t, err, clientconfig.ErrNone)
 		})
 	}
 }
@@ -142,21 +142,21 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 func TestGoblinIsNotPutWhereOnlyOlderVersionsLook(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".config/Code/User/settings.json": `{"mcp": {"servers": {"a": {"command": "x"}}}}`})
-	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clients.Find("vscode").Place(m))
+	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clientconfig.Find("vscode").Place(m))
 }
 
 // Every client has a file that can be made, and that goes again.
 func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 	t.Parallel()
-	for _, c := range clients.All {
+	for _, c := range clientconfig.All {
 		m, dir := home(t, nil)
 		state := filepath.Join(dir, "state")
 		require.NoError(t, os.MkdirAll(filepath.Dir(c.Place(m)), 0o700))
 		ch := installed(t, c, m, state)
 		require.Empty(t, ch.Backup, "there was nothing to keep")
-		f := clients.ReadFile(m, ch.File)
+		f := clientconfig.ReadFile(m, ch.File)
 		require.NoError(t, f.Err, c.Name)
-		require.Equal(t, []clients.Left{{Name: clients.EntryName, Why: "is Goblin itself"}}, f.Left, c.Name)
+		require.Equal(t, []clientconfig.Left{{Name: clientconfig.EntryName, Why: "is Goblin itself"}}, f.Left, c.Name)
 		_, snippet, err := c.Snippet(m, goblin, []string{"stdio", "--config", "/c d.yaml"})
 		require.NoError(t, err)
 		require.Equal(t, read(t, ch.File), string(snippet), "what --print shows is what would be written")
@@ -172,7 +172,7 @@ func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, nil)
-	state, c := filepath.Join(dir, "state"), clients.Find("copilot")
+	state, c := filepath.Join(dir, "state"), clientconfig.Find("copilot")
 	require.NoError(t, os.MkdirAll(filepath.Dir(c.Place(m)), 0o700))
 	ch := installed(t, c, m, state)
 	theirs := strings.Replace(read(t, ch.File), "{\n", "{\n  \"theirs\": 1,\n", 1)
@@ -210,7 +210,7 @@ func TestGoblinIsTakenOutWhateverTheRecordSays(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{".cursor/other": ""})
 			state := filepath.Join(dir, "state")
-			c := clients.Find("cursor")
+			c := clientconfig.Find("cursor")
 			ch := installed(t, c, m, state)
 			kept, err := filepath.Glob(filepath.Join(state, "clients", "*"))
 			require.NoError(t, err)
@@ -239,16 +239,16 @@ func TestAnotherGoblinIsReplacedAndForeignEntriesStay(t *testing.T) {
 	})
 	state := filepath.Join(dir, "state")
 	before := read(t, filepath.Join(dir, ".cursor/mcp.json"))
-	ch := installed(t, clients.Find("cursor"), m, state)
+	ch := installed(t, clientconfig.Find("cursor"), m, state)
 	require.Contains(t, read(t, ch.File), `"command": "/opt/goblin"`)
 	require.Contains(t, read(t, ch.File), `"A": "1"`, "what the user added stays")
-	undone, err := clients.Find("cursor").Uninstall(m, state)
+	undone, err := clientconfig.Find("cursor").Uninstall(m, state)
 	require.NoError(t, err)
 	require.Equal(t, before, string(undone.After))
 
-	_, err = clients.Find("kiro").Install(m, state, goblin, []string{"stdio"}, nil)
+	_, err = clientconfig.Find("kiro").Install(m, state, goblin, []string{"stdio"}, nil)
 	require.ErrorContains(t, err, `an entry "goblin" that Goblin did not write`)
-	_, err = clients.Find("kiro").Uninstall(m, state)
+	_, err = clientconfig.Find("kiro").Uninstall(m, state)
 	require.ErrorContains(t, err, `an entry "goblin" that Goblin did not write, so it stays`)
 }
 
@@ -264,11 +264,11 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{file.path: file.text})
 			state := filepath.Join(dir, "state")
-			c := clients.Find(client)
+			c := clientconfig.Find(client)
 			took := c.Served(m, []map[string]any{{"command": "x", "args": []any{"1"}}, {"url": "https://h/", "timeout": "3s"}, {"command": "y", "args": []any{"other"}}})
 			require.Equal(t, []string{"a", "c"}, took)
 			ch := installed(t, c, m, state, took...)
-			f := clients.ReadFile(m, ch.File)
+			f := clientconfig.ReadFile(m, ch.File)
 			require.Len(t, f.Servers, 1)
 			require.Equal(t, "b", f.Servers[0].Name)
 
@@ -318,7 +318,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{file.path: file.before})
 			state := filepath.Join(dir, "state")
-			c := clients.Find(client)
+			c := clientconfig.Find(client)
 			name := "a"
 			if client == "codex" {
 				name = "a b"
@@ -343,7 +343,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 			undone, err = c.Uninstall(m, state)
 			require.NoError(t, err)
 			require.NoError(t, undone.Apply(noon))
-			f := clients.ReadFile(m, ch.File)
+			f := clientconfig.ReadFile(m, ch.File)
 			require.Len(t, f.Servers, 1)
 			require.Equal(t, name, f.Servers[0].Was)
 		})
@@ -358,16 +358,16 @@ func TestAnEntryThatIsTurnedOffIsTurnedOn(t *testing.T) {
 		"opencode": {".config/opencode/opencode.json", `{"mcp": {"goblin": {"type": "local", "command": ["/opt/goblin", "stdio"], "enabled": false}}}`, `"enabled": false`},
 	} {
 		m, _ := home(t, map[string]string{file.path: file.text})
-		ch, err := clients.Find(client).Install(m, "", goblin, []string{"stdio"}, nil)
+		ch, err := clientconfig.Find(client).Install(m, "", goblin, []string{"stdio"}, nil)
 		require.NoError(t, err)
 		require.NotContains(t, string(ch.After), file.off)
 		require.Contains(t, string(ch.After), goblin)
 	}
 	m, _ := home(t, map[string]string{".gemini/settings.json": `{"mcp": {"excluded": ["goblin"]}}`, ".kiro/settings/mcp.json": `{"mcpServers": {"goblin": {"url": "http://127.0.0.1:7331/mcp"}}}`})
-	ch, err := clients.Find("gemini").Install(m, "", goblin, []string{"stdio"}, nil)
+	ch, err := clientconfig.Find("gemini").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.Contains(t, ch.Note, "Gemini CLI leaves it out")
-	ch, err = clients.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
+	ch, err = clientconfig.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(ch.After), "7331", "the one over HTTP is Goblin, too")
 }
@@ -375,7 +375,7 @@ func TestAnEntryThatIsTurnedOffIsTurnedOn(t *testing.T) {
 func TestWhatCannotBeUndoneIsNotDone(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", "state": "no folder"})
-	ch, err := clients.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
+	ch, err := clientconfig.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, ch.Apply(noon), "remember how to undo it")
 	require.Equal(t, "{}", read(t, ch.File))
@@ -396,7 +396,7 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := home(t, map[string]string{test.file: test.text})
-			_, err := clients.Find(test.client).Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
+			_, err := clientconfig.Find(test.client).Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, filepath.Join(dir, test.file))
 			require.Equal(t, test.text, read(t, filepath.Join(dir, test.file)))
@@ -411,10 +411,10 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	t.Parallel()
 	huge, at := home(t, map[string]string{".cursor/mcp.json": "{}"})
 	require.NoError(t, os.Truncate(filepath.Join(at, ".cursor/mcp.json"), 17<<20))
-	_, err := clients.Find("cursor").Install(huge, "", goblin, []string{"stdio"}, nil)
+	_, err := clientconfig.Find("cursor").Install(huge, "", goblin, []string{"stdio"}, nil)
 	require.ErrorContains(t, err, "larger than 16 MiB")
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", ".kiro/settings/mcp.json": "{}", "dotfiles/lm.json": "{}"})
-	c := clients.Find("cursor")
+	c := clientconfig.Find("cursor")
 	path := filepath.Join(dir, ".cursor/mcp.json")
 	ch, err := c.Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
@@ -428,7 +428,7 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 
 	path = filepath.Join(dir, ".kiro/settings/mcp.json")
 	require.NoError(t, os.Chmod(path, 0o400))
-	ch, err = clients.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
+	ch, err = clientconfig.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, ch.Apply(noon), "read-only")
 	require.Equal(t, "{}", read(t, path))
@@ -436,7 +436,7 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	link := filepath.Join(dir, ".lmstudio/mcp.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(link), 0o700))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "dotfiles/lm.json"), link))
-	installed(t, clients.Find("lm-studio"), m, filepath.Join(dir, "state"))
+	installed(t, clientconfig.Find("lm-studio"), m, filepath.Join(dir, "state"))
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeSymlink, "a link stays")
@@ -446,13 +446,13 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 func TestTheDifferenceShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	lines, _ := home(t, map[string]string{".cursor/mcp.json": "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\",\n      \"env\": {\n        \"PIN\": \"s3cr3\\/\\u0041\"\n      }\n    }\n  }\n}\n"})
-	one, err := clients.Find("cursor").Install(lines, "", goblin, []string{"stdio"}, []string{"a"})
+	one, err := clientconfig.Find("cursor").Install(lines, "", goblin, []string{"stdio"}, []string{"a"})
 	require.NoError(t, err)
 	require.Contains(t, one.Diff(), "-        \"PIN\": …\n")
 	require.Contains(t, one.Diff(), "+      \"command\": \"/opt/goblin\",\n")
 	require.NotContains(t, one.Diff(), "s3cr3")
 	m, _ := home(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x", "args": ["--token", "hunter2hunter"], "env": {"API_KEY": "sk-123456"}}, "b": {"url": "https://h/", "headers": {"Authorization": "Bearer abcdefgh"}}}}`})
-	ch, err := clients.Find("cursor").Install(m, "", goblin, []string{"stdio"}, []string{"a", "b"})
+	ch, err := clientconfig.Find("cursor").Install(m, "", goblin, []string{"stdio"}, []string{"a", "b"})
 	require.NoError(t, err)
 	diff := ch.Diff()
 	require.Contains(t, diff, "+    \"command\": \"/opt/goblin\"")
@@ -467,7 +467,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, nil)
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.SampledFrom(clients.All).Draw(t, "client")
+		c := rapid.SampledFrom(clientconfig.All).Draw(t, "client")
 		path := c.Place(m)
 		text := drawn(t, c.Name)
 		if rapid.Bool().Draw(t, "CRLF") {
@@ -477,7 +477,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		state := filepath.Join(dir, "state")
-		before := clients.ReadFile(m, path)
+		before := clientconfig.ReadFile(m, path)
 		require.NoError(t, before.Err)
 		var took []string
 		for i := range before.Servers {
@@ -489,7 +489,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, ch.Apply(noon))
 		require.Equal(t, text, read(t, ch.Backup))
-		f := clients.ReadFile(m, path)
+		f := clientconfig.ReadFile(m, path)
 		require.NoError(t, f.Err)
 		require.NotEmpty(t, f.Left, "Goblin is in it")
 		require.Len(t, f.Servers, len(before.Servers)-len(took))
@@ -573,7 +573,7 @@ func FuzzInstall(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, client string, text []byte) {
-		c := clients.Find(client)
+		c := clientconfig.Find(client)
 		if c == nil {
 			return
 		}
@@ -581,7 +581,7 @@ func FuzzInstall(f *testing.F) {
 		path := c.Place(m)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		before := clients.ReadFile(m, path)
+		before := clientconfig.ReadFile(m, path)
 		ch, err := c.Install(m, dir, goblin, []string{"stdio"}, nil)
 		if err != nil {
 			require.Equal(t, string(text), read(t, path))
@@ -589,7 +589,7 @@ func FuzzInstall(f *testing.F) {
 		}
 		require.NoError(t, ch.Apply(noon))
 		require.NoError(t, os.Remove(ch.Backup))
-		after := clients.ReadFile(m, path)
+		after := clientconfig.ReadFile(m, path)
 		require.NoError(t, after.Err)
 		require.Len(t, after.Servers, len(before.Servers))
 		undone, err := c.Uninstall(m, dir)

@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"os"
@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/configedit"
 )
 
 const twoServers = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // mine\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
 
 // apply plans and makes a change.
-func apply(t *testing.T, plan func() (*clients.Change, error)) {
+func apply(t *testing.T, plan func() (*clientconfig.Change, error)) {
 	t.Helper()
 	ch, err := plan()
 	require.NoError(t, err)
@@ -26,16 +26,16 @@ func apply(t *testing.T, plan func() (*clients.Change, error)) {
 func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".cursor/mcp.json": twoServers})
-	c, path, state := clients.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
-	install := func(took ...string) func() (*clients.Change, error) {
-		return func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, took) }
+	c, path, state := clientconfig.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
+	install := func(took ...string) func() (*clientconfig.Change, error) {
+		return func() (*clientconfig.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, took) }
 	}
-	uninstall := func() (*clients.Change, error) { return c.Uninstall(m, state) }
+	uninstall := func() (*clientconfig.Change, error) { return c.Uninstall(m, state) }
 
 	apply(t, install("a"))
 	require.NoError(t, os.WriteFile(path, []byte(twoServers), 0o600)) // it stopped before the file
 	_, err := uninstall()
-	require.ErrorIs(t, err, clients.ErrNone)
+	require.ErrorIs(t, err, clientconfig.ErrNone)
 	without := "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
 	require.NoError(t, os.WriteFile(path, []byte(without), 0o600))
 
@@ -51,16 +51,20 @@ func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
 func TestAChangeThatWasPlannedBeforeAnotherOneWritesNothing(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".cursor/mcp.json": twoServers})
-	c, path, state := clients.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
+	c, path, state := clientconfig.Find("cursor"), filepath.Join(dir, ".cursor/mcp.json"), filepath.Join(dir, "state")
 	late, err := c.Install(m, state, goblin, []string{"stdio"}, []string{"a", "b"})
 	require.NoError(t, err)
-	apply(t, func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, []string{"a"}) })
+	apply(t, func() (*clientconfig.Change, error) {
+		return c.Install(m, state, goblin, []string{"stdio"}, []string{"a"})
+	})
 	require.ErrorIs(t, late.Apply(noon), configedit.ErrChanged)
 	gone, err := c.Uninstall(m, state)
 	require.NoError(t, err)
-	apply(t, func() (*clients.Change, error) { return c.Install(m, state, goblin, []string{"stdio"}, []string{"b"}) })
+	apply(t, func() (*clientconfig.Change, error) {
+		return c.Install(m, state, goblin, []string{"stdio"}, []string{"b"})
+	})
 	require.ErrorIs(t, gone.Apply(noon), configedit.ErrChanged)
-	apply(t, func() (*clients.Change, error) { return c.Uninstall(m, state) })
+	apply(t, func() (*clientconfig.Change, error) { return c.Uninstall(m, state) })
 	require.Equal(t, twoServers, read(t, path))
 }
 
@@ -70,7 +74,7 @@ func TestAChangeWaitsForAnotherProcessAndGivesUp(t *testing.T) {
 	state := filepath.Join(dir, "state")
 	unlock, err := atomicfile.Lock(filepath.Join(state, "clients"))
 	require.NoError(t, err)
-	ch, err := clients.Find("cursor").Install(m, state, goblin, []string{"stdio"}, nil)
+	ch, err := clientconfig.Find("cursor").Install(m, state, goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, ch.Apply(noon), "another process holds")
 	require.Equal(t, "{}", read(t, filepath.Join(dir, ".cursor/mcp.json")))

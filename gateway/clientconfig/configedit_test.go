@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package clients_test
+package clientconfig_test
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/clients"
+	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 )
 
@@ -39,7 +39,7 @@ func TestOnlyVariablesOfTheClientBecomeReferences(t *testing.T) {
 				section, key = "mcp", "environment"
 			}
 			m, _ := home(t, map[string]string{test.file: `{"` + section + `": {"a": {"command": "x", "args": ["` + test.given + `"], "` + key + `": {"A": "` + test.given + `"}}}}`})
-			f := clients.Find(test.client).Read(m)[0]
+			f := clientconfig.Find(test.client).Read(m)[0]
 			require.NoError(t, f.Err)
 			require.Len(t, f.Servers, 1, "%v", f.Left)
 			require.Equal(t, pairs{"A": test.want}, f.Servers[0].Keys["env"])
@@ -53,7 +53,7 @@ func TestAConfigThatIsTheFileOfAClientHasNoCommandsInIt(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"linux", "darwin"} {
 		for _, name := range []string{"claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "cline", "kiro", "amazon-q", "lm-studio", "junie", "copilot"} {
-			path := clients.Find(name).Place(machine(system, pairs{"HOME": "/home/me"}))
+			path := clientconfig.Find(name).Place(machine(system, pairs{"HOME": "/home/me"}))
 			cfg, err := config.Parse(path, []byte(`{"mcpServers": {"a": {"command": "x", "args": ["${cmd:id}"]}}}`), os.LookupEnv)
 			require.NoError(t, err)
 			require.Equal(t, []string{"${cmd:id}"}, cfg.Servers[0].Args)
@@ -75,7 +75,7 @@ enabled_tools = ["${HOME}"]
 client_id = "${HOME}"
 client_secret = "${keyring:k}"
 `, "in.json": `{"inputs": [{"id": "i", "default": "a}${file:/k}"}], "servers": {"b": {"command": "x", "args": ["${input:i}"]}}}`})
-	f := clients.Find("codex").Read(m)[0]
+	f := clientconfig.Find("codex").Read(m)[0]
 	require.NoError(t, f.Err)
 	require.Len(t, f.Servers, 1, "%v", f.Left)
 	require.Equal(t, map[string]any{
@@ -83,7 +83,7 @@ client_secret = "${keyring:k}"
 		"oauth": map[string]any{"client_id": "$${HOME}", "client_secret": "$${keyring:k}", "scopes": []string{"$${HOME}"}},
 		"tools": map[string]any{"allow": []string{"$${HOME}"}},
 	}, f.Servers[0].Keys)
-	f = clients.ReadFile(m, filepath.Join(dir, "in.json"))
+	f = clientconfig.ReadFile(m, filepath.Join(dir, "in.json"))
 	require.Equal(t, []string{"${I}"}, f.Servers[0].Keys["args"], "the default cannot be written")
 }
 
@@ -100,7 +100,7 @@ func TestTheHomeOfTheUserIsAVariableThatTheSystemSets(t *testing.T) {
 		m := machine(system, pairs{"HOME": dir, "USERPROFILE": `C:\Users\me`})
 		got := pairs{}
 		for _, file := range []string{"p/.cursor/mcp.json", "p/.codeium/windsurf/mcp_config.json"} {
-			f := clients.ReadFile(m, filepath.Join(dir, file))
+			f := clientconfig.ReadFile(m, filepath.Join(dir, file))
 			require.NoError(t, f.Err)
 			maps.Copy(got, f.Servers[0].Keys["env"].(pairs))
 		}
