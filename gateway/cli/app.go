@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/pins"
 	"goblin/gateway/secrets"
 	"goblin/gateway/switches"
@@ -119,7 +119,7 @@ func (a *App) Catalog() string {
 // Logins is the folder of logins at remote servers; "" when there is no place for
 // them, which "goblin login" tells.
 func (a *App) Logins() string {
-	folder, _ := login.Folder(a.Getenv)
+	folder, _ := oauth.Folder(a.Getenv)
 	return folder
 }
 

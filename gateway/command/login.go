@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 )
 
 func (a *App) login() *cobra.Command {
@@ -72,12 +72,12 @@ tokens back, and they are forgotten. A running host notices.`,
 			if err != nil {
 				return err
 			}
-			switch err = login.Logout(cmd.Context(), folder, o); {
+			switch err = oauth.Logout(cmd.Context(), folder, o); {
 			case err == nil:
 				a.Warn("logged out from %q", o.Server)
-			case errors.Is(err, login.ErrNone):
+			case errors.Is(err, oauth.ErrNone):
 				a.Warn("nobody was logged in at %q", o.Server)
-			case errors.Is(err, login.ErrForgotten):
+			case errors.Is(err, oauth.ErrForgotten):
 				a.Warn("%v", err)
 			default:
 				return fmt.Errorf("log out from %q: %w", o.Server, err)
@@ -90,32 +90,32 @@ tokens back, and they are forgotten. A running host notices.`,
 }
 
 // loginAt finds the server of a login, and where that is kept.
-func (a *App) loginAt(name string) (login.Options, string, error) {
+func (a *App) loginAt(name string) (oauth.Options, string, error) {
 	cfg, err := a.Load()
 	if err != nil {
-		return login.Options{}, "", err
+		return oauth.Options{}, "", err
 	}
 	if err := usable(cfg, name); err != nil {
-		return login.Options{}, "", err
+		return oauth.Options{}, "", err
 	}
 	s, _ := cfg.Server(name) // usable knows it
 	if s.Type == config.Stdio {
-		return login.Options{}, "", cli.Fail(cli.CodeUsage, "server %q is a local program, which needs no login", name)
+		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q is a local program, which needs no login", name)
 	}
 	path, err := config.Canonical(cfg.Path)
 	if err != nil {
-		return login.Options{}, "", err
+		return oauth.Options{}, "", err
 	}
-	o, ok := login.Of(path, s, a.Version.Version, a.Secrets().Resolve)
+	o, ok := oauth.Of(path, s, a.Version.Version, a.Secrets().Resolve)
 	if !ok {
-		return login.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
+		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
 	}
-	folder, err := login.Folder(a.Getenv)
+	folder, err := oauth.Folder(a.Getenv)
 	return o, folder, err
 }
 
-func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, device, asJSON bool) error {
-	u := login.User{Show: func(page string) { a.show(o.Server, page, noBrowser) }}
+func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrowser, device, asJSON bool) error {
+	u := oauth.User{Show: func(page string) { a.show(o.Server, page, noBrowser) }}
 	if a.InTTY {
 		u.Agree = a.agree
 	}
@@ -134,7 +134,7 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 			read()
 		}
 	}
-	l, notice, err := login.Do(ctx, folder, o, u)
+	l, notice, err := oauth.Do(ctx, folder, o, u)
 	if err != nil {
 		err = fmt.Errorf("log in at %q: %w", o.Server, err)
 		if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" && !network.Timeout() {
@@ -154,7 +154,7 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 }
 
 // agree asks whether the client secret may go to the authorization server of a login.
-func (a *App) agree(ctx context.Context, q login.Question) error {
+func (a *App) agree(ctx context.Context, q oauth.Question) error {
 	p := a.prompter(ctx)
 	p.say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
 	if q.Before != "" {

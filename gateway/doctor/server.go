@@ -13,7 +13,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/extensions"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -214,14 +214,14 @@ func survives(ctx context.Context, server *upstream.Server, kind config.Type) er
 }
 
 // authorizer is the login at the server; nil if it has none.
-func (p *patient) authorizer() *login.Authorizer {
+func (p *patient) authorizer() *oauth.Authorizer {
 	path, err := config.Canonical(p.Config.Path)
 	if err != nil || p.Logins == "" {
 		return nil
 	}
-	o, ok := login.Of(path, p.s, p.Version, p.Resolve)
+	o, ok := oauth.Of(path, p.s, p.Version, p.Resolve)
 	if !ok {
 		return nil
 	}
-	return login.NewAuthorizer(p.Logins, o, slog.New(slog.DiscardHandler))
+	return oauth.NewAuthorizer(p.Logins, o, slog.New(slog.DiscardHandler))
 }

@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/servers"
 )
 
@@ -32,7 +32,7 @@ type flow struct {
 	shown chan struct{} // closed when page and question are there
 	page  string
 	// question is answered by opening the page; nil if there is none.
-	question *login.Question
+	question *oauth.Question
 	agreed   chan struct{}   // closed when a user has
 	agree    func()          // closes it
 	over     context.Context // ends when err says what came of it
@@ -68,7 +68,7 @@ func (f *flow) logIn() error {
 		f.server.LoggedIn()
 		return nil
 	}
-	_, err := f.all.servers.Login(f.ctx, f.server.Name(), login.User{Show: func(page string) {
+	_, err := f.all.servers.Login(f.ctx, f.server.Name(), oauth.User{Show: func(page string) {
 		switch f.page {
 		case "":
 			f.page = page
@@ -77,7 +77,7 @@ func (f *flow) logIn() error {
 		default: // clients have the first one
 			f.end(errAnother)
 		}
-	}, Agree: func(ctx context.Context, q login.Question) error {
+	}, Agree: func(ctx context.Context, q oauth.Question) error {
 		f.page, f.question = q.Page, &q
 		close(f.shown)
 		select {

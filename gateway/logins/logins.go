@@ -14,7 +14,7 @@ import (
 
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 )
@@ -64,7 +64,7 @@ func (l *Logins) Await(x *downstream.Exchange, err error) error {
 	if b == nil || b.Authorizer() == nil || !b.Authorizer().ByUser() {
 		return err
 	}
-	f := l.join(b, errors.Is(err, login.ErrRights))
+	f := l.join(b, errors.Is(err, oauth.ErrRights))
 	if f == nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/account"
@@ -157,7 +157,7 @@ func (f *Fleet) drain(ctx context.Context, b *Server) {
 type outlet struct {
 	*registry.Registry
 	fleet *Fleet
-	login *login.Authorizer // at the backend; nil: it has none
+	login *oauth.Authorizer // at the backend; nil: it has none
 
 	identity string        // of what is remembered
 	recalled atomic.Bool   // something was remembered

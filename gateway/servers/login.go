@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/registry"
 	"goblin/registry/account"
 )
@@ -19,7 +19,7 @@ const loginCheck = time.Second
 // Login logs the user in at a server by a browser; who else does meanwhile takes part
 // in the same login. The result is who that is, as far as it is known. Nothing else of
 // the server waits for it.
-func (f *Fleet) Login(ctx context.Context, server string, u login.User) (user string, err error) {
+func (f *Fleet) Login(ctx context.Context, server string, u oauth.User) (user string, err error) {
 	b, err := f.remote(server)
 	if err != nil {
 		return "", err
@@ -57,16 +57,16 @@ func (f *Fleet) remote(name string) (*Server, error) {
 }
 
 // authorizer is the login at a server; nil if it has none.
-func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
+func (f *Fleet) authorizer(s *config.Server) *oauth.Authorizer {
 	path, err := config.Canonical(f.o.Config.Path)
 	if f.o.Logins == "" || err != nil {
 		return nil
 	}
-	o, ok := login.Of(path, s, f.o.Version, f.o.Resolve)
+	o, ok := oauth.Of(path, s, f.o.Version, f.o.Resolve)
 	if !ok {
 		return nil
 	}
-	return login.NewAuthorizer(f.o.Logins, o, f.log)
+	return oauth.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
 // voidLogin stops a server from sending its token if the stored login does not fit the

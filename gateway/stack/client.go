@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/client"
 	"goblin/gateway/control"
 	"goblin/gateway/downstream"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
@@ -176,9 +176,9 @@ func (c *Client) SetDisabled(server string, disabled bool) error {
 // at. agree reports whether the issuer may have the client secret; before is the issuer of
 // the last login if that is another one, or "". It must return at the end of its context.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
-	return c.instance.gateway.Servers.Login(ctx, server, login.User{
+	return c.instance.gateway.Servers.Login(ctx, server, oauth.User{
 		Show: show, Pasted: pasted,
-		Agree: func(ctx context.Context, q login.Question) error {
+		Agree: func(ctx context.Context, q oauth.Question) error {
 			if !agree(ctx, q.Issuer, q.Before) {
 				return q.Declined()
 			}

@@ -9,12 +9,12 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/display"
-	"goblin/gateway/login"
+	"goblin/gateway/oauth"
 	"goblin/gateway/upstream/stderr"
 )
 
 // Authorizer has the login of the server's user; nil for a server that has none.
-func (s *Server) Authorizer() *login.Authorizer { return s.opt.Authorizer }
+func (s *Server) Authorizer() *oauth.Authorizer { return s.opt.Authorizer }
 
 // NeedsLogin is the Error of a request that a login by the user would mend; why says why
 // there is none.

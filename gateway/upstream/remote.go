@@ -15,8 +15,8 @@ import (
 	"unicode"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/login"
 	"goblin/gateway/memlimit"
+	"goblin/gateway/oauth"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry/rawjson"
 )
@@ -165,7 +165,7 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 // loginFailure is the Error when a request cannot be authorized, or was refused with a
 // status.
 func (r *remote) loginFailure(err error, status int) error {
-	if !login.NeedsUser(err) {
+	if !oauth.NeedsUser(err) {
 		return r.srv.failure(ConnectionError, err.Error(), err)
 	}
 	cause := errLogin
@@ -185,7 +185,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	req, err := http.NewRequestWithContext(ctx, method, r.target(), content)
 	if err != nil {
 		cancel()
-		return nil, login.Plain(err)
+		return nil, oauth.Plain(err)
 	}
 	r.headers(req.Header)
 	if authorization != "" {
@@ -213,7 +213,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	release()
 	if err != nil {
 		cancel()
-		return nil, login.Plain(err)
+		return nil, oauth.Plain(err)
 	}
 	resp.Body = &body{ReadCloser: resp.Body, cancel: cancel}
 	return resp, nil

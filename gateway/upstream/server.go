@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/login"
 	"goblin/gateway/memlimit"
+	"goblin/gateway/oauth"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
@@ -93,7 +93,7 @@ type Options struct {
 	Resolve func(ctx context.Context, s *config.Server) (*config.Server, error)
 	// Authorizer gives requests to a remote server the login of its user; nil for a
 	// server that has none.
-	Authorizer *login.Authorizer
+	Authorizer *oauth.Authorizer
 }
 
 // tuning holds the times that tests shorten.

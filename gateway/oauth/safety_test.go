@@ -1,4 +1,4 @@
-package login
+package oauth
 
 import (
 	"encoding/json"

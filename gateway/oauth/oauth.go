@@ -1,4 +1,4 @@
-// Package login owns logins to remote servers by OAuth 2.1, as the authorization pages
+// Package oauth owns logins to remote servers by OAuth 2.1, as the authorization pages
 // of the protocol's revision 2026-07-28 want them: how a server's authorization server
 // is found, how Goblin becomes a client of it, the way through the browser, where
 // tokens are kept, and how they are refreshed and revoked.
@@ -10,7 +10,7 @@
 //
 // The package knows no connection to a server, starts no browser and prints nothing. No
 // error of it holds a token, a code or a secret.
-package login
+package oauth
 
 import (
 	"context"
