@@ -10,8 +10,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
@@ -91,7 +91,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
-			return a.Say("Forgot %s", display.Count(a.Reg.Contents().ClearAll(), "kept result"))
+			return a.Say("Forgot %s", termtext.Count(a.Reg.Contents().ClearAll(), "kept result"))
 		}},
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -38,7 +38,7 @@ func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 	f := plainField(0)
 	f.Set(nasty)
 	require.Equal(t, nasty, f.Value())
-	require.Equal(t, display.Line(nasty), strings.TrimSuffix(ansi.Strip(f.View()), " "))
+	require.Equal(t, termtext.Line(nasty), strings.TrimSuffix(ansi.Strip(f.View()), " "))
 	f.Update(keyOf("X"))
 	require.Equal(t, nasty+"X", f.Value(), "editing leaves the rest as it was")
 	for _, k := range []string{"backspace", "backspace", "backspace", "backspace"} {
@@ -132,7 +132,7 @@ func TestALineShowsItsCursorInItsWidth(t *testing.T) {
 				view := f.View()
 				require.Contains(t, view, "\x1b[7m")
 				plain := ansi.Strip(view)
-				require.Equal(t, display.Line(plain), plain, "%q", view)
+				require.Equal(t, termtext.Line(plain), plain, "%q", view)
 				if w >= 12 {
 					require.LessOrEqual(t, ansi.StringWidth(view), w, "%q %s", text, k)
 					require.Less(t, f.Column(), w)
@@ -161,7 +161,7 @@ func FuzzText(f *testing.F) {
 		for _, b := range keys[:min(len(keys), 32)] {
 			in.Update(keyOf(names[int(b)%len(names)]))
 			plain := ansi.Strip(in.View())
-			require.Equal(t, display.Line(plain), plain)
+			require.Equal(t, termtext.Line(plain), plain)
 		}
 	})
 }

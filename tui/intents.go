@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/clients"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
@@ -110,7 +110,7 @@ func (a *app) copyName() tea.Cmd {
 		for i, it := range all {
 			names[i] = dialog.Clean(it.Listed)
 		}
-		return a.Copy(strings.Join(names, "\n"), display.Count(len(all), "name"))
+		return a.Copy(strings.Join(names, "\n"), termtext.Count(len(all), "name"))
 	}
 	it := a.Panes[a.Open].Item()
 	if inv := dialog.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
@@ -296,16 +296,16 @@ func (a *app) quit() tea.Cmd {
 	if clients+screens == 0 {
 		return a.Push(&dialog.Confirm{
 			Screen: a.Common, Title: "Quit?",
-			Text: []string{display.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
+			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
 	var who []string
 	text := []string{"", "Servers end, and running calls fail."}
 	if clients > 0 {
-		who = append(who, display.Count(clients, "client"))
+		who = append(who, termtext.Count(clients, "client"))
 	}
 	if screens > 0 {
-		who = append(who, display.Count(screens, "other screen"))
+		who = append(who, termtext.Count(screens, "other screen"))
 	}
 	text[0] = strings.Join(who, " and ") + " use this process."
 	if clients+screens == 1 {

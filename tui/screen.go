@@ -33,8 +33,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 )
@@ -55,7 +55,7 @@ type Host struct {
 
 // runs says since when the host runs, and from which terminal.
 func (h *Host) runs(now time.Time) string {
-	text := "runs since " + display.Clock(h.Started, now)
+	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
 		text += " from " + dialog.Clean(h.Terminal)
 	}

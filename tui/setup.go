@@ -7,7 +7,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -145,6 +145,6 @@ func (a *app) clientEntry() []byte {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	text, _ := display.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}, "  ") // strings always encode
+	text, _ := termtext.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}, "  ") // strings always encode
 	return []byte(text)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
 	"goblin/tui/shell"
@@ -325,7 +325,7 @@ func FuzzQuotedWordsReachTheProgramAsTheyAre(f *testing.F) {
 		if strings.ContainsRune(s, 0) {
 			t.Skip("no argument of a program can hold it")
 		}
-		word := display.Word(s)
+		word := termtext.Word(s)
 		require.NotRegexp(t, `[\x00-\x1f\x7f]`, word)
 		out, err := exec.Command(bash, "-c", "printf %s "+word).Output()
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // typists open each place where text is typed.
@@ -62,7 +62,7 @@ func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
 			for _, k := range []string{"left", "left", "left"} {
 				r.keys(k)
 				plain := strings.ReplaceAll(ansi.Strip(r.app.View()), "\n", "")
-				require.Equal(t, display.Line(plain), plain)
+				require.Equal(t, termtext.Line(plain), plain)
 				r.screen()
 			}
 			require.Contains(t, r.screen(), `\u202e`)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // ClientCommand returns the program and the arguments that a client of this config starts.
@@ -26,7 +26,7 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 // text, names are quoted.
 func (a *App) Line(verb string, names ...string) string {
 	if a.ConfigFlag == "" {
-		return display.Command("goblin "+verb, names)
+		return termtext.Command("goblin "+verb, names)
 	}
-	return display.Command("goblin "+verb, names, "--config", a.ConfigFlag)
+	return termtext.Command("goblin "+verb, names, "--config", a.ConfigFlag)
 }

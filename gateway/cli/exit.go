@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
+	"goblin/registry/termtext"
 )
 
 // Exit codes. 5 is not used.
@@ -101,5 +101,5 @@ func (a *App) Report(err error) int {
 // Warn writes one line to stderr.
 func (a *App) Warn(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	fmt.Fprintf(a.Err, "goblin: %s\n", display.Line(a.mask.String(text)))
+	fmt.Fprintf(a.Err, "goblin: %s\n", termtext.Line(a.mask.String(text)))
 }

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/logs"
+	"goblin/registry/termtext"
 )
 
 // maxLog is how many bytes log.file holds before they are moved to <file>.1.
@@ -37,7 +37,7 @@ func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
 type visible struct{ to io.Writer }
 
 func (v visible) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(v.to, display.Text(string(line))); err != nil {
+	if _, err := io.WriteString(v.to, termtext.Text(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

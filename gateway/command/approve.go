@@ -12,9 +12,9 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 func (a *App) approve() *cobra.Command {
@@ -159,13 +159,13 @@ func shownNames(names []string) string {
 // shownName returns a name in one line, in quotes unless it is a plain word. Users copy names
 // into commands, so a shell must not replace anything in one.
 func shownName(name string) string {
-	line := display.Name(quotes.Replace(name))
+	line := termtext.Name(quotes.Replace(name))
 	switch {
 	case strings.ContainsAny(name, "$`!"): // shells act on these in double quotes, too
-		if !display.Quotable(name) {
+		if !termtext.Quotable(name) {
 			name = line
 		}
-		return display.Word(name)
+		return termtext.Word(name)
 	case line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()\\#&*<>?[]^{|}~="):
 		return `"` + line + `"`
 	}
@@ -240,8 +240,8 @@ func (a *App) differences(awaiting []registry.PinnedTool) string {
 		if strings.HasPrefix(p.Name, "-") { // else it would be a flag when the row is copied into a command
 			name = "-- " + name
 		}
-		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", display.Line(p.Server), name, what), "  "))
-		for line := range strings.Lines(display.Text(p.Diff())) {
+		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))
+		for line := range strings.Lines(termtext.Text(p.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
 			b.WriteString(a.wrapped("  "+line, "  > "))
 		}

@@ -14,11 +14,11 @@ import (
 	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // revision is the protocol revision that commands speak. The gateway waits for
@@ -219,13 +219,13 @@ func (a *App) showProgress(p progress) {
 		fmt.Fprintf(&line, "%g", p.Progress)
 	}
 	if p.Message != "" {
-		line.WriteString("  " + display.Line(display.FirstLine(p.Message)))
+		line.WriteString("  " + termtext.Line(termtext.FirstLine(p.Message)))
 	}
 	columns := a.Columns
 	if columns == 0 {
 		columns = 80
 	}
-	fmt.Fprint(a.Err, clearLine+display.Cut(a.Mask().String(line.String()), columns-1))
+	fmt.Fprint(a.Err, clearLine+termtext.Cut(a.Mask().String(line.String()), columns-1))
 }
 
 // explain turns an error of the gateway into one for the shell.

@@ -12,10 +12,10 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/definition"
+	"goblin/registry/termtext"
 )
 
 // description is an entry of the catalog, as describe prints it.
@@ -278,7 +278,7 @@ type lines struct{ strings.Builder }
 
 func (l *lines) add(label, value string) {
 	if value != "" {
-		fmt.Fprintf(l, "%-12s%s\n", label, display.Line(value))
+		fmt.Fprintf(l, "%-12s%s\n", label, termtext.Line(value))
 	}
 }
 
@@ -296,8 +296,8 @@ func (l *lines) section(heading string, fields []definition.Field) {
 	fmt.Fprintf(l, "\n%s:\n", heading)
 	width := 0
 	for i := range fields {
-		fields[i].Name = display.Name(fields[i].Name)
-		width = max(width, min(display.Width(fields[i].Name), maxNameCells))
+		fields[i].Name = termtext.Name(fields[i].Name)
+		width = max(width, min(termtext.Width(fields[i].Name), maxNameCells))
 	}
 	for _, f := range fields {
 		about := []string{f.Type}
@@ -306,14 +306,14 @@ func (l *lines) section(heading string, fields []definition.Field) {
 		}
 		about = append(about, f.Notes...)
 		for i := range about {
-			about[i] = display.Cut(display.Line(about[i]), maxNote)
+			about[i] = termtext.Cut(termtext.Line(about[i]), maxNote)
 		}
-		fmt.Fprintf(l, "  %s  %s\n", display.Pad(f.Name, width), strings.Join(about, ", "))
+		fmt.Fprintf(l, "  %s  %s\n", termtext.Pad(f.Name, width), strings.Join(about, ", "))
 		if f.Description == "" {
 			continue
 		}
 		for line := range strings.Lines(strings.TrimSpace(f.Description)) {
-			fmt.Fprintf(l, "      %s\n", display.Line(strings.TrimRight(line, "\r\n")))
+			fmt.Fprintf(l, "      %s\n", termtext.Line(strings.TrimRight(line, "\r\n")))
 		}
 	}
 }
@@ -336,11 +336,11 @@ func (d *description) String() string {
 	out.add("state", state)
 	out.add("MIME type", d.MIMEType)
 	if d.Size != nil {
-		out.add("size", display.Size(*d.Size))
+		out.add("size", termtext.Size(*d.Size))
 	}
 	out.add("hints", definition.Hints(d.Definition))
 	if d.Tokens > 0 {
-		out.add("cost", fmt.Sprintf("about %s tokens", display.Grouped(d.Tokens)))
+		out.add("cost", fmt.Sprintf("about %s tokens", termtext.Grouped(d.Tokens)))
 	}
 	if d.Overridden != nil {
 		out.add("changed", "by overrides in the config")
@@ -349,7 +349,7 @@ func (d *description) String() string {
 		out.add("repaired", registry.ChangedText+": "+strings.Join(d.Changes, "; "))
 	}
 	if d.Description != "" {
-		out.WriteString("\n" + strings.TrimSpace(display.Text(d.Description)) + "\n")
+		out.WriteString("\n" + strings.TrimSpace(termtext.Text(d.Description)) + "\n")
 	}
 	switch d.Kind {
 	case toolKind.noun:
@@ -380,16 +380,16 @@ func serverText(s *control.Server) string {
 		noun string
 	}{{s.Tools, "tool"}, {s.Prompts, "prompt"}, {s.Resources, "resource"}, {s.Templates, "template"}} {
 		if list.n > 0 {
-			offers = append(offers, display.Count(list.n, list.noun))
+			offers = append(offers, termtext.Count(list.n, list.noun))
 		}
 	}
 	out.add("offers", cmp.Or(strings.Join(offers, ", "), "nothing"))
 	if s.Awaiting > 0 {
-		out.add("unapproved", display.Count(s.Awaiting, "tool"))
+		out.add("unapproved", termtext.Count(s.Awaiting, "tool"))
 	}
 	out.add("login", s.Login.String())
 	if s.Restarts > 0 {
-		out.add("restarts", display.Grouped(s.Restarts))
+		out.add("restarts", termtext.Grouped(s.Restarts))
 	}
 	if s.PID > 0 {
 		out.add("pid", fmt.Sprint(s.PID))

@@ -18,7 +18,6 @@ import (
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/doctor"
 	"goblin/gateway/host"
 	"goblin/gateway/orphans"
@@ -26,6 +25,7 @@ import (
 	"goblin/gateway/stack"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
+	"goblin/registry/termtext"
 )
 
 func (a *App) doctor() *cobra.Command {
@@ -104,7 +104,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	case errors.As(err, &mistakes) && len(mistakes.Problems) > 0:
 		m.Wrong = mistakes.Problems[0].String()
 		if more := len(mistakes.Problems) - 1; more > 0 {
-			m.Wrong += fmt.Sprintf(", and %s", display.Count(more, "more mistake"))
+			m.Wrong += fmt.Sprintf(", and %s", termtext.Count(more, "more mistake"))
 		}
 		cfg = &config.Config{}
 	case err != nil:
@@ -227,19 +227,19 @@ func (f *findings) text(each bool) string {
 	var out strings.Builder
 	names, states := 0, len(diagnosis.OK)
 	for _, r := range f.all() {
-		names = max(names, display.Width(subject(r)))
+		names = max(names, termtext.Width(subject(r)))
 		for _, c := range r.Checks {
 			states = max(states, len(c.State))
 		}
 	}
 	line := func(state, what, fix string, indent string) {
-		fmt.Fprintf(&out, "%s%s  %s\n", indent, display.Pad(state, states), display.Line(what))
+		fmt.Fprintf(&out, "%s%s  %s\n", indent, termtext.Pad(state, states), termtext.Line(what))
 		if fix != "" {
-			fmt.Fprintf(&out, "%s%s  fix: %s\n", strings.Repeat(" ", display.Width(indent)), strings.Repeat(" ", states), display.Line(fix))
+			fmt.Fprintf(&out, "%s%s  fix: %s\n", strings.Repeat(" ", termtext.Width(indent)), strings.Repeat(" ", states), termtext.Line(fix))
 		}
 	}
 	for _, r := range f.all() {
-		head := display.Pad(display.Name(subject(r)), names) + "  "
+		head := termtext.Pad(termtext.Name(subject(r)), names) + "  "
 		complaints := r.Complaints()
 		switch {
 		case each:
@@ -249,13 +249,13 @@ func (f *findings) text(each bool) string {
 			}
 			fmt.Fprintf(&out, "%s%s\n", head, r.State)
 			for _, c := range r.Checks {
-				line(string(c.State), display.Pad(c.Name, widest)+"  "+c.Text, "", "  ")
+				line(string(c.State), termtext.Pad(c.Name, widest)+"  "+c.Text, "", "  ")
 				margin := strings.Repeat(" ", 2+states+2+widest+2)
 				for _, line := range c.Lines {
-					fmt.Fprintf(&out, "%s| %s\n", margin, display.Line(line))
+					fmt.Fprintf(&out, "%s| %s\n", margin, termtext.Line(line))
 				}
 				if c.Fix != "" {
-					fmt.Fprintf(&out, "%sfix: %s\n", margin, display.Line(c.Fix))
+					fmt.Fprintf(&out, "%sfix: %s\n", margin, termtext.Line(c.Fix))
 				}
 			}
 		case len(complaints) == 0:

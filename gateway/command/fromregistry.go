@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/gateway/display"
 	"goblin/gateway/mcpregistry"
+	"goblin/registry/termtext"
 )
 
 // FromRegistry is how a server of the registry is added.
@@ -126,7 +126,7 @@ func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s conf
 	n.from.Free = func(name string) error {
 		f, err := a.toEdit(configedit.Open)
 		if err == nil && f.Keys(name) != nil {
-			err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), display.Goblin("remove", name))
+			err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), termtext.Goblin("remove", name))
 		}
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *App) entry(ctx context.Context, client *mcpregistry.Client, name string
 	case e.Status == "deleted":
 		return e, cli.Fail(cli.CodeNotFound, "%s was deleted from the registry", e.Name)
 	case e.Status == "deprecated":
-		a.Warn("%s is deprecated: %s", e.Name, display.FirstLine(e.Description))
+		a.Warn("%s is deprecated: %s", e.Name, termtext.FirstLine(e.Description))
 	}
 	a.stale(client, cached)
 	return e, nil
@@ -198,7 +198,7 @@ func choose(p *prompter, e *mcpregistry.Entry, use string) (*mcpregistry.Choice,
 		switch {
 		case use != "" && c.Kind != use:
 		case c.Problem != "":
-			problems = append(problems, display.Head(c.Problem, 400))
+			problems = append(problems, termtext.Head(c.Problem, 400))
 		default:
 			usable = append(usable, c)
 		}
@@ -260,7 +260,7 @@ func question(p *prompter, all []mcpregistry.Question, answers map[string][]stri
 			continue
 		}
 		if q.Description != "" {
-			p.say("%s: %s", q.Key, display.Head(q.Description, 500))
+			p.say("%s: %s", q.Key, termtext.Head(q.Description, 500))
 		}
 		for len(answers[q.Key]) < maxAnswers {
 			text, err := p.ask(q)
@@ -307,10 +307,10 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 		notes = append(notes, "may be left out")
 	}
 	if len(notes) > 0 {
-		prompt += " (" + display.Head(strings.Join(notes, "; "), 400) + ")"
+		prompt += " (" + termtext.Head(strings.Join(notes, "; "), 400) + ")"
 	}
 	if q.Default != "" {
-		prompt += " [" + display.Head(q.Default, 200) + "]"
+		prompt += " [" + termtext.Head(q.Default, 200) + "]"
 	}
 	if q.Secret {
 		return p.hidden(prompt + ", not shown:")
@@ -323,7 +323,7 @@ func (a *App) present(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
 		args, _ := d.Keys["args"].([]string)
-		a.Warn("  runs     %s", display.Words(append([]string{command}, args...)...))
+		a.Warn("  runs     %s", termtext.Words(append([]string{command}, args...)...))
 	}
 	if url, ok := d.Keys["url"].(string); ok {
 		a.Warn("  reaches  %s", url)
@@ -331,7 +331,7 @@ func (a *App) present(d *mcpregistry.Definition) {
 	for key, title := range map[string]string{"env": "with", "headers": "sends"} {
 		pairs, _ := d.Keys[key].(map[string]string)
 		for _, name := range slices.Sorted(maps.Keys(pairs)) {
-			a.Warn("  %-7s  %s=%s", title, name, display.Word(pairs[name]))
+			a.Warn("  %-7s  %s=%s", title, name, termtext.Word(pairs[name]))
 		}
 	}
 }

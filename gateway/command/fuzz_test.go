@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // FuzzResults: whatever a server answers, a terminal gets text and nothing else.
@@ -20,10 +20,10 @@ func FuzzResults(f *testing.F) {
 		var out bytes.Buffer
 		a := &App{App: &cli.App{Out: &out, Err: &out, OutTTY: true, ErrTTY: true, Columns: 80}}
 		errs := []error{a.printRead(result), a.printCall("tool", result), a.printPrompt(result)}
-		require.Equal(t, display.Text(out.String()), out.String())
+		require.Equal(t, termtext.Text(out.String()), out.String())
 		for _, err := range errs {
 			_ = a.Report(err) // as one line, to stderr
 		}
-		require.Equal(t, display.Text(out.String()), out.String())
+		require.Equal(t, termtext.Text(out.String()), out.String())
 	})
 }

@@ -16,9 +16,9 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // stopLimit bounds the wait of stop for the host's end; the host's servers have less.
@@ -155,8 +155,8 @@ screens that are open. Exit code 4 means that no host is running.`,
 // printStatus shows a host to people.
 func (a *App) printStatus(s control.Status) error {
 	var head strings.Builder
-	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, display.Age(time.Since(s.Started)))
-	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
+	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, termtext.Age(time.Since(s.Started)))
+	fmt.Fprintf(&head, "config   %s\n", termtext.Line(s.Config))
 	for _, row := range []struct{ value, text string }{
 		{startedFrom(&s), "started  %s\n"},
 		{s.Address, "http     %s\n"},
@@ -165,11 +165,11 @@ func (a *App) printStatus(s control.Status) error {
 		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
-			fmt.Fprintf(&head, row.text, display.Line(row.value))
+			fmt.Fprintf(&head, row.text, termtext.Line(row.value))
 		}
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(&head, "config   %s\n", display.Line(w))
+		fmt.Fprintf(&head, "config   %s\n", termtext.Line(w))
 	}
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
 		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
@@ -190,13 +190,13 @@ func (a *App) printStatus(s control.Status) error {
 	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
 	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
-		since := display.Age(time.Since(c.Since)) + " ago"
+		since := termtext.Age(time.Since(c.Since)) + " ago"
 		if c.IsScreen() {
 			screens.add(screenName(c), screenSize(c), since)
 			continue
 		}
 		if !c.SilentSince.IsZero() {
-			since += ", silent for " + display.Age(time.Since(c.SilentSince))
+			since += ", silent for " + termtext.Age(time.Since(c.SilentSince))
 		}
 		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
 	}
@@ -225,7 +225,7 @@ func definitionsNote(servers []control.Server) string {
 	}
 	var parts []string
 	if changed > 0 {
-		parts = append(parts, display.Count(changed, "definition")+" "+registry.ChangedText)
+		parts = append(parts, termtext.Count(changed, "definition")+" "+registry.ChangedText)
 	}
 	if dropped > 0 {
 		parts = append(parts, fmt.Sprintf("%d dropped", dropped))
@@ -235,7 +235,7 @@ func definitionsNote(servers []control.Server) string {
 
 // startedFrom says when a host was started, and from which terminal.
 func startedFrom(s *control.Status) string {
-	text := display.Clock(s.Started, time.Now())
+	text := termtext.Clock(s.Started, time.Now())
 	switch {
 	case s.Terminal == "":
 		return text + " without a terminal"

@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/gateway/display"
 	"goblin/gateway/state"
+	"goblin/registry/termtext"
 )
 
 // Choice is a question to the user of a terminal: which of several things to take. What is
@@ -314,7 +314,7 @@ func (a *App) chosen(ctx context.Context, servers []clientconfig.Server, did *ta
 		_, hidden := s.SplitSecrets(func(wanted, _ string) string { return wanted })
 		if len(hidden) > 0 {
 			secret = true
-			it.Notes = append(it.Notes, display.Count(len(hidden), "secret")+" in plain text")
+			it.Notes = append(it.Notes, termtext.Count(len(hidden), "secret")+" in plain text")
 		}
 		c.Items = append(c.Items, it)
 	}
@@ -352,7 +352,7 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, k *keepe
 			}
 		case len(found) > 0:
 			f.Private()
-			s.Notes = append(s.Notes, "has "+display.Count(len(found), "secret")+" in plain text; --keep-secrets keeps those elsewhere")
+			s.Notes = append(s.Notes, "has "+termtext.Count(len(found), "secret")+" in plain text; --keep-secrets keeps those elsewhere")
 		}
 		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
 			return nil, err
@@ -406,16 +406,16 @@ func (t *takeover) filesText() string {
 	var out strings.Builder
 	width := 0
 	for _, f := range t.Files {
-		width = max(width, display.Width(f.Title))
+		width = max(width, termtext.Width(f.Title))
 	}
 	for _, f := range t.Files {
-		what := display.Count(f.Servers, "server")
+		what := termtext.Count(f.Servers, "server")
 		if f.Error != "" {
 			what = f.Error
 		} else {
 			what = f.File + ", " + what
 		}
-		fmt.Fprintf(&out, "%s  %s\n", display.Pad(f.Title, width), display.Line(what))
+		fmt.Fprintf(&out, "%s  %s\n", termtext.Pad(f.Title, width), termtext.Line(what))
 	}
 	return out.String()
 }
@@ -429,8 +429,8 @@ func (t *takeover) text(a *App, dry bool) string {
 	out.WriteString(t.filesText())
 	names, abouts := 0, 0
 	for i := range t.Servers {
-		names = max(names, display.Width(t.Servers[i].Name))
-		abouts = min(max(abouts, display.Width(display.Line(t.Servers[i].About))), 50)
+		names = max(names, termtext.Width(t.Servers[i].Name))
+		abouts = min(max(abouts, termtext.Width(termtext.Line(t.Servers[i].About))), 50)
 	}
 	if len(t.Servers) > 0 {
 		out.WriteString("\n")
@@ -441,12 +441,12 @@ func (t *takeover) text(a *App, dry bool) string {
 		if s.Disabled {
 			from += ", disabled"
 		}
-		fmt.Fprintf(&out, "%s  %s  %s\n", display.Pad(s.Name, names), display.Pad(display.Cut(display.Line(s.About), abouts), abouts), from)
+		fmt.Fprintf(&out, "%s  %s  %s\n", termtext.Pad(s.Name, names), termtext.Pad(termtext.Cut(termtext.Line(s.About), abouts), abouts), from)
 		for _, note := range s.Notes {
-			fmt.Fprintf(&out, "%s  %s\n", strings.Repeat(" ", names), display.Line(note))
+			fmt.Fprintf(&out, "%s  %s\n", strings.Repeat(" ", names), termtext.Line(note))
 		}
 		if s.Problem != "" {
-			fmt.Fprintf(&out, "%s  cannot start yet: %s\n", strings.Repeat(" ", names), display.Line(s.Problem))
+			fmt.Fprintf(&out, "%s  cannot start yet: %s\n", strings.Repeat(" ", names), termtext.Line(s.Problem))
 		}
 	}
 	if len(t.Present) > 0 {
@@ -455,7 +455,7 @@ func (t *takeover) text(a *App, dry bool) string {
 	if len(t.Left) > 0 {
 		out.WriteString("\nLeft out:\n")
 		for _, l := range t.Left {
-			fmt.Fprintf(&out, "  %s, of %s, %s\n", display.Name(l.Name), l.From, display.Line(l.Why))
+			fmt.Fprintf(&out, "  %s, of %s, %s\n", termtext.Name(l.Name), l.From, termtext.Line(l.Why))
 		}
 	}
 	out.WriteString("\n")
@@ -463,9 +463,9 @@ func (t *takeover) text(a *App, dry bool) string {
 	case len(t.Servers) == 0:
 		fmt.Fprintf(&out, "There is nothing to add to %s.\n", t.Config)
 	case dry:
-		fmt.Fprintf(&out, "%s would get %s. Nothing was written.\n", t.Config, display.Count(len(t.Servers), "server"))
+		fmt.Fprintf(&out, "%s would get %s. Nothing was written.\n", t.Config, termtext.Count(len(t.Servers), "server"))
 	default:
-		fmt.Fprintf(&out, "%s has %s more.\n", t.Config, display.Count(len(t.Servers), "server"))
+		fmt.Fprintf(&out, "%s has %s more.\n", t.Config, termtext.Count(len(t.Servers), "server"))
 		if t.Backup != "" {
 			fmt.Fprintf(&out, "As it was: %s\n", t.Backup)
 		}
@@ -475,7 +475,7 @@ func (t *takeover) text(a *App, dry bool) string {
 	}
 	for _, s := range t.Servers {
 		for _, name := range slices.Sorted(maps.Keys(s.Needs)) {
-			fmt.Fprintf(&out, "%s needs the variable %s: %s\n", s.Name, name, display.Line(s.Needs[name]))
+			fmt.Fprintf(&out, "%s needs the variable %s: %s\n", s.Name, name, termtext.Line(s.Needs[name]))
 		}
 	}
 	if len(t.Servers) > 0 && !dry {

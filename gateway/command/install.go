@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // installation has the flags of install and uninstall.
@@ -279,12 +279,12 @@ func (d *clientChange) text(dry bool) string {
 		fmt.Fprintf(&out, "%s: %s is %s; start %s again.\n", title, d.File, how, title)
 	}
 	if len(d.Took) > 0 {
-		fmt.Fprintf(&out, "  out of it, since Goblin serves them: %s\n", display.Line(strings.Join(d.Took, ", ")))
+		fmt.Fprintf(&out, "  out of it, since Goblin serves them: %s\n", termtext.Line(strings.Join(d.Took, ", ")))
 	}
 	if d.Note != "" {
-		fmt.Fprintf(&out, "  %s\n", display.Line(d.Note))
+		fmt.Fprintf(&out, "  %s\n", termtext.Line(d.Note))
 	}
-	gone := display.Goblin("uninstall", d.Client) + " removes it if the file has not changed"
+	gone := termtext.Goblin("uninstall", d.Client) + " removes it if the file has not changed"
 	switch {
 	case d.Backup == "":
 	case d.undoes:
@@ -294,7 +294,7 @@ func (d *clientChange) text(dry bool) string {
 		fmt.Fprintf(&out, "  as it was: %s\n", d.Backup)
 	}
 	if d.Secrets > 0 {
-		fmt.Fprintf(&out, "  that copy has %s in plain text; %s\n", display.Count(d.Secrets, "secret"), gone)
+		fmt.Fprintf(&out, "  that copy has %s in plain text; %s\n", termtext.Count(d.Secrets, "secret"), gone)
 	}
 	return out.String()
 }

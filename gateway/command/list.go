@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
@@ -241,7 +241,7 @@ func (a *App) printItems(list string, items []control.Entry) error {
 		t.header = []string{"NAME", "SERVER", "STATE", "DESCRIPTION"}
 	}
 	for _, it := range items {
-		about := cmp.Or(display.FirstLine(it.Description), display.FirstLine(it.Title))
+		about := cmp.Or(termtext.FirstLine(it.Description), termtext.FirstLine(it.Title))
 		bytes := ""
 		if it.Size != nil {
 			bytes = size(*it.Size)
@@ -291,7 +291,7 @@ func serverTable(servers []control.Server) *table {
 		if s.Held != "" {
 			state += ", kept by " + s.Held
 		}
-		who := display.Cut(display.Line(s.Login.String()), mostLogin)
+		who := termtext.Cut(termtext.Line(s.Login.String()), mostLogin)
 		t.add(s.Name, state, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, who, s.Error)
 	}
@@ -323,7 +323,7 @@ func (a *App) answer(asJSON bool, value any, text string) error {
 // json prints v for programs, and readable. Nothing in it makes a terminal do
 // anything.
 func (a *App) json(v any) error {
-	text, err := display.Encoded(v, "  ")
+	text, err := termtext.Encoded(v, "  ")
 	if err == nil {
 		_, err = io.WriteString(a.Out, text+"\n")
 	}

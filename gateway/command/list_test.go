@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 func catalog() *scripted {
@@ -68,7 +68,7 @@ func TestListCutsRowsToTheTerminal(t *testing.T) {
 	g.items["tools"][0].Description = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
 	got := try{gateway: g, tty: true}.run(t, "list", "tools", "--server", "a")
 	row := strings.Split(got.out, "\n")[1]
-	require.Equal(t, 80, display.Width(row))
+	require.Equal(t, 80, termtext.Width(row))
 	require.Contains(t, row, "ten eleven …")
 }
 

@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/browser"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/oauth"
+	"goblin/registry/termtext"
 )
 
 func (a *App) login() *cobra.Command {
@@ -122,8 +122,8 @@ func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrows
 	switch {
 	case device:
 		u.Device = func(page, code string) {
-			a.Warn("log in at %q: open this page anywhere, and enter the code %s there", o.Server, display.Line(code))
-			fmt.Fprintln(a.Err, display.Line(page))
+			a.Warn("log in at %q: open this page anywhere, and enter the code %s there", o.Server, termtext.Line(code))
+			fmt.Fprintln(a.Err, termtext.Line(page))
 		}
 	case noBrowser:
 		lines := make(chan string)
@@ -144,7 +144,7 @@ func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrows
 	}
 	who := ""
 	if l.User != "" {
-		who = " as " + display.Line(l.User)
+		who = " as " + termtext.Line(l.User)
 	}
 	a.Warn("logged in at %q%s", o.Server, who)
 	if notice != "" {
@@ -170,7 +170,7 @@ func (a *App) agree(ctx context.Context, q oauth.Question) error {
 // show presents the page of a login.
 func (a *App) show(server, page string, noBrowser bool) {
 	a.Warn("log in at %q with your browser:", server)
-	fmt.Fprintln(a.Err, display.Line(page))
+	fmt.Fprintln(a.Err, termtext.Line(page))
 	if noBrowser {
 		a.Warn("then paste the URL that your browser ends at, and press Enter")
 		return

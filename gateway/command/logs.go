@@ -16,10 +16,10 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/state"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // maxTail is the maximum number of bytes that are read from the end of a log file.
@@ -97,7 +97,7 @@ func (a *App) showLogs(ctx context.Context, l *logging) error {
 			return r.explain(err)
 		}
 		if answer.Missed > 0 {
-			a.Warn("%s lost: they came faster than they were read", display.Count(int(answer.Missed), "line"))
+			a.Warn("%s lost: they came faster than they were read", termtext.Count(int(answer.Missed), "line"))
 		}
 		if err := a.printLogs(answer.Records, l.asJSON); err != nil || !l.follow {
 			return err
@@ -117,11 +117,11 @@ func (a *App) printLogs(records []control.LogRecord, asJSON bool) error {
 			if err != nil {
 				return err
 			}
-			out.WriteString(display.JSON(string(text)) + "\n")
+			out.WriteString(termtext.JSON(string(text)) + "\n")
 			continue
 		}
 		fmt.Fprintf(&out, "%s  %-5s  %s  %-7s  %s\n", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level,
-			display.Pad(display.Name(cmp.Or(r.Server, registry.Local)), nameCells), r.Source, display.Line(r.Text))
+			termtext.Pad(termtext.Name(cmp.Or(r.Server, registry.Local)), nameCells), r.Source, termtext.Line(r.Text))
 	}
 	_, err := a.Out.Write(out.Bytes())
 	return err
@@ -143,7 +143,7 @@ func (a *App) logFile(r *running, l *logging) error {
 	if l.follow || err != nil {
 		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
 	}
-	a.Warn("no daemon is running; these lines are from %s, written %s ago", path, display.Age(time.Since(written)))
+	a.Warn("no daemon is running; these lines are from %s, written %s ago", path, termtext.Age(time.Since(written)))
 	var shown []string
 	for _, line := range lines {
 		if l.server == "" || ofServer(line, l.server) {
@@ -156,9 +156,9 @@ func (a *App) logFile(r *running, l *logging) error {
 			if err != nil {
 				return err
 			}
-			line = display.JSON(string(text))
+			line = termtext.JSON(string(text))
 		}
-		if _, err := io.WriteString(a.Out, display.Line(line)+"\n"); err != nil {
+		if _, err := io.WriteString(a.Out, termtext.Line(line)+"\n"); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // maxSource is the longest script, in bytes.
@@ -93,7 +93,7 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 	if answer.Printed != "" {
 		printed := answer.Printed
 		if a.ErrTTY {
-			printed = display.Text(printed)
+			printed = termtext.Text(printed)
 		}
 		if !strings.HasSuffix(printed, "\n") {
 			printed += "\n"

@@ -13,9 +13,9 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/lookup"
 	"goblin/gateway/switches"
+	"goblin/registry/termtext"
 )
 
 // switchable are the commands that turn things off and on, each named by a list.
@@ -291,7 +291,7 @@ func (a *App) printStates(list string, rows []control.Off) error {
 		r := &rows[i]
 		since := ""
 		if !r.Since.IsZero() {
-			since = display.Age(time.Since(r.Since)) + " ago"
+			since = termtext.Age(time.Since(r.Since)) + " ago"
 		}
 		t.add(r.Label(), r.Server, string(r.State), since, r.Reason)
 	}

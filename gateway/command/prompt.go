@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // prompter asks the user of a terminal, on stderr.
@@ -28,12 +28,12 @@ func (a *App) prompter(ctx context.Context) *prompter {
 
 // say writes a line.
 func (p *prompter) say(format string, args ...any) {
-	fmt.Fprintln(p.err, display.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.err, termtext.Line(fmt.Sprintf(format, args...)))
 }
 
 // line asks for a line.
 func (p *prompter) line(prompt string) (string, error) {
-	fmt.Fprint(p.err, display.Line(prompt)+" ")
+	fmt.Fprint(p.err, termtext.Line(prompt)+" ")
 	text, err := p.wait(func() (string, error) { return readLine(p.in) })
 	return strings.TrimSpace(text), err
 }
@@ -48,7 +48,7 @@ func (p *prompter) hidden(prompt string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hide what is typed: %w", err)
 	}
-	fmt.Fprint(p.err, display.Line(prompt)+" ")
+	fmt.Fprint(p.err, termtext.Line(prompt)+" ")
 	text, err := p.wait(func() (string, error) {
 		text, err := term.ReadPassword(int(f.Fd()))
 		return string(text), err

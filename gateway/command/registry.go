@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/display"
 	"goblin/gateway/mcpregistry"
+	"goblin/registry/termtext"
 )
 
 func (a *App) registry() *cobra.Command {
@@ -108,11 +108,11 @@ func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found
 		t := table{header: []string{"NAME", "VERSION", "RUNS", "DESCRIPTION"}}
 		for i := range found.Servers {
 			e := &found.Servers[i]
-			about := display.FirstLine(e.Description)
+			about := termtext.FirstLine(e.Description)
 			if e.Status == "deprecated" {
 				about = "(deprecated) " + about
 			}
-			t.add(e.Name, display.Cut(display.Line(e.Version), 20), ways(e), about)
+			t.add(e.Name, termtext.Cut(termtext.Line(e.Version), 20), ways(e), about)
 		}
 		if err := t.render(a.Out, a.Columns); err != nil {
 			return err

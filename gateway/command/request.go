@@ -9,8 +9,8 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 const howAsked = `
@@ -91,7 +91,7 @@ is 1. Progress is shown on a terminal.` + howAsked,
   jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && args[0] != "" {
-				return cli.Usage(cmd, "arguments go into --args, as in: %s", display.Command(cmd.CommandPath(), args[:1], "--args", `{"name": "value"}`))
+				return cli.Usage(cmd, "arguments go into --args, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--args", `{"name": "value"}`))
 			}
 			return oneArg("the name of a tool")(cmd, args)
 		},
@@ -147,7 +147,7 @@ only one server has it.` + howAsked,
   goblin prompt library/recommend_book --arg mood=gloomy --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && strings.Contains(args[1], "=") {
-				return cli.Usage(cmd, "arguments go into --arg, as in: %s", display.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
+				return cli.Usage(cmd, "arguments go into --arg, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
 			}
 			return oneArg("the name of a prompt")(cmd, args)
 		},
@@ -222,5 +222,5 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 // typeable reports whether a shell that puts a name into a command line, and
 // shows it, does nothing else because of it.
 func typeable(name string) bool {
-	return display.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "=") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
+	return termtext.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "=") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
 }

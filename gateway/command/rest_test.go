@@ -11,8 +11,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/downstream"
+	"goblin/registry/termtext"
 )
 
 func TestValidateTellsEveryMistake(t *testing.T) {
@@ -87,7 +87,7 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 
 func TestStatusTellsSinceWhenTheHostRunsAndFromWhere(t *testing.T) {
 	started := time.Now().Add(-time.Minute)
-	clock := display.Clock(started, time.Now())
+	clock := termtext.Clock(started, time.Now())
 	for want, s := range map[string]control.Status{
 		"\nstarted  " + clock + " from /dev/pts/3\n":                {Terminal: "/dev/pts/3"},
 		"\nstarted  " + clock + " from /dev/pts/3, which is gone\n": {Terminal: "/dev/pts/3", TerminalGone: true},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // content is a block of a tool's result or of a prompt's message, as far as it
@@ -34,7 +34,7 @@ type contents struct {
 // raw prints a result: as it arrived into a pipe, harmless on a terminal.
 func (a *App) raw(result []byte) error {
 	if a.OutTTY {
-		result = []byte(display.JSON(string(result)))
+		result = []byte(termtext.JSON(string(result)))
 	}
 	_, err := a.Out.Write(append(result[:len(result):len(result)], '\n'))
 	return err
@@ -54,7 +54,7 @@ func (a *App) printRead(result []byte) error {
 			if i > 0 {
 				fmt.Fprintln(a.Out)
 			}
-			fmt.Fprintf(a.Out, "── %s%s\n", display.Line(c.URI), parenthesis(c.MIMEType))
+			fmt.Fprintf(a.Out, "── %s%s\n", termtext.Line(c.URI), parenthesis(c.MIMEType))
 		}
 		if err := a.printContents(c); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (a *App) printContents(c contents) error {
 // printText prints text that ends with a line break.
 func (a *App) printText(text string) error {
 	if a.OutTTY {
-		text = display.Text(text)
+		text = termtext.Text(text)
 	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -129,7 +129,7 @@ func (a *App) printCall(tool string, result []byte) error {
 		if said == "" {
 			said = "it does not say why"
 		}
-		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", display.Line(tool), strings.ReplaceAll(display.Text(a.Mask().String(said)), "\n", "\n  "))
+		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", termtext.Line(tool), strings.ReplaceAll(termtext.Text(a.Mask().String(said)), "\n", "\n  "))
 		return errTold(cli.CodeFailure)
 	}
 	if len(called.Content) == 0 && called.Structured != nil {
@@ -175,7 +175,7 @@ func (a *App) printPrompt(result []byte) error {
 				return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
 			}
 		}
-		text := display.Line(m.Role) + ":\n"
+		text := termtext.Line(m.Role) + ":\n"
 		for _, c := range blocks {
 			text += strings.TrimSuffix(describe(c), "\n") + "\n"
 		}
@@ -192,7 +192,7 @@ func describe(c content) string {
 	case c.Type == "text":
 		return c.Text
 	case c.Type == "resource_link":
-		return fmt.Sprintf("[resource %s%s%s]", display.Line(c.URI), comma(c.Name), comma(c.MIMEType))
+		return fmt.Sprintf("[resource %s%s%s]", termtext.Line(c.URI), comma(c.Name), comma(c.MIMEType))
 	case c.Resource != nil && c.Resource.Text != nil:
 		return *c.Resource.Text
 	case c.Resource != nil && c.Resource.Blob != nil:
@@ -200,7 +200,7 @@ func describe(c content) string {
 	case c.Data != "":
 		return blob(c.Type, c.Data, c.MIMEType)
 	default:
-		return fmt.Sprintf("[%s: see --json]", display.Line(c.Type))
+		return fmt.Sprintf("[%s: see --json]", termtext.Line(c.Type))
 	}
 }
 
@@ -209,21 +209,21 @@ func blob(what, data, mime string) string {
 	if raw, err := decode(data); err == nil {
 		length = size(int64(len(raw)))
 	}
-	return fmt.Sprintf("[%s%s, %s: see --json]", display.Line(what), comma(mime), length)
+	return fmt.Sprintf("[%s%s, %s: see --json]", termtext.Line(what), comma(mime), length)
 }
 
 func comma(s string) string {
 	if s == "" {
 		return ""
 	}
-	return ", " + display.Line(s)
+	return ", " + termtext.Line(s)
 }
 
 func parenthesis(s string) string {
 	if s == "" {
 		return ""
 	}
-	return " (" + display.Line(s) + ")"
+	return " (" + termtext.Line(s) + ")"
 }
 
 // size is a number of bytes for people.

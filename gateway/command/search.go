@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 const (
@@ -130,7 +130,7 @@ func (a *App) printHits(q control.SearchQuery, answer control.SearchAnswer) erro
 		if q.Kind != "" {
 			kind = "" // said already
 		}
-		about := cmp.Or(display.FirstLine(h.Description), display.FirstLine(h.Title))
+		about := cmp.Or(termtext.FirstLine(h.Description), termtext.FirstLine(h.Title))
 		server := h.Server
 		if h.OriginalURI != "" {
 			server = "" // the URI tells

@@ -20,10 +20,10 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/state"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // toEdit is the config that is to be changed, which may not be there yet.
@@ -136,7 +136,7 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 		}
 		s.Keys["url"] = args[1]
 	case dash < 0 && len(args) > 1:
-		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], display.Command("goblin add", []string{s.Name}), display.Words(args[1:]...))
+		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.Words(args[1:]...))
 	default:
 		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
 	}
@@ -259,7 +259,7 @@ func (a *App) withServer(s configedit.Server) (*configedit.File, error) {
 	err = f.Add(s)
 	switch {
 	case errors.Is(err, configedit.ErrTaken):
-		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), display.Goblin("remove", s.Name))
+		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), termtext.Goblin("remove", s.Name))
 	case err == nil && exposes(s.Keys):
 		f.Private()
 	}
@@ -277,14 +277,14 @@ func exposes(keys map[string]any) bool {
 func (o *offer) String() string {
 	text := fmt.Sprintf("Added %q to %s.\n", o.Server, o.Config)
 	if o.Login {
-		return text + fmt.Sprintf("It wants a login: %s\n", display.Goblin("login", o.Server))
+		return text + fmt.Sprintf("It wants a login: %s\n", termtext.Goblin("login", o.Server))
 	}
 	for _, list := range []struct {
 		kind  string
 		names []string
 	}{{"tool", o.Tools}, {"prompt", o.Prompts}, {"resource", o.Resources}, {"template", o.Templates}} {
 		if len(list.names) > 0 {
-			text += fmt.Sprintf("%s: %s\n", display.Count(len(list.names), list.kind), someOf(list.names))
+			text += fmt.Sprintf("%s: %s\n", termtext.Count(len(list.names), list.kind), someOf(list.names))
 		}
 	}
 	if o.Checked && len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0 {
@@ -301,10 +301,10 @@ const maxNames = 300
 
 // someOf lists names up to maxNames and counts the others.
 func someOf(names []string) string {
-	line := display.Cut(display.Line(names[0]), maxNames)
+	line := termtext.Cut(termtext.Line(names[0]), maxNames)
 	for i, name := range names[1:] {
-		next := line + ", " + display.Line(name)
-		if display.Width(next) > maxNames {
+		next := line + ", " + termtext.Line(name)
+		if termtext.Width(next) > maxNames {
 			return fmt.Sprintf("%s, and %d more", line, len(names)-i-1)
 		}
 		line = next

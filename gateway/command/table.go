@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // table is rows of cells under a header. Cells are foreign text.
@@ -28,16 +28,16 @@ func (t *table) render(w io.Writer, columns int) error {
 	used := make([]bool, len(t.header))
 	for _, row := range t.rows {
 		for i := range row {
-			if row[i] = display.Line(row[i]); i < len(row)-1 { // the last one is cut
-				row[i] = display.Name(row[i])
+			if row[i] = termtext.Line(row[i]); i < len(row)-1 { // the last one is cut
+				row[i] = termtext.Name(row[i])
 			}
-			widths[i] = max(widths[i], display.Width(row[i]))
+			widths[i] = max(widths[i], termtext.Width(row[i]))
 			used[i] = used[i] || row[i] != ""
 		}
 	}
 	last := 0
 	for i, h := range t.header {
-		widths[i] = max(widths[i], display.Width(h))
+		widths[i] = max(widths[i], termtext.Width(h))
 		if used[i] {
 			last = i
 		}
@@ -56,12 +56,12 @@ func (t *table) render(w io.Writer, columns int) error {
 			}
 			switch {
 			case i == last && columns > 0 && !t.right[i]:
-				cell = display.Cut(cell, max(columns-at, 12))
+				cell = termtext.Cut(cell, max(columns-at, 12))
 			case i == last && !t.right[i]:
 			case t.right[i]:
-				cell = strings.Repeat(" ", max(0, widths[i]-display.Width(cell))) + cell
+				cell = strings.Repeat(" ", max(0, widths[i]-termtext.Width(cell))) + cell
 			default:
-				cell = display.Pad(cell, widths[i])
+				cell = termtext.Pad(cell, widths[i])
 			}
 			line.WriteString(cell)
 			if i != last {

@@ -13,11 +13,11 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
 	"goblin/registry"
 	"goblin/registry/bill"
+	"goblin/registry/termtext"
 )
 
 // fewTools are how many are shown to people who ask for no more.
@@ -118,7 +118,7 @@ func usageSummary(r *bill.Report) string {
 		if time.Since(r.Since) < bill.Forgotten {
 			when = "since then"
 		}
-		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, display.Grouped(unused.Tokens))
+		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, termtext.Grouped(unused.Tokens))
 	}
 	return head + "\n"
 }
@@ -132,27 +132,27 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 		if f.LastUsed.IsZero() {
 			return "never"
 		}
-		return display.Age(time.Since(f.LastUsed)) + " ago"
+		return termtext.Age(time.Since(f.LastUsed)) + " ago"
 	}
 	cells := func(d bill.Definitions, f *bill.Figures) []string {
 		answers := ""
 		if f.Calls > 0 {
-			answers = display.Size(int64(f.Bytes))
+			answers = termtext.Size(int64(f.Bytes))
 		}
-		return []string{display.Grouped(d.Tokens), display.Size(int64(d.Bytes)), display.Grouped(int(f.Calls)), display.Grouped(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
+		return []string{termtext.Grouped(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.Grouped(int(f.Calls)), termtext.Grouped(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
 	}
 	others := func(o bill.Others) string {
 		if o.Entries == 0 {
 			return ""
 		}
-		return display.Size(int64(o.Bytes))
+		return termtext.Size(int64(o.Bytes))
 	}
 	right := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}
 	figures := []string{"TOKENS", "BYTES", "CALLS", "ERRORS", "P50", "P95", "ANSWERS", "LAST CALL"}
 	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		row := append([]string{s.Name, display.Grouped(s.Tools), display.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
+		row := append([]string{s.Name, termtext.Grouped(s.Tools), termtext.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
 		if s.Gone {
 			row[1], row[2], row[4], row[5] = "", "", "", ""
 		}
@@ -176,7 +176,7 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), display.Grouped(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.Grouped(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	parts := []*table{&servers, &tools, &clients}
 	if one {
@@ -204,7 +204,7 @@ func (a *App) printMore(tools, shown int, clients []bill.Client) error {
 	}
 	for i := range clients {
 		for _, b := range clients[i].Breaks {
-			fmt.Fprintf(&text, "\n! %s\n  %s\n", display.Line(b.Text), display.Line(b.Fix))
+			fmt.Fprintf(&text, "\n! %s\n  %s\n", termtext.Line(b.Text), termtext.Line(b.Fix))
 		}
 	}
 	if text.Len() == 0 {
@@ -222,7 +222,7 @@ func came(f *bill.Figures) string {
 	if f.P50 > 0 {
 		within = ", half of them within " + millis(f.P50)
 	}
-	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, display.Size(int64(f.Bytes)))
+	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, termtext.Size(int64(f.Bytes)))
 }
 
 // millis is a time, "" for none: calls that people were asked in have none.

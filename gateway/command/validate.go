@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 func (a *App) validate() *cobra.Command {
@@ -97,7 +97,7 @@ func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 		for name, line := range s.KeyringNames() {
 			if !slices.Contains(known, name) {
 				warnings = append(warnings, config.Problem{File: cfg.Path, Line: line, Text: fmt.Sprintf(
-					"${keyring:%s} of server %q was not set; run: %s", name, s.Name, display.Goblin("secret set", name))})
+					"${keyring:%s} of server %q was not set; run: %s", name, s.Name, termtext.Goblin("secret set", name))})
 			}
 		}
 	}
@@ -108,14 +108,14 @@ func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 func (a *App) warnings(list []config.Problem) {
 	for _, w := range list {
 		place, text, _ := strings.Cut(w.String(), ": ")
-		fmt.Fprintf(a.Err, "%s: warning: %s\n", display.Line(a.Mask().String(place)), display.Line(a.Mask().String(text)))
+		fmt.Fprintf(a.Err, "%s: warning: %s\n", termtext.Line(a.Mask().String(place)), termtext.Line(a.Mask().String(text)))
 	}
 }
 
 // summary says in a few lines what a config asks for.
 func summary(cfg *config.Config) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), display.Count(len(cfg.Servers), "server"))
+	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -141,7 +141,7 @@ func butFor(warnings int) string {
 	if warnings == 0 {
 		return ""
 	}
-	return " but for " + display.Count(warnings, "warning")
+	return " but for " + termtext.Count(warnings, "warning")
 }
 
 func capital(s string) string {

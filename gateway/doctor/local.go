@@ -17,12 +17,12 @@ import (
 	"syscall"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry/diagnosis"
+	"goblin/registry/termtext"
 )
 
 // local checks a server that is a program.
@@ -85,7 +85,7 @@ func (p *patient) unusable(name string) {
 	case st.IsDir():
 		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
 	default:
-		p.Break(name, p.s.Command+" is not executable", "run: "+display.Command("chmod +x", []string{p.s.Command}))
+		p.Break(name, p.s.Command+" is not executable", "run: "+termtext.Command("chmod +x", []string{p.s.Command}))
 	}
 }
 
@@ -209,7 +209,7 @@ func (p *patient) ran(t *talk, path string) bool {
 		}
 		p.Break(name, text, fix)
 	case errors.As(why.Err, &file):
-		p.Break(name, why.Reason, "see that you may run it: "+display.Command("ls -l", []string{path}))
+		p.Break(name, why.Reason, "see that you may run it: "+termtext.Command("ls -l", []string{path}))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
 		p.fail(name, why, cmp.Or(p.absentPath(why.Lines), p.byHand()))
 	default:
@@ -229,7 +229,7 @@ func (p *patient) absentPath(lines []string) string {
 		}
 		named := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, path) })
 		if _, err := os.Stat(path); named && filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
-			return "correct " + path + " in args, which does not exist; if a folder is missing, run: mkdir -p " + display.Portable(display.Word(path))
+			return "correct " + path + " in args, which does not exist; if a folder is missing, run: mkdir -p " + termtext.Portable(termtext.Word(path))
 		}
 	}
 	return ""

@@ -10,10 +10,10 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/upstream/groups"
 	"goblin/registry/diagnosis"
+	"goblin/registry/termtext"
 )
 
 // Machine has the findings about this machine, apart from servers. Each part may have
@@ -74,7 +74,7 @@ func (m *Machine) config(r *diagnosis.Report) bool {
 		r.Break("config", m.Wrong, "goblin validate tells all of its mistakes")
 		return false
 	}
-	r.Fine("config", m.Config+", "+display.Count(m.Servers, "server"))
+	r.Fine("config", m.Config+", "+termtext.Count(m.Servers, "server"))
 	return true
 }
 
@@ -122,7 +122,7 @@ func (m *Machine) host(r *diagnosis.Report) bool {
 		}
 		r.Warn(name, text, fix)
 	default:
-		r.Fine(name, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, display.Age(time.Since(m.Status.Started)), display.Count(m.Status.Clients(), "client")))
+		r.Fine(name, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, termtext.Age(time.Since(m.Status.Started)), termtext.Count(m.Status.Clients(), "client")))
 	}
 	return true
 }
@@ -147,7 +147,7 @@ func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
 		other, err := (control.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
-			r.Warn(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, display.Count(other.Clients(), "client"), m.Version),
+			r.Warn(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
 				"restart the clients that use the other one, and have them start this version")
 			return
 		}
@@ -161,7 +161,7 @@ func (m *Machine) clients(r *diagnosis.Report) {
 	self, _ := os.Executable()
 	fine := 0
 	for _, c := range m.Clients {
-		again := display.Goblin("install", c.Name)
+		again := termtext.Goblin("install", c.Name)
 		switch {
 		case c.Problem != "":
 			r.Warn(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
@@ -174,7 +174,7 @@ func (m *Machine) clients(r *diagnosis.Report) {
 		}
 	}
 	if fine > 0 {
-		r.Fine(name, display.Count(fine, "client")+" can start this Goblin")
+		r.Fine(name, termtext.Count(fine, "client")+" can start this Goblin")
 	}
 }
 
@@ -207,7 +207,7 @@ func (m *Machine) Hosted(r *diagnosis.Report, ask func(server string) (diagnosis
 			continue
 		}
 		text := fmt.Sprintf("it works here, but the running host (pid %d) says: %s", m.Status.PID, s.Error)
-		fix := display.Goblin("restart", r.Server)
+		fix := termtext.Goblin("restart", r.Server)
 		if theirs, err := ask(r.Server); err == nil && theirs.State == diagnosis.Broken {
 			found := theirs.Complaints()
 			last := found[len(found)-1]

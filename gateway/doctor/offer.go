@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/overrides"
 	"goblin/gateway/upstream/stderr"
@@ -16,6 +15,7 @@ import (
 	"goblin/registry/definition"
 	"goblin/registry/diagnosis"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // offered checks what the server lists.
@@ -133,7 +133,7 @@ func (p *patient) schemas(t *talk) bool {
 	case len(refused) > 0:
 		p.Warn(name, amount(refused), p.without("if your client complains, leave the tool out"))
 	default:
-		p.Fine(name, "those of "+display.Count(len(t.tools), "tool")+" are sound")
+		p.Fine(name, "those of "+termtext.Count(len(t.tools), "tool")+" are sound")
 	}
 	return len(broken) == 0
 }

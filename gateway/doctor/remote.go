@@ -20,10 +20,10 @@ import (
 	"unicode"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry/diagnosis"
+	"goblin/registry/termtext"
 )
 
 const (
@@ -240,7 +240,7 @@ func (p *patient) secured(w *way, host string) bool {
 		}
 		ends := w.state.PeerCertificates[0].NotAfter
 		if left := time.Until(ends); left < soon {
-			p.Warn(name, "its certificate ends in "+display.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
+			p.Warn(name, "its certificate ends in "+termtext.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
 			return true
 		}
 		p.Fine(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
@@ -442,9 +442,9 @@ func (p *patient) clock(resp *http.Response, now time.Time) {
 	}
 	switch off := now.Sub(date); {
 	case off > skew:
-		p.Warn("clock", "this machine's clock is "+display.Age(off)+" ahead of the server's", "set it, or tokens end too early")
+		p.Warn("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set it, or tokens end too early")
 	case off < -skew:
-		p.Warn("clock", "this machine's clock is "+display.Age(-off)+" behind the server's", "set it, or new tokens are refused")
+		p.Warn("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set it, or new tokens are refused")
 	default:
 		p.Fine("clock", "as the server's")
 	}
@@ -477,13 +477,13 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	} else if why.Fix != "" {
 		text = why.Reason
 	}
-	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: display.Goblin("login", p.s.Name)}
+	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: termtext.Goblin("login", p.s.Name)}
 	switch {
 	case p.s.Authorized():
 		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")
 		c.Fix = "put a token that is valid into headers: Authorization"
 	case auth == nil && p.s.OAuth.Off:
-		c.Fix = why.Fix + ", or remove oauth: off and run \"" + display.Goblin("login", p.s.Name) + "\""
+		c.Fix = why.Fix + ", or remove oauth: off and run \"" + termtext.Goblin("login", p.s.Name) + "\""
 	case why.Fix != "": // there is no challenge
 		c.Fix = why.Fix
 	case basic().MatchString(resp.Header.Get("WWW-Authenticate")):

@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // talk records a conversation with a server: its catalog, and its other words.
@@ -110,7 +110,7 @@ func (t *talk) offer() string {
 			n++
 		}
 		if n > 0 {
-			parts = append(parts, display.Count(n, k.String()))
+			parts = append(parts, termtext.Count(n, k.String()))
 		}
 	}
 	if len(parts) == 0 {

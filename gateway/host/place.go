@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // maxSocketPath is how long a socket's path may be, in bytes: the kernel's
@@ -120,7 +120,7 @@ func private(dir string) error {
 	case !ours(fi):
 		return fmt.Errorf("the host's folder %s belongs to another user; remove it or set XDG_RUNTIME_DIR", dir)
 	case os.Getuid() >= 0 && fi.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("the host's folder %s is open to other users (mode %04o); run: %s", dir, fi.Mode().Perm(), display.Command("chmod 700", []string{dir}))
+		return fmt.Errorf("the host's folder %s is open to other users (mode %04o); run: %s", dir, fi.Mode().Perm(), termtext.Command("chmod 700", []string{dir}))
 	}
 	return nil
 }

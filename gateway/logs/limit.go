@@ -22,7 +22,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // Bounds of lines.
@@ -168,7 +168,7 @@ func (l *limits) bounded(a slog.Attr, most int) slog.Attr {
 		text = cut(text, most)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		text = display.Line(text)
+		text = termtext.Line(text)
 	}
 	return slog.String(a.Key, text)
 }

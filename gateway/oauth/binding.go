@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // Question is a decision of the user: whether to send the configured client secret.
@@ -28,7 +28,7 @@ func (q *Question) Declined() error {
 // unasked returns the error of a login that has no user to ask.
 func (q *Question) unasked() error {
 	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
-		q.Issuer, q.earlier(), display.Goblin("login", q.Server), q.Issuer)
+		q.Issuer, q.earlier(), termtext.Goblin("login", q.Server), q.Issuer)
 }
 
 func (q *Question) earlier() string {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/display"
 	"goblin/gateway/state"
+	"goblin/registry/termtext"
 )
 
 const (
@@ -58,7 +58,7 @@ func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir st
 
 func (s *Store) named(name string) (string, error) {
 	value, err := s.Get(name)
-	set := display.Goblin("secret set", name)
+	set := termtext.Goblin("secret set", name)
 	switch {
 	case errors.Is(err, ErrNone):
 		return "", fmt.Errorf("is not set; run: %s", set)

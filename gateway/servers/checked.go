@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"goblin/gateway/display"
 	"goblin/gateway/downstream"
 	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // Checks reports whether calls wait until the connection that carries them has listed, and
@@ -104,7 +104,7 @@ func (f *Fleet) approved(ctx context.Context, b *Server, conn upstream.Conn, t r
 	}
 	why := fmt.Sprintf("server %q does not list it to this client", b.Name())
 	if digest != "" {
-		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: %s", b.Name(), display.Goblin("restart", b.Name()))
+		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: %s", b.Name(), termtext.Goblin("restart", b.Name()))
 	}
 	return &registry.NotFoundError{Kind: registry.Tool, Name: t.Listed, Absent: why}
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/pins"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // pin compares the tools or skills that a server lists with those that were approved,
@@ -154,16 +154,16 @@ func Withheld(p *registry.PinnedTool) string {
 	if p.New {
 		why = fmt.Sprintf("it is new on server %q and", p.Server)
 	}
-	if !display.Quotable(p.Server, p.Name) {
+	if !termtext.Quotable(p.Server, p.Name) {
 		return why + " is withheld until approved; see: goblin approve"
 	}
-	return why + ` is withheld until "` + display.Goblin("approve", p.Server, p.Name) + `"`
+	return why + ` is withheld until "` + termtext.Goblin("approve", p.Server, p.Name) + `"`
 }
 
 // loggedApproval returns the command that approves a tool, if it is made of plain words: logs
 // escape quotes, which changes how a shell reads them.
 func loggedApproval(server, tool string) string {
-	if command := display.Goblin("approve", server, tool); !strings.ContainsAny(command, `'"`) {
+	if command := termtext.Goblin("approve", server, tool); !strings.ContainsAny(command, `'"`) {
 		return command
 	}
 	return "see: goblin approve"

@@ -22,7 +22,6 @@ import (
 
 	"goblin/gateway/catalog"
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
@@ -33,6 +32,7 @@ import (
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // Options configure a Fleet. Mask, Children, Pins, Memory and Only may be nil.
@@ -210,7 +210,7 @@ func (f *Fleet) resolve(ctx context.Context, s *config.Server) (*config.Server, 
 	now, err := s.Resolve(ctx, f.o.Resolve)
 	f.o.Mask.HideServer(now)
 	if err != nil {
-		return nil, fmt.Errorf("is not started: %w; then run: %s", err, display.Goblin("restart", s.Name))
+		return nil, fmt.Errorf("is not started: %w; then run: %s", err, termtext.Goblin("restart", s.Name))
 	}
 	return now.Server, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/display"
 	"goblin/gateway/doctor"
 	"goblin/gateway/overrides"
 	"goblin/gateway/servers"
@@ -19,6 +18,7 @@ import (
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
+	"goblin/registry/termtext"
 )
 
 var _ control.Gateway = (*Instance)(nil)
@@ -229,7 +229,7 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 		for at := range words {
 			words[at] = i.o.Mask.String(words[at])
 		}
-		d.Command, d.Folder = display.Words(words...), s.Cwd
+		d.Command, d.Folder = termtext.Words(words...), s.Cwd
 		switch {
 		case s.Cwd != "":
 		case i.o.Config.Demo:

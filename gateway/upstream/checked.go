@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"goblin/gateway/display"
 	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
+	"goblin/registry/termtext"
 )
 
 // With [Options.Digests], calls of a tool wait until the connection that carries them has
@@ -125,7 +125,7 @@ func (s *Server) unchecked(ctx context.Context, kind registry.Kind, err error) e
 	}
 	e := s.failure(codeOf(err), fmt.Sprintf("%s failed, so it is unknown whether its %ss are as approved (gateway.pin: strict): %s",
 		listings[kind].method, kind, reasonOf(err)), err)
-	e.Fix = "fix the server, then run: " + display.Goblin("restart", s.cfg.Name)
+	e.Fix = "fix the server, then run: " + termtext.Goblin("restart", s.cfg.Name)
 	return e
 }
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"goblin/gateway/display"
 	"goblin/gateway/upstream/lenient"
+	"goblin/registry/termtext"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -50,7 +50,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Data() []byte {
 	data := rawjson.Object("code", e.Code, "server", e.Server)
 	if e.Code == LoginRequired {
-		data = rawjson.SetMember(data, "command", rawjson.Quote(display.Goblin("login", e.Server)))
+		data = rawjson.SetMember(data, "command", rawjson.Quote(termtext.Goblin("login", e.Server)))
 	}
 	return data
 }

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/display"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/registry/tidy"
 )
 
@@ -425,7 +425,7 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 		}
 	}
 	if logged > maxReported {
-		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: %s", maxReported, kind, display.Goblin("doctor", s.cfg.Name)))
+		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: %s", maxReported, kind, termtext.Goblin("doctor", s.cfg.Name)))
 		s.log.WarnContext(journaled, "more odd definitions; run: goblin doctor NAME", "kind", kind.String(), "logged", maxReported)
 	}
 }

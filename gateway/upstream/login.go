@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
-	"goblin/gateway/display"
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream/stderr"
+	"goblin/registry/termtext"
 )
 
 // Authorizer has the login of the server's user; nil for a server that has none.
@@ -19,7 +19,7 @@ func (s *Server) Authorizer() *oauth.Authorizer { return s.opt.Authorizer }
 // NeedsLogin is the Error of a request that a login by the user would mend; why says why
 // there is none.
 func (s *Server) NeedsLogin(why, cause error) *Error {
-	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, display.Goblin("login", s.cfg.Name)), cause)
+	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, termtext.Goblin("login", s.cfg.Name)), cause)
 }
 
 // needsKey returns the Error of a request that was refused by 401 without a challenge: most
@@ -34,7 +34,7 @@ func (s *Server) needsKey() *Error {
 			break
 		}
 	}
-	e.Fix += fmt.Sprintf("; if it has logins, run \"%s\"", display.Goblin("login", s.cfg.Name))
+	e.Fix += fmt.Sprintf("; if it has logins, run \"%s\"", termtext.Goblin("login", s.cfg.Name))
 	return e
 }
 

@@ -15,10 +15,10 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
@@ -201,7 +201,7 @@ type Asking struct {
 }
 
 func (d *Asking) Heading() string {
-	text := d.Inner.Heading() + ", waits " + display.Age(d.app.Now().Sub(d.q.Since))
+	text := d.Inner.Heading() + ", waits " + termtext.Age(d.app.Now().Sub(d.q.Since))
 	if n := d.app.Questions.Len(); n > 1 {
 		text += fmt.Sprintf(", 1 of %d", n)
 	}

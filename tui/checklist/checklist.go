@@ -13,7 +13,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -129,10 +129,10 @@ func (m *model) View() string {
 		return ""
 	}
 	l := m.look
-	lines := []string{l.Title.On(display.Line(m.Title))}
+	lines := []string{l.Title.On(termtext.Line(m.Title))}
 	if about := m.about(); len(about) > 0 {
 		for _, line := range about {
-			lines = append(lines, l.Dim.On(display.Line(line)))
+			lines = append(lines, l.Dim.On(termtext.Line(line)))
 		}
 		lines = append(lines, "")
 	}
@@ -148,13 +148,13 @@ func (m *model) View() string {
 	}
 	lines = append(lines, "")
 	if m.Switch != "" {
-		lines = append(lines, box(m.On)+" "+display.Line(m.Switch)+l.Dim.On("  s"))
+		lines = append(lines, box(m.On)+" "+termtext.Line(m.Switch)+l.Dim.On("  s"))
 	}
 	said := m.Items[m.at].Notes
 	for i := range notes {
 		line := ""
 		if i < len(said) {
-			line = l.Warn.On(display.Line(said[i]))
+			line = l.Warn.On(termtext.Line(said[i]))
 		}
 		lines = append(lines, line)
 	}
@@ -178,7 +178,7 @@ func (m *model) widths() []int {
 			if c == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[c] = max(widths[c], look.Width(display.Line(cell)))
+			widths[c] = max(widths[c], look.Width(termtext.Line(cell)))
 		}
 	}
 	for c := range widths { // the first column is a name, which is not cut as long as there is room
@@ -194,7 +194,7 @@ func (m *model) row(i int, widths []int) string {
 		line = m.look.Cursor + " " + box(it.On)
 	}
 	for c, cell := range it.Cells {
-		line += "  " + m.look.Fit(display.Line(cell), widths[c])
+		line += "  " + m.look.Fit(termtext.Line(cell), widths[c])
 	}
 	if i == m.at {
 		return m.look.Selected.Over(m.look.Fit(line, m.width))

@@ -14,8 +14,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/filter"
@@ -191,7 +191,7 @@ func (d *Clients) arrange() {
 				if value(r).IsZero() {
 					return "", ""
 				}
-				return display.Age(d.app.Now().Sub(value(r))), ""
+				return termtext.Age(d.app.Now().Sub(value(r))), ""
 			},
 		}
 	}
@@ -207,7 +207,7 @@ func (d *Clients) arrange() {
 		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
 	d.Table.Note = func(r clientRow) string {
 		if quiet := r.Silent(); quiet > 0 {
-			return d.app.Look.Dim.On("silent for " + display.Age(quiet))
+			return d.app.Look.Dim.On("silent for " + termtext.Age(quiet))
 		}
 		return ""
 	}
@@ -249,7 +249,7 @@ func (d *Clients) Lines(w, h int) []string {
 			about = append(about, "revision "+dialog.Clean(r.Protocol))
 		}
 		if quiet := r.Silent(); quiet > 0 {
-			about = append(about, "silent for "+display.Age(quiet)+", likely gone")
+			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
 		}
 		if r.waits > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.waits))
@@ -306,7 +306,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	}
 	text := []string{"Its session ends; it may connect again."}
 	if r.waits > 0 {
-		text = append(text, display.Count(r.waits, "request")+" of it would fail.")
+		text = append(text, termtext.Count(r.waits, "request")+" of it would fail.")
 	}
 	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {

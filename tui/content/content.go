@@ -22,7 +22,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -52,9 +52,9 @@ type Fact struct {
 // text makes a value safe to show.
 func (f *Fact) text(value string) string {
 	if f.Prose {
-		return strings.TrimRight(display.Text(value), "\n")
+		return strings.TrimRight(termtext.Text(value), "\n")
 	}
-	return display.Line(strings.TrimRight(value, "\r\n"))
+	return termtext.Line(strings.TrimRight(value, "\r\n"))
 }
 
 // Block is a part of a document: a title and one kind of content.
@@ -255,7 +255,7 @@ type builder struct {
 
 func (b *builder) block(k *Block) {
 	if k.Title != "" {
-		b.line(inkTitle, display.Line(k.Title), 0)
+		b.line(inkTitle, termtext.Line(k.Title), 0)
 	}
 	switch k.Kind {
 	case Facts:
@@ -306,7 +306,7 @@ func (b *builder) line(i ink, s string, hang int) {
 // remark adds the lines of a text in one ink, after a mark.
 func (b *builder) remark(i ink, text, mark string) {
 	text, _ = cut(text, b.o.Most)
-	for s := range strings.Lines(display.Text(text)) {
+	for s := range strings.Lines(termtext.Text(text)) {
 		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
 		mark = look.Blank(len(mark))
 	}
@@ -335,7 +335,7 @@ func (b *builder) rest(shown, size int64) {
 func labels(facts []Fact) (cells int) {
 	for _, f := range facts {
 		if f.Value != "" {
-			cells = max(cells, look.Width(display.Line(f.Label)))
+			cells = max(cells, look.Width(termtext.Line(f.Label)))
 		}
 	}
 	return cells
@@ -357,7 +357,7 @@ func (b *builder) facts(facts []Fact) {
 		}
 		b.d.styles = append(b.d.styles, f.Style)
 		style := uint32(len(b.d.styles) - 1)
-		label := display.Line(f.Label)
+		label := termtext.Line(f.Label)
 		for s := range strings.SplitSeq(value, "\n") {
 			from := b.at()
 			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
@@ -380,7 +380,7 @@ func (b *builder) plain(text string, size int64) {
 	}
 	size = max(size, int64(len(text)))
 	shown, _ := cut(text, b.o.Most)
-	b.lines(display.Text(shown))
+	b.lines(termtext.Text(shown))
 	b.rest(int64(len(shown)), size)
 }
 
@@ -417,7 +417,7 @@ func cut(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
 	}
-	s = display.Head(s, most)
+	s = termtext.Head(s, most)
 	if i := strings.LastIndexByte(s, '\n'); i >= most-most/8 {
 		s = s[:i+1]
 	}

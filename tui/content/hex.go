@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -61,7 +61,7 @@ func (b *builder) undrawn(k *Block, why error) {
 	default:
 		return
 	}
-	b.line(inkWarn, display.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, bytesOf(int64(len(k.Data))), why)), 0)
+	b.line(inkWarn, termtext.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, bytesOf(int64(len(k.Data))), why)), 0)
 	b.blank()
 }
 

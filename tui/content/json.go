@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -95,7 +95,7 @@ func where(src []byte, err error) string {
 		return err.Error()
 	}
 	line, column := broken.Place(src)
-	return fmt.Sprintf("line %d, column %d: %s", line, column, display.Line(broken.Reason))
+	return fmt.Sprintf("line %d, column %d: %s", line, column, termtext.Line(broken.Reason))
 }
 
 // printer lays out JSON token by token as it stands: order, numbers and duplicates
@@ -193,7 +193,7 @@ func (p *printer) token(i ink, end, depth int) {
 	room := p.b.o.Most - (p.b.at() - p.start)
 	if len(raw) > max(room, slack) {
 		s, _ := cut(string(raw[:max(room, 0)]), max(room-1, 0))
-		p.put(i, display.Line(s)+p.b.lk.Ellipsis)
+		p.put(i, termtext.Line(s)+p.b.lk.Ellipsis)
 		p.i += len(s)
 		p.end(depth)
 		p.cut = true
@@ -205,7 +205,7 @@ func (p *printer) token(i ink, end, depth int) {
 	}
 	for _, c := range raw {
 		if c < ' ' || c > '~' {
-			p.put(i, display.Line(string(raw)))
+			p.put(i, termtext.Line(string(raw)))
 			return
 		}
 	}
@@ -224,7 +224,7 @@ func readable(raw []byte) []byte {
 			continue
 		}
 		r, n := escaped(raw[i:])
-		if r < 0xa1 || display.Line(string(r)) != string(r) {
+		if r < 0xa1 || termtext.Line(string(r)) != string(r) {
 			out = append(out, raw[i:i+n]...)
 		} else {
 			out = utf8.AppendRune(out, r)
@@ -396,7 +396,7 @@ func (p *printer) folded(opener, closer, what string) error {
 // no JSON comes back as it is.
 func pretty(src []byte) string {
 	if rawjson.Valid(src) != nil {
-		return display.Text(string(src))
+		return termtext.Text(string(src))
 	}
 	var out strings.Builder
 	out.Grow(len(src) + len(src)/2)
@@ -432,7 +432,7 @@ func pretty(src []byte) string {
 			out.WriteString(": ")
 		case '"':
 			end, _ := rawjson.Scan(src, i)
-			out.WriteString(display.Line(string(src[i:end])))
+			out.WriteString(termtext.Line(string(src[i:end])))
 			i = end - 1
 		default:
 			out.WriteByte(c)

@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -74,7 +74,7 @@ func (d *Doc) Plain() string {
 		}
 		k := &d.blocks[i]
 		if k.Title != "" {
-			out.WriteString(display.Line(k.Title))
+			out.WriteString(termtext.Line(k.Title))
 			out.WriteByte('\n')
 		}
 		s := k.plain()
@@ -103,9 +103,9 @@ func (k *Block) plain() string {
 		}
 		return out.String()
 	case Error:
-		return "! " + display.Text(k.Text)
+		return "! " + termtext.Text(k.Text)
 	}
-	return display.Text(k.Text)
+	return termtext.Text(k.Text)
 }
 
 func plainFacts(facts []Fact) string {
@@ -115,7 +115,7 @@ func plainFacts(facts []Fact) string {
 		if f.Value == "" {
 			continue
 		}
-		label := display.Line(f.Label)
+		label := termtext.Line(f.Label)
 		out.WriteString(label)
 		out.WriteString(look.Blank(column - look.Width(label) + 2))
 		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+look.Blank(column+2)))

@@ -3,7 +3,7 @@ package content
 import (
 	"strings"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // markdown shows the parts of Markdown that help reading. It is a matter of
@@ -17,7 +17,7 @@ func (b *builder) markdown(text string, size int64) {
 	size = max(size, int64(len(text)))
 	shown, _ := cut(text, b.o.Most)
 	m := &markdown{b: b}
-	for s := range strings.Lines(display.Text(shown)) {
+	for s := range strings.Lines(termtext.Text(shown)) {
 		m.line(strings.TrimSuffix(s, "\n"))
 		if b.err != nil {
 			return

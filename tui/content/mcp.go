@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // mostParts is how many entries of one result are shown.
@@ -196,7 +196,7 @@ func fileName(uri string) string {
 		switch {
 		case r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
 			return r
-		case r >= 0xa1 && display.Line(string(r)) == string(r):
+		case r >= 0xa1 && termtext.Line(string(r)) == string(r):
 			return r
 		}
 		return '_'

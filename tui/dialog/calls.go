@@ -12,8 +12,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 	"goblin/tui/work"
 )
@@ -303,7 +303,7 @@ func (r *Running) Lines(a *Common, w, h int) []string {
 	progress, total, message := r.progress, r.total, r.message
 	r.mu.Unlock()
 	lk := a.Look
-	head := fmt.Sprintf(" %s running %s", a.Spin.View(), display.Age(a.Now().Sub(r.Began)))
+	head := fmt.Sprintf(" %s running %s", a.Spin.View(), termtext.Age(a.Now().Sub(r.Began)))
 	lines := []string{lk.Sides(head, lk.Key.On("X")+" cancels ", w)}
 	switch {
 	case total > 0:

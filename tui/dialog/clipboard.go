@@ -7,7 +7,7 @@ import (
 	"github.com/aymanbagabas/go-osc52/v2"
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/work"
 )
 
@@ -63,9 +63,9 @@ func (a *Common) OpenIn(program string, c Shown) tea.Cmd {
 	}
 	ctx, term := a.Ctx, a.Term
 	return func() tea.Msg {
-		safe := display.Text
+		safe := termtext.Text
 		if json.Valid(c.Data) {
-			safe = display.JSON
+			safe = termtext.JSON
 		}
 		err := term.Open(ctx, program, c.Name, []byte(safe(string(c.Data))))
 		return work.Done(func() tea.Cmd {

@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/registry/urimatch"
 	"goblin/tui/form"
 	"goblin/tui/keys"
@@ -115,7 +115,7 @@ func CutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return display.Head(s, most) + "…"
+	return termtext.Head(s, most) + "…"
 }
 
 // EntryItem is an entry of the catalog as an item.

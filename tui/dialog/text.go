@@ -8,12 +8,12 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
 // Clean is foreign text for one line.
-func Clean(s string) string { return display.Line(s) }
+func Clean(s string) string { return termtext.Line(s) }
 
 // Millis is a duration as people read it at a glance.
 func Millis(d time.Duration) string {
@@ -23,16 +23,16 @@ func Millis(d time.Duration) string {
 	case d < 10*time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	default:
-		return display.Age(d)
+		return termtext.Age(d)
 	}
 }
 
 // Size is a number of bytes; "" when it is not known.
-func Size(n int64) string { return display.Size(n) }
+func Size(n int64) string { return termtext.Size(n) }
 
 // WrapText is foreign text in at most most lines of at most w cells.
 func WrapText(s string, w, most int) []string {
-	s = strings.ReplaceAll(display.Text(CutText(s, 8192)), "\t", "    ")
+	s = strings.ReplaceAll(termtext.Text(CutText(s, 8192)), "\t", "    ")
 	lines := strings.Split(ansi.Wrap(strings.TrimSpace(s), w, ""), "\n")
 	if len(lines) > most {
 		lines = append(lines[:most-1], ansi.Truncate(lines[most-1], max(w-1, 0), "")+"…")
@@ -51,7 +51,7 @@ func CutBefore(lk *look.Look, s string, w int) string {
 }
 
 // Grouped writes a count: 1234, 100k, 1.2M.
-func Grouped(n int) string { return display.Grouped(n) }
+func Grouped(n int) string { return termtext.Grouped(n) }
 
 // Exactly writes a count with all its digits: 1234, 100,009.
 func Exactly(n int) string {

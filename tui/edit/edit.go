@@ -21,7 +21,7 @@ import (
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -236,7 +236,7 @@ func (t *Text) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
 	runes := []rune(t.kept.in(line))
 	col = min(col, len(runes))
-	shown := func(runes []rune) string { return display.Line(t.kept.out(string(runes))) }
+	shown := func(runes []rune) string { return termtext.Line(t.kept.out(string(runes))) }
 	if t.at != row {
 		t.at, t.left = row, 0
 	}
@@ -312,11 +312,11 @@ func clip(s string, w int) string {
 // visible is text for the screen; in several lines a tab is an arrow.
 func (t *Text) visible(s string) string {
 	if !t.multi {
-		return display.Line(s)
+		return termtext.Line(s)
 	}
 	parts := strings.Split(s, "\t")
 	for i, p := range parts {
-		parts[i] = display.Line(p)
+		parts[i] = termtext.Line(p)
 	}
 	return strings.Join(parts, t.look.To+"   ")
 }

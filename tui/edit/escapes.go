@@ -9,7 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // escapes stand in for what a text field of bubbles would drop, change or draw
@@ -33,7 +33,7 @@ func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 // unseen reports what must not reach a terminal.
 func unseen(r rune) bool {
 	one := string(r)
-	return unheld(r) && r != '\n' && r != '\t' || display.Text(one) != one
+	return unheld(r) && r != '\n' && r != '\t' || termtext.Text(one) != one
 }
 
 // in is text as the text field holds it.
@@ -78,7 +78,7 @@ func picture(s string) int {
 		return 0
 	}
 	cluster, _ := ansi.FirstGraphemeCluster(s[:min(len(s), mostPicture)], ansi.GraphemeWidth)
-	if !strings.Contains(cluster, joiner) || display.Line(cluster) != cluster {
+	if !strings.Contains(cluster, joiner) || termtext.Line(cluster) != cluster {
 		return 0
 	}
 	return len(cluster)

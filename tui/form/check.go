@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // maxExponent is how far a typed number is compared with the schema's bounds;
@@ -87,10 +87,10 @@ func (f *Field) characters(s string, pattern *regexp.Regexp) error {
 // length checks how many characters, or chosen values, there are.
 func (f *Field) length(n int, what string) error {
 	if f.MinLen != nil && n < *f.MinLen {
-		return fmt.Errorf("at least %s, has %d", display.Count(*f.MinLen, what), n)
+		return fmt.Errorf("at least %s, has %d", termtext.Count(*f.MinLen, what), n)
 	}
 	if f.MaxLen != nil && n > *f.MaxLen {
-		return fmt.Errorf("at most %s, has %d", display.Count(*f.MaxLen, what), n)
+		return fmt.Errorf("at most %s, has %d", termtext.Count(*f.MaxLen, what), n)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -42,11 +42,11 @@ const (
 )
 
 // shown is a label or name for the screen.
-func shown(s string) string { return display.Line(display.Head(s, shortText)) }
+func shown(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
 
 // wrapped is text in at most most lines of at most w cells.
 func wrapped(l *look.Look, s string, w, most int) []string {
-	s = strings.TrimSpace(strings.ReplaceAll(display.Text(display.Head(s, longText)), "\t", " "))
+	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 	switch {
 	case h < 6 || f.raw:
 	case f.preview != "":
-		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(display.Line(display.Head(f.preview, longText)), max(w-2, 0))))
+		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(termtext.Line(termtext.Head(f.preview, longText)), max(w-2, 0))))
 	}
 	if h >= 4 {
 		below = append(below, plain(f.hint(w)))

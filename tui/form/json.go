@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/edit"
 )
 
@@ -86,7 +86,7 @@ func indented(raw []byte) string {
 		b.Reset()
 		b.Write(compact(raw))
 	}
-	return strings.ReplaceAll(display.JSON(b.String()), "\ufffd", `\ufffd`)
+	return strings.ReplaceAll(termtext.JSON(b.String()), "\ufffd", `\ufffd`)
 }
 
 // syntax says where and why a text is not JSON; nil if it is.
@@ -96,7 +96,7 @@ func syntax(text string) error {
 		return err
 	}
 	line, column := wrong.Place([]byte(text))
-	return fmt.Errorf("line %d, column %d: %s", line, column, display.Line(wrong.Reason))
+	return fmt.Errorf("line %d, column %d: %s", line, column, termtext.Line(wrong.Reason))
 }
 
 // objectText says why a text is not a JSON object; nil if it is.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -510,7 +510,7 @@ func (f *Form) nestedRow(fd *field) row {
 	if fd.kind == Array {
 		text, button := "no items", "[ add ]"
 		if n := len(fd.kids); n > 0 {
-			text = display.Count(n, "item")
+			text = termtext.Count(n, "item")
 		}
 		from := look.Width(text) + 2
 		return row{text: text + "  " + button, hits: []hit{{from, from + len(button), anOption, 0}}}

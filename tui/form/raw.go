@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 	"goblin/tui/edit"
 )
 
@@ -46,7 +46,7 @@ func (f *Form) toRaw() {
 	var broken []string // pairs of what stands for a text that is no JSON, and that
 	stand := func(text string) json.RawMessage {
 		it := rawjson.Quote(fmt.Sprintf("\x00%d", len(broken)))
-		broken = append(broken, string(it), display.JSON(text))
+		broken = append(broken, string(it), termtext.JSON(text))
 		return it
 	}
 	for _, fd := range f.top {
@@ -126,7 +126,7 @@ func (f *Form) unseen() string {
 	}
 	names := make([]string, 0, 8)
 	for _, m := range f.extra[:min(len(f.extra), 8)] {
-		names = append(names, display.Line(m.name))
+		names = append(names, termtext.Line(m.name))
 	}
 	text := strings.Join(names, ", ")
 	if n := len(f.extra) - len(names); n > 0 {

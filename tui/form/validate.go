@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 const (
@@ -135,7 +135,7 @@ func problemOf(err error) (p problem, keyword string) {
 			at = append(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[len(parts)-1]))
 		}
 	}
-	text := display.Line(err.Error())
+	text := termtext.Line(err.Error())
 	keyword, why, _ := strings.Cut(text, ": ")
 	bound := strings.TrimRight(strings.TrimRight(why[strings.LastIndex(why, " ")+1:], "0"), ".")
 	switch keyword {

@@ -6,7 +6,7 @@
 // lines treats images right without knowing of them, and nothing of an image stands where
 // its cells do not. kitty draws them as they are; for other terminals [Gallery.Text] makes
 // blanks of them, over which [Gallery.Draw] puts the part of the image that belongs there.
-// Foreign text cannot pretend to be such cells: goblin/gateway/display escapes them.
+// Foreign text cannot pretend to be such cells: goblin/registry/termtext escapes them.
 //
 // An [Image] is made of pixels that were decoded by others, so no byte of a file reaches
 // the terminal. A [Gallery] is what one terminal has: at most 64 images and 64 MiB of their

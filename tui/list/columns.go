@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -134,7 +134,7 @@ func width(text string) int {
 	if w := look.Width(text); w == len(text) { // and harmless
 		return min(w, mostCells)
 	}
-	return min(look.Width(display.Line(text)), mostCells)
+	return min(look.Width(termtext.Line(text)), mostCells)
 }
 
 // needOf counts the cells of rows: of those in found, of all if that is nil.

@@ -7,7 +7,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/look"
 )
 
@@ -125,7 +125,7 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 		p, mine := t.places[i], cells[i]
 		c := &t.cols[p.col]
 		if i++; instead != "" && c.Rank > 0 {
-			b.WriteString(t.Mark(lk, lk.Fit(display.Line(instead), max(room-p.x, 0)), style))
+			b.WriteString(t.Mark(lk, lk.Fit(termtext.Line(instead), max(room-p.x, 0)), style))
 			break
 		}
 		for !c.Right && look.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
@@ -155,7 +155,7 @@ func (t *Table[R]) cell(lk *look.Look, r R, p place, base look.Style) cell {
 	if c.Show != nil {
 		out.text, out.style = c.Show(r, p.w)
 	} else {
-		out.text = display.Line(c.Text(r))
+		out.text = termtext.Line(c.Text(r))
 	}
 	switch {
 	case out.style != "":
@@ -236,7 +236,7 @@ func (t *Table[R]) hits(lk *look.Look, r R, cells []cell) {
 	}
 	w := t.places[into].w
 	for _, text := range t.Also(r) {
-		text = strings.Join(strings.Fields(display.Line(text[:min(len(text), mostSearched)])), " ")
+		text = strings.Join(strings.Fields(termtext.Line(text[:min(len(text), mostSearched)])), " ")
 		if len(t.query.Spans(text)) == 0 {
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/definition"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -363,7 +363,7 @@ func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
 	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
-	return c.app.Look.Stale, "stale " + display.Age(c.app.Now().Sub(s.Since))
+	return c.app.Look.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.

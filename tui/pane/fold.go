@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -36,7 +36,7 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 		return nil
 	}
 	return &registry.Entry{
-		Kind: registry.Tool, Listed: display.Count(len(names), "tool") + " of Goblin itself",
+		Kind: registry.Tool, Listed: termtext.Count(len(names), "tool") + " of Goblin itself",
 		Description: strings.Join(names, ", "),
 	}
 }

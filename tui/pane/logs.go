@@ -8,9 +8,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -348,7 +348,7 @@ func (p *Logs) pause() tea.Cmd {
 	p.stats()
 	a.Say("Going on")
 	if r := p.reader(); r.stats.First > r.Read+1 {
-		a.Complain("Going on; %s were dropped meanwhile", display.Count(int(r.stats.First-r.Read-1), "record"))
+		a.Complain("Going on; %s were dropped meanwhile", termtext.Count(int(r.stats.First-r.Read-1), "record"))
 	}
 	return p.Refresh(registry.AllChanges)
 }

@@ -8,8 +8,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
@@ -63,7 +63,7 @@ func (d *mistakes) read() tea.Cmd {
 }
 
 func (d *mistakes) Heading() string {
-	return "Config not reloaded: " + display.Count(d.Table.Total(), "mistake")
+	return "Config not reloaded: " + termtext.Count(d.Table.Total(), "mistake")
 }
 
 func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.Table.Total(), 3)+10) }

@@ -8,9 +8,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
@@ -439,7 +439,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	}
 	return p.app.Push(&dialog.Confirm{
 		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
-		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, display.Count(n, "client")), then},
+		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")), then},
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/newserver"
 )
@@ -35,7 +35,7 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	a := p.app
 	text := []string{"Its entry goes out of the config; everything else there stays."}
 	if names, n := p.clients(); n > 0 {
-		text = append(text, fmt.Sprintf("Connected: %s (%s).", names, display.Count(n, "client")))
+		text = append(text, fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")))
 	}
 	return a.Push(&dialog.Confirm{
 		Screen: a.Common, Title: "Remove " + s.Name + "?", Text: text, Yes: "remove it",
@@ -63,7 +63,7 @@ func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	once := set(func() error { return a.Backend.SetEnabled(s.Name, on) }, done)
 	names, n := p.clients()
 	if n > 0 && !on {
-		text = append([]string{fmt.Sprintf("Connected: %s (%s).", names, display.Count(n, "client"))}, text...)
+		text = append([]string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client"))}, text...)
 	}
 	if a.Demo && (on || n == 0) {
 		return once()

@@ -8,8 +8,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/look"
@@ -151,13 +151,13 @@ func (p *Resources) holders(sub registry.SubscriptionState) string {
 		}
 	}
 	if others -= screens; others > 0 {
-		all = append(all, display.Count(others, noun))
+		all = append(all, termtext.Count(others, noun))
 	}
 	switch {
 	case screens == 1:
 		all = append(all, "another screen")
 	case screens > 1:
-		all = append(all, display.Count(screens, "other screen"))
+		all = append(all, termtext.Count(screens, "other screen"))
 	}
 	return strings.Join(all, ", ")
 }
@@ -171,7 +171,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 		text += ", held by " + who
 	}
 	if sub.Updates > 0 {
-		text += fmt.Sprintf(", %s, the last at %s", display.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
+		text += fmt.Sprintf(", %s, the last at %s", termtext.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
 	}
 	return text
 }
@@ -221,7 +221,7 @@ func (p *Resources) toggle(it dialog.Item, more *int) tea.Cmd {
 			delete(p.asking, at)
 			if err == nil && more != nil {
 				*more++
-				what = display.Count(*more, "resource")
+				what = termtext.Count(*more, "resource")
 			}
 			switch {
 			case err != nil && on:

@@ -12,8 +12,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
@@ -231,12 +231,12 @@ func (p *Logs) Withdraw() tea.Cmd {
 	r := asked[0]
 	c := &dialog.Confirm{
 		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(dialog.Clean(r.Method)+" "+dialog.Clean(r.Name)) + "?",
-		Text: []string{dialog.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + display.Age(p.took(r)) + ", and is told."},
+		Text: []string{dialog.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
 	}
 	if n := len(asked); n > 1 {
 		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
-		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", display.Age(p.took(r)))}
+		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.took(r)))}
 	}
 	return a.Push(c)
 }
@@ -323,7 +323,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, look.Style) {
 		switch {
 		case r.open != "":
-			return display.Age(p.took(r)), ""
+			return termtext.Age(p.took(r)), ""
 		case record.Notified(&r.TrafficRecord):
 			return "", ""
 		}
@@ -495,7 +495,7 @@ func (p *Logs) foldedLine() string {
 		all = append(all, "notifications of "+strings.Join(parts, ", "))
 	}
 	if own > 0 {
-		all = append(all, display.Count(own, "request")+" of screens")
+		all = append(all, termtext.Count(own, "request")+" of screens")
 	}
 	return strings.Join(all, "; ")
 }

@@ -10,8 +10,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
@@ -110,7 +110,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "transport", Value: record.Carried(reg, r)},
 	}
 	if r.Receivers > 0 {
-		f = append(f, content.Fact{Label: "receivers", Value: display.Count(r.Receivers, "client")})
+		f = append(f, content.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
 		f = append(f, content.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})

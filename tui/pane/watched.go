@@ -8,8 +8,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/filter"
@@ -148,7 +148,7 @@ func (d *Watched) arrange() {
 			if s.Updates == 0 {
 				return "", ""
 			}
-			return display.Age(d.app.Now().Sub(s.LastUpdate)), ""
+			return termtext.Age(d.app.Now().Sub(s.LastUpdate)), ""
 		},
 	}
 	d.Table.Arrange(
@@ -201,7 +201,7 @@ func (d *Watched) holders(s registry.SubscriptionState, most int) string {
 	}
 	if more > 0 {
 		if len(names) == 0 {
-			return display.Count(more, "client")
+			return termtext.Count(more, "client")
 		}
 		names = append(names, fmt.Sprintf("%d more", more))
 	}

@@ -14,8 +14,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -148,7 +148,7 @@ func (d *Past) arrange() {
 			return inv.Time.Format("15:04:05"), ""
 		}},
 		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
-			return display.Age(d.app.Now().Sub(inv.Time)), ""
+			return termtext.Age(d.app.Now().Sub(inv.Time)), ""
 		}},
 		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
 			switch {
@@ -166,7 +166,7 @@ func (d *Past) arrange() {
 			return dialog.Size(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
-			args := dialog.Clean(display.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+			args := dialog.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})
 }

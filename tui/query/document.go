@@ -12,7 +12,7 @@ import (
 
 	"github.com/ohler55/ojg/jp"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 )
 
 // Bounds of what is looked for.
@@ -82,7 +82,7 @@ func Find(d *Document, size int, path string) (found []byte, n int, err error) {
 	}()
 	x, err := jp.ParseString(path)
 	if err != nil {
-		return nil, 0, errors.New(display.Line(err.Error()))
+		return nil, 0, errors.New(termtext.Line(err.Error()))
 	}
 	return d.encoded(x.Get(d.value()))
 }

@@ -14,7 +14,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
@@ -112,7 +112,7 @@ func (d *Query) Lines(w, h int) []string {
 	}
 	lk := d.look
 	d.Input.Width = max(w-5, 1)
-	state := lk.Dim.On("  " + display.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
+	state := lk.Dim.On("  " + termtext.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
 	if d.n > mostFound {
 		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", mostFound, d.n))
 	}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 )
@@ -214,7 +214,7 @@ func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 
 // encoded is v as JSON; all its parts are valid.
 func encoded(v any, indent string) []byte {
-	text, _ := display.Encoded(v, indent)
+	text, _ := termtext.Encoded(v, indent)
 	return []byte(text)
 }
 

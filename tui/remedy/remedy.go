@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 )
 
@@ -26,7 +26,7 @@ func For(s registry.ServerState, key func(string) string) []content.Block {
 		var blocks []content.Block
 		if s.CanLogIn {
 			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
-				content.Block{Kind: content.Text, Text: display.Goblin("login", s.Name)})
+				content.Block{Kind: content.Text, Text: termtext.Goblin("login", s.Name)})
 		}
 		return append(blocks,
 			content.Block{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/termtext"
 )
 
 // Command is the goblin command that asks for the same of the host of a config, whose path
@@ -49,23 +49,23 @@ func Command(r *registry.TrafficRecord, config string) (command, why string) {
 	}
 	delete(p.Meta, "progressToken") // of the client that asked
 	if len(p.Meta) > 0 {
-		meta, _ := display.Encoded(p.Meta, "") // all its parts are valid
+		meta, _ := termtext.Encoded(p.Meta, "") // all its parts are valid
 		flags = append(flags, "--meta", inert(meta))
 	}
 	if config != "" {
 		flags = append(flags, "--config", config)
 	}
 	for _, word := range append(flags, name) {
-		if !display.Typeable(word) {
+		if !termtext.Typeable(word) {
 			return "", "cmd acts on its characters"
 		}
 	}
-	return display.Command("goblin "+verb, []string{name}, flags...), ""
+	return termtext.Command("goblin "+verb, []string{name}, flags...), ""
 }
 
 // inert returns JSON with the same value, without the characters that cmd acts on.
 func inert(text string) string {
-	if display.Typeable(text) {
+	if termtext.Typeable(text) {
 		return text
 	}
 	return strings.NewReplacer("&", `\u0026`, "|", `\u007c`, "<", `\u003c`, ">", `\u003e`, "^", `\u005e`, "%", `\u0025`).Replace(text)
@@ -76,7 +76,7 @@ func compacted(raw []byte) []byte {
 	if json.Compact(&b, raw) != nil {
 		return raw // it was decoded before
 	}
-	return []byte(display.JSON(b.String()))
+	return []byte(termtext.JSON(b.String()))
 }
 
 // promptArguments are --arg flags in the order of the request.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"goblin/gateway/display"
 	"goblin/registry/bill"
+	"goblin/registry/termtext"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
@@ -41,13 +41,13 @@ func (p *Pane) Subject() pane.Subject {
 		case r.off:
 			blocks = append(blocks, content.Block{Kind: content.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
 		case r.original != "" && r.idle > 0:
-			text := fmt.Sprintf("Not called since counting began, %s ago", display.Age(now.Sub(since)))
+			text := fmt.Sprintf("Not called since counting began, %s ago", termtext.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > bill.Forgotten {
 				text = "Not called in 30 days"
 			}
 			blocks = append(blocks, content.Block{Kind: content.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
 		case r.idle > 0:
-			blocks = append(blocks, content.Block{Kind: content.Note, Text: display.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
+			blocks = append(blocks, content.Block{Kind: content.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
 		}
 		return blocks
 	}}
@@ -91,7 +91,7 @@ func (r *row) facts(now time.Time) []content.Fact {
 		add("waits", waits(&r.Figures))
 	}
 	add("answers", fmt.Sprintf("%s, %s each", dialog.Size(int64(r.Figures.Bytes)), dialog.Size(int64(r.Figures.Bytes/r.Calls))))
-	add("last call", display.Age(now.Sub(r.LastUsed))+" ago")
+	add("last call", termtext.Age(now.Sub(r.LastUsed))+" ago")
 	return f
 }
 

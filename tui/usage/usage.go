@@ -16,10 +16,10 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/keymap"
+	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
@@ -330,14 +330,14 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 		}
 		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(line) + lk.Dim.On(lk.Fit(ends, room)) + "  " + text
 	}
-	sum, wrong := display.Count(calls, "call"), ""
+	sum, wrong := termtext.Count(calls, "call"), ""
 	if failed > 0 {
-		wrong = ", " + lk.Bad.On(display.Count(failed, "error"))
+		wrong = ", " + lk.Bad.On(termtext.Count(failed, "error"))
 	}
 	if from := p.report.Minutes; from.IsZero() {
 		sum += " in the last hour" + wrong
 	} else {
-		sum += wrong + " in " + display.Age(p.app.Now().Sub(from)) + ", since Goblin started"
+		sum += wrong + " in " + termtext.Age(p.app.Now().Sub(from)) + ", since Goblin started"
 	}
 	mean := ""
 	if timed > 0 {
@@ -364,7 +364,7 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 
 // waits describes how long calls waited for the user. Other times exclude these waits.
 func waits(f *bill.Figures) string {
-	return display.Count(int(f.Waits), "call") + " waited for the user for " + display.Age(time.Duration(f.WaitedMs)*time.Millisecond)
+	return termtext.Count(int(f.Waits), "call") + " waited for the user for " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
 func values(minutes []bill.Minute, of func(bill.Minute) float64) []float64 {
@@ -488,11 +488,11 @@ func (p *Pane) style(r row) look.Style {
 func short(ago time.Duration) string {
 	switch ago = max(ago, 0); {
 	case ago < time.Hour:
-		return display.Age(ago)
+		return termtext.Age(ago)
 	case ago < 48*time.Hour:
 		return fmt.Sprintf("%d h", int(ago.Hours()))
 	}
-	return display.Age(ago)
+	return termtext.Age(ago)
 }
 
 func millis(ms float64) string { return dialog.Millis(time.Duration(ms * float64(time.Millisecond))) }

@@ -15,10 +15,10 @@ import (
 )
 
 // Names in printed commands come from servers, and a shell runs what they hold. Only
-// gateway/display puts names into commands.
+// registry/termtext puts names into commands.
 func TestOnlyDisplayPutsNamesIntoCommands(t *testing.T) {
 	for _, p := range load(t) {
-		if under(p.name, tests) || p.name == "gateway/display" || under(p.name, "gateway/bench") || under(p.name, "gateway/deploy") {
+		if under(p.name, tests) || p.name == "registry/termtext" || under(p.name, "gateway/bench") || under(p.name, "gateway/deploy") {
 			continue
 		}
 		for _, name := range p.GoFiles {

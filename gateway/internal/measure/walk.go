@@ -20,7 +20,7 @@ import (
 // values are packages of text and numbers that all others use: to look into one is
 // not a step of a walk. The demo servers are not on this side of the wire.
 var values = []string{
-	"gateway/config", "gateway/demo", "gateway/display", "gateway/jsonrpc", "gateway/logs",
+	"gateway/config", "gateway/demo", "registry/termtext", "gateway/jsonrpc", "gateway/logs",
 	"gateway/memlimit", "gateway/metrics", "registry/members", "registry/rawjson",
 }
 

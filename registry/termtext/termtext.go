@@ -1,10 +1,10 @@
-// Package display makes foreign text safe and measurable for terminals.
+// Package termtext makes foreign text safe and measurable for terminals.
 //
 // What servers and clients send may hold escape sequences that retitle a
 // window, fill a clipboard or hide text. This package owns the one boundary
 // where such characters become visible; text on the wire never passes through
 // it. All functions are pure and may be called from anywhere. It is a leaf.
-package display
+package termtext
 
 import (
 	"encoding/json"
