@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/upstream/places"
+	"goblin/gateway/upstream/limiter"
 	"goblin/registry"
 )
 
@@ -156,4 +156,4 @@ func (s *Server) projectsChanged() {
 }
 
 // Projects counts those that have a process, of all servers together.
-type Projects = places.Projects
+type Projects = limiter.Projects

@@ -18,9 +18,9 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
+	"goblin/gateway/upstream/limiter"
 	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/pauses"
-	"goblin/gateway/upstream/places"
 	"goblin/registry"
 )
 
@@ -142,7 +142,7 @@ type Server struct {
 	opt    Options
 	log    *slog.Logger
 	tune   tuning
-	places *places.Places
+	places *limiter.Places
 	party  *memlimit.Party
 
 	// legacy notes that the last connection was opened in that era, so that
@@ -227,7 +227,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s := &Server{
 		cfg: cfg, uris: filter.New(cfg.Resources), opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
-		places:    places.New(o.Limits.InFlight),
+		places:    limiter.New(o.Limits.InFlight),
 		firstList: make(chan struct{}),
 		attempted: make(chan struct{}),
 		enabled:   !cfg.Disabled,

@@ -1,8 +1,8 @@
-// Package places shares out the places for requests in flight at one server, so that
+// Package limiter shares out the places for requests in flight at one server, so that
 // a client with many slow requests leaves room for others. It knows neither requests
 // nor clients, only who is who. All methods may be called from any goroutine; none
 // waits.
-package places
+package limiter
 
 import (
 	"container/list"

@@ -1,4 +1,4 @@
-package places
+package limiter
 
 import "sync/atomic"
 
