@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // plainDistance is Distance without a bound, as textbooks have it.
@@ -45,7 +45,7 @@ func TestDistanceIsExactUpToItsLimit(t *testing.T) {
 	}
 	for range 20000 {
 		a, b, limit := word(), word(), 1+r.IntN(6)
-		require.Equal(t, min(plainDistance(a, b), limit+1), near.Distance(a, b, limit), "%q %q %d", a, b, limit)
+		require.Equal(t, min(plainDistance(a, b), limit+1), suggest.Distance(a, b, limit), "%q %q %d", a, b, limit)
 	}
 }
 
@@ -59,11 +59,11 @@ func TestNearestNamesComeFirst(t *testing.T) {
 		{"nothing like it", ""},
 		{strings.Repeat("x", 129), ""},
 	} {
-		f := near.New(c.wrong)
+		f := suggest.New(c.wrong)
 		for _, name := range []string{"notes_old", "notes_add", "notes_add", strings.Repeat("x", 130)} {
 			f.Try(name, name)
 		}
 		f.Try("time", "time", "clock")
-		require.Equal(t, c.want, near.Meant(f.Best()...), c.wrong)
+		require.Equal(t, c.want, suggest.Meant(f.Best()...), c.wrong)
 	}
 }

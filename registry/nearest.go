@@ -1,6 +1,6 @@
 package registry
 
-import "goblin/registry/near"
+import "goblin/registry/suggest"
 
 const maxTried = 5000 // names that a wrong one is compared with
 
@@ -9,7 +9,7 @@ const maxTried = 5000 // names that a wrong one is compared with
 // first 5,000 entries are looked at, after those that the caller knows to be
 // likely.
 func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
-	f := near.New(name)
+	f := suggest.New(name)
 	try := func(e *Entry) {
 		if f.Try(e.Listed, e.Listed, e.Name); e.Given() != e.Name { // as it was called before, too
 			f.Try(e.Listed, e.Given(), e.Server+"_"+e.Name, e.Server+"/"+e.Name)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // Target is where a request goes.
@@ -49,7 +49,7 @@ func (e *NotFoundError) Error() string {
 	if e.Absent != "" {
 		return text + ": " + e.Absent // what is like it is another
 	}
-	return text + near.Meant(e.Nearest...)
+	return text + suggest.Meant(e.Nearest...)
 }
 
 // AmbiguousError says that a name fits several things.

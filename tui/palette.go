@@ -10,7 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/filter"
@@ -239,7 +239,7 @@ func (d *palette) ranked(text string) []choice {
 // nearest is the command that was most likely meant by what was typed, "" for none.
 func (d *palette) nearest(text string) string {
 	text, _, _ = strings.Cut(text, " ")
-	f := near.New(text)
+	f := suggest.New(text)
 	for i := range d.all {
 		for _, name := range d.all[i].names {
 			f.Try(name, name)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // Nearest are the names most like a wrong one, at most three.
@@ -32,7 +32,7 @@ func Nearest(wrong string, names []string) []string {
 		}
 	}
 	if len(best) == 0 { // short words have few pairs, and a slip changes most of them
-		f := near.New(essence(wrong))
+		f := suggest.New(essence(wrong))
 		for _, name := range names {
 			f.Try(name, essence(name))
 		}

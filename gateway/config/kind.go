@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // object is a JSON object, here of a schema.
@@ -404,7 +404,7 @@ func choice[V comparable](options ...option[V]) kind[V] {
 			if !ok {
 				tail := ""
 				if word := nearest(n.Value, words); word != "" {
-					tail = near.Meant(word)
+					tail = suggest.Meant(word)
 				}
 				r.reject(at, n, must+", not "+quote(n.Value)+tail)
 				return

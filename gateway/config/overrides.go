@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/registry/definition"
-	"goblin/registry/near"
 	"goblin/registry/rawjson"
+	"goblin/registry/suggest"
 )
 
 // Overridden is the place of an override.
@@ -362,7 +362,7 @@ func (r *reader) checkOverrides(cfg *Config) {
 		if i := slices.Index(names, by.key.Value); i < 0 {
 			tail := ""
 			if guess := nearest(by.key.Value, names); guess != "" {
-				tail = near.Meant(guess)
+				tail = suggest.Meant(guess)
 			}
 			r.warn(by.key, `"overrides" in profile %s: there is no server %s%s`, quote(by.profile), quote(by.key.Value), tail)
 		} else if p, ok := cfg.Profile(by.profile); ok && !p.Has(&cfg.Servers[i]) {

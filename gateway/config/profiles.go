@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"goblin/registry/definition"
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // Profile is a part of the catalog. It only takes away: what a server's own filters
@@ -306,7 +306,7 @@ func (r *reader) serverMeant(glob string, cfg *Config) string {
 		}
 	}
 	if guess := nearest(wanted, known); guess != "" {
-		return near.Meant(guess)
+		return suggest.Meant(guess)
 	}
 	return ""
 }

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // maxProblems bounds what one broken file can print.
@@ -266,7 +266,7 @@ func (r *reader) unknownForeign(at place, key *yaml.Node, known []string) {
 	}
 	tail := ""
 	if s := nearest(key.Value, known); s != "" {
-		tail = near.Meant(s)
+		tail = suggest.Meant(s)
 	}
 	r.warn(key, "unknown key %s%s is ignored%s", quoteKey(key.Value), at.in(), tail)
 }

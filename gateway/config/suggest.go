@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // synonyms are keys that people know from elsewhere.
@@ -26,7 +26,7 @@ func nearest(word string, candidates []string) string {
 		return s
 	}
 	plain := strings.NewReplacer("-", "", "_", "")
-	f := near.New(plain.Replace(word))
+	f := suggest.New(plain.Replace(word))
 	for _, c := range candidates {
 		f.Try(c, plain.Replace(c))
 	}
@@ -37,7 +37,7 @@ func nearest(word string, candidates []string) string {
 // else all of them.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
-		return near.Meant(s)
+		return suggest.Meant(s)
 	}
 	return "; " + label + " " + strings.Join(candidates, ", ")
 }

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/filter"
 	"goblin/registry"
 	"goblin/registry/definition"
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // Thing is something that a server lists.
@@ -127,7 +127,7 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 			o := kind.set[name]
 			t, there := has[kind.key][name]
 			if !there {
-				f := near.New(name)
+				f := suggest.New(name)
 				for other := range has[kind.key] {
 					f.Try(other, other)
 				}
@@ -137,7 +137,7 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 				if !kind.permits(name) { // it may well have it
 					told = fmt.Sprintf("%s %q is left out by %q of the server", kind.one, name, kind.key)
 				}
-				c.tell(at, "%s%s", told, near.Meant(best...))
+				c.tell(at, "%s%s", told, suggest.Meant(best...))
 				continue
 			}
 			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {

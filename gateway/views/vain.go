@@ -7,7 +7,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/registry"
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // Listed are the names of what servers list, as they give them, by server.
@@ -116,7 +116,7 @@ func (l Listed) in(cfg *config.Config, p *config.Profile, k registry.Kind) (name
 
 // meant tells which of the names a glob may mean.
 func meant(glob string, names []listedName) string {
-	f := near.New(glob)
+	f := suggest.New(glob)
 	for _, n := range names {
 		full := n.name
 		if strings.Contains(glob, "/") {
@@ -124,5 +124,5 @@ func meant(glob string, names []listedName) string {
 		}
 		f.Try(full, full)
 	}
-	return near.Meant(f.Best()...)
+	return suggest.Meant(f.Best()...)
 }

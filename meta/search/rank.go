@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"goblin/registry"
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 // What a hit counts that is not the word as it was typed.
@@ -296,7 +296,7 @@ func (r *ranking) typos(word int32, w *queryWord) {
 			for _, c := range text {
 				term = append(term, c)
 			}
-			off := near.Distance(typed, term, limit)
+			off := suggest.Distance(typed, term, limit)
 			if off > limit {
 				continue
 			}

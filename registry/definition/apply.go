@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/registry/near"
 	"goblin/registry/rawjson"
+	"goblin/registry/suggest"
 )
 
 // Applied is an override as it is to one definition.
@@ -204,9 +204,9 @@ func typeOf(value []byte) string {
 }
 
 func meant(wrong string, known []string) string {
-	f := near.New(wrong)
+	f := suggest.New(wrong)
 	for _, name := range known {
 		f.Try(name, name)
 	}
-	return near.Meant(f.Best()...)
+	return suggest.Meant(f.Best()...)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/near"
+	"goblin/registry/suggest"
 )
 
 var (
@@ -48,10 +48,10 @@ const maxCompared = 2000 // names that a wrong one is compared with
 // near come in the order of the alphabet, however the names are ordered: scripts keep them
 // in tables.
 func Meant(wrong string, names []string) string {
-	f := near.New(wrong)
+	f := suggest.New(wrong)
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range names[:min(len(names), maxCompared)] {
 		f.Try(name, name)
 	}
-	return near.Meant(f.Best()...)
+	return suggest.Meant(f.Best()...)
 }

@@ -1,7 +1,7 @@
-// Package near finds what a wrong name may have meant: one distance between
+// Package suggest finds what a wrong name may have meant: one distance between
 // words, one choice of the nearest, one way to say it. It knows no kind of name
 // and decides nothing; all of it is pure.
-package near
+package suggest
 
 import (
 	"cmp"
