@@ -10,13 +10,13 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/clients"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/record"
+	"goblin/tui/viewer"
 )
 
 // showClients lists who is connected.
@@ -49,7 +49,7 @@ func (a *app) sideways(cells int) func() tea.Cmd {
 }
 
 // found walks the matches of the search in the detail panel.
-func (a *app) found(step func(*content.View)) func() tea.Cmd {
+func (a *app) found(step func(*viewer.View)) func() tea.Cmd {
 	return func() tea.Cmd {
 		step(a.Details[a.Open].View)
 		return nil

@@ -6,12 +6,12 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/view"
+	"goblin/tui/viewer"
 )
 
 // The headings of keys in help.
@@ -92,8 +92,8 @@ func (a *app) moveKeys() keys.Table {
 func (a *app) findKeys() keys.Table {
 	return keys.Table{
 		{ID: "filter", Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Names: []string{"filter", "search"}, Also: "find look for", Run: a.startFilter},
-		{ID: "next-match", Hint: "next", Long: "Next match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*content.View).Next)},
-		{ID: "previous-match", Long: "Previous match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*content.View).Prev)},
+		{ID: "next-match", Hint: "next", Long: "Next match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*viewer.View).Next)},
+		{ID: "previous-match", Long: "Previous match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*viewer.View).Prev)},
 		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("server", "Servers"))},
 		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.lay(pane.NewFacet("mime", "MIME types"))},
 		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("method", "Methods"))},

@@ -8,10 +8,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 )
 
 // exampleConfig is a config to begin with.
@@ -29,12 +29,12 @@ const exampleConfig = `servers:
 type setup struct {
 	dialog.Still
 	app  *app
-	view *content.View
+	view *viewer.View
 	look *look.Look // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) dialog.Dialog { return &setup{app: a, view: content.NewView(a.Look)} }
+func newSetup(a *app) dialog.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
 
 func (d *setup) Heading() string          { return "Setup" }
 func (d *setup) Where() string            { return dialog.Where(d.view) }
@@ -43,9 +43,9 @@ func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 func (d *setup) Lines(w, h int) []string {
 	if d.look != d.app.Look || d.w != w {
 		old := d.view
-		d.look, d.w, d.view = d.app.Look, w, content.NewView(d.app.Look)
+		d.look, d.w, d.view = d.app.Look, w, viewer.NewView(d.app.Look)
 		// It is one page of Goblin's own, so it is made here.
-		if doc, err := content.Build(d.app.Ctx, d.look, d.app.setupBlocks(), content.Options{Width: w, Depth: -1}); err == nil {
+		if doc, err := viewer.Build(d.app.Ctx, d.look, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}
 		first, _, _ := old.Position()
@@ -74,7 +74,7 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 const defaultConfig = "~/.config/goblin/config.yaml"
 
 // gettingStarted shows first steps.
-func (a *app) gettingStarted() []content.Block {
+func (a *app) gettingStarted() []viewer.Block {
 	title := ""
 	var b strings.Builder
 	if a.o.Host.Demo {
@@ -91,44 +91,44 @@ func (a *app) gettingStarted() []content.Block {
 			"- **q** quits\n\n" +
 			"The config: " + cmp.Or(a.o.Host.Config, defaultConfig) + "\n")
 	}
-	return []content.Block{{Title: title, Kind: content.Markdown, Text: b.String()}}
+	return []viewer.Block{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
 
 // setupBlocks are the page.
-func (a *app) setupBlocks() []content.Block {
+func (a *app) setupBlocks() []viewer.Block {
 	where := cmp.Or(a.o.Host.Config, defaultConfig)
 	if a.o.Host.Demo {
 		where = defaultConfig
 	}
-	f := []content.Fact{{Label: "config", Value: where}}
+	f := []viewer.Fact{{Label: "config", Value: where}}
 	if where == defaultConfig {
-		f = append(f, content.Fact{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
+		f = append(f, viewer.Fact{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
 	}
 	if a.o.Host.Demo {
-		f = append(f, content.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
+		f = append(f, viewer.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
 	}
 	follow := "A running Goblin follows edits of its servers.\n"
 	if a.o.Host.Demo {
 		follow = "Write it, then start Goblin again.\n"
 	}
-	blocks := []content.Block{
-		{Title: "Your servers", Kind: content.Facts, Facts: f},
-		{Kind: content.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
-		{Kind: content.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
+	blocks := []viewer.Block{
+		{Title: "Your servers", Kind: viewer.Facts, Facts: f},
+		{Kind: viewer.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
+		{Kind: viewer.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
 			"`${NAME}` stands for a variable of the environment.\n\n" +
 			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
 			"An entry for Goblin itself is off.\n\n" +
 			"`goblin validate` reports all mistakes in one run. " + follow},
-		{Title: "Your clients", Kind: content.Markdown, Text: "`goblin init` takes over the servers that your clients have; `goblin install CLIENT` puts Goblin into " +
+		{Title: "Your clients", Kind: viewer.Markdown, Text: "`goblin init` takes over the servers that your clients have; `goblin install CLIENT` puts Goblin into " +
 			"a client's config, `goblin uninstall` takes it out. Each client starts Goblin, and all of them share one. " +
 			"Its entry (**y** copies it):\n"},
-		{Kind: content.JSON, Data: a.clientEntry()},
-		{Kind: content.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
+		{Kind: viewer.JSON, Data: a.clientEntry()},
+		{Kind: viewer.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
 	}
 	if a.o.Host.Address != "" {
-		blocks = append(blocks, content.Block{Title: "Over HTTP", Kind: content.Facts, Facts: []content.Fact{{Label: "URL", Value: httpURL(a.o.Host.Address)}}})
+		blocks = append(blocks, viewer.Block{Title: "Over HTTP", Kind: viewer.Facts, Facts: []viewer.Fact{{Label: "URL", Value: httpURL(a.o.Host.Address)}}})
 	}
-	return append(blocks, content.Block{Kind: content.Note, Text: a.KeyOf("setup.close") + " closes this page."})
+	return append(blocks, viewer.Block{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
 
 // httpURL is the endpoint at an address.

@@ -9,10 +9,10 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -25,7 +25,7 @@ type Sampling struct {
 	params json.RawMessage
 	about  string
 
-	View   *content.View
+	View   *viewer.View
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
@@ -41,7 +41,7 @@ type Sampling struct {
 const mostWritten = 32 << 10
 
 func newSampling(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
-	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: content.NewView(a.Look), cancel: func() {}}
+	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: viewer.NewView(a.Look), cancel: func() {}}
 	d.Area = edit.NewWrapped(a.Look)
 	d.Area.Limit = mostWritten
 	return d
@@ -62,7 +62,7 @@ func (d *Sampling) build(width int) tea.Cmd {
 	lk, params, about := d.app.Look, d.params, d.about
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := content.Build(ctx, lk, samplingBlocks(params, about), content.Options{Width: width, Depth: dialog.Unfolded})
+		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: dialog.Unfolded})
 		return work.Done(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.View.Show(doc, true)
@@ -73,7 +73,7 @@ func (d *Sampling) build(width int) tea.Cmd {
 }
 
 // samplingBlocks show the params of sampling/createMessage.
-func samplingBlocks(params json.RawMessage, about string) []content.Block {
+func samplingBlocks(params json.RawMessage, about string) []viewer.Block {
 	var p struct {
 		SystemPrompt   string          `json:"systemPrompt"`
 		MaxTokens      json.Number     `json:"maxTokens"`
@@ -98,9 +98,9 @@ func samplingBlocks(params json.RawMessage, about string) []content.Block {
 	for _, s := range p.StopSequences {
 		stops = append(stops, strconv.Quote(s))
 	}
-	blocks := []content.Block{
-		{Kind: content.Note, Text: about + " You write what a model would answer."},
-		{Kind: content.Facts, Facts: []content.Fact{
+	blocks := []viewer.Block{
+		{Kind: viewer.Note, Text: about + " You write what a model would answer."},
+		{Kind: viewer.Facts, Facts: []viewer.Fact{
 			{Label: "model", Value: strings.Join(models, ", ")},
 			{Label: "intelligence", Value: p.Preferences.Intelligence.String()},
 			{Label: "speed", Value: p.Preferences.Speed.String()},
@@ -112,14 +112,14 @@ func samplingBlocks(params json.RawMessage, about string) []content.Block {
 		}},
 	}
 	if p.SystemPrompt != "" {
-		blocks = append(blocks, content.Block{Title: "System prompt", Kind: content.Text, Text: p.SystemPrompt})
+		blocks = append(blocks, viewer.Block{Title: "System prompt", Kind: viewer.Text, Text: p.SystemPrompt})
 	}
-	blocks = append(blocks, content.FromPrompt(params)...)
+	blocks = append(blocks, viewer.FromPrompt(params)...)
 	if len(p.Tools) > 0 {
-		blocks = append(blocks, content.Block{Title: "Tools", Kind: content.JSON, Data: p.Tools})
+		blocks = append(blocks, viewer.Block{Title: "Tools", Kind: viewer.JSON, Data: p.Tools})
 	}
 	if err != nil { // an odd member costs what stands behind it
-		blocks = append(blocks, content.Block{Title: "As it was sent", Kind: content.JSON, Data: params})
+		blocks = append(blocks, viewer.Block{Title: "As it was sent", Kind: viewer.JSON, Data: params})
 	}
 	return blocks
 }

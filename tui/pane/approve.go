@@ -7,8 +7,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/viewer"
 )
 
 // maxDiffs bounds how many changed tools a server's detail shows in full.
@@ -27,19 +27,19 @@ func pinnedWhat(p *registry.PinnedTool) string {
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []content.Block {
+func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Block {
 	if len(tools) == 0 {
 		return nil
 	}
-	var blocks []content.Block
+	var blocks []viewer.Block
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			content.Block{Title: dialog.Clean(p.Name), Kind: content.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
-			content.Block{Kind: content.Text, Text: p.Diff()})
+			viewer.Block{Title: dialog.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Block{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
-		blocks = append(blocks, content.Block{Kind: content.Note, Text: fmt.Sprintf("and %d more", n)})
+		blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("and %d more", n)})
 	}
 	return blocks
 }

@@ -14,13 +14,13 @@ import (
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/view"
+	"goblin/tui/viewer"
 )
 
 // catalog is a list of entries of one kind, as three of the panes have it.
@@ -380,11 +380,11 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 }
 
 // facts begin every entry's detail.
-func facts(e *registry.Entry) []content.Fact {
-	f := []content.Fact{}
+func facts(e *registry.Entry) []viewer.Fact {
+	f := []viewer.Fact{}
 	add := func(label, value string) {
 		if value != "" {
-			f = append(f, content.Fact{Label: label, Value: value})
+			f = append(f, viewer.Fact{Label: label, Value: value})
 		}
 	}
 	switch e.Kind {
@@ -405,13 +405,13 @@ func facts(e *registry.Entry) []content.Fact {
 	if changes := e.Changes(); len(changes) > 0 {
 		add("definition", registry.ChangedText+": "+strings.Join(changes, "; "))
 	}
-	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
+	return append(f, viewer.Fact{Label: "description", Value: e.Description, Prose: true})
 }
 
 // keptBlocks show what is kept of an item's last invocation.
-func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []content.Block, hint string) []content.Block {
+func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Block, hint string) []viewer.Block {
 	if inv == nil {
-		return []content.Block{{Kind: content.Note, Text: hint}}
+		return []viewer.Block{{Kind: viewer.Note, Text: hint}}
 	}
 	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), dialog.Millis(inv.Duration))
 	if len(inv.Result) > 0 {
@@ -420,13 +420,13 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []content.B
 	if inv.Stale {
 		note += ", stale: " + dialog.Clean(inv.StaleReason)
 	}
-	blocks := []content.Block{{Kind: content.Note, Text: note, Unmarked: true, Start: true}}
+	blocks := []viewer.Block{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {
 		text := inv.Error
 		if inv.ErrorCode != 0 {
 			text += fmt.Sprintf(" (code %d)", inv.ErrorCode)
 		}
-		return append(blocks, content.Block{Kind: content.Error, Text: text})
+		return append(blocks, viewer.Block{Kind: viewer.Error, Text: text})
 	}
 	return append(blocks, body(inv.Result)...)
 }
@@ -441,17 +441,17 @@ func versionOf(inv *registry.Invocation) string {
 
 // rawBlocks are an entry's other names and its own JSON, at the end of its
 // detail.
-func rawBlocks(e *registry.Entry) []content.Block {
-	names := []content.Fact{{Label: "flat id", Value: e.Flat}}
+func rawBlocks(e *registry.Entry) []viewer.Block {
+	names := []viewer.Fact{{Label: "flat id", Value: e.Flat}}
 	if e.Kind != registry.Tool && e.Kind != registry.Prompt {
-		names = append(names, content.Fact{Label: "name", Value: e.Label})
+		names = append(names, viewer.Fact{Label: "name", Value: e.Label})
 	}
 	if e.Name != e.Listed {
-		names = append(names, content.Fact{Label: "original", Value: e.Name})
+		names = append(names, viewer.Fact{Label: "original", Value: e.Name})
 	}
-	blocks := []content.Block{
-		{Title: "Definition", Kind: content.Facts, Facts: names},
-		{Kind: content.JSON, Data: e.JSON()},
+	blocks := []viewer.Block{
+		{Title: "Definition", Kind: viewer.Facts, Facts: names},
+		{Kind: viewer.JSON, Data: e.JSON()},
 	}
 	if e.Override == nil {
 		return blocks
@@ -461,16 +461,16 @@ func rawBlocks(e *registry.Entry) []content.Block {
 
 // overrideBlocks tell what the config has clients see of an entry beside what its server
 // says.
-func overrideBlocks(e *registry.Entry) []content.Block {
-	facts := make([]content.Fact, 0, len(e.Override.Fill)+len(e.Override.Problems))
+func overrideBlocks(e *registry.Entry) []viewer.Block {
+	facts := make([]viewer.Fact, 0, len(e.Override.Fill)+len(e.Override.Problems))
 	for _, m := range e.Override.Fill {
-		facts = append(facts, content.Fact{Label: m.Name, Value: string(m.Value) + " in each call, hidden from clients"})
+		facts = append(facts, viewer.Fact{Label: m.Name, Value: string(m.Value) + " in each call, hidden from clients"})
 	}
 	for _, why := range e.Override.Problems {
-		facts = append(facts, content.Fact{Label: "problem", Value: why})
+		facts = append(facts, viewer.Fact{Label: "problem", Value: why})
 	}
-	return []content.Block{
-		{Title: "Overrides: - the server, + clients", Kind: content.Facts, Facts: facts},
-		{Kind: content.Text, Text: definition.Difference(e.Original, e.JSON())},
+	return []viewer.Block{
+		{Title: "Overrides: - the server, + clients", Kind: viewer.Facts, Facts: facts},
+		{Kind: viewer.Text, Text: definition.Difference(e.Original, e.JSON())},
 	}
 }

@@ -9,10 +9,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pulse"
+	"goblin/tui/viewer"
 )
 
 // Desk has what lies on the screen: the panes, their detail panels, and which of
@@ -42,7 +42,7 @@ type Desk struct {
 	LastClick Click
 	Shown     func()            // another pane is shown
 	FilterSet func(text string) // the filter was not typed
-	Intro     func() []content.Block
+	Intro     func() []viewer.Block
 }
 
 // Set puts the panes on the desk, and those that stand elsewhere; its common part is there.
@@ -464,13 +464,13 @@ func (a *Desk) Content() dialog.Shown {
 		if inv.Expanded != "" {
 			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
 		}
-		if file, _, data, ok := content.Blob(inv.Result); ok {
+		if file, _, data, ok := viewer.Blob(inv.Result); ok {
 			if file != "" {
 				name = path.Base(file)
 			}
 			return dialog.Shown{Name: name, Data: data, Blob: true}
 		}
-		if text := content.TextOf(inv.Result); text != "" {
+		if text := viewer.TextOf(inv.Result); text != "" {
 			return dialog.Shown{Name: name, Data: []byte(text), Blob: false}
 		}
 		return dialog.Shown{Name: name + ".json", Data: dialog.Pretty(inv.Result), Blob: false}
@@ -481,7 +481,7 @@ func (a *Desk) Content() dialog.Shown {
 	if s.Blocks == nil {
 		return dialog.Shown{}
 	}
-	doc, err := content.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), content.Options{Depth: -1, Raw: true})
+	doc, err := viewer.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
 	if err != nil {
 		return dialog.Shown{}
 	}

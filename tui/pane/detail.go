@@ -7,9 +7,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/query"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -17,7 +17,7 @@ import (
 // commands; one that comes too late is dropped.
 type detail struct {
 	app      *Desk
-	View     *content.View
+	View     *viewer.View
 	now      Subject // what is shown or being made
 	width    int
 	fold     int             // levels of JSON that are folded; negative: more are shown
@@ -32,7 +32,7 @@ type detail struct {
 }
 
 func newDetail(a *Desk) *detail {
-	return &detail{app: a, View: content.NewView(a.Look), cancel: func() {}}
+	return &detail{app: a, View: viewer.NewView(a.Look), cancel: func() {}}
 }
 
 // show makes the text of a subject, unless it is there already.
@@ -86,10 +86,10 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := content.Build(ctx, lk, s.Blocks(ctx), o)
+		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
 		return work.Done(func() tea.Cmd {
 			if gen != d.gen {
 				return nil
@@ -182,7 +182,7 @@ func (a *Desk) QueryContent() tea.Cmd {
 	} else if !shows && !p.Item().Blank() {
 		of = "the definition of " + dialog.Clean(p.Item().Listed)
 		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
-			if b.Kind == content.JSON {
+			if b.Kind == viewer.JSON {
 				texts[0] = b.Data
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/diagnosis"
-	"goblin/tui/content"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -62,30 +62,30 @@ func (f *finding) version() string {
 }
 
 // blocks shows what was found, unless the server has come up, or gone, since.
-func (f *finding) blocks(lk *look.Look, s registry.ServerState) []content.Block {
+func (f *finding) blocks(lk *look.Look, s registry.ServerState) []viewer.Block {
 	const title = "What is broken"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):
 		return nil
 	case f.running:
-		return []content.Block{{Title: title, Kind: content.Note, Text: "Checking: the server is started, or connected to, once more …"}}
+		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: "Checking: the server is started, or connected to, once more …"}}
 	case f.err != nil:
-		return []content.Block{{Title: title, Kind: content.Error, Text: f.err.Error()}}
+		return []viewer.Block{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
 	}
 	styles := map[diagnosis.State]look.Style{diagnosis.Broken: lk.Bad, diagnosis.Warning: lk.Warn}
-	var facts []content.Fact
+	var facts []viewer.Fact
 	for _, c := range f.report.Checks {
-		facts = append(facts, content.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
+		facts = append(facts, viewer.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
 		for i, line := range c.Lines[:min(len(c.Lines), stderrLines)] {
 			label := ""
 			if i == 0 {
 				label = "stderr"
 			}
-			facts = append(facts, content.Fact{Label: label, Value: line, Style: lk.Dim})
+			facts = append(facts, viewer.Fact{Label: label, Value: line, Style: lk.Dim})
 		}
 		if c.Fix != "" {
-			facts = append(facts, content.Fact{Label: "fix", Value: c.Fix})
+			facts = append(facts, viewer.Fact{Label: "fix", Value: c.Fix})
 		}
 	}
-	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
+	return []viewer.Block{{Title: title, Kind: viewer.Facts, Facts: facts}}
 }

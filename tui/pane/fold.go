@@ -9,9 +9,9 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/viewer"
 )
 
 // Goblin's own tools are one row until the user unfolds them, filters or jumps to one. On a
@@ -131,16 +131,16 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	open := c.app.KeyOf("open")
 	return Subject{
 		Key: "own tools", Version: head.Description, Title: head.Listed,
-		Blocks: func(context.Context) []content.Block {
-			var facts []content.Fact
+		Blocks: func(context.Context) []viewer.Block {
+			var facts []viewer.Fact
 			for _, e := range tools {
 				if e.Server == registry.Local {
-					facts = append(facts, content.Fact{Label: e.Listed, Value: firstLine(e.Description)})
+					facts = append(facts, viewer.Fact{Label: e.Listed, Value: firstLine(e.Description)})
 				}
 			}
-			return []content.Block{
-				{Kind: content.Note, Text: "Goblin's own tools search, describe and call what the servers offer. " + open + " lists them."},
-				{Kind: content.Facts, Facts: facts},
+			return []viewer.Block{
+				{Kind: viewer.Note, Text: "Goblin's own tools search, describe and call what the servers offer. " + open + " lists them."},
+				{Kind: viewer.Facts, Facts: facts},
 			}
 		},
 	}

@@ -9,11 +9,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/record"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -27,7 +27,7 @@ type Exchange struct {
 	app   *Desk
 	rec   registry.TrafficRecord // without bodies
 	look  *look.Look
-	Views [2]*content.View
+	Views [2]*viewer.View
 	place [2]dialog.Rect // where the views were drawn
 	on    int            // the view that scrolls
 	width [2]int         // that the texts were made for
@@ -40,7 +40,7 @@ type Exchange struct {
 func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 	d := &Exchange{app: a, rec: rec, look: a.Look}
 	for i := range d.Views {
-		d.Views[i] = content.NewView(a.Look)
+		d.Views[i] = viewer.NewView(a.Look)
 	}
 	d.on = 1
 	if record.Notified(&rec) {
@@ -98,9 +98,9 @@ func (d *Exchange) build() tea.Cmd {
 		if full, ok := reg.Traffic().Record(seq); ok {
 			rec = full
 		}
-		var docs [2]*content.Doc
-		for i, blocks := range [][]content.Block{requestSide(reg, &rec, lk), responseSide(&rec)} {
-			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: dialog.Unfolded, Wide: wide})
+		var docs [2]*viewer.Doc
+		for i, blocks := range [][]viewer.Block{requestSide(reg, &rec, lk), responseSide(&rec)} {
+			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: dialog.Unfolded, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}

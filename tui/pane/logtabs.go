@@ -15,11 +15,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 )
 
 // Bounds of what the Logs pane holds, however much the journals do.
@@ -363,8 +363,8 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
 		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
-		Blocks: func(context.Context) []content.Block {
-			facts := []content.Fact{
+		Blocks: func(context.Context) []viewer.Block {
+			facts := []viewer.Fact{
 				{Label: "time", Value: moment(rec.Time)},
 				{Label: "server", Value: rec.Server},
 				{Label: "session", Value: sessionText(reg, rec.Session)},
@@ -372,11 +372,11 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, content.Fact{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
+				facts = append(facts, viewer.Fact{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
 			}
-			blocks := []content.Block{{Kind: content.Facts, Facts: facts}, {Kind: content.Text, Text: rec.Text}}
+			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-				blocks = append(blocks, content.Block{Title: "As JSON", Kind: content.JSON, Data: []byte(text)})
+				blocks = append(blocks, viewer.Block{Title: "As JSON", Kind: viewer.JSON, Data: []byte(text)})
 			}
 			return blocks
 		},

@@ -14,13 +14,13 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/view"
+	"goblin/tui/viewer"
 )
 
 // offers is the common part of the panes of tools and prompts: one list of
@@ -36,8 +36,8 @@ type offers struct {
 	untried string // what is said of one that nothing is kept of
 	hint    string // the same in its detail
 
-	about func(e *registry.Entry) (arguments []content.Fact, more []content.Fact)
-	body  func(result json.RawMessage) []content.Block
+	about func(e *registry.Entry) (arguments []viewer.Fact, more []viewer.Fact)
+	body  func(result json.RawMessage) []viewer.Block
 }
 
 func (p *offers) In() keys.Place                   { return p.place }
@@ -132,12 +132,12 @@ func (p *offers) Subject() Subject {
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
 		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
-		Blocks: func(context.Context) []content.Block {
+		Blocks: func(context.Context) []viewer.Block {
 			arguments, more := p.about(e)
-			blocks := []content.Block{{Kind: content.Facts, Facts: append(append(facts(e), seen...), more...)}}
+			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: append(append(facts(e), seen...), more...)}}
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if len(arguments) > 0 {
-				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})
+				blocks = append(blocks, viewer.Block{Title: "Arguments", Kind: viewer.Facts, Facts: arguments})
 			}
 			blocks = append(blocks, left...)
 			if inv != nil {
@@ -150,28 +150,28 @@ func (p *offers) Subject() Subject {
 }
 
 // leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *dialog.Left) []content.Block {
+func leftBlocks(l *dialog.Left) []viewer.Block {
 	if l == nil {
 		return nil
 	}
-	blocks := []content.Block{{Title: "Cancelled", Kind: content.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), dialog.Millis(l.Took))}}
+	blocks := []viewer.Block{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), dialog.Millis(l.Took))}}
 	if len(l.Args) == 0 {
 		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
 		return blocks
 	}
-	return append(blocks, content.Block{Kind: content.JSON, Data: l.Args})
+	return append(blocks, viewer.Block{Kind: viewer.JSON, Data: l.Args})
 }
 
 // calledWith shows the arguments of an invocation.
-func calledWith(inv *registry.Invocation) []content.Block {
+func calledWith(inv *registry.Invocation) []viewer.Block {
 	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
 		return nil
 	}
-	blocks := []content.Block{{Title: "Last arguments", Kind: content.JSON, Data: inv.Params}}
+	blocks := []viewer.Block{{Title: "Last arguments", Kind: viewer.JSON, Data: inv.Params}}
 	if len(inv.Meta) > 0 {
-		blocks = append(blocks, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
+		blocks = append(blocks, viewer.Block{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
+	return append(blocks, viewer.Block{Title: "Result", Kind: viewer.Note})
 }
 
 func (p *offers) acts() map[string]keys.Act {
@@ -226,7 +226,7 @@ func newTools(a *Desk) *Tools {
 	p := &Tools{offers: offers{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
 		follow: registry.Tools | registry.Skills | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
-		about: aboutTool, body: content.FromTool,
+		about: aboutTool, body: viewer.FromTool,
 	}}
 	p.arrange(list.Column[*registry.Entry]{
 		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
@@ -270,7 +270,7 @@ func letters(e *registry.Entry) string {
 }
 
 // aboutTool tells the arguments of a tool, and its annotations in words.
-func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
+func aboutTool(e *registry.Entry) (arguments, more []viewer.Fact) {
 	h := dialog.ToolHints(e)
 	var words []string
 	for _, w := range []struct {
@@ -282,11 +282,11 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 		}
 	}
 	if len(words) > 0 {
-		more = []content.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
+		more = []viewer.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
 	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // of what is none of an object there is nothing to tell
 	for _, line := range form.Outline(fields) {
-		arguments = append(arguments, content.Fact{Label: line.Name, Value: line.Text})
+		arguments = append(arguments, viewer.Fact{Label: line.Name, Value: line.Text})
 	}
 	return arguments, more
 }
@@ -325,7 +325,7 @@ func newPrompts(a *Desk) *Prompts {
 	p := &Prompts{offers{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
-		about: aboutPrompt, body: content.FromPrompt,
+		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
 	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, Least: 12, Wants: 24, Text: signature, Unsorted: true})
 	return p
@@ -343,13 +343,13 @@ func signature(e *registry.Entry) string {
 	return strings.Join(names, " ")
 }
 
-func aboutPrompt(e *registry.Entry) (arguments, more []content.Fact) {
+func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Fact) {
 	for _, arg := range form.FromPrompt(e.JSON()) {
 		text := firstLine(arg.Description, arg.Title)
 		if arg.Required {
 			text = strings.TrimSpace("required  " + text)
 		}
-		arguments = append(arguments, content.Fact{Label: arg.Name, Value: text})
+		arguments = append(arguments, viewer.Fact{Label: arg.Name, Value: text})
 	}
 	return arguments, nil
 }

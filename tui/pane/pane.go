@@ -13,11 +13,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 )
 
 // Pane is one of the panes. All methods are called from Update or View only.
@@ -55,8 +55,8 @@ type Subject struct {
 	Key     string
 	Version string
 	Title   string
-	Blocks  func(ctx context.Context) []content.Block // runs in a command
-	numbers bool                                      // of lines
+	Blocks  func(ctx context.Context) []viewer.Block // runs in a command
+	numbers bool                                     // of lines
 	// content says that there is some, so that lines which a new version brings
 	// are news and get marked.
 	content bool

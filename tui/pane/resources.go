@@ -10,13 +10,13 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/view"
+	"goblin/tui/viewer"
 )
 
 // Resources is the pane of resources, with the templates as a second section.
@@ -277,31 +277,31 @@ func (p *Resources) Subject() Subject {
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
-		Blocks: func(context.Context) []content.Block {
+		Blocks: func(context.Context) []viewer.Block {
 			key := p.app.KeyOf
 			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
-			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}
+			blocks := []viewer.Block{{Kind: viewer.Facts, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
 				hint = key("open") + " or " + key("call") + " fills in the variables and reads what it stands for."
 				if inv != nil {
-					last.Facts, f = f, []content.Fact{{Label: "expanded", Value: inv.Expanded}}
-					blocks = append(blocks, content.Block{Kind: content.Facts, Unmarked: true})
+					last.Facts, f = f, []viewer.Fact{{Label: "expanded", Value: inv.Expanded}}
+					blocks = append(blocks, viewer.Block{Kind: viewer.Facts, Unmarked: true})
 					last = &blocks[1]
 				}
 			}
 			if has {
-				f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
+				f = append(f, viewer.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
 			}
 			switch {
 			case e.Kind == registry.Template:
 			case e.Server == registry.Local:
 				hint = key("open") + " reads it."
 			case !Reachable(state.State):
-				f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
+				f = append(f, viewer.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}
 			last.Facts = f
-			return append(append(blocks, keptBlocks(inv, content.FromResource, hint)...), rawBlocks(e)...)
+			return append(append(blocks, keptBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
 		},
 	}
 }

@@ -12,11 +12,11 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
 	"goblin/tui/record"
 	"goblin/tui/shell"
+	"goblin/tui/viewer"
 )
 
 // trafficSubject is the selected record at length.
@@ -29,22 +29,22 @@ func (p *Logs) trafficSubject() Subject {
 	if r.open != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
-			Blocks: func(context.Context) []content.Block {
-				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
-				blocks := append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
+			Blocks: func(context.Context) []viewer.Block {
+				facts := append(requestFacts(reg, &rec), viewer.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
+				blocks := append([]viewer.Block{{Kind: viewer.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
 				return append(blocks, record.Headers(&rec)...)
 			},
 		}
 	}
 	return Subject{
 		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Times), Title: rec.Method + " " + clock(rec.Time, 12),
-		Blocks: func(context.Context) []content.Block {
+		Blocks: func(context.Context) []viewer.Block {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
 			}
 			head := exchangeHead(&rec, lk)
 			request := record.Body("Request", rec.Request, rec.RequestSize)
-			rest := append(record.Headers(&rec), content.Block{Title: "Details", Kind: content.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)})
+			rest := append(record.Headers(&rec), viewer.Block{Title: "Details", Kind: viewer.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)})
 			if record.Notified(&rec) {
 				return slices.Concat(request, head, rest)
 			}
@@ -58,10 +58,10 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 // exchangeHead returns two lines: the outcome, and the client and server.
-func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
-	kind, ended := content.Note, record.Status(r)
+func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []viewer.Block {
+	kind, ended := viewer.Note, record.Status(r)
 	if record.Failed(r) {
-		kind, ended = content.Error, record.Failure(r)
+		kind, ended = viewer.Error, record.Failure(r)
 	}
 	first := []string{ended}
 	if r.Times > 1 {
@@ -70,7 +70,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	if !record.Notified(r) {
 		first = append(first, record.FormatDuration(r), dialog.Size(r.Size))
 	}
-	return []content.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
 // between returns a line with the time, client, server and size of a request.
@@ -92,12 +92,12 @@ func between(r *registry.TrafficRecord, lk *look.Look) string {
 	return strings.Join(parts, "  ")
 }
 
-func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.Fact {
+func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fact {
 	direction := "from the client to the server"
 	if r.Direction == registry.ToClient {
 		direction = "from the server to the client"
 	}
-	f := []content.Fact{
+	f := []viewer.Fact{
 		{Label: "began", Value: moment(r.Time)},
 		{Label: "ended", Value: endOf(r)},
 		{Label: "client", Value: r.Client},
@@ -110,10 +110,10 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "transport", Value: record.Carried(reg, r)},
 	}
 	if r.Receivers > 0 {
-		f = append(f, content.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
+		f = append(f, viewer.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
-		f = append(f, content.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})
+		f = append(f, viewer.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})
 	}
 	return f
 }
@@ -128,20 +128,20 @@ func endOf(r *registry.TrafficRecord) string {
 
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []content.Block {
-	blocks := []content.Block{{Kind: content.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []viewer.Block {
+	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, record.Body("params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, content.Block{Title: "details", Kind: content.Facts, Facts: []content.Fact{record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}, {Label: "session", Value: r.Session}}})
+	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, record.Asked(r)...)
 }
 
 // responseSide shows the response of an exchange.
-func responseSide(r *registry.TrafficRecord) []content.Block {
-	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.FormatDuration(r), dialog.Size(r.Size))}
+func responseSide(r *registry.TrafficRecord) []viewer.Block {
+	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.FormatDuration(r), dialog.Size(r.Size))}
 	if record.Failed(r) {
-		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.FormatDuration(r), dialog.Size(r.Size))
+		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.FormatDuration(r), dialog.Size(r.Size))
 	}
-	blocks, title := []content.Block{head}, "result"
+	blocks, title := []viewer.Block{head}, "result"
 	if record.Refused(r) {
 		title = "error"
 	} else if inner := record.Answer(r); len(inner) > 0 {

@@ -16,12 +16,12 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -31,7 +31,7 @@ type Past struct {
 	app   *dialog.Common
 	item  dialog.Item
 	Table *list.Table[*registry.Invocation]
-	View  *content.View
+	View  *viewer.View
 	look  *look.Look
 	shown *registry.Invocation
 	width int
@@ -42,7 +42,7 @@ type Past struct {
 // New lists the last calls of an item, the newest first.
 func New(a *dialog.Common, it dialog.Item) (*Past, tea.Cmd) {
 	calls := a.Calls.Past(it)
-	d := &Past{app: a, item: it, View: content.NewView(a.Look), look: a.Look, end: func() {}}
+	d := &Past{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
@@ -66,7 +66,7 @@ func (d *Past) show() tea.Cmd {
 	d.shown, d.width = inv, w
 	gen, lk := d.gen, d.app.Look
 	return func() tea.Msg {
-		doc, err := content.Build(ctx, lk, blocks(inv), content.Options{Width: w, Depth: dialog.Unfolded})
+		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: dialog.Unfolded})
 		return work.Done(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -77,24 +77,24 @@ func (d *Past) show() tea.Cmd {
 }
 
 // blocks show a request and its answer.
-func blocks(inv *registry.Invocation) []content.Block {
-	var out []content.Block
+func blocks(inv *registry.Invocation) []viewer.Block {
+	var out []viewer.Block
 	if len(inv.Params) > 0 {
-		out = append(out, content.Block{Title: "Arguments", Kind: content.JSON, Data: inv.Params})
+		out = append(out, viewer.Block{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
 	}
 	if len(inv.Meta) > 0 {
-		out = append(out, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
+		out = append(out, viewer.Block{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	out = append(out, content.Block{Title: "Result", Kind: content.Note, Text: status(inv)})
+	out = append(out, viewer.Block{Title: "Result", Kind: viewer.Note, Text: status(inv)})
 	switch {
 	case inv.Cancelled:
 		return out
 	case inv.Error != "":
-		return append(out, content.Block{Kind: content.Error, Text: inv.Error})
+		return append(out, viewer.Block{Kind: viewer.Error, Text: inv.Error})
 	}
-	from := map[registry.Kind]func(json.RawMessage) []content.Block{registry.Tool: content.FromTool, registry.Prompt: content.FromPrompt}[inv.Kind]
+	from := map[registry.Kind]func(json.RawMessage) []viewer.Block{registry.Tool: viewer.FromTool, registry.Prompt: viewer.FromPrompt}[inv.Kind]
 	if from == nil {
-		from = content.FromResource
+		from = viewer.FromResource
 	}
 	return append(out, from(inv.Result)...)
 }

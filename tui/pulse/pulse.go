@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 )
 
 const (
@@ -166,24 +166,24 @@ func (p *Pulse) Style(lk *look.Look, what What) look.Style {
 }
 
 // Facts tell of a server at length.
-func (p *Pulse) Facts(lk *look.Look, now time.Time, server string) []content.Fact {
+func (p *Pulse) Facts(lk *look.Look, now time.Time, server string) []viewer.Fact {
 	s := p.servers[server]
 	if s == nil {
 		return nil
 	}
 	sum := s.total(now)
-	fact := func(label string, what What, text string) content.Fact {
+	fact := func(label string, what What, text string) viewer.Fact {
 		line := lk.Spark(s.last(now, what, spans))
 		if line == "" {
-			return content.Fact{Label: label} // which is not shown
+			return viewer.Fact{Label: label} // which is not shown
 		}
-		return content.Fact{Label: label, Value: line + " " + text}
+		return viewer.Fact{Label: label, Value: line + " " + text}
 	}
 	mean := time.Duration(0)
 	if sum.answered > 0 {
 		mean = sum.took / time.Duration(sum.answered)
 	}
-	return []content.Fact{
+	return []viewer.Fact{
 		fact("requests", Requests, fmt.Sprintf("%s in %d min", dialog.Grouped(sum.asked), spans*span/60)),
 		fact("failed", Failures, dialog.Grouped(sum.failed)),
 		fact("took", Took, dialog.Millis(mean)+" on average"),

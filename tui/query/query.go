@@ -15,11 +15,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
 
@@ -31,7 +31,7 @@ type Query struct {
 	data  *Document
 	size  int
 	Input edit.Text
-	View  *content.View
+	View  *viewer.View
 	look  *look.Look
 	kept  *string // the path, for the next time
 	old   bool    // it is that of the last time, which what is typed now replaces
@@ -59,7 +59,7 @@ func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: content.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -80,7 +80,7 @@ func (d *Query) search() tea.Cmd {
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := Find(v, size, path)
-		doc, failed := content.Build(ctx, lk, []content.Block{{Kind: content.JSON, Data: found}}, content.Options{Width: w - 2, Depth: dialog.Unfolded})
+		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: dialog.Unfolded})
 		return work.Done(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {

@@ -11,8 +11,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/viewer"
 )
 
 const statusNotification = "notification"
@@ -107,18 +107,18 @@ func Failure(r *registry.TrafficRecord) string {
 }
 
 // Outcome tells how a request was answered.
-func Outcome(r *registry.TrafficRecord) []content.Fact {
+func Outcome(r *registry.TrafficRecord) []viewer.Fact {
 	if Notified(r) {
-		return []content.Fact{{Label: "status", Value: r.Status}}
+		return []viewer.Fact{{Label: "status", Value: r.Status}}
 	}
-	status := content.Fact{Label: "status", Value: Status(r)}
+	status := viewer.Fact{Label: "status", Value: Status(r)}
 	switch {
 	case Failed(r):
 		status.Value = "! " + Failure(r)
 	case NotOffered(r):
 		status.Value += ": the client has no roots"
 	}
-	return []content.Fact{
+	return []viewer.Fact{
 		status,
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
 		{Label: "waited", Value: waited(r)},
@@ -153,17 +153,17 @@ func ResponseTitle(r *registry.TrafficRecord) string {
 
 // Body shows params, a result or an error, and says what of it is not there:
 // the journal keeps the beginning only, and not for ever.
-func Body(title string, data []byte, whole int) []content.Block {
+func Body(title string, data []byte, whole int) []viewer.Block {
 	switch {
 	case whole == 0 && len(data) == 0:
-		return []content.Block{{Title: title, Kind: content.Note, Text: "nothing"}}
+		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: "nothing"}}
 	case len(data) == 0:
-		return []content.Block{{Title: title, Kind: content.Note, Text: dialog.Size(int64(whole)) + " that had to make room for newer traffic"}}
+		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: dialog.Size(int64(whole)) + " that had to make room for newer traffic"}}
 	case json.Valid(data):
-		return []content.Block{{Title: title, Kind: content.JSON, Data: data}}
+		return []viewer.Block{{Title: title, Kind: viewer.JSON, Data: data}}
 	}
 	note := fmt.Sprintf("the journal keeps the first %s of %s", dialog.Size(int64(len(data))), dialog.Size(int64(whole)))
-	return []content.Block{{Title: title, Kind: content.Note, Text: note}, {Kind: content.Text, Text: string(data)}}
+	return []viewer.Block{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
 // JSONRPC writes the exchange as JSON-RPC: a request and, if there was one, its
@@ -221,17 +221,17 @@ func encoded(v any, indent string) []byte {
 // Answer lays out what a result holds: the content of tools, resources and prompts, with
 // JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
 // and for what the journal has not kept whole.
-func Answer(r *registry.TrafficRecord) []content.Block {
+func Answer(r *registry.TrafficRecord) []viewer.Block {
 	if Refused(r) || !json.Valid(r.Response) {
 		return nil
 	}
 	switch r.Method {
 	case "tools/call":
-		return content.FromTool(r.Response)
+		return viewer.FromTool(r.Response)
 	case "resources/read":
-		return content.FromResource(r.Response)
+		return viewer.FromResource(r.Response)
 	case "prompts/get":
-		return content.FromPrompt(r.Response)
+		return viewer.FromPrompt(r.Response)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 }
 
 // Tail shows the last lines that a server wrote.
-func Tail(tail []registry.LogRecord) []content.Block {
+func Tail(tail []registry.LogRecord) []viewer.Block {
 	if len(tail) == 0 {
 		return nil
 	}
@@ -264,5 +264,5 @@ func Tail(tail []registry.LogRecord) []content.Block {
 		}
 		b.WriteString(dialog.CutText(strings.TrimRight(dialog.Clean(r.Text), " "), 2000))
 	}
-	return []content.Block{{Title: "Last lines of its stderr and messages", Kind: content.Text, Text: b.String()}}
+	return []viewer.Block{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

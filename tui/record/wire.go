@@ -8,12 +8,12 @@ import (
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/wire"
-	"goblin/tui/content"
+	"goblin/tui/viewer"
 )
 
 // ID is the id of a request, on both sides. Where Goblin answered by itself there is one.
-func ID(r *registry.TrafficRecord) content.Fact {
-	f := content.Fact{Label: "id"}
+func ID(r *registry.TrafficRecord) viewer.Fact {
+	f := viewer.Fact{Label: "id"}
 	if Notified(r) {
 		return f
 	}
@@ -33,31 +33,31 @@ func id(r *registry.TrafficRecord) json.RawMessage {
 }
 
 // Asked are the headers of a request: as they came, and as they went on.
-func Asked(r *registry.TrafficRecord) []content.Block {
+func Asked(r *registry.TrafficRecord) []viewer.Block {
 	return append(headers(r, wire.FromClient, "headers from the client"), headers(r, wire.ToServer, "headers to the server")...)
 }
 
 // Answered are the headers of the answer to it: as they came, and as they went on.
-func Answered(r *registry.TrafficRecord) []content.Block {
+func Answered(r *registry.TrafficRecord) []viewer.Block {
 	return append(headers(r, wire.FromServer, "headers from the server"), headers(r, wire.ToClient, "headers to the client")...)
 }
 
 // headers are those of one way; nil where it was not HTTP.
-func headers(r *registry.TrafficRecord, p wire.Part, title string) []content.Block {
+func headers(r *registry.TrafficRecord, p wire.Part, title string) []viewer.Block {
 	lines := wire.Lines(r.Wire, p)
 	if len(lines) == 0 {
 		return nil
 	}
-	facts := []content.Fact{{Label: "HTTP", Value: lines[0]}}
+	facts := []viewer.Fact{{Label: "HTTP", Value: lines[0]}}
 	for _, l := range lines[1:] {
 		name, value, _ := strings.Cut(l, ": ")
-		facts = append(facts, content.Fact{Label: name, Value: cmp.Or(value, `""`)})
+		facts = append(facts, viewer.Fact{Label: name, Value: cmp.Or(value, `""`)})
 	}
-	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
+	return []viewer.Block{{Title: title, Kind: viewer.Facts, Facts: facts}}
 }
 
 // Headers returns all headers of an exchange, folded, or nil if nothing went over HTTP.
-func Headers(r *registry.TrafficRecord) []content.Block {
+func Headers(r *registry.TrafficRecord) []viewer.Block {
 	var text []byte
 	for _, b := range append(Asked(r), Answered(r)...) {
 		inner := []byte("{")
@@ -73,7 +73,7 @@ func Headers(r *registry.TrafficRecord) []content.Block {
 		return nil
 	}
 	text[0] = '{'
-	return []content.Block{{Title: "Headers", Kind: content.JSON, Data: append(text, '}'), Shut: true}}
+	return []viewer.Block{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
 }
 
 // Carried says over what a record went: how its client is connected, and its server.

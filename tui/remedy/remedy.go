@@ -9,12 +9,12 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
+	"goblin/tui/viewer"
 )
 
 // For says what helps a server that is not up; key tells what is pressed for an action.
-func For(s registry.ServerState, key func(string) string) []content.Block {
-	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
+func For(s registry.ServerState, key func(string) string) []viewer.Block {
+	note := func(text string) []viewer.Block { return []viewer.Block{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
 		return note("Nobody uses it: its next use starts it, and so does " + key("open") + ".")
@@ -23,14 +23,14 @@ func For(s registry.ServerState, key func(string) string) []content.Block {
 	case registry.StateDisabled:
 		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:
-		var blocks []content.Block
+		var blocks []viewer.Block
 		if s.CanLogIn {
 			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
-				content.Block{Kind: content.Text, Text: termtext.Goblin("login", s.Name)})
+				viewer.Block{Kind: viewer.Text, Text: termtext.Goblin("login", s.Name)})
 		}
 		return append(blocks,
-			content.Block{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
-			content.Block{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
+			viewer.Block{Kind: viewer.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			viewer.Block{Kind: viewer.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
 	}
 	return nil
 }

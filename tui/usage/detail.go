@@ -9,10 +9,10 @@ import (
 
 	"goblin/registry/bill"
 	"goblin/registry/termtext"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/viewer"
 )
 
 // Subject is the row under the cursor at length.
@@ -30,34 +30,34 @@ func (p *Pane) Subject() pane.Subject {
 	if !p.report.Minutes.IsZero() {
 		minutes = "Since Goblin started"
 	}
-	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []content.Block {
-		blocks := []content.Block{{Kind: content.Facts, Facts: r.facts(now)}}
+	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Block {
+		blocks := []viewer.Block{{Kind: viewer.Facts, Facts: r.facts(now)}}
 		if len(r.Hour) > 0 {
-			blocks = append(blocks, content.Block{Title: minutes, Kind: content.Text, Text: r.graphs(lk)})
+			blocks = append(blocks, viewer.Block{Title: minutes, Kind: viewer.Text, Text: r.graphs(lk)})
 		}
 		switch {
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
 		case r.off:
-			blocks = append(blocks, content.Block{Kind: content.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
+			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
 		case r.original != "" && r.idle > 0:
 			text := fmt.Sprintf("Not called since counting began, %s ago", termtext.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > bill.Forgotten {
 				text = "Not called in 30 days"
 			}
-			blocks = append(blocks, content.Block{Kind: content.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
+			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
 		case r.idle > 0:
-			blocks = append(blocks, content.Block{Kind: content.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
+			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
 		}
 		return blocks
 	}}
 }
 
-func (r *row) facts(now time.Time) []content.Fact {
-	f := []content.Fact{}
+func (r *row) facts(now time.Time) []viewer.Fact {
+	f := []viewer.Fact{}
 	add := func(label, value string) {
 		if value != "" {
-			f = append(f, content.Fact{Label: label, Value: value})
+			f = append(f, viewer.Fact{Label: label, Value: value})
 		}
 	}
 	if r.original != "" {
@@ -106,12 +106,12 @@ func (r *row) graphs(lk *look.Look) string {
 }
 
 // limits show the client's limits, and the remedy for one that is broken.
-func (r *row) limits() []content.Block {
+func (r *row) limits() []viewer.Block {
 	l := r.client.Limits
 	if l == nil {
-		return []content.Block{{Title: "Limits", Kind: content.Note, Text: "None are known of this client."}}
+		return []viewer.Block{{Title: "Limits", Kind: viewer.Note, Text: "None are known of this client."}}
 	}
-	var f []content.Fact
+	var f []viewer.Fact
 	add := func(limit string, most int, text string) {
 		if most == 0 {
 			return
@@ -119,7 +119,7 @@ func (r *row) limits() []content.Block {
 		if r.broken(limit) {
 			text = "! " + text
 		}
-		f = append(f, content.Fact{Label: limit, Value: text})
+		f = append(f, viewer.Fact{Label: limit, Value: text})
 	}
 	note := ""
 	if l.Note != "" {
@@ -129,9 +129,9 @@ func (r *row) limits() []content.Block {
 	add("name", l.Name, fmt.Sprintf("%d characters, with %s in front", l.Name, l.Prefix))
 	add("description", l.Description, fmt.Sprintf("%d characters, the rest is cut", l.Description))
 	add("instructions", l.Instructions, fmt.Sprintf("%d bytes, the rest is cut", l.Instructions))
-	blocks := []content.Block{{Title: "Limits of " + l.Client, Kind: content.Facts, Facts: f}}
+	blocks := []viewer.Block{{Title: "Limits of " + l.Client, Kind: viewer.Facts, Facts: f}}
 	for _, b := range r.client.Breaks {
-		blocks = append(blocks, content.Block{Kind: content.Error, Text: b.Text}, content.Block{Kind: content.Note, Text: "What helps: " + b.Fix})
+		blocks = append(blocks, viewer.Block{Kind: viewer.Error, Text: b.Text}, viewer.Block{Kind: viewer.Note, Text: "What helps: " + b.Fix})
 	}
-	return append(blocks, content.Block{Kind: content.Note, Text: "Known from " + l.Source})
+	return append(blocks, viewer.Block{Kind: viewer.Note, Text: "Known from " + l.Source})
 }

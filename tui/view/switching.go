@@ -6,8 +6,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/viewer"
 )
 
 // Turn turns entries off for the clients that the screen looks at, or all of them on if
@@ -54,16 +54,16 @@ func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 }
 
 // Seen tells in a detail under which other name clients see an entry, or why they do not.
-func Seen(a *dialog.Common, e *registry.Entry) []content.Fact {
+func Seen(a *dialog.Common, e *registry.Entry) []viewer.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
 	switch by {
 	case "":
 		if name := a.Backend.ListedAs(a.View, e); name != "" && name != e.Listed {
-			return []content.Fact{{Label: "listed as", Value: name}}
+			return []viewer.Fact{{Label: "listed as", Value: name}}
 		}
 		return nil
 	case bySearch:
-		return []content.Fact{{Label: "listed", Value: "no: " + why}}
+		return []viewer.Fact{{Label: "listed", Value: "no: " + why}}
 	}
-	return []content.Fact{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
+	return []viewer.Fact{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
 }

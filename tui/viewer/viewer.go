@@ -1,4 +1,4 @@
-// Package content shows whatever is shown at length: details, resource
+// Package viewer shows whatever is shown at length: details, resource
 // contents, results, messages, log records, help.
 //
 // [Build] turns blocks into a [Doc]: text made safe for a terminal, wrapped to
@@ -13,7 +13,7 @@
 // says so. It knows no catalog, no keys and no panes. The mapping of MCP
 // results to blocks stands here too (FromResource, FromTool, FromPrompt), as
 // every pane needs it; one odd entry never spoils the others.
-package content
+package viewer
 
 import (
 	"bytes"
