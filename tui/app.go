@@ -15,13 +15,13 @@ import (
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/graphics"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/pulse"
 	"goblin/tui/record"
+	"goblin/tui/textfield"
 	"goblin/tui/usage"
 	"goblin/tui/work"
 )
@@ -44,7 +44,7 @@ type app struct {
 	keys   keys.Table
 	mouse  bool
 
-	bar       edit.Text
+	bar       textfield.Text
 	filtering bool // the bar has the focus
 	searching bool // … for a search in the detail panel
 	chosen    bool // what stands in the bar is replaced by what is typed
@@ -84,7 +84,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.W, a.H = t.Size()
 	a.setImages()
 	a.SetLook()
-	a.bar = edit.New(a.Look)
+	a.bar = textfield.New(a.Look)
 	a.Calls = dialog.NewCalls(a.Common)
 	a.Set(usage.New(a.Desk))
 	a.changes = a.Reg.Watch(ctx)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"goblin/tui/edit"
+	"goblin/tui/textfield"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -27,8 +27,8 @@ func keyOf(word string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
 }
 
-func plainField(w int) edit.Text {
-	f := edit.New(look.New(look.Options{}))
+func plainField(w int) textfield.Text {
+	f := textfield.New(look.New(look.Options{}))
 	f.Width = w
 	return f
 }
@@ -58,7 +58,7 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		f := plainField(30)
 		if multi {
-			f = edit.NewArea(look.New(look.Options{}))
+			f = textfield.NewArea(look.New(look.Options{}))
 		}
 		f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("a" + family + "b" + astronaut), Paste: true})
 		for range 5 {
@@ -77,12 +77,12 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 
 func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	t.Parallel()
-	area := func(text string) *edit.Text {
-		f := edit.NewArea(look.New(look.Options{}))
+	area := func(text string) *textfield.Text {
+		f := textfield.NewArea(look.New(look.Options{}))
 		f.Set(text)
 		return &f
 	}
-	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", edit.MaxLines)
+	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", textfield.MaxLines)
 	for _, text := range []string{marks, lines} {
 		f := area(text)
 		require.False(t, f.Update(keyOf("X")))
@@ -103,7 +103,7 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 
 func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {
 	t.Parallel()
-	f := edit.New(look.New(look.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
+	f := textfield.New(look.New(look.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
 	f.Set("a b")
 	require.Equal(t, "a b_", f.View())
 	f.Update(keyOf("left"))

@@ -10,12 +10,12 @@ import (
 	"goblin/tui/ask"
 	"goblin/tui/clients"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/query"
+	"goblin/tui/textfield"
 	"goblin/tui/view"
 )
 
@@ -28,7 +28,7 @@ type help struct {
 	title  string
 	all    []helpLine
 	found  []helpLine // of all, what the search leaves
-	input  edit.Text
+	input  textfield.Text
 	off    int
 	height int // of the list when it was last drawn
 }
@@ -41,7 +41,7 @@ type helpLine struct {
 }
 
 func newHelp(a *app) dialog.Dialog {
-	d := &help{app: a, height: 1, input: edit.New(a.Look)}
+	d := &help{app: a, height: 1, input: textfield.New(a.Look)}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {

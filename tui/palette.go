@@ -12,10 +12,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/suggest"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 	"goblin/tui/work"
 )
 
@@ -24,7 +24,7 @@ type palette struct {
 	dialog.Still
 	app      *app
 	all      []command
-	input    edit.Text
+	input    textfield.Text
 	list     []choice
 	cur, off int
 	height   int
@@ -48,7 +48,7 @@ type choice struct {
 }
 
 func newPalette(a *app) dialog.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: edit.New(a.Look), height: 1, walking: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), height: 1, walking: -1, cancel: func() {}}
 	d.match()
 	return d
 }

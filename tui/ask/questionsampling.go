@@ -10,8 +10,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/textfield"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -29,7 +29,7 @@ type Sampling struct {
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
-	Area   edit.Text
+	Area   textfield.Text
 	drawn  []string // the area, as long as nothing is typed
 	hidden string   // what its marks stand for
 	aw, ah int
@@ -42,7 +42,7 @@ const mostWritten = 32 << 10
 
 func newSampling(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
 	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: viewer.NewView(a.Look), cancel: func() {}}
-	d.Area = edit.NewWrapped(a.Look)
+	d.Area = textfield.NewWrapped(a.Look)
 	d.Area.Limit = mostWritten
 	return d
 }

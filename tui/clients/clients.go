@@ -17,11 +17,11 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 	"goblin/tui/work"
 )
 
@@ -77,7 +77,7 @@ func New(a Desk) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = dialog.Search{Input: edit.New(a.Look), Rows: d.Table}
+	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
 	d.refill()
 	return d
 }

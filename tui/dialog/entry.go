@@ -3,8 +3,8 @@ package dialog
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/textfield"
 )
 
 // Entry asks for one line of text.
@@ -12,13 +12,13 @@ type Entry struct {
 	Still
 	app   *Common
 	title string
-	Input edit.Text
+	Input textfield.Text
 	then  func(text string) tea.Cmd
 }
 
 // NewEntry asks for a line, which begins as text.
 func NewEntry(a *Common, title, text string, then func(string) tea.Cmd) *Entry {
-	e := &Entry{app: a, title: title, Input: edit.New(a.Look), then: then}
+	e := &Entry{app: a, title: title, Input: textfield.New(a.Look), then: then}
 	e.Input.Set(text)
 	return e
 }

@@ -3,8 +3,8 @@ package dialog
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/textfield"
 )
 
 // Rows are what a dialog lists.
@@ -19,7 +19,7 @@ type Rows interface {
 
 // Search is a line of text in a dialog that narrows what it lists.
 type Search struct {
-	Input edit.Text
+	Input textfield.Text
 	Typed bool // it has the focus
 	Rows  Rows
 }

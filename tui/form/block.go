@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/tui/edit"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 )
 
 // layout is where the parts of fields stand.
@@ -143,7 +143,7 @@ func (f *field) about(l *look.Look) string {
 	if f.Pattern != "" {
 		parts = append(parts, cmp.Or(f.Means, "matches "+shown(f.Pattern)))
 	}
-	if len(f.text.Rows()) > edit.MaxLines {
+	if len(f.text.Rows()) > textfield.MaxLines {
 		parts = append(parts, "too long to edit here")
 	}
 	if !f.Required {

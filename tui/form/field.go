@@ -13,8 +13,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/rawjson"
-	"goblin/tui/edit"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 )
 
 var errRequired = errors.New("required")
@@ -25,7 +25,7 @@ type field struct {
 	look    *look.Look
 	label   string
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
-	text    edit.Text
+	text    textfield.Text
 	pattern *regexp.Regexp
 	// held is the value as it came, sent as it is until somebody edits it, so
 	// that nothing is lost by being shown.
@@ -35,7 +35,7 @@ type field struct {
 	picked []bool // of Enum and Several, by option
 	hot    int    // the option with the cursor
 	moved  bool   // the cursor was moved or the options filtered
-	filter edit.Text
+	filter textfield.Text
 	passed []int // the options that pass the filter
 
 	up    *field // what it is in
@@ -103,7 +103,7 @@ func (f *field) clear() {
 	case Object, Array:
 	case Enum, Several, Choice:
 		f.picked = make([]bool, len(f.Options))
-		f.filter = edit.New(f.look)
+		f.filter = textfield.New(f.look)
 		f.narrow()
 	case Bool:
 	default:
@@ -113,9 +113,9 @@ func (f *field) clear() {
 
 // edit makes the text of a field s.
 func (f *field) edit(s string, multi bool) {
-	f.text = edit.New(f.look)
+	f.text = textfield.New(f.look)
 	if multi {
-		f.text = edit.NewArea(f.look)
+		f.text = textfield.NewArea(f.look)
 	}
 	f.text.Set(s)
 }
@@ -211,7 +211,7 @@ func (f *field) showList(raw json.RawMessage) bool {
 			_, err := numeral(s)
 			fits = !isString && err == nil
 		}
-		if !fits || len(lines) == edit.MaxLines {
+		if !fits || len(lines) == textfield.MaxLines {
 			return false
 		}
 		lines = append(lines, s)

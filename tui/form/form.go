@@ -24,8 +24,8 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
-	"goblin/tui/edit"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 )
 
 // Bounds of what is made of a server's definition.
@@ -169,9 +169,9 @@ type Form struct {
 	preview string
 
 	raw       bool
-	area      edit.Text // the arguments in the raw mode
+	area      textfield.Text // the arguments in the raw mode
 	areaErr   string
-	meta      edit.Text
+	meta      textfield.Text
 	metaErr   string
 	rawFocus  int                        // the arguments, _meta if there is one, the buttons
 	written   map[*field]json.RawMessage // what the raw mode began with
@@ -214,7 +214,7 @@ func New(lk *look.Look, s Spec) *Form {
 		}
 		f.check = v
 	}
-	f.meta = edit.New(lk)
+	f.meta = textfield.New(lk)
 	f.fill(s.Values, func(fd *field, value json.RawMessage) {
 		if value != nil {
 			fd.set(value)

@@ -9,7 +9,7 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/edit"
+	"goblin/tui/textfield"
 )
 
 // member is one member of an object, in the order of its text.
@@ -82,7 +82,7 @@ func same(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 // a terminal or the text area would not show as an escape.
 func indented(raw []byte) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > edit.MaxLines {
+	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > textfield.MaxLines {
 		b.Reset()
 		b.Write(compact(raw))
 	}

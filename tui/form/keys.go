@@ -8,8 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/rawjson"
-	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/textfield"
 )
 
 // pause is how long the typing rests before completions are asked for.
@@ -259,7 +259,7 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 
 // leave walks out of an area when the cursor is at its edge already, or by a key that
 // ends no line in it.
-func (f *Form) leave(e *edit.Text, k tea.KeyMsg, do string) bool {
+func (f *Form) leave(e *textfield.Text, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
 	case do == doUp && row == 0:
@@ -318,7 +318,7 @@ func (f *field) mayHaveLines() bool { return f.kind == Text && !f.OneLine }
 
 // widenFor makes an area of a field for lines that are pasted.
 func (f *Form) widenFor(fd *field, k tea.KeyMsg) {
-	if edit.Breaks(k) && fd.mayHaveLines() && !fd.text.Multi() {
+	if textfield.Breaks(k) && fd.mayHaveLines() && !fd.text.Multi() {
 		f.close()
 		f.widen(fd)
 	}
@@ -361,7 +361,7 @@ func (f *Form) shiftLine(fd *field, by int) {
 	row, col := fd.text.Cursor()
 	rows := slices.Clone(fd.text.Rows())
 	to := row + by
-	if to < 0 || to >= len(rows) || len(rows) > edit.MaxLines {
+	if to < 0 || to >= len(rows) || len(rows) > textfield.MaxLines {
 		return
 	}
 	rows[row], rows[to] = rows[to], rows[row]

@@ -8,7 +8,7 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/edit"
+	"goblin/tui/textfield"
 )
 
 // rawArguments are the arguments as they stand in the raw mode.
@@ -55,7 +55,7 @@ func (f *Form) toRaw() {
 			list = fd.put(list, v)
 		}
 	}
-	f.area = edit.NewArea(f.look)
+	f.area = textfield.NewArea(f.look)
 	f.area.Set(strings.NewReplacer(broken...).Replace(indented(objectOf(append(list, f.extra...)))))
 	f.asWritten = f.area.Value()
 	f.raw = true
@@ -93,7 +93,7 @@ func (f *Form) toFields() {
 	f.raw = false
 	f.off = 0
 	f.wrong = ""
-	f.area = edit.Text{}
+	f.area = textfield.Text{}
 	f.written = nil
 	f.refresh()
 }

@@ -10,11 +10,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 	"goblin/tui/work"
 )
 
@@ -31,7 +31,7 @@ type Facet struct {
 	cur    int
 	off    int
 	height int
-	Input  edit.Text
+	Input  textfield.Text
 	ready  bool // counted
 
 	before []bool // what was ticked at first
@@ -51,7 +51,7 @@ const mostValues = 5000
 // NewFacet makes the list for a field of the open pane.
 func NewFacet(field, title string) func(*Desk) dialog.Dialog {
 	return func(a *Desk) dialog.Dialog {
-		d := &Facet{app: a, title: title, Input: edit.New(a.Look), height: 1, cancel: func() {}}
+		d := &Facet{app: a, title: title, Input: textfield.New(a.Look), height: 1, cancel: func() {}}
 		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Terms(), field)
 		return d
 	}

@@ -11,11 +11,11 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
@@ -43,7 +43,7 @@ func NewWatched(a *Desk) dialog.Dialog {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = dialog.Search{Input: edit.New(a.Look), Rows: d.Table}
+	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()

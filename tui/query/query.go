@@ -16,9 +16,9 @@ import (
 
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/textfield"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -30,7 +30,7 @@ type Query struct {
 	of    string
 	data  *Document
 	size  int
-	Input edit.Text
+	Input textfield.Text
 	View  *viewer.View
 	look  *look.Look
 	kept  *string // the path, for the next time
@@ -59,7 +59,7 @@ func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())

@@ -1,4 +1,4 @@
-// Package edit is where text is typed: the bar, the lines of dialogs, the
+// Package textfield is where text is typed: the bar, the lines of dialogs, the
 // fields of forms and the answers to servers.
 //
 // A [Text] holds exactly what was typed, pasted or set, on top of the fields of
@@ -10,7 +10,7 @@
 // clipboard of the machine that this process runs on: it is not the user's.
 // The package knows no forms, no dialogs and no filter. A Text belongs to the
 // goroutine of one screen's Update and View.
-package edit
+package textfield
 
 import (
 	"slices"
