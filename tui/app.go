@@ -15,7 +15,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
@@ -40,7 +40,7 @@ type app struct {
 	park func(x, y int)
 
 	theme  string
-	images *graphics.Gallery
+	images *images.Gallery
 	keys   keys.Table
 	mouse  bool
 
@@ -72,7 +72,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
 			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pulse.New(record.Failed),
 		},
-		o: o, park: func(int, int) {}, mouse: true, images: &graphics.Gallery{},
+		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
 	a.Shell, a.Poke = a, a.rouse
@@ -107,7 +107,7 @@ func (a *app) SetLook() {
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Look = look.New(look.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == graphics.Off})
+	a.Look = look.New(look.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Look.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
@@ -127,13 +127,13 @@ func (a *app) SetLook() {
 // setImages takes what is known of how the terminal draws images, and reports whether
 // that is news.
 func (a *app) setImages() bool {
-	var f graphics.Facts
+	var f images.Facts
 	f.Kitty, f.Sixel, f.CellWidth, f.CellHeight = a.Term.Graphics()
 	mode := a.o.Images
 	if a.o.ASCII && (mode == "" || mode == "auto") {
 		mode = "blocks"
 	}
-	p := graphics.Choose(mode, a.Term.Getenv, f)
+	p := images.Choose(mode, a.Term.Getenv, f)
 	return a.images.Set(p, f, a.Term.Getenv("TMUX") != "", rand.Int())
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 	"goblin/tui/pane"
 )
 
@@ -271,7 +271,7 @@ type showing struct {
 	shown    []string
 }
 
-func showingOn(t *testing.T, mode string, env map[string]string, facts graphics.Facts) *showing {
+func showingOn(t *testing.T, mode string, env map[string]string, facts images.Facts) *showing {
 	t.Helper()
 	r := newRig(t, 120, 40, "one")
 	r.term.env, r.term.facts = env, facts
@@ -317,12 +317,12 @@ func picture(t testing.TB, w, h int, shade uint8) string {
 
 var protocols = map[string]struct {
 	env   map[string]string
-	facts graphics.Facts
-	want  graphics.Protocol
+	facts images.Facts
+	want  images.Protocol
 }{
-	"kitty": {map[string]string{"TERM": "xterm-kitty"}, graphics.Facts{Kitty: true, CellWidth: cellWide, CellHeight: cellHigh}, graphics.Kitty},
-	"iterm": {map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, graphics.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, graphics.ITerm},
-	"sixel": {map[string]string{"TERM": "foot"}, graphics.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, graphics.Sixel},
+	"kitty": {map[string]string{"TERM": "xterm-kitty"}, images.Facts{Kitty: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Kitty},
+	"iterm": {map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, images.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.ITerm},
+	"sixel": {map[string]string{"TERM": "foot"}, images.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Sixel},
 }
 
 // reads opens a resource that is an image.
@@ -386,7 +386,7 @@ func TestImagesAreDrawnByWhatTheTerminalHas(t *testing.T) {
 
 			s.keys("2")
 			require.Empty(t, s.frame(), "another pane shows none of it")
-			if p.want == graphics.Kitty {
+			if p.want == images.Kitty {
 				require.Equal(t, 1, s.terminal.loads, "kitty keeps it")
 			}
 			s.keys("4")
@@ -433,8 +433,8 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 
 func TestTheTerminalKeepsABoundedNumberOfImages(t *testing.T) {
 	t.Parallel()
-	terminal, g := newTerminal(t, 80, 24), &graphics.Gallery{}
-	g.Set(graphics.Kitty, protocols["kitty"].facts, false, 7)
+	terminal, g := newTerminal(t, 80, 24), &images.Gallery{}
+	g.Set(images.Kitty, protocols["kitty"].facts, false, 7)
 	show := func(shade uint8, cols, rows int) {
 		img := image.NewGray(image.Rect(0, 0, 1, 1))
 		img.Pix[0] = shade
@@ -477,40 +477,40 @@ func TestImagesAreSentAgainToATerminalThatShowedSomethingElse(t *testing.T) {
 
 func TestWhatIsAskedForDecidesHowImagesAreDrawn(t *testing.T) {
 	t.Parallel()
-	all := graphics.Facts{Kitty: true, Sixel: true, CellWidth: 8, CellHeight: 16}
+	all := images.Facts{Kitty: true, Sixel: true, CellWidth: 8, CellHeight: 16}
 	for name, c := range map[string]struct {
 		mode  string
 		env   map[string]string
-		facts graphics.Facts
-		want  graphics.Protocol
+		facts images.Facts
+		want  images.Protocol
 	}{
-		"nothing is known":             {"", nil, graphics.Facts{}, graphics.None},
-		"a name alone is no answer":    {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, graphics.Facts{}, graphics.None},
-		"kitty answers":                {"", map[string]string{"TERM": "xterm-kitty"}, all, graphics.Kitty},
-		"WezTerm":                      {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, graphics.Facts{Sixel: true}, graphics.ITerm},
-		"iTerm2 over SSH":              {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, graphics.Facts{Sixel: true}, graphics.ITerm},
-		"sixel":                        {"auto", nil, graphics.Facts{Sixel: true, CellWidth: 8, CellHeight: 16}, graphics.Sixel},
-		"sixel of unknown cells":       {"auto", nil, graphics.Facts{Sixel: true}, graphics.None},
-		"in tmux":                      {"auto", map[string]string{"TMUX": "/tmp/x"}, all, graphics.None},
-		"in screen":                    {"auto", map[string]string{"TERM": "screen-256color"}, all, graphics.None},
-		"no colours":                   {"auto", map[string]string{"NO_COLOR": "1"}, all, graphics.None},
-		"half blocks":                  {"blocks", nil, all, graphics.None},
-		"off":                          {"off", nil, all, graphics.None},
-		"kitty whatever it says":       {"kitty", map[string]string{"TMUX": "/tmp/x"}, graphics.Facts{}, graphics.Kitty},
-		"iTerm's whatever it says":     {"iterm", nil, graphics.Facts{}, graphics.ITerm},
-		"sixel whatever it says of it": {"sixel", nil, graphics.Facts{}, graphics.Sixel},
+		"nothing is known":             {"", nil, images.Facts{}, images.None},
+		"a name alone is no answer":    {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, images.Facts{}, images.None},
+		"kitty answers":                {"", map[string]string{"TERM": "xterm-kitty"}, all, images.Kitty},
+		"WezTerm":                      {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, images.Facts{Sixel: true}, images.ITerm},
+		"iTerm2 over SSH":              {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, images.Facts{Sixel: true}, images.ITerm},
+		"sixel":                        {"auto", nil, images.Facts{Sixel: true, CellWidth: 8, CellHeight: 16}, images.Sixel},
+		"sixel of unknown cells":       {"auto", nil, images.Facts{Sixel: true}, images.None},
+		"in tmux":                      {"auto", map[string]string{"TMUX": "/tmp/x"}, all, images.None},
+		"in screen":                    {"auto", map[string]string{"TERM": "screen-256color"}, all, images.None},
+		"no colours":                   {"auto", map[string]string{"NO_COLOR": "1"}, all, images.None},
+		"half blocks":                  {"blocks", nil, all, images.None},
+		"off":                          {"off", nil, all, images.None},
+		"kitty whatever it says":       {"kitty", map[string]string{"TMUX": "/tmp/x"}, images.Facts{}, images.Kitty},
+		"iTerm's whatever it says":     {"iterm", nil, images.Facts{}, images.ITerm},
+		"sixel whatever it says of it": {"sixel", nil, images.Facts{}, images.Sixel},
 	} {
-		require.Equal(t, c.want, graphics.Choose(c.mode, func(k string) string { return c.env[k] }, c.facts), name)
+		require.Equal(t, c.want, images.Choose(c.mode, func(k string) string { return c.env[k] }, c.facts), name)
 	}
 }
 
 func TestImagesInTmuxGoThroughIt(t *testing.T) {
 	t.Parallel()
-	s := showingOn(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, graphics.Facts{}).reads(t, 100, 100)
+	s := showingOn(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, images.Facts{}).reads(t, 100, 100)
 	require.Len(t, s.frame(), 24*12)
 	require.Equal(t, 1, s.terminal.loads)
 
-	s = showingOn(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, graphics.Facts{}).reads(t, 100, 100)
+	s = showingOn(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, images.Facts{}).reads(t, 100, 100)
 	require.Empty(t, s.frame())
 	require.Contains(t, s.screen(), "▀▀▀▀")
 
@@ -538,9 +538,9 @@ func FuzzCells(f *testing.F) {
 	f.Add("a"+cell+cell+"b", cell)
 	f.Add(string(kitty.Placeholder), "\x1b[38;5;1m"+cell+"\u0305")
 	f.Fuzz(func(t *testing.T, old, line string) {
-		for _, p := range []graphics.Protocol{graphics.None, graphics.Kitty, graphics.ITerm, graphics.Sixel} {
-			g := &graphics.Gallery{}
-			g.Set(p, graphics.Facts{}, false, 1)
+		for _, p := range []images.Protocol{images.None, images.Kitty, images.ITerm, images.Sixel} {
+			g := &images.Gallery{}
+			g.Set(p, images.Facts{}, false, 1)
 			m, err := g.Image(image.NewGray(image.Rect(0, 0, 20, 20)), 2, 2)
 			require.NoError(t, err)
 			lines := []string{g.Row(m, 0, 0, 2) + line, line}

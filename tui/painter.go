@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 )
 
 // painter writes the lines of the screen that changed, at once, and then at most
@@ -18,7 +18,7 @@ import (
 // look; it is left the terminal's modes alone, see [output].
 type painter struct {
 	out    *output
-	images *graphics.Gallery
+	images *images.Gallery
 	wake   chan struct{} // of capacity 1
 
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type painter struct {
 	whole bool // what stands on the terminal is not known
 }
 
-func newPainter(out *output, images *graphics.Gallery) *painter {
+func newPainter(out *output, images *images.Gallery) *painter {
 	return &painter{out: out, images: images, wake: make(chan struct{}, 1)}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 )
 
 // sheet is a terminal that keeps what is written to it.
@@ -40,7 +40,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		terminal := &sheet{}
 		out := &output{w: terminal}
-		p := newPainter(out, &graphics.Gallery{})
+		p := newPainter(out, &images.Gallery{})
 		done := make(chan struct{})
 		go func() { defer close(done); p.run(ctx) }()
 		p.show("one\ntwo", false)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goblin/tui/ask"
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 	"goblin/tui/pane"
 	"goblin/tui/work"
 
@@ -266,7 +266,7 @@ type fakeTerminal struct {
 	noBrowser error
 	saved     map[string]string
 	never     chan struct{}
-	facts     graphics.Facts
+	facts     images.Facts
 }
 
 func (f *fakeTerminal) Read([]byte) (int, error) { <-f.never; return 0, errors.New("closed") }

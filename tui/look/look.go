@@ -21,7 +21,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 )
 
 // Style is the escape sequence that switches a style on; "" draws plainly.
@@ -59,7 +59,7 @@ type Options struct {
 	// "auto" uses more than the terminal's own colours only where it is known.
 	Background string
 	// Images draws images as the terminal can; nil for not at all.
-	Images *graphics.Gallery
+	Images *images.Gallery
 	// NoImages leaves images as the bytes that they are.
 	NoImages bool
 }
@@ -75,7 +75,7 @@ type Look struct {
 	// Colours is how many a picture of blocks may have; 0 for none.
 	Colours int
 	// Images draws them, where the terminal can; NoImages leaves them as bytes.
-	Images   *graphics.Gallery
+	Images   *images.Gallery
 	NoImages bool
 	// Renderer is for lipgloss styles of this screen; the default renderer
 	// looks at the process's stdout, which is somebody else's.

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/image/webp"
 
-	"goblin/tui/graphics"
+	"goblin/tui/images"
 	"goblin/tui/look"
 )
 
@@ -39,7 +39,7 @@ type dot struct {
 // strip is one line of a picture: blocks, or a row of cells that the terminal fills.
 type strip struct {
 	dots  []dot
-	image *graphics.Image
+	image *images.Image
 	row   int
 }
 
@@ -70,7 +70,7 @@ func (b *builder) picture(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if b.lk.Images.Protocol() != graphics.None {
+	if b.lk.Images.Protocol() != images.None {
 		err = b.image(img)
 	} else {
 		b.blocks(img)

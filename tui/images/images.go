@@ -1,4 +1,4 @@
-// Package graphics draws images with what a terminal has for them: kitty's protocol,
+// Package images draws images with what a terminal has for them: kitty's protocol,
 // iTerm2's inline images, or sixel.
 //
 // On the screen an image is text: kitty's placeholders (U+10EEEE), one a cell, each with
@@ -12,7 +12,7 @@
 // the terminal. A [Gallery] is what one terminal has: at most 64 images and 64 MiB of their
 // pixels. Images may be made and lines drawn in any goroutine; what is for the terminal
 // belongs to the one that writes there. The package knows no content, no keys and no panes.
-package graphics
+package images
 
 import (
 	"slices"
