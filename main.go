@@ -30,7 +30,7 @@ import (
 	"goblin/meta/lua/interpreter"
 	"goblin/tui"
 	"goblin/tui/checklist"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // version is set by the linker for releases.
@@ -191,7 +191,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	cli.Name(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
-	root.Flags().Var(choice(&p.Theme, look.Themes()...), "theme", "colours of the screen: "+strings.Join(look.Themes(), ", "))
+	root.Flags().Var(choice(&p.Theme, theme.Themes()...), "theme", "colours of the screen: "+strings.Join(theme.Themes(), ", "))
 	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
 	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
 	cli.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
@@ -211,7 +211,7 @@ func chooser(p *serve.Process) command.ChooseFunc {
 		for _, it := range c.Items {
 			list.Items = append(list.Items, checklist.Item(it))
 		}
-		l := look.New(look.Options{Theme: p.Theme, ASCII: p.ASCII, Getenv: p.App.Getenv})
+		l := theme.New(theme.Options{Theme: p.Theme, ASCII: p.ASCII, Getenv: p.App.Getenv})
 		ok, err := checklist.Ask(ctx, p.In, p.Err, l, list)
 		for i := range c.Items {
 			c.Items[i].On = list.Items[i].On
@@ -253,7 +253,7 @@ func completions(root *cobra.Command) {
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}
-	themes := cobra.FixedCompletions(look.Themes(), cobra.ShellCompDirectiveNoFileComp)
+	themes := cobra.FixedCompletions(theme.Themes(), cobra.ShellCompDirectiveNoFileComp)
 	if err := root.RegisterFlagCompletionFunc("theme", themes); err != nil {
 		panic(err) // there is no such flag
 	}

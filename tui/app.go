@@ -17,11 +17,11 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/images"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/pulse"
 	"goblin/tui/record"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/usage"
 	"goblin/tui/work"
 )
@@ -107,7 +107,7 @@ func (a *app) SetLook() {
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Look = look.New(look.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
+	a.Look = theme.New(theme.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Look.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style

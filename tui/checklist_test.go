@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/tui/checklist"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 func things() *checklist.List {
@@ -48,7 +48,7 @@ func TestAChecklistIsAnsweredByKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := things()
-			ok, err := checklist.Ask(context.Background(), strings.NewReader(test.keys), new(bytes.Buffer), look.New(look.Options{}), list)
+			ok, err := checklist.Ask(context.Background(), strings.NewReader(test.keys), new(bytes.Buffer), theme.New(theme.Options{}), list)
 			require.NoError(t, err)
 			require.Equal(t, test.ok, ok)
 			var taken []string
@@ -76,7 +76,7 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := checklist.Model(look.New(look.Options{}), things())
+			m := checklist.Model(theme.New(theme.Options{}), things())
 			m.Update(tea.WindowSizeMsg{Width: test.w, Height: test.h})
 			view := ansi.Strip(m.View())
 			lines := strings.Split(view, "\n")

@@ -16,8 +16,8 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -338,7 +338,7 @@ func TestManyRowsAreSortedAndDrawnWithoutReadingThem(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
 	table, asked := crowd(t, n)
-	lk := look.New(look.Options{Theme: "none"})
+	lk := theme.New(theme.Options{Theme: "none"})
 	*asked = 0
 	lines := table.Grid(lk, 60, 30, true)
 	require.Less(t, *asked, 30*5)

@@ -16,8 +16,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 )
 
 // command is a line of the palette: a binding, or one of those that take an
@@ -87,7 +87,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().Orderings() }},
-		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
+		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
@@ -167,10 +167,10 @@ func (a *app) mimeTypes() []string {
 }
 
 func whyNoTheme(name string) string {
-	if name == "" || slices.Contains(look.Themes(), name) {
+	if name == "" || slices.Contains(theme.Themes(), name) {
 		return ""
 	}
-	return "no theme " + name + "; there are " + strings.Join(look.Themes(), ", ")
+	return "no theme " + name + "; there are " + strings.Join(theme.Themes(), ", ")
 }
 
 func (a *app) chooseTheme(name string) tea.Cmd {

@@ -13,7 +13,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/keys"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
@@ -29,7 +29,7 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 				means[k] = a.ID
 			}
 			require.Equal(t, strings.ToUpper(a.Long[:1]), a.Long[:1], a.Long)
-			require.LessOrEqual(t, look.Width(a.Long), 58, a.Long)
+			require.LessOrEqual(t, theme.Width(a.Long), 58, a.Long)
 		}
 	}
 }

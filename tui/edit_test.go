@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // nasty is what a terminal would obey, or show as nothing.
@@ -28,7 +28,7 @@ func keyOf(word string) tea.KeyMsg {
 }
 
 func plainField(w int) textfield.Text {
-	f := textfield.New(look.New(look.Options{}))
+	f := textfield.New(theme.New(theme.Options{}))
 	f.Width = w
 	return f
 }
@@ -58,7 +58,7 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		f := plainField(30)
 		if multi {
-			f = textfield.NewArea(look.New(look.Options{}))
+			f = textfield.NewArea(theme.New(theme.Options{}))
 		}
 		f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("a" + family + "b" + astronaut), Paste: true})
 		for range 5 {
@@ -78,7 +78,7 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	t.Parallel()
 	area := func(text string) *textfield.Text {
-		f := textfield.NewArea(look.New(look.Options{}))
+		f := textfield.NewArea(theme.New(theme.Options{}))
 		f.Set(text)
 		return &f
 	}
@@ -103,7 +103,7 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 
 func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {
 	t.Parallel()
-	f := textfield.New(look.New(look.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
+	f := textfield.New(theme.New(theme.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
 	f.Set("a b")
 	require.Equal(t, "a b_", f.View())
 	f.Update(keyOf("left"))

@@ -7,8 +7,8 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 )
 
 // footerLine tells the keys that matter here.
@@ -30,7 +30,7 @@ func (a *app) footerLine() string {
 		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: a.does(b)})
 	}
 	// Where there is too little room, the last two, help and quit, stay.
-	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.W {
+	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
 		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
 	return lk.Fit(" "+a.hints(hints), a.W)

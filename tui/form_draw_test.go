@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/tui/form"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // plain is a screen without its styles and the spaces at the ends of lines.
@@ -220,7 +220,7 @@ func TestReadableInASCIIAndOnATerminalWithoutStyles(t *testing.T) {
 	t.Parallel()
 	fields, err := form.FromSchema(props(`"properties":{"a":{"type":"string"},"e":{"enum":["x","y"],"default":"y"}}`))
 	require.NoError(t, err)
-	f := form.New(look.New(look.Options{Getenv: func(k string) string {
+	f := form.New(theme.New(theme.Options{Getenv: func(k string) string {
 		return map[string]string{"TERM": "dumb"}[k]
 	}}), form.Spec{Fields: fields})
 	press(f, "'hi'")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/tui/form"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 var named = map[string]tea.KeyType{
@@ -56,7 +56,7 @@ func press(f *form.Form, keys ...string) form.Action {
 	return form.None
 }
 
-func plainLook() *look.Look { return look.New(look.Options{Theme: "none"}) }
+func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
 
 // newForm is a form of a schema.
 func newForm(t testing.TB, s form.Spec) *form.Form {
@@ -597,7 +597,7 @@ func TestATypedNumberReplacesTheDefault(t *testing.T) {
 	t.Parallel()
 	fields, err := form.FromSchema(json.RawMessage(`{"type":"object","properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}}`))
 	require.NoError(t, err)
-	f := form.New(look.New(look.Options{Theme: "none"}), form.Spec{Fields: fields})
+	f := form.New(theme.New(theme.Options{Theme: "none"}), form.Spec{Fields: fields})
 	for _, k := range []tea.KeyMsg{{Type: tea.KeyRunes, Runes: []rune{'3'}}, {Type: tea.KeyRunes, Runes: []rune{'0'}}, {Type: tea.KeyTab}, {Type: tea.KeyRunes, Runes: []rune{'b'}}} {
 		f.Update(k)
 	}

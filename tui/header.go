@@ -8,8 +8,8 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 )
 
 // header has the figures of the top line. It is read at each beat, so that its
@@ -143,7 +143,7 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
 	}
 	fmt.Fprintf(&b, "  clients %d", h.clients)
-	a.clientsEnd = look.Width(b.String())
+	a.clientsEnd = theme.Width(b.String())
 	if h.screens > 1 {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
@@ -168,7 +168,7 @@ func (a *app) headerLine() string {
 		right = append(right, lk.Dim.On(dialog.Clean(a.o.Host.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
-	return lk.Sides(a.withSparks(b.String(), a.W-look.Width(end)-1), end, a.W)
+	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
 }
 
 // withSparks adds the last minutes to the header, as far as there is room.
@@ -177,7 +177,7 @@ func (a *app) withSparks(line string, room int) string {
 		return line
 	}
 	for _, spark := range a.Pulse.Short(a.Look, a.Now(), a.W/10) {
-		if look.Width(line)+2+look.Width(spark) > room {
+		if theme.Width(line)+2+theme.Width(spark) > room {
 			break
 		}
 		line += "  " + spark
@@ -186,7 +186,7 @@ func (a *app) withSparks(line string, room int) string {
 }
 
 func (a *app) tabs() (line string, ends pane.Tabs) {
-	if line, ends = a.tabsOf(false); look.Width(line) > a.W {
+	if line, ends = a.tabsOf(false); theme.Width(line) > a.W {
 		return a.tabsOf(true)
 	}
 	return line, ends
@@ -242,7 +242,7 @@ func (a *app) barLine() string {
 		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Exactly(r.Len()), dialog.Exactly(r.Total())))
 		right = lk.Dim.On(a.KeyOf("back") + " clears ")
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-look.Width(left)-3)) + " ")
+			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}
 	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
@@ -253,7 +253,7 @@ func (a *app) barLine() string {
 		if a.Flash.Bad {
 			text = lk.Bad.On(" ! " + dialog.Clean(a.Flash.Text))
 		}
-		if left == "" || look.Width(left)+look.Width(text)+4 > a.W {
+		if left == "" || theme.Width(left)+theme.Width(text)+4 > a.W {
 			return lk.Fit(text, a.W)
 		}
 		return lk.Sides(left, text+" ", a.W)
@@ -263,7 +263,7 @@ func (a *app) barLine() string {
 		if path := a.o.Host.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		right = lk.Bad.On(dialog.CutBefore(lk, dialog.Clean(" ! "+notice)+" ", max(0, a.W-look.Width(left)-2)))
+		right = lk.Bad.On(dialog.CutBefore(lk, dialog.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
 		if left == "" {
 			return lk.Fit(right, a.W)
 		}
@@ -289,5 +289,5 @@ func (a *app) idleLine() string {
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
-	return look.Blank(a.W)
+	return theme.Blank(a.W)
 }

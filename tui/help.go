@@ -11,11 +11,11 @@ import (
 	"goblin/tui/clients"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/query"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/view"
 )
 
@@ -108,7 +108,7 @@ func helpKeys(b *keys.Binding) string {
 	}
 	text := keys.Show(b.Keys[0])
 	for _, k := range b.Keys[1:] {
-		if next := text + " " + keys.Show(k); look.Width(next) <= keyColumn {
+		if next := text + " " + keys.Show(k); theme.Width(next) <= keyColumn {
 			text = next
 		}
 	}
@@ -154,7 +154,7 @@ func (d *help) last(w, total int) string {
 	if d.input.Value() == "" {
 		hint = lk.Dim.On("type what you want to do")
 	}
-	d.input.Width = max(1, w-20-look.Width(hint))
+	d.input.Width = max(1, w-20-theme.Width(hint))
 	return lk.Sides(" "+lk.Accent.On("/")+" "+d.input.View()+hint, where, w)
 }
 
@@ -178,13 +178,13 @@ func (d *help) draw(w int) []string {
 			continue
 		}
 		why := "(" + l.why + ")"
-		if look.Width(line)+2+look.Width(why) <= w {
+		if theme.Width(line)+2+theme.Width(why) <= w {
 			out = append(out, line+"  "+lk.Dim.On(why))
 			continue
 		}
 		out = append(out, line)
 		for _, part := range dialog.WrapText(why, max(w-keyColumn-3, 1), 3) {
-			out = append(out, look.Blank(keyColumn+3)+lk.Dim.On(part))
+			out = append(out, theme.Blank(keyColumn+3)+lk.Dim.On(part))
 		}
 	}
 	return out

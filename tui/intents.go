@@ -12,10 +12,10 @@ import (
 	"goblin/tui/clients"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/record"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -275,7 +275,7 @@ func (a *app) cancellable() *dialog.Running {
 }
 
 func (a *app) nextTheme() tea.Cmd {
-	all := look.Themes()
+	all := theme.Themes()
 	return a.chooseTheme(all[(slices.Index(all, a.Look.Theme)+1)%len(all)])
 }
 

@@ -15,8 +15,8 @@ import (
 	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 )
 
 func TestKeysFileIsCurrent(t *testing.T) {
@@ -131,7 +131,7 @@ func TestEveryBindingIsExplained(t *testing.T) {
 		require.NotZero(t, b.Where, b.ID)
 		require.True(t, len(b.Keys) > 0 || len(b.Names) > 0, "%s cannot be reached", b.ID)
 		require.GreaterOrEqual(t, len(strings.Fields(b.Long)), 2, "%s: %q", b.ID, b.Long)
-		require.LessOrEqual(t, look.Width(b.Long), 58, "%s is cut at 80 columns: %q", b.ID, b.Long)
+		require.LessOrEqual(t, theme.Width(b.Long), 58, "%s is cut at 80 columns: %q", b.ID, b.Long)
 		require.True(t, unicode.IsUpper(rune(b.Long[0])), b.Long)
 		require.False(t, strings.HasSuffix(b.Long, "."), b.Long)
 		for _, n := range b.Names {
@@ -244,7 +244,7 @@ func TestReasonsAreSentences(t *testing.T) {
 						}
 						reasons++
 						require.GreaterOrEqual(t, len(strings.Fields(why)), 3, "%s: %q", b.ID, why)
-						require.LessOrEqual(t, look.Width(why), 76, "%s: %q", b.ID, why)
+						require.LessOrEqual(t, theme.Width(why), 76, "%s: %q", b.ID, why)
 						require.False(t, strings.HasSuffix(why, "."), "%s: %q", b.ID, why)
 						require.False(t, unicode.IsUpper([]rune(why)[0]) && !strings.HasPrefix(why, "Goblin") && !strings.HasPrefix(why, "Enter"), "%s: %q", b.ID, why)
 					}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"goblin/tui/dialog"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 )
 
 // View draws the screen: exactly h lines of exactly w cells.
@@ -97,7 +97,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 		return lines
 	}
 	title, right := p.Heading()
-	if look.Width(title)+look.Width(right)+10 > g.List.W {
+	if theme.Width(title)+theme.Width(right)+10 > g.List.W {
 		right = "" // the count is worth more
 	}
 	box := a.Look.Frame(lines, title, right, g.List.W, g.List.H, style)
@@ -134,5 +134,5 @@ func (a *app) overlay(lines []string, d dialog.Dialog) []string {
 	box := a.Look.Frame(text, a.Look.Title.On(dialog.Clean(d.Heading())), where, w, h, a.Look.Accent)
 	x, y := (a.W-w)/2, (room-h)/2
 	a.Front = dialog.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
-	return look.Overlay(lines, box, x, y)
+	return theme.Overlay(lines, box, x, y)
 }

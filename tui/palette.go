@@ -14,8 +14,8 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -307,22 +307,22 @@ func (d *palette) row(c *choice, w int) string {
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
 		server := dialog.Clean(c.entry.Server)
-		server = lk.Fit(server, min(look.Width(server), 16))
-		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-look.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
+		server = lk.Fit(server, min(theme.Width(server), 16))
+		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
 	key := ""
 	if len(c.command.keys) > 0 {
 		key = keys.Show(c.command.keys[0])
 	}
 	name := dialog.Clean(c.name)
-	column := max(18, min(look.Width(name), w/2))
-	room := max(w-column-2-look.Width(key)-2, 0)
+	column := max(18, min(theme.Width(name), w/2))
+	room := max(w-column-2-theme.Width(key)-2, 0)
 	text := c.command.long
-	style := look.Style("")
+	style := theme.Style("")
 	if c.why != "" {
 		style = lk.Dim
 		why := "(" + dialog.Clean(c.why) + ")"
-		if look.Width(text)+2+look.Width(why) > room {
+		if theme.Width(text)+2+theme.Width(why) > room {
 			text = why
 		} else {
 			text += "  " + why

@@ -10,7 +10,7 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -30,7 +30,7 @@ type setup struct {
 	dialog.Still
 	app  *app
 	view *viewer.View
-	look *look.Look // that the page was made for
+	look *theme.Look // that the page was made for
 	w    int
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // URL is a server's wish that its user opens an address. Goblin opens none:
@@ -91,7 +91,7 @@ func (d *URL) text(w, h int) []string {
 	lk := d.app.Look
 	room := max(w-4, 1)
 	var out []string
-	add := func(style look.Style, lines ...string) {
+	add := func(style theme.Style, lines ...string) {
 		for _, l := range lines {
 			out = append(out, "  "+style.On(l))
 		}

@@ -14,7 +14,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Item is a thing to be taken, or left.
@@ -35,7 +35,7 @@ type List struct {
 
 // Ask shows a list of at least one thing on a terminal until the user has decided; ok is
 // false if they want nothing to happen.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, l *look.Look, list *List) (ok bool, err error) {
+func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Look, list *List) (ok bool, err error) {
 	m := &model{List: list, look: l}
 	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
@@ -45,11 +45,11 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *look.Look, list *L
 }
 
 // Model is a list as a Bubble Tea program shows it.
-func Model(l *look.Look, list *List) tea.Model { return &model{List: list, look: l} }
+func Model(l *theme.Look, list *List) tea.Model { return &model{List: list, look: l} }
 
 type model struct {
 	*List
-	look          *look.Look
+	look          *theme.Look
 	width, height int
 	at, off       int
 	ok            bool
@@ -178,7 +178,7 @@ func (m *model) widths() []int {
 			if c == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[c] = max(widths[c], look.Width(termtext.Line(cell)))
+			widths[c] = max(widths[c], theme.Width(termtext.Line(cell)))
 		}
 	}
 	for c := range widths { // the first column is a name, which is not cut as long as there is room

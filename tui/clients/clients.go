@@ -20,8 +20,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -173,7 +173,7 @@ func (d *Clients) arrange() {
 	type column = list.Column[clientRow]
 	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
 		has := func(r clientRow) bool { return value(r) > 0 || name == "requests" }
-		c := list.Figure(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, look.Style) {
+		c := list.Figure(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, theme.Style) {
 			if !has(r) {
 				return "", ""
 			}
@@ -187,7 +187,7 @@ func (d *Clients) arrange() {
 			Name: name, Rank: rank, Fixed: 10, Right: true, Down: true,
 			By:  func(x, y clientRow) int { return value(x).Compare(value(y)) },
 			Has: func(r clientRow) bool { return !value(r).IsZero() },
-			Show: func(r clientRow, _ int) (string, look.Style) {
+			Show: func(r clientRow, _ int) (string, theme.Style) {
 				if value(r).IsZero() {
 					return "", ""
 				}
@@ -211,7 +211,7 @@ func (d *Clients) arrange() {
 		}
 		return ""
 	}
-	d.Table.Base = func(r clientRow) look.Style {
+	d.Table.Base = func(r clientRow) theme.Style {
 		if r.Silent() > 0 {
 			return d.app.Look.Dim
 		}

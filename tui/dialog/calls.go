@@ -14,7 +14,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -326,7 +326,7 @@ func (r *Running) Lines(a *Common, w, h int) []string {
 }
 
 // Fit is foreign text in exactly w cells.
-func Fit(lk *look.Look, s string, w int) string { return lk.Fit(Clean(s), w) }
+func Fit(lk *theme.Look, s string, w int) string { return lk.Fit(Clean(s), w) }
 
 // Item names a thing of the catalog.
 type Item struct {

@@ -24,7 +24,7 @@ import (
 	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 	"goblin/registry/keymap"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -41,7 +41,7 @@ type Common struct {
 	KeyOf   func(action string) string                 // what people press for it, for texts
 	Actions keymap.Map                                 // on the keys that the config gives them
 
-	Look    *look.Look
+	Look    *theme.Look
 	W, H    int
 	Spin    spinner.Model
 	Calls   *calls

@@ -8,7 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/keys"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Dialog is something in front of the panes. The last one of app.dialogs sees
@@ -119,7 +119,7 @@ func (c *Confirm) Heading() string { return c.Title }
 func (c *Confirm) Size(w, h int) (int, int) {
 	width := 30
 	for _, t := range append([]string{c.choices()}, c.Text...) {
-		width = max(width, look.Width(t)+4)
+		width = max(width, theme.Width(t)+4)
 	}
 	if c.Body == "" {
 		return min(width, w, 76), len(c.Text) + 5

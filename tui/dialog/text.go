@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Clean is foreign text for one line.
@@ -42,12 +42,12 @@ func WrapText(s string, w, most int) []string {
 
 // CutBefore cuts a line that ends in parentheses before those, unless little would be left:
 // they say what is not told.
-func CutBefore(lk *look.Look, s string, w int) string {
+func CutBefore(lk *theme.Look, s string, w int) string {
 	at := strings.LastIndex(s, " (")
-	if at < 0 || !strings.HasSuffix(s, ") ") || 2*look.Width(s[at:]) > w {
+	if at < 0 || !strings.HasSuffix(s, ") ") || 2*theme.Width(s[at:]) > w {
 		return lk.Cut(s, w)
 	}
-	return lk.Cut(s[:at], w-look.Width(s[at:])) + s[at:]
+	return lk.Cut(s[:at], w-theme.Width(s[at:])) + s[at:]
 }
 
 // Grouped writes a count: 1234, 100k, 1.2M.

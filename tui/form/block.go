@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 )
 
 // layout is where the parts of fields stand.
@@ -25,7 +25,7 @@ func (f *Form) layout(w int) layout {
 		lay.stacked, lay.label, lay.x = true, max(w-2, 1), min(4, w/4)
 	} else {
 		for _, fd := range f.fields {
-			lay.label = max(lay.label, look.Width(f.labelOf(fd)))
+			lay.label = max(lay.label, theme.Width(f.labelOf(fd)))
 		}
 		lay.label = min(lay.label, w/3, 32)
 		lay.x = 2 + lay.label + 2
@@ -64,16 +64,16 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 		rows = append(rows, row{text: first})
 		cursor++
 	} else {
-		values[0].text = first + look.Blank(lay.x-2-look.Width(label)) + values[0].text
+		values[0].text = first + theme.Blank(lay.x-2-theme.Width(label)) + values[0].text
 	}
 	for n, v := range values {
 		if n > 0 || lay.stacked {
-			v.text = look.Blank(lay.x) + v.text
+			v.text = theme.Blank(lay.x) + v.text
 		}
 		rows = append(rows, v)
 	}
 	for _, text := range f.remarks(fd, lay, focused) {
-		rows = append(rows, row{text: look.Blank(lay.x) + text})
+		rows = append(rows, row{text: theme.Blank(lay.x) + text})
 	}
 	for n := range rows {
 		rows[n].stop = i
@@ -106,7 +106,7 @@ func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 }
 
 // about says in a few words what the field takes.
-func (f *field) about(l *look.Look) string {
+func (f *field) about(l *theme.Look) string {
 	parts := []string{shown(f.Name)}
 	if f.Title == "" || f.Title == f.Name {
 		parts = nil
@@ -222,7 +222,7 @@ func (f *Form) optionLine(fd *field, focused bool) row {
 	used := 0
 	for i, o := range fd.Options {
 		text := f.mark(fd, i) + " " + shown(o.Label)
-		n := look.Width(text)
+		n := theme.Width(text)
 		if focused && i == fd.hot {
 			text = f.look.Underline.On(text)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"goblin/registry/termtext"
 	"goblin/tui/keys"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // row is one line drawn, and what a click on it means.
@@ -45,7 +45,7 @@ const (
 func shown(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
 
 // wrapped is text in at most most lines of at most w cells.
-func wrapped(l *look.Look, s string, w, most int) []string {
+func wrapped(l *theme.Look, s string, w, most int) []string {
 	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
@@ -85,14 +85,14 @@ func (f *Form) Lines(w, h int) []string {
 	} else {
 		var place string
 		if rows, place = f.body(w, body); place != "" && h >= 4 {
-			below[len(below)-1].text = f.look.Sides(f.hint(w-look.Width(place)-1), f.look.Dim.On(place), w)
+			below[len(below)-1].text = f.look.Sides(f.hint(w-theme.Width(place)-1), f.look.Dim.On(place), w)
 		}
 	}
 	f.drawn = append(append(append(f.drawn[:0], above...), rows...), below...)
 	out := make([]string, h)
 	for i := range out {
 		if i >= len(f.drawn) {
-			out[i] = look.Blank(w)
+			out[i] = theme.Blank(w)
 			continue
 		}
 		out[i] = f.look.Fit(f.drawn[i].text, w)
@@ -143,7 +143,7 @@ func (f *Form) hint(w int) string {
 	used := 0
 	for _, k := range f.Hints() {
 		key := keys.Show(k.Key)
-		n := look.Width(key) + 1 + look.Width(shown(k.Does))
+		n := theme.Width(key) + 1 + theme.Width(shown(k.Does))
 		if used > 0 {
 			n += 2
 		}
@@ -247,7 +247,7 @@ func (f *Form) buttonRow(w int) row {
 		} else {
 			b.WriteString("  " + text)
 		}
-		n := 2 + look.Width(text)
+		n := 2 + theme.Width(text)
 		r.hits = append(r.hits, hit{used, used + n, aButton, i})
 		b.WriteString("  ")
 		used += n + 2

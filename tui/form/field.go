@@ -13,8 +13,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/rawjson"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 )
 
 var errRequired = errors.New("required")
@@ -22,7 +22,7 @@ var errRequired = errors.New("required")
 // field is a field being filled in.
 type field struct {
 	Field
-	look    *look.Look
+	look    *theme.Look
 	label   string
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
 	text    textfield.Text
@@ -53,7 +53,7 @@ type field struct {
 	blockW int
 }
 
-func newField(l *look.Look, def Field, up *field, counted *tally) *field {
+func newField(l *theme.Look, def Field, up *field, counted *tally) *field {
 	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, up: up, tally: counted}
 	counted.live++
 	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.nests() && counted.live > maxLive {
@@ -465,7 +465,7 @@ func (f *field) inLine(w int) bool {
 	}
 	n := 0
 	for _, o := range f.Options {
-		n += look.Width(shown(o.Label)) + 6
+		n += theme.Width(shown(o.Label)) + 6
 	}
 	return n <= w
 }

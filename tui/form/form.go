@@ -24,8 +24,8 @@ import (
 
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 )
 
 // Bounds of what is made of a server's definition.
@@ -146,7 +146,7 @@ type Completion struct {
 
 // Form is one form on one screen.
 type Form struct {
-	look *look.Look
+	look *theme.Look
 	spec Spec
 	on   map[string]string // what keys do
 
@@ -189,7 +189,7 @@ type Form struct {
 
 // New returns a form with the field in focus that has to be filled in first, or
 // else the first one.
-func New(lk *look.Look, s Spec) *Form {
+func New(lk *theme.Look, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {

@@ -1,12 +1,12 @@
 package form
 
-import "goblin/tui/look"
+import "goblin/tui/theme"
 
 // OnButton reports whether a button has the focus.
 func (f *Form) OnButton() bool { return f.button() >= 0 }
 
 // SetLook draws the form in another look; what is typed stays.
-func (f *Form) SetLook(lk *look.Look) {
+func (f *Form) SetLook(lk *theme.Look) {
 	f.look = lk
 	f.area.SetLook(lk)
 	f.meta.SetLook(lk)

@@ -11,7 +11,7 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Bounds of what a value opens.
@@ -512,7 +512,7 @@ func (f *Form) nestedRow(fd *field) row {
 		if n := len(fd.kids); n > 0 {
 			text = termtext.Count(n, "item")
 		}
-		from := look.Width(text) + 2
+		from := theme.Width(text) + 2
 		return row{text: text + "  " + button, hits: []hit{{from, from + len(button), anOption, 0}}}
 	}
 	if fd.Required {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // mostSchema are the lines of a schema that can be read beside what is typed.
@@ -29,7 +29,7 @@ func (s *schemaText) of(schema func() []byte) {
 }
 
 // window is h lines of at most w cells. The last tells where one is, if there is more.
-func (s *schemaText) window(l *look.Look, w, h int) []string {
+func (s *schemaText) window(l *theme.Look, w, h int) []string {
 	room := h
 	if len(s.lines) > h {
 		room = max(h-1, 0)

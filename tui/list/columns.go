@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Column is one column of a table. It is drawn as wide as its longest text, if there is
@@ -27,7 +27,7 @@ type Column[R any] struct {
 	Has  func(R) bool   // whether there is something in a row; nil: where there is text
 	// Show returns the text of a row's cell of this width, and its style, where that is
 	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
-	Show func(r R, w int) (string, look.Style)
+	Show func(r R, w int) (string, theme.Style)
 	// By is its order, nil for that of its texts; Down says that the first one way to
 	// see it begins with the greatest. Unsorted ones have no order.
 	By       func(a, b R) int
@@ -36,7 +36,7 @@ type Column[R any] struct {
 }
 
 // Figure is a column of numbers, the greatest first, which are drawn in so many cells.
-func Figure[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, look.Style)) Column[R] {
+func Figure[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
 	return Column[R]{
 		Name: name, Rank: rank, Fixed: w, Right: true, Down: true, Show: show,
 		By: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
@@ -131,10 +131,10 @@ func (c *Column[R]) cells(r R) int {
 // width is that of foreign text, as far as it matters.
 func width(text string) int {
 	text = text[:min(len(text), mostMeasured)]
-	if w := look.Width(text); w == len(text) { // and harmless
+	if w := theme.Width(text); w == len(text) { // and harmless
 		return min(w, mostCells)
 	}
-	return min(look.Width(termtext.Line(text)), mostCells)
+	return min(theme.Width(termtext.Line(text)), mostCells)
 }
 
 // needOf counts the cells of rows: of those in found, of all if that is nil.
@@ -279,7 +279,7 @@ func (t *Table[R]) local(places []place, room int) {
 		p := &places[i]
 		if cells := t.extent.cells[p.col]; cells != nil {
 			p.need = needOf(cells, near)
-			p.most = min(p.most, max(p.need.most(), look.Width(t.cols[p.col].Name)+1))
+			p.most = min(p.most, max(p.need.most(), theme.Width(t.cols[p.col].Name)+1))
 			p.least, p.wants = min(p.least, p.most), min(p.wants, p.most)
 		}
 	}
@@ -299,7 +299,7 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	default:
 		p.need, p.most = t.needs[i], t.needs[i].most()
 	}
-	head := look.Width(c.Name)
+	head := theme.Width(c.Name)
 	if t.sorted(i) {
 		head++
 	}

@@ -8,7 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Drawing is how rows are drawn, besides their columns. All of it is for View alone;
@@ -19,7 +19,7 @@ type Drawing[R any] struct {
 	// Marks are drawn in them, styled.
 	Marks func(R) string
 	// Base is the style of a row.
-	Base func(R) look.Style
+	Base func(R) theme.Style
 	// Note stands at the end of a row, styled: what is true of it for a while.
 	Note func(R) string
 	// Over returns a styled text that covers the end of its row; other rows need no room for it.
@@ -27,14 +27,14 @@ type Drawing[R any] struct {
 	// Also are texts in which a filter looks and which are in no column, or may be cut.
 	Also func(R) []string
 	// Instead stands in the place of all columns that make room for others.
-	Instead func(R) (string, look.Style)
+	Instead func(R) (string, theme.Style)
 }
 
 // headedFrom is how many lines a list has that names its columns.
 const headedFrom = 2
 
 // Grid draws the window by its columns, below a line that names them.
-func (t *Table[R]) Grid(lk *look.Look, w, h int, focused bool) []string {
+func (t *Table[R]) Grid(lk *theme.Look, w, h int, focused bool) []string {
 	t.headed = h >= headedFrom && len(t.cols) > 0 && len(t.Rows) > 0 && !t.Bare
 	rows := h
 	if t.headed {
@@ -57,7 +57,7 @@ func (t *Table[R]) notes() (most int) {
 	}
 	for i := t.Off; i < min(t.Off+t.height, len(t.Found)); i++ {
 		if note := t.Note(t.Rows[t.Found[i]]); note != "" {
-			most = max(most, look.Width(note)+1)
+			most = max(most, theme.Width(note)+1)
 		}
 	}
 	return most
@@ -72,9 +72,9 @@ func (t *Table[R]) Shows(name string) bool {
 func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
 
 // headLine names the columns; an arrow tells the order.
-func (t *Table[R]) headLine(lk *look.Look, w int) string {
+func (t *Table[R]) headLine(lk *theme.Look, w int) string {
 	var b strings.Builder
-	b.WriteString(look.Blank(2 + t.Lead))
+	b.WriteString(theme.Blank(2 + t.Lead))
 	for i, p := range t.places {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -84,7 +84,7 @@ func (t *Table[R]) headLine(lk *look.Look, w int) string {
 		if t.sorted(p.col) {
 			cell, style = lk.Cut(c.Name, p.w-1)+t.arrow(lk), lk.Accent
 		}
-		pad := look.Blank(p.w - look.Width(cell))
+		pad := theme.Blank(p.w - theme.Width(cell))
 		cell = style.On(cell)
 		if c.Right {
 			b.WriteString(pad + cell)
@@ -98,16 +98,16 @@ func (t *Table[R]) headLine(lk *look.Look, w int) string {
 // cell is one column of one row.
 type cell struct {
 	text  string
-	style look.Style
+	style theme.Style
 }
 
 // line draws a row by its columns.
-func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
+func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
 	var b strings.Builder
 	if t.Lead > 0 {
 		b.WriteString(lk.Fit(t.Marks(r), t.Lead))
 	}
-	base := look.Style("")
+	base := theme.Style("")
 	if t.Base != nil {
 		base = t.Base(r)
 	}
@@ -116,7 +116,7 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 	for i, p := range t.places {
 		cells[i] = t.cell(lk, r, p, base)
 	}
-	instead, style := "", look.Style("")
+	instead, style := "", theme.Style("")
 	if t.Instead != nil {
 		instead, style = t.Instead(r)
 	}
@@ -128,7 +128,7 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 			b.WriteString(t.Mark(lk, lk.Fit(termtext.Line(instead), max(room-p.x, 0)), style))
 			break
 		}
-		for !c.Right && look.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
+		for !c.Right && theme.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
 			p.w += 1 + t.places[i].w // what is empty beside it has room
 			i++
 		}
@@ -143,14 +143,14 @@ func (t *Table[R]) line(lk *look.Look, r R, w, notes int) string {
 	}
 	if t.Over != nil {
 		if over := t.Over(r); over != "" {
-			line = lk.Fit(strings.TrimRight(line, " "), max(w-look.Width(over)-1, 0)) + " " + over
+			line = lk.Fit(strings.TrimRight(line, " "), max(w-theme.Width(over)-1, 0)) + " " + over
 		}
 	}
 	return line
 }
 
 // cell draws a column of a row.
-func (t *Table[R]) cell(lk *look.Look, r R, p place, base look.Style) cell {
+func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
 	c, out := &t.cols[p.col], cell{}
 	if c.Show != nil {
 		out.text, out.style = c.Show(r, p.w)
@@ -168,21 +168,21 @@ func (t *Table[R]) cell(lk *look.Look, r R, p place, base look.Style) cell {
 }
 
 // drawn is a text in w cells, with what the filter looks for highlighted.
-func (t *Table[R]) drawn(lk *look.Look, text string, w int, c *Column[R], style look.Style) string {
-	n := look.Width(text)
+func (t *Table[R]) drawn(lk *theme.Look, text string, w int, c *Column[R], style theme.Style) string {
+	n := theme.Width(text)
 	if n > w {
 		text = t.cut(lk, text, w, c.Middle)
-		n = look.Width(text)
+		n = theme.Width(text)
 	}
 	out := t.Mark(lk, text, style)
 	if c.Right {
-		return look.Blank(w-n) + out
+		return theme.Blank(w-n) + out
 	}
-	return out + look.Blank(w-n)
+	return out + theme.Blank(w-n)
 }
 
 // cut shortens a text to w cells, so that what the filter found in it is seen.
-func (t *Table[R]) cut(lk *look.Look, text string, w int, middle bool) string {
+func (t *Table[R]) cut(lk *theme.Look, text string, w int, middle bool) string {
 	short := func(text string) string {
 		if middle {
 			return lk.Middle(text, w)
@@ -200,13 +200,13 @@ func (t *Table[R]) cut(lk *look.Look, text string, w int, middle bool) string {
 const mostSearched = 4096
 
 // seen is a text from a place on at which what the filter found in it is seen in w cells.
-func (t *Table[R]) seen(lk *look.Look, text string, w int) string {
+func (t *Table[R]) seen(lk *theme.Look, text string, w int) string {
 	spans := t.query.Spans(text[:min(len(text), mostSearched)])
 	if len(spans) == 0 {
 		return text
 	}
 	at := spans[0]
-	if look.Width(text[:at.End]) <= w-1 {
+	if theme.Width(text[:at.End]) <= w-1 {
 		return text
 	}
 	from := max(at.Start-w/3, 0)
@@ -221,7 +221,7 @@ func (t *Table[R]) seen(lk *look.Look, text string, w int) string {
 
 // hits has a row show what the filter found in it, where that is in no column in sight:
 // in the column that takes the rest, else in half of the widest.
-func (t *Table[R]) hits(lk *look.Look, r R, cells []cell) {
+func (t *Table[R]) hits(lk *theme.Look, r R, cells []cell) {
 	if t.Typed == "" || t.Also == nil || len(cells) == 0 {
 		return
 	}

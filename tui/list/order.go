@@ -5,7 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Order is one way to sort a table.
@@ -79,7 +79,7 @@ func (t *Table[R]) ByMatch() bool {
 }
 
 // Sorting names the order, and which way round; "" is the first one.
-func (t *Table[R]) Sorting(lk *look.Look) string {
+func (t *Table[R]) Sorting(lk *theme.Look) string {
 	o := &t.Orders[t.Order]
 	switch {
 	case t.ByMatch() && len(t.Found) < 2:
@@ -95,7 +95,7 @@ func (t *Table[R]) Sorting(lk *look.Look) string {
 }
 
 // arrow points the way that the order goes.
-func (t *Table[R]) arrow(lk *look.Look) string {
+func (t *Table[R]) arrow(lk *theme.Look) string {
 	if t.Orders[t.Order].down != t.Reversed {
 		return lk.Falling
 	}

@@ -18,7 +18,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -362,7 +362,7 @@ func (t *Table[R]) sized(h int) {
 
 // Lines draws the window. draw gives a row as one line of w cells, without its
 // cursor; the first two cells are the table's.
-func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
+func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
 	t.sized(h)
 	out := make([]string, 0, h)
 	for i := t.Off; i < len(t.Found) && len(out) < h; i++ {
@@ -376,13 +376,13 @@ func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w
 		out = append(out, lk.Fit(line, w))
 	}
 	for len(out) < h {
-		out = append(out, look.Blank(w))
+		out = append(out, theme.Blank(w))
 	}
 	return out
 }
 
 // tick is the sign of a row that is ticked.
-func (t *Table[R]) tick(lk *look.Look, i int) string {
+func (t *Table[R]) tick(lk *theme.Look, i int) string {
 	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Found[i]])] {
 		return lk.Tick
 	}
@@ -435,7 +435,7 @@ func (t *Table[R]) Ticked() []R {
 }
 
 // Mark draws unstyled text with what the filter looks for highlighted.
-func (t *Table[R]) Mark(lk *look.Look, text string, base look.Style) string {
+func (t *Table[R]) Mark(lk *theme.Look, text string, base theme.Style) string {
 	if t.Typed == "" {
 		return base.On(text)
 	}
@@ -522,7 +522,7 @@ type Rows interface {
 	Window() int    // rows in sight
 	Position() int
 	Filtered() (typed string, query *filter.Query)
-	Sorting(lk *look.Look) string
+	Sorting(lk *theme.Look) string
 	Spent() time.Duration // by the last search
 	// Matching finds the rows that a filter would leave. The function it gives
 	// may be called from a command.

@@ -18,7 +18,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -71,7 +71,7 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 	c.Table.Hidden = c.hidden
 	c.Table.Head = isOwn
 	c.Table.Drawing = list.Drawing[*registry.Entry]{
-		Base: func(e *registry.Entry) look.Style {
+		Base: func(e *registry.Entry) theme.Style {
 			base, _ := c.stale(e)
 			return base
 		},
@@ -302,7 +302,7 @@ func (c *catalog) heading(name string) (title, right string) {
 	return title, right
 }
 
-func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right string) {
+func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right string) {
 	return lk.Title.On(name) + " " + rowCount(t), t.Sorting(lk)
 }
 
@@ -345,7 +345,7 @@ func (c *catalog) ticked() (all []dialog.Item) {
 // stale says of entries that clients do not see that, and for how long those of a server
 // that is not connected may have been gone already, and how they are drawn. Those of one
 // that waits for its first use are as good as any.
-func (c *catalog) stale(e *registry.Entry) (base look.Style, since string) {
+func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwn(e) {
 		return c.app.Look.Dim, ""
 	}

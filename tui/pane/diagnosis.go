@@ -7,7 +7,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/diagnosis"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -62,7 +62,7 @@ func (f *finding) version() string {
 }
 
 // blocks shows what was found, unless the server has come up, or gone, since.
-func (f *finding) blocks(lk *look.Look, s registry.ServerState) []viewer.Block {
+func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Block {
 	const title = "What is broken"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):
@@ -72,7 +72,7 @@ func (f *finding) blocks(lk *look.Look, s registry.ServerState) []viewer.Block {
 	case f.err != nil:
 		return []viewer.Block{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
 	}
-	styles := map[diagnosis.State]look.Style{diagnosis.Broken: lk.Bad, diagnosis.Warning: lk.Warn}
+	styles := map[diagnosis.State]theme.Style{diagnosis.Broken: lk.Bad, diagnosis.Warning: lk.Warn}
 	var facts []viewer.Fact
 	for _, c := range f.report.Checks {
 		facts = append(facts, viewer.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})

@@ -13,8 +13,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -246,7 +246,7 @@ func (d *Facet) Heading() string { return d.title }
 func (d *Facet) Size(w, h int) (int, int) {
 	width := 40
 	for _, v := range d.All[:min(len(d.All), 200)] {
-		width = max(width, look.Width(v.shown())+20)
+		width = max(width, theme.Width(v.shown())+20)
 	}
 	// It does not shrink while one types.
 	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))

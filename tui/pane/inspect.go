@@ -11,8 +11,8 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/record"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -26,7 +26,7 @@ type Exchange struct {
 	dialog.Still
 	app   *Desk
 	rec   registry.TrafficRecord // without bodies
-	look  *look.Look
+	look  *theme.Look
 	Views [2]*viewer.View
 	place [2]dialog.Rect // where the views were drawn
 	on    int            // the view that scrolls
@@ -293,8 +293,8 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all 
 }
 
 // nearLine is a request beside the item that it is about.
-func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
-	base := look.Style("")
+func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
+	base := theme.Style("")
 	took := dialog.Millis(r.Duration)
 	if record.Notified(r) {
 		base, took = lk.Dim, ""

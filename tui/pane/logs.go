@@ -14,7 +14,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // The tabs of the Logs pane.
@@ -208,17 +208,17 @@ func (p *Logs) Heading() (title, right string) {
 }
 
 // tabsLine draws the tabs, and remembers where they stand.
-func (p *Logs) tabsLine(lk *look.Look, w int) string {
+func (p *Logs) tabsLine(lk *theme.Look, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
-		if look.Width(line) <= w || detail == 0 {
+		if theme.Width(line) <= w || detail == 0 {
 			return lk.Fit(line, w)
 		}
 	}
-	return look.Blank(w)
+	return theme.Blank(w)
 }
 
-func (p *Logs) tabsOf(lk *look.Look, detail int) string {
+func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
 	texts := make([]string, len(tabNames))
 	for i, name := range tabNames {
 		text := name
@@ -241,7 +241,7 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 	return line
 }
 
-func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *Logs) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	if h < 1 {
 		return nil
 	}
@@ -462,7 +462,7 @@ func (p *Logs) Item() dialog.Item {
 type Tabs []int
 
 // DrawTabs draws tabs side by side, the open one in brackets.
-func DrawTabs(lk *look.Look, texts []string, open int) (line string, ends Tabs) {
+func DrawTabs(lk *theme.Look, texts []string, open int) (line string, ends Tabs) {
 	end := 0
 	for i, text := range texts {
 		if i == open {
@@ -470,7 +470,7 @@ func DrawTabs(lk *look.Look, texts []string, open int) (line string, ends Tabs) 
 		} else {
 			line += " " + text + " "
 		}
-		end += look.Width(text) + 2
+		end += theme.Width(text) + 2
 		ends = append(ends, end)
 	}
 	return line, ends

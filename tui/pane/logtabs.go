@@ -18,7 +18,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -144,7 +144,7 @@ func (f *records[R]) Publish() tea.Cmd {
 // tabList is a tab as the pane uses it, whatever its rows are.
 type tabList interface {
 	Rows() list.Rows
-	Lines(lk *look.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Look, w, h int, focused bool) []string
 	Publish() tea.Cmd
 	Count() int
 	Chosen()
@@ -164,7 +164,7 @@ func (f *records[R]) Unread() int     { return f.news }
 func (f *records[R]) Following() bool { return f.Table.Tail }
 func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
 
-func (f *records[R]) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
 }
 
@@ -261,7 +261,7 @@ func fold(held, came []*logRow) []*logRow {
 
 // timesNote returns the number of equal records in a row and the time of the last,
 // or "" for a single record.
-func timesNote(lk *look.Look, n int, last time.Time) string {
+func timesNote(lk *theme.Look, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
@@ -274,7 +274,7 @@ func newLogRecords(a *Desk, tab int) *records[*logRow] {
 		func(r *logRow) string { return r.Text },
 		logFields, list.Order[*logRow]{Name: "time"})
 	t.Tail = true
-	t.Base = func(r *logRow) look.Style {
+	t.Base = func(r *logRow) theme.Style {
 		if r.Level < slog.LevelInfo {
 			return a.Look.Dim
 		}
@@ -293,11 +293,11 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 	return []column{
 		{
 			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
-			Show: func(r *logRow, w int) (string, look.Style) { return clock(r.Time, w), a.Look.Dim },
+			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Look.Dim },
 		},
 		{
 			Name: "level", Fixed: 6, Down: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
-			Show: func(r *logRow, _ int) (string, look.Style) {
+			Show: func(r *logRow, _ int) (string, theme.Style) {
 				switch lk := a.Look; {
 				case r.Level >= slog.LevelError:
 					return "!" + levelName(r.Level), lk.Bad
@@ -313,7 +313,7 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 		{Name: "session", Rank: 5, Least: 4, Wants: 8, Quiet: true, Text: func(r *logRow) string { return r.Session }},
 		{
 			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
-			Show: func(r *logRow, _ int) (string, look.Style) {
+			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
 					r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))
 				}
@@ -351,7 +351,7 @@ func levelName(l slog.Level) string {
 func clock(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
-		return look.Blank(w)
+		return theme.Blank(w)
 	case w >= 12:
 		return t.Format("15:04:05.000")
 	}

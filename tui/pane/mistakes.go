@@ -14,7 +14,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -35,7 +35,7 @@ func NewMistakes(a *Desk) tea.Cmd {
 	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []filter.Field { return nil })
 	d.Table.Arrange(
 		list.Column[registry.Mistake]{Name: "file", Rank: 1, Least: 8, Wants: 20, Quiet: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
-		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, look.Style) {
+		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {
 			if m.Line == 0 {
 				return "", ""
 			}

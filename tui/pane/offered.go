@@ -18,7 +18,7 @@ import (
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -54,7 +54,7 @@ func (p *offers) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
-func (p *offers) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *offers) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
@@ -230,7 +230,7 @@ func newTools(a *Desk) *Tools {
 	}}
 	p.arrange(list.Column[*registry.Entry]{
 		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
-		Show: func(e *registry.Entry, _ int) (string, look.Style) { return p.All.text(e, letters), a.Look.Warn },
+		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Look.Warn },
 	})
 	return p
 }

@@ -16,7 +16,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -30,7 +30,7 @@ type Pane interface {
 	Refresh(registry.Changes) tea.Cmd
 	// Heading is drawn in the list's border.
 	Heading() (title, right string)
-	Lines(lk *look.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Look, w, h int, focused bool) []string
 	// Rows is the list that has the cursor.
 	Rows() list.Rows
 	// Click puts the cursor on a line of lines, or does what stands there; false when

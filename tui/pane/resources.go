@@ -14,7 +14,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -146,7 +146,7 @@ func (p *Resources) Rows() list.Rows {
 
 func (p *Resources) Heading() (title, right string) { return p.All.heading("Resources") }
 
-func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	if p.Templates.Table.Total() == 0 {
 		p.split, p.Second = -1, false
 		return p.All.Table.Grid(lk, w, h, focused)
@@ -162,13 +162,13 @@ func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
 	}
 	p.split = max(0, h-below-1)
 	lines := p.All.Table.Section(!second).Grid(lk, w, p.split, focused)
-	lines = append(lines, look.Blank(w))
+	lines = append(lines, theme.Blank(w))
 	return append(lines, p.Templates.Table.Section(second).Grid(lk, w, h-p.split-1, focused)...)
 }
 
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
-	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, look.Style) {
+	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
 		return dialog.Size(e.Size), p.app.Look.Dim
 	})
 	size.Has = func(e *registry.Entry) bool { return e.Size >= 0 }

@@ -10,9 +10,9 @@ import (
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 	"goblin/tui/dialog"
-	"goblin/tui/look"
 	"goblin/tui/record"
 	"goblin/tui/remedy"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -57,7 +57,7 @@ func (p *Servers) Subject() Subject {
 }
 
 // serverFacts are all that is known of a server.
-func serverFacts(lk *look.Look, s registry.ServerState) []viewer.Fact {
+func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
 	_, style := stateMark(lk, s.State)
 	state := string(s.State)
 	if !s.Since.IsZero() {

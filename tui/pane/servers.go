@@ -15,8 +15,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/pulse"
+	"goblin/tui/theme"
 )
 
 // Servers is the pane of servers.
@@ -176,7 +176,7 @@ func (p *Servers) Rows() list.Rows                { return p.Table }
 func (p *Servers) Click(x, y int) (bool, tea.Cmd) { return p.Table.Click(x, y) }
 func (p *Servers) Wheel(_, by int)                { p.Table.Scroll(by) }
 
-func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *Servers) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)
 }
 
@@ -191,19 +191,19 @@ type serverCol = list.Column[registry.ServerState]
 func (p *Servers) arrange() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
 		c := list.Figure(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
-			func(s registry.ServerState, _ int) (string, look.Style) { return p.count(s, kind) })
+			func(s registry.ServerState, _ int) (string, theme.Style) { return p.count(s, kind) })
 		c.Has = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
 		return c
 	}
 	latency := list.Figure("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
-		func(s registry.ServerState, _ int) (string, look.Style) {
+		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Latency <= 0 {
 				return "", ""
 			}
 			return dialog.Millis(s.Latency), ""
 		})
 	restarts := list.Figure("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
-		func(s registry.ServerState, _ int) (string, look.Style) {
+		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
 				return p.app.Look.Sep, p.app.Look.Dim
 			}
@@ -213,7 +213,7 @@ func (p *Servers) arrange() {
 	restarts.Has = func(s registry.ServerState) bool { return s.Restarts > 0 }
 	p.Table.Arrange(
 		serverCol{
-			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, look.Style) {
+			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				mark, style := stateMark(p.app.Look, s.State)
 				return mark + " " + string(s.State), style
 			},
@@ -227,20 +227,20 @@ func (p *Servers) arrange() {
 		p.lately("requests", 10, pulse.Requests), p.lately("errors", 12, pulse.Failures), p.lately("times", 13, pulse.Took),
 		serverCol{
 			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
-			Show: func(s registry.ServerState, _ int) (string, look.Style) {
+			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
 					return p.problem(s), p.app.Look.Bad
 				}
 				return dialog.Clean(s.LastError), p.app.Look.Dim
 			},
 		})
-	p.Table.Base = func(s registry.ServerState) look.Style {
+	p.Table.Base = func(s registry.ServerState) theme.Style {
 		if s.State == registry.StateDisabled {
 			return p.app.Look.Dim
 		}
 		return ""
 	}
-	p.Table.Instead = func(s registry.ServerState) (string, look.Style) {
+	p.Table.Instead = func(s registry.ServerState) (string, theme.Style) {
 		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
 			return p.problem(s), p.app.Look.Bad
 		}
@@ -249,7 +249,7 @@ func (p *Servers) arrange() {
 }
 
 // count is how many entries of a kind a server has.
-func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, look.Style) {
+func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
 	lk, n := p.app.Look, s.Counts[kind]
 	switch {
 	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
@@ -267,7 +267,7 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, loo
 // lately is a column of the last two minutes.
 func (p *Servers) lately(title string, rank int, what pulse.What) serverCol {
 	a := p.app
-	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, look.Style) {
+	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
 		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
 	}}
 }
@@ -280,7 +280,7 @@ func (p *Servers) problem(s registry.ServerState) string {
 	return dialog.Clean(s.LastError)
 }
 
-func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
+func stateMark(lk *theme.Look, s registry.State) (string, theme.Style) {
 	switch {
 	case s == registry.StateReady:
 		return lk.Up, lk.Good

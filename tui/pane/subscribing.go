@@ -12,7 +12,7 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -123,7 +123,7 @@ func (p *Resources) Means(it dialog.Item) (at spot, listed string, ok bool) {
 }
 
 // subscriptionMark is the sign of a subscription, and how it is drawn.
-func subscriptionMark(lk *look.Look, status string) (string, look.Style) {
+func subscriptionMark(lk *theme.Look, status string) (string, theme.Style) {
 	switch status {
 	case registry.SubscriptionOn:
 		return lk.On, lk.Good

@@ -17,8 +17,8 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/record"
+	"goblin/tui/theme"
 	"goblin/tui/work"
 )
 
@@ -292,7 +292,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		func(r *trafficRow) string { return r.words },
 		trafficFields, list.By("time", byStart))
 	t.Tail = true
-	t.Base = func(r *trafficRow) look.Style {
+	t.Base = func(r *trafficRow) theme.Style {
 		if record.Notified(&r.TrafficRecord) {
 			return p.app.Look.Dim
 		}
@@ -313,14 +313,14 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 // trafficColumns are those of Traffic. What was asked stands longest.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
-	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(record.Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, look.Style) {
+	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(record.Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		if r.open != "" {
 			return "", ""
 		}
 		return dialog.Size(record.Size(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
-	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, look.Style) {
+	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.open != "":
 			return termtext.Age(p.took(r)), ""
@@ -332,10 +332,10 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	return []column{
 		{
 			Name: "time", Rank: 4, Fixed: 12, Least: 8, Wants: 8,
-			Show: func(r *trafficRow, w int) (string, look.Style) { return clock(r.Time, w), p.app.Look.Dim },
+			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Look.Dim },
 		},
 		{Name: "client", Rank: 3, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.client }},
-		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, look.Style) { return arrow(p.app.Look, r.Direction), "" }},
+		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Look, r.Direction), "" }},
 		{Name: "server", Rank: 2, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
 		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
@@ -508,19 +508,19 @@ const (
 )
 
 // arrow points the way a record went.
-func arrow(lk *look.Look, d registry.Direction) string {
+func arrow(lk *theme.Look, d registry.Direction) string {
 	if d == registry.ToClient {
 		return lk.From
 	}
 	return lk.To
 }
 
-func (p *Logs) statusCell(r *trafficRow, w int) (string, look.Style) {
+func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	lk, text := p.app.Look, dialog.Clean(record.MarkedStatus(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status
-		if look.Width(text) > w {
+		if theme.Width(text) > w {
 			text = p.app.Spin.View() + " waits"
 		}
 		return text, lk.Accent

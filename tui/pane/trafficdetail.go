@@ -13,9 +13,9 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/look"
 	"goblin/tui/record"
 	"goblin/tui/shell"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -58,7 +58,7 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 // exchangeHead returns two lines: the outcome, and the client and server.
-func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []viewer.Block {
+func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
 	kind, ended := viewer.Note, record.Status(r)
 	if record.Failed(r) {
 		kind, ended = viewer.Error, record.Failure(r)
@@ -74,7 +74,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *look.Look) []viewer.Block {
 }
 
 // between returns a line with the time, client, server and size of a request.
-func between(r *registry.TrafficRecord, lk *look.Look) string {
+func between(r *registry.TrafficRecord, lk *theme.Look) string {
 	parts := []string{clock(r.Time, 12)}
 	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
 	for i, end := range ends {
@@ -128,7 +128,7 @@ func endOf(r *registry.TrafficRecord) string {
 
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *look.Look) []viewer.Block {
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
 	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, record.Body("params", r.Request, r.RequestSize)...)
 	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}, {Label: "session", Value: r.Session}}})

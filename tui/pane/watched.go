@@ -14,8 +14,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
@@ -133,7 +133,7 @@ func (d *Watched) Lines(w, h int) []string {
 // arrange gives the list its columns.
 func (d *Watched) arrange() {
 	type column = list.Column[registry.SubscriptionState]
-	updates := list.Figure("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, look.Style) {
+	updates := list.Figure("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 		if s.Updates == 0 {
 			return "", ""
 		}
@@ -144,7 +144,7 @@ func (d *Watched) arrange() {
 		Name: "last change", Rank: 3, Fixed: 11, Right: true, Down: true, Quiet: true,
 		By:  func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
 		Has: updates.Has,
-		Show: func(s registry.SubscriptionState, _ int) (string, look.Style) {
+		Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Updates == 0 {
 				return "", ""
 			}
@@ -154,7 +154,7 @@ func (d *Watched) arrange() {
 	d.Table.Arrange(
 		column{Name: "server", Rank: 4, Least: 6, Wants: 14, Quiet: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
 		column{Name: "URI", Least: 16, Wants: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
-		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, look.Style) {
+		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
 				return dialog.Clean(s.Error), d.app.Look.Bad
 			}

@@ -20,7 +20,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -32,7 +32,7 @@ type Past struct {
 	item  dialog.Item
 	Table *list.Table[*registry.Invocation]
 	View  *viewer.View
-	look  *look.Look
+	look  *theme.Look
 	shown *registry.Invocation
 	width int
 	gen   int
@@ -144,13 +144,13 @@ func (d *Past) arrange() {
 		return "ok"
 	}
 	d.Table.Arrange(
-		column{Name: "time", Fixed: 8, Down: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+		column{Name: "time", Fixed: 8, Down: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return inv.Time.Format("15:04:05"), ""
 		}},
-		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return termtext.Age(d.app.Now().Sub(inv.Time)), ""
 		}},
-		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			switch {
 			case inv.Cancelled:
 				return "cancelled", d.look.Dim
@@ -159,13 +159,13 @@ func (d *Past) arrange() {
 			}
 			return d.look.Failed + " error", d.look.Bad
 		}},
-		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, look.Style) {
+		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return dialog.Millis(inv.Duration), ""
 		}),
-		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, look.Style) {
+		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return dialog.Size(int64(len(inv.Result))), ""
 		}),
-		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, look.Style) {
+		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			args := dialog.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})

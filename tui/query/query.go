@@ -17,8 +17,8 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/look"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
 )
@@ -32,7 +32,7 @@ type Query struct {
 	size  int
 	Input textfield.Text
 	View  *viewer.View
-	look  *look.Look
+	look  *theme.Look
 	kept  *string // the path, for the next time
 	old   bool    // it is that of the last time, which what is typed now replaces
 

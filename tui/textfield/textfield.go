@@ -22,7 +22,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Text is a text being typed, in one line or several.
@@ -30,7 +30,7 @@ type Text struct {
 	Width int // cells that View has; 0 is as many as the text needs
 	Limit int // characters of an area; 0 is no limit
 
-	look  *look.Look
+	look  *theme.Look
 	multi bool
 	awake bool // area is made
 	in    textinput.Model
@@ -44,19 +44,19 @@ type Text struct {
 }
 
 // New is an empty line.
-func New(lk *look.Look) Text {
+func New(lk *theme.Look) Text {
 	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: unheld, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
 // NewArea are empty lines.
-func NewArea(lk *look.Look) Text {
+func NewArea(lk *theme.Look) Text {
 	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && unheld(r) }, joined: true}, rows: []string{""}}
 }
 
 // NewWrapped are empty lines that [Text.Wrapped] draws.
-func NewWrapped(lk *look.Look) Text {
+func NewWrapped(lk *theme.Look) Text {
 	return Text{look: lk, multi: true, kept: escapes{keeps: unseen}, rows: []string{""}}
 }
 
@@ -134,7 +134,7 @@ func (t *Text) Rows() []string { return t.rows }
 func (t *Text) Multi() bool { return t.multi }
 
 // SetLook draws the text in another look. An area of bubbles keeps its own.
-func (t *Text) SetLook(lk *look.Look) {
+func (t *Text) SetLook(lk *theme.Look) {
 	t.look = lk
 	if t.awake {
 		row, col := t.Cursor()
@@ -227,7 +227,7 @@ const reversed = "\x1b[7m"
 func (t *Text) Column() int {
 	row, _ := t.Cursor()
 	before, _, _ := t.around(t.rows[row], t.Width)
-	return look.Width(before)
+	return theme.Width(before)
 }
 
 // around cuts a line to a window of w cells that holds the
@@ -243,7 +243,7 @@ func (t *Text) around(line string, w int) (before, under, after string) {
 	t.left = min(t.left, col)
 	if w > 0 {
 		room := max(w-2, 1) // the cursor, and a sign that something is before
-		for t.left < col && look.Width(shown(runes[t.left:col])) > room-1 {
+		for t.left < col && theme.Width(shown(runes[t.left:col])) > room-1 {
 			t.left++
 		}
 		// No more of it than can be seen: lines of forms may be very long.
@@ -262,7 +262,7 @@ func (t *Text) around(line string, w int) (before, under, after string) {
 		under = "_"
 	}
 	if w > 0 {
-		after = t.look.Cut(after, max(w-look.Width(before+under), 0))
+		after = t.look.Cut(after, max(w-theme.Width(before+under), 0))
 	}
 	return before, under, after
 }
@@ -285,7 +285,7 @@ func (t *Text) Draw(w, h int, focused bool) (rows []string, at int) {
 		case y < len(t.rows):
 			text = t.visible(clip(t.rows[y], w))
 		}
-		if n := min(w, blankLine) - look.Width(text); !t.multi && n > 0 {
+		if n := min(w, blankLine) - theme.Width(text); !t.multi && n > 0 {
 			text += t.look.Dim.On(strings.Repeat("_", n))
 		}
 		rows = append(rows, t.look.Fit(text, w))

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/bill"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
 
@@ -95,7 +95,7 @@ func (r *row) facts(now time.Time) []viewer.Fact {
 	return f
 }
 
-func (r *row) graphs(lk *look.Look) string {
+func (r *row) graphs(lk *theme.Look) string {
 	part := func(label string, of func(bill.Minute) float64) string {
 		return lk.Fit(label, 8) + lk.Spark(squeeze(values(r.Hour, of), 30))
 	}

@@ -24,8 +24,8 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/theme"
 	"goblin/tui/view"
 	"goblin/tui/work"
 )
@@ -293,7 +293,7 @@ func (p *Pane) Acts() map[string]keys.Act {
 }
 
 // Lines are the tabs, the last hour, how long calls took, and the table.
-func (p *Pane) Lines(lk *look.Look, w, h int, focused bool) []string {
+func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
 		texts[i] = names[i] + " " + dialog.Grouped(t.Total())
@@ -315,7 +315,7 @@ func (p *Pane) Lines(lk *look.Look, w, h int, focused bool) []string {
 }
 
 // graphs draw the last hour, and how long all calls took.
-func (p *Pane) graphs(lk *look.Look, w int) []string {
+func (p *Pane) graphs(lk *theme.Look, w int) []string {
 	f := &p.report.All
 	calls, failed, took, timed := hour(f.Hour)
 	cells := max(min(60, w-60), 12)
@@ -324,8 +324,8 @@ func (p *Pane) graphs(lk *look.Look, w int) []string {
 		if line == "" {
 			line = strings.Repeat(" ", len(values))
 		}
-		room := cells - look.Width(line)
-		if look.Width(ends) > room {
+		room := cells - theme.Width(line)
+		if theme.Width(ends) > room {
 			ends = "" // half of a number would be another one
 		}
 		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(line) + lk.Dim.On(lk.Fit(ends, room)) + "  " + text
@@ -406,9 +406,9 @@ func byTokens(x, y row) int {
 
 // columns are those of a table. What costs stands longest.
 func (p *Pane) columns(table int) []list.Column[row] {
-	lk := func() *look.Look { return p.app.Look }
+	lk := func() *theme.Look { return p.app.Look }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
-		c := list.Figure(name, rank, w, value, func(r row, _ int) (string, look.Style) {
+		c := list.Figure(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
 			if value(r) == 0 {
 				return lk().Sep, ""
 			}
@@ -425,7 +425,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return dialog.Grouped(r.Tokens) })
 	tokens.By = byTokens
 	cost := tokens.Show
-	tokens.Show = func(r row, w int) (string, look.Style) {
+	tokens.Show = func(r row, w int) (string, theme.Style) {
 		if r.off {
 			return "off", ""
 		}
@@ -434,7 +434,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	all := []list.Column[row]{
 		{
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
-			Show: func(r row, _ int) (string, look.Style) {
+			Show: func(r row, _ int) (string, theme.Style) {
 				if r.client != nil && len(r.client.Breaks) > 0 {
 					return lk().Failed + " " + dialog.Clean(r.name), lk().Bad
 				}
@@ -451,7 +451,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			Name: "last call", Rank: 4, Fixed: 9, Right: true, Down: true,
 			By:  func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
 			Has: func(r row) bool { return r.Calls > 0 },
-			Show: func(r row, _ int) (string, look.Style) {
+			Show: func(r row, _ int) (string, theme.Style) {
 				if r.Calls == 0 {
 					return "never", ""
 				}
@@ -460,7 +460,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		},
 		{
 			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
-			Show: func(r row, w int) (string, look.Style) {
+			Show: func(r row, w int) (string, theme.Style) {
 				return lk().Spark(squeeze(values(r.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
 		},
@@ -477,7 +477,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 }
 
 // style is that of a row: what nobody calls is dim.
-func (p *Pane) style(r row) look.Style {
+func (p *Pane) style(r row) theme.Style {
 	if r.off || p.at == tools && r.idle > 0 {
 		return p.app.Look.Dim
 	}

@@ -15,7 +15,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Chooser is the list.
@@ -71,7 +71,7 @@ func (d *Chooser) Lines(w, h int) []string {
 // arrange gives the list its columns.
 func (d *Chooser) arrange() {
 	count := func(name string, kind registry.Kind) list.Column[row] {
-		return list.Figure(name, 1, 9, func(r row) float64 { return float64(r.sees[kind]) }, func(r row, _ int) (string, look.Style) {
+		return list.Figure(name, 1, 9, func(r row) float64 { return float64(r.sees[kind]) }, func(r row, _ int) (string, theme.Style) {
 			return dialog.Exactly(r.sees[kind]), d.app.Look.Dim
 		})
 	}

@@ -3,7 +3,7 @@ package viewer
 import (
 	"strings"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Marks of emphasis, longest first.
@@ -183,7 +183,7 @@ func (in *inliner) bare(i ink, mark string) {
 	if i == inkBold {
 		style = in.b.lk.Bold
 	}
-	if style == look.Style("") {
+	if style == theme.Style("") {
 		in.b.put(mark)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // json shows JSON, or as much of it as may be shown, or why it is none.
@@ -405,7 +405,7 @@ func pretty(src []byte) string {
 	const deepest = 40
 	brk := func() {
 		out.WriteByte('\n')
-		out.WriteString(look.Blank(2 * min(depth, deepest)))
+		out.WriteString(theme.Blank(2 * min(depth, deepest)))
 	}
 	for i := 0; i < len(src); i++ {
 		c := src[i]

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Mark marks the lines that are not in old, which a [View] then shows with a
@@ -117,8 +117,8 @@ func plainFacts(facts []Fact) string {
 		}
 		label := termtext.Line(f.Label)
 		out.WriteString(label)
-		out.WriteString(look.Blank(column - look.Width(label) + 2))
-		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+look.Blank(column+2)))
+		out.WriteString(theme.Blank(column - theme.Width(label) + 2))
+		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+theme.Blank(column+2)))
 		out.WriteByte('\n')
 	}
 	return out.String()

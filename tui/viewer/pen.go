@@ -1,7 +1,7 @@
 package viewer
 
 import (
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 const reset = "\x1b[m"
@@ -10,7 +10,7 @@ const reset = "\x1b[m"
 // What is left of the window and right of it is left out.
 type pen struct {
 	text   []byte
-	style  look.Style
+	style  theme.Style
 	odd    bool // a character may have joined with its neighbours
 	strict bool // no such character is drawn
 
@@ -20,7 +20,7 @@ type pen struct {
 	full  bool // something did not fit any more
 }
 
-func (p *pen) set(s look.Style) {
+func (p *pen) set(s theme.Style) {
 	if s == p.style {
 		return
 	}
@@ -42,7 +42,7 @@ func (p *pen) room(n int) (hidden int) {
 }
 
 // run writes characters of one cell each.
-func (p *pen) run(style look.Style, s []byte) {
+func (p *pen) run(style theme.Style, s []byte) {
 	s = s[p.room(len(s)):]
 	if n := p.limit - p.x; len(s) > n {
 		s = s[:n]
@@ -55,7 +55,7 @@ func (p *pen) run(style look.Style, s []byte) {
 	}
 }
 
-func (p *pen) blank(style look.Style, n int) {
+func (p *pen) blank(style theme.Style, n int) {
 	n -= p.room(n)
 	if most := p.limit - p.x; n > most {
 		n = most
@@ -63,14 +63,14 @@ func (p *pen) blank(style look.Style, n int) {
 	}
 	if n > 0 {
 		p.set(style)
-		p.string(look.Blank(n))
+		p.string(theme.Blank(n))
 		p.x += n
 	}
 }
 
 // cluster writes one character of so many cells, or spaces for the half of it
 // that is in the window.
-func (p *pen) cluster(style look.Style, s []byte, cells int, f form) {
+func (p *pen) cluster(style theme.Style, s []byte, cells int, f form) {
 	if p.skip > 0 {
 		if hidden := p.room(cells); hidden < cells {
 			p.blank(style, cells-hidden)
@@ -89,7 +89,7 @@ func (p *pen) cluster(style look.Style, s []byte, cells int, f form) {
 		return
 	case f == huge || p.strict && cells > 0:
 		p.string(replacement)
-		p.string(look.Blank(cells - 1))
+		p.string(theme.Blank(cells - 1))
 	case !p.strict:
 		p.text = append(p.text, s...)
 	}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/image/webp"
 
 	"goblin/tui/images"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Bounds of the images that are drawn: a decoder needs up to eight bytes a pixel.
@@ -32,7 +32,7 @@ const (
 
 // dot is one cell of a picture of blocks.
 type dot struct {
-	style look.Style
+	style theme.Style
 	char  string
 }
 
@@ -231,9 +231,9 @@ func (b *builder) dot(upper, lower color.RGBA) dot {
 		return dot{char: shades[light*(len(shades)-1)/255]}
 	}
 	if b.lk.Colours == 256 {
-		return dot{look.Style(fmt.Sprintf("\x1b[38;5;%d;48;5;%dm", cube(upper), cube(lower))), "▀"}
+		return dot{theme.Style(fmt.Sprintf("\x1b[38;5;%d;48;5;%dm", cube(upper), cube(lower))), "▀"}
 	}
-	return dot{look.Style(fmt.Sprintf("\x1b[38;2;%d;%d;%d;48;2;%d;%d;%dm", upper.R, upper.G, upper.B, lower.R, lower.G, lower.B)), "▀"}
+	return dot{theme.Style(fmt.Sprintf("\x1b[38;2;%d;%d;%d;48;2;%d;%d;%dm", upper.R, upper.G, upper.B, lower.R, lower.G, lower.B)), "▀"}
 }
 
 // luminance is how light a colour is, up to 255 (ITU-R BT.601).
@@ -265,5 +265,5 @@ func (v *View) picture(l line, room int) {
 		}
 		p.set("")
 	}
-	p.string(look.Blank(room - (to - from)))
+	p.string(theme.Blank(room - (to - from)))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // flag is red above and white below.
@@ -47,12 +47,12 @@ func encodedAs(t testing.TB, format string, img image.Image) []byte {
 }
 
 func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
-	env := func(colours, lang string) *look.Look {
-		return look.New(look.Options{Getenv: func(k string) string {
+	env := func(colours, lang string) *theme.Look {
+		return theme.New(theme.Options{Getenv: func(k string) string {
 			return map[string]string{"TERM": "xterm-256color", "COLORTERM": colours, "LANG": lang, "NO_COLOR": map[bool]string{true: "1"}[colours == "none"]}[k]
 		}})
 	}
-	lines := func(lk *look.Look, data []byte, w int) []string {
+	lines := func(lk *theme.Look, data []byte, w int) []string {
 		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data, MIME: "image/png"}}, Options{Width: w})
 		require.NoError(t, err)
 		v := NewView(lk)
@@ -113,9 +113,9 @@ func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 		"a webp that is none":       []byte("RIFF....WEBPVP8 ................"),
 		"another format":            []byte("....ftypavif"),
 	} {
-		doc, err := Build(t.Context(), look.New(look.Options{}), []Block{{Kind: Hex, Data: data, MIME: "image/x"}}, Options{Width: 90})
+		doc, err := Build(t.Context(), theme.New(theme.Options{}), []Block{{Kind: Hex, Data: data, MIME: "image/x"}}, Options{Width: 90})
 		require.NoError(t, err)
-		v := NewView(look.New(look.Options{}))
+		v := NewView(theme.New(theme.Options{}))
 		v.Show(doc, false)
 		text := strings.Join(v.Lines(90, 30), "\n")
 		require.Contains(t, text, "00000000  ", name)
@@ -142,7 +142,7 @@ func FuzzPicture(f *testing.F) {
 	f.Add(tiny, 3)
 	f.Fuzz(func(t *testing.T, data []byte, w int) {
 		w = min(max(w, 2), 200)
-		lk := look.New(look.Options{})
+		lk := theme.New(theme.Options{})
 		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data}}, Options{Width: w})
 		require.NoError(t, err)
 		v := NewView(lk)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Bounds of tables: what is larger stands as it was written.
@@ -175,14 +175,14 @@ func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line)
 				before = (w - n) / 2
 			}
 			if len(text) > 0 {
-				b.put(look.Blank(due + before))
+				b.put(theme.Blank(due + before))
 				b.d.arena = append(b.d.arena, text...)
 				due = w - n - before
 			} else {
 				due += w
 			}
 			if c < len(widths)-1 {
-				b.put(look.Blank(due + 1))
+				b.put(theme.Blank(due + 1))
 				b.dip(inkDim)
 				b.put(b.lk.Vertical + " ")
 				b.dip(inkPlain)

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // View is a window on a document. The zero value is of no use; see [NewView].
 type View struct {
-	lk     *look.Look
-	inks   [inks]look.Style
+	lk     *theme.Look
+	inks   [inks]theme.Style
 	doc    *Doc
 	top    int  // the first line shown
 	left   int  // cells that are out of sight at the left
@@ -25,7 +25,7 @@ type View struct {
 }
 
 // NewView is a view of nothing.
-func NewView(lk *look.Look) *View {
+func NewView(lk *theme.Look) *View {
 	v := &View{doc: &Doc{}}
 	v.SetLook(lk)
 	return v
@@ -33,9 +33,9 @@ func NewView(lk *look.Look) *View {
 
 // SetLook changes the theme. What was chosen from the look when the document
 // was built (styles of facts, bullets) stays until it is built again.
-func (v *View) SetLook(lk *look.Look) {
+func (v *View) SetLook(lk *theme.Look) {
 	v.lk = lk
-	v.inks = [inks]look.Style{
+	v.inks = [inks]theme.Style{
 		inkBold: lk.Bold, inkEm: lk.Underline, inkCode: lk.Code, inkLink: lk.Link,
 		inkName: lk.Name, inkString: lk.String, inkNumber: lk.Number, inkWord: lk.Word, inkPunct: lk.Punct,
 		inkDim: lk.Dim, inkHeading: lk.Heading, inkTitle: lk.Title, inkBad: lk.Bad, inkWarn: lk.Warn,
@@ -160,7 +160,7 @@ func (v *View) Lines(w, h int) []string {
 		if k := v.top + i; k < len(v.doc.lines) && w > 0 {
 			out[i] = v.draw(k)
 		} else {
-			out[i] = look.Blank(v.w)
+			out[i] = theme.Blank(v.w)
 		}
 	}
 	return out
@@ -171,7 +171,7 @@ func (v *View) draw(i int) string {
 	p := &v.out
 	p.odd, p.strict = false, false
 	v.paint(i)
-	if p.odd && look.Width(string(p.text)) != v.w {
+	if p.odd && theme.Width(string(p.text)) != v.w {
 		// Characters that were apart in the text became one on the screen.
 		p.strict = true
 		v.paint(i)
@@ -214,7 +214,7 @@ func (v *View) paint(i int) {
 		p.set(v.lk.Dim)
 		p.string(strings.Repeat(v.lk.Horizontal, n))
 		p.set("")
-		p.string(look.Blank(room - n))
+		p.string(theme.Blank(room - n))
 		return
 	}
 	if room > 0 {
@@ -227,7 +227,7 @@ func (v *View) number(l line, room int) int {
 	p, w := &v.out, min(int(l.indent), room)
 	if w < 2 || l.arg == 0 || l.flags&goesOn != 0 {
 		p.set("")
-		p.string(look.Blank(w))
+		p.string(theme.Blank(w))
 		return w
 	}
 	p.set(v.lk.Dim)
@@ -290,7 +290,7 @@ func (v *View) content(l line, indent, room int) {
 		p.string(v.lk.Ellipsis)
 		p.x++
 	}
-	p.string(look.Blank(room - p.x))
+	p.string(theme.Blank(room - p.x))
 }
 
 // hit is the first match that may stand in a line.
@@ -300,7 +300,7 @@ func (v *View) hit(l line) int {
 
 // match is the style of what stands at i in a line, where that may change, and
 // the match there or the next one after it.
-func (v *View) match(style look.Style, l line, i, stop, hit int) (look.Style, int, int) {
+func (v *View) match(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {
 		hit++

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 func numbers(from, to int) string {
@@ -132,7 +132,7 @@ func TestATallySaysInHowMuchWasSearched(t *testing.T) {
 }
 
 func TestMatchesAreHighlighted(t *testing.T) {
-	lk := look.New(look.Options{Theme: "auto"})
+	lk := theme.New(theme.Options{Theme: "auto"})
 	v := NewView(lk)
 	v.Show(build(t, Options{Width: 9}, Block{Kind: Text, Text: "one two three\ntwo"}), false)
 	require.Equal(t, 1, v.Search("two three"))
@@ -320,7 +320,7 @@ func benchmarkBuild(b *testing.B, size int) {
 
 func BenchmarkLines250x60(b *testing.B) {
 	for name, source := range sources {
-		lk := look.New(look.Options{Theme: "dark", Getenv: func(string) string { return "xterm-256color" }})
+		lk := theme.New(theme.Options{Theme: "dark", Getenv: func(string) string { return "xterm-256color" }})
 		d, err := Build(context.Background(), lk, []Block{source(1 << 20)}, Options{Width: 250, Depth: -1, Numbers: true})
 		if err != nil {
 			b.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"goblin/registry/termtext"
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
 // Kind is how a block is shown.
@@ -45,8 +45,8 @@ const (
 // Prose is set.
 type Fact struct {
 	Label, Value string
-	Prose        bool       // the value may have several lines
-	Style        look.Style // of the value
+	Prose        bool        // the value may have several lines
+	Style        theme.Style // of the value
 }
 
 // text makes a value safe to show.
@@ -158,7 +158,7 @@ func (l line) prefix() int { return int(l.indent) + 2*l.depth() }
 type Doc struct {
 	arena    []byte
 	lines    []line
-	styles   []look.Style
+	styles   []theme.Style
 	changed  []bool   // nil: nothing
 	about    [][2]int // lines that are never marked
 	start    int      // the first line of the block that is the start
@@ -203,7 +203,7 @@ func (d *Doc) whole(i int) (from, to, next int) {
 }
 
 // Build lays blocks out. The only error is that of the context.
-func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc, error) {
+func Build(ctx context.Context, lk *theme.Look, blocks []Block, o Options) (*Doc, error) {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
@@ -246,7 +246,7 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 // builder appends lines to a document. Once err is set nothing more is added.
 type builder struct {
 	ctx  context.Context
-	lk   *look.Look
+	lk   *theme.Look
 	o    Options
 	d    *Doc
 	room int // cells of a line, without the one for edge marks
@@ -308,7 +308,7 @@ func (b *builder) remark(i ink, text, mark string) {
 	text, _ = cut(text, b.o.Most)
 	for s := range strings.Lines(termtext.Text(text)) {
 		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
-		mark = look.Blank(len(mark))
+		mark = theme.Blank(len(mark))
 	}
 }
 
@@ -335,7 +335,7 @@ func (b *builder) rest(shown, size int64) {
 func labels(facts []Fact) (cells int) {
 	for _, f := range facts {
 		if f.Value != "" {
-			cells = max(cells, look.Width(termtext.Line(f.Label)))
+			cells = max(cells, theme.Width(termtext.Line(f.Label)))
 		}
 	}
 	return cells
@@ -363,7 +363,7 @@ func (b *builder) facts(facts []Fact) {
 			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
 			if label != "" {
 				b.put(label)
-				b.put(look.Blank(max(column-look.Width(label), 0) + 2))
+				b.put(theme.Blank(max(column-theme.Width(label), 0) + 2))
 				b.dip(inkFact)
 				l.ink, l.indent, label = inkDim, 0, ""
 			}

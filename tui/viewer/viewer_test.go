@@ -16,10 +16,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/look"
+	"goblin/tui/theme"
 )
 
-func plainLook() *look.Look { return look.New(look.Options{Theme: "none"}) }
+func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
 
 func build(t testing.TB, o Options, blocks ...Block) *Doc {
 	t.Helper()
@@ -308,7 +308,7 @@ func TestMarkdownIsLaidOut(t *testing.T) {
 }
 
 func TestMarkdownMarksStayWhereTheThemeCannotShowThem(t *testing.T) {
-	dumb := look.New(look.Options{Getenv: func(name string) string {
+	dumb := theme.New(theme.Options{Getenv: func(name string) string {
 		if name == "TERM" {
 			return "dumb"
 		}
@@ -322,7 +322,7 @@ func TestMarkdownMarksStayWhereTheThemeCannotShowThem(t *testing.T) {
 }
 
 func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
-	lk := look.New(look.Options{Theme: "auto"})
+	lk := theme.New(theme.Options{Theme: "auto"})
 	d, err := Build(context.Background(), lk, []Block{
 		{Kind: Facts, Facts: []Fact{{Label: "l", Value: "v", Style: lk.Good}}},
 		{Kind: JSON, Data: []byte(`{"a":1}`)},
@@ -334,16 +334,16 @@ func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
 	v.SetLook(lk)
 	v.Show(d, false)
 	require.Equal(t, []string{
-		" " + lk.Dim.On("l  ") + lk.Good.On("v") + look.Blank(15),
-		look.Blank(20),
-		" " + lk.Punct.On("{") + look.Blank(18),
-		"   " + lk.Name.On(`"a"`) + lk.Punct.On(": ") + lk.Number.On("1") + look.Blank(11),
-		" " + lk.Punct.On("}") + look.Blank(18),
-		look.Blank(20),
-		" " + lk.Underline.On("e") + " " + lk.Bold.On("wrapped words ") + look.Blank(3),
-		" " + lk.Bold.On("here") + look.Blank(15),
-		look.Blank(20),
-		" " + lk.Bad.On("! e") + look.Blank(16),
+		" " + lk.Dim.On("l  ") + lk.Good.On("v") + theme.Blank(15),
+		theme.Blank(20),
+		" " + lk.Punct.On("{") + theme.Blank(18),
+		"   " + lk.Name.On(`"a"`) + lk.Punct.On(": ") + lk.Number.On("1") + theme.Blank(11),
+		" " + lk.Punct.On("}") + theme.Blank(18),
+		theme.Blank(20),
+		" " + lk.Underline.On("e") + " " + lk.Bold.On("wrapped words ") + theme.Blank(3),
+		" " + lk.Bold.On("here") + theme.Blank(15),
+		theme.Blank(20),
+		" " + lk.Bad.On("! e") + theme.Blank(16),
 	}, v.Lines(20, 10))
 }
 
@@ -542,7 +542,7 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, search, width, w uint8, right int8) {
 		lk := plainLook()
 		if search%2 == 0 {
-			lk = look.New(look.Options{Theme: "auto"})
+			lk = theme.New(theme.Options{Theme: "auto"})
 		}
 		var blocks []Block
 		for k := Facts; k <= Error; k++ {

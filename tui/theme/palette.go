@@ -1,4 +1,4 @@
-package look
+package theme
 
 // Palette is the styles of a theme by what they mean.
 type Palette struct {

@@ -1,4 +1,4 @@
-// Package look is how one screen draws: a theme as prepared escape sequences,
+// Package theme is how one screen draws: a theme as prepared escape sequences,
 // the marks and borders that the terminal can show, and cutting and padding
 // text to cells.
 //
@@ -7,7 +7,7 @@
 // global, and nothing here looks at the process's own terminal: what the
 // screen's terminal can do comes in through [Options]. It knows no catalog, no
 // keys and no panes.
-package look
+package theme
 
 import (
 	"io"
