@@ -22,7 +22,6 @@ import (
 	"sync"
 
 	"goblin/gateway/ask"
-	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
@@ -38,6 +37,7 @@ import (
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
 	"goblin/gateway/servers"
+	"goblin/gateway/state"
 	"goblin/gateway/switches"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -64,9 +64,9 @@ type Options struct {
 	Pins *pins.Store
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins  string
-	Resolve config.Resolver // gives the values of references of the config; nil has none
-	Catalog *catalog.Store  // remembers lists of servers; nil remembers none
-	Records bool            // Catalog is written by [fleet.Fleet.SaveLists] alone
+	Resolve config.Resolver  // gives the values of references of the config; nil has none
+	Catalog *state.ListCache // remembers lists of servers; nil remembers none
+	Records bool             // Catalog is written by [fleet.Fleet.SaveLists] alone
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
 	Memory *memlimit.Account

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/extensions"
+	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -59,20 +59,20 @@ func (s *Server) Denied(kind registry.Kind) []string {
 
 // identity returns the digest of a definition for which cached lists count.
 func identity(s *config.Server) string {
-	return catalog.Identity([]any{
+	return state.ListIdentity([]any{
 		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
 		s.Tools, s.Prompts, s.Resources, // which decide what is kept
 	})
 }
 
 // Cached reports whether lists of a server as it is defined are cached.
-func Cached(store *catalog.Store, s *config.Server) bool {
+func Cached(store *state.ListCache, s *config.Server) bool {
 	return store.Has(s.Name, identity(s))
 }
 
 // Record notes in a store what a server listed outside of a fleet, by kind. State describes
 // the server after it listed; denied names what the config leaves out of its lists.
-func Record(store *catalog.Store, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
+func Record(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 	if about, err := introduce(state, denied); whole(state) && err == nil {
 		store.Keep(s.Name, identity(s), about, lists)
 	}

@@ -20,7 +20,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
@@ -29,6 +28,7 @@ import (
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -45,7 +45,7 @@ type Options struct {
 	Mask     *config.Mask      // hides secrets in errors
 	Children *orphans.Record   // records child processes
 	Pins     *pins.Store       // remembers the tools that the user approved; nil lets all through
-	Catalog  *catalog.Store    // remembers lists of servers; nil remembers none
+	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
 	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
 	Memory   *memlimit.Account // bounds what servers make the process hold
 	Logins   string            // the folder of logins at remote servers; "" knows none

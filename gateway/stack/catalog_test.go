@@ -16,19 +16,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/catalog"
+	"goblin/gateway/state"
 )
 
 const month = 30 * 24 * time.Hour
 
 // store is a store whose log is read.
-func store(folder string) (*catalog.Store, *bytes.Buffer) {
+func store(folder string) (*state.ListCache, *bytes.Buffer) {
 	var log bytes.Buffer
-	return catalog.New(folder, "/etc/goblin.yaml", month, slog.New(slog.NewTextHandler(&log, nil))), &log
+	return state.NewListCache(folder, "/etc/goblin.yaml", month, slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
 // written writes all that is to be kept.
-func written(t *testing.T, s *catalog.Store) {
+func written(t *testing.T, s *state.ListCache) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -244,8 +244,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(head+digested("0{\"name\":\"a\"}\n2{}\n")), "")
 	f.Add([]byte(head), "0{}\n")
 	f.Fuzz(func(t *testing.T, text []byte, body string) {
-		_, _ = catalog.Parse(text, "id")
-		lists, err := catalog.Parse([]byte(head+digested(body)), "id") // as damage would hardly do it
+		_, _ = state.ParseLists(text, "id")
+		lists, err := state.ParseLists([]byte(head+digested(body)), "id") // as damage would hardly do it
 		if err != nil {
 			return
 		}

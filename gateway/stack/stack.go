@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"goblin/gateway"
-	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/downstream"
@@ -38,6 +37,7 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/projects"
+	"goblin/gateway/state"
 	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -255,12 +255,12 @@ func (i *Instance) pins() (*pins.Store, error) {
 
 // CachedLists returns the store of the lists of a config's servers in a folder, or nil if
 // there is none.
-func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *catalog.Store {
+func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.ListCache {
 	path, err := config.Canonical(cfg.Path)
 	if folder == "" || cfg.Demo || cfg.Gateway.Remember == 0 || err != nil {
 		return nil
 	}
-	return catalog.New(folder, path, cfg.Gateway.Remember, logger)
+	return state.NewListCache(folder, path, cfg.Gateway.Remember, logger)
 }
 
 // SaveLists writes what the servers listed, for the next daemon. It needs Options.Records.

@@ -1,4 +1,4 @@
-// Package catalog keeps on disk what servers listed last, so that it can be listed
+// Catalog keeps on disk what servers listed last, so that it can be listed
 // before they have started.
 //
 // It owns a folder with a file for each server of each config: a head of one line, then
@@ -13,7 +13,8 @@
 // Commands that run for a moment call [Store.Save] instead of Run. All
 // methods may be called from any goroutine; nothing fails for want of a file: what is wrong
 // with one is logged, once.
-package catalog
+
+package state
 
 import (
 	"bufio"
@@ -36,7 +37,6 @@ import (
 	"time"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/state"
 	"goblin/registry/rawjson"
 	"goblin/registry/tidy"
 )
@@ -56,8 +56,8 @@ const (
 	ext  = ".catalog"
 )
 
-// Head is what is remembered of a server besides its lists.
-type Head struct {
+// ListHead is what is remembered of a server besides its lists.
+type ListHead struct {
 	Saved time.Time
 	About json.RawMessage // the caller's
 }
@@ -77,8 +77,8 @@ type change struct {
 	lists    map[int][][]byte // those that are others than in the file
 }
 
-// Store is the catalog of one config. Make one with [New].
-type Store struct {
+// ListCache is the catalog of one config. Make one with [New].
+type ListCache struct {
 	folder, config string
 	most           time.Duration // without use, until a file is removed
 	log            *slog.Logger
@@ -89,32 +89,32 @@ type Store struct {
 	told    map[string]bool // what was logged already
 }
 
-// New is the store of a config in a folder, which need not be there yet. Files that were
+// NewListCache is the store of a config in a folder, which need not be there yet. Files that were
 // not used for longer than most count no more.
-func New(folder, config string, most time.Duration, log *slog.Logger) *Store {
-	return &Store{
+func NewListCache(folder, config string, most time.Duration, log *slog.Logger) *ListCache {
+	return &ListCache{
 		folder: folder, config: config, most: most, log: log, wake: make(chan struct{}, 1),
 		changes: make(map[string]*change), told: make(map[string]bool),
 	}
 }
 
-// Identity is a digest of the parts that decide which server it is.
-func Identity(parts any) string {
+// ListIdentity is a digest of the parts that decide which server it is.
+func ListIdentity(parts any) string {
 	text, _ := json.Marshal(parts) // maps are sorted
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
 // path is the file of a server, whose name is safe in one.
-func (s *Store) path(server string) string {
+func (s *ListCache) path(server string) string {
 	sum := sha256.Sum256([]byte(s.config + "\x00" + server))
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
 }
 
-// Head is what is remembered of a server besides its lists, which it reads no further
+// ListHead is what is remembered of a server besides its lists, which it reads no further
 // than that; nil for nothing. What was kept for another identity, was not used for too
 // long or cannot be read is removed.
-func (s *Store) Head(server, identity string) *Head {
+func (s *ListCache) Head(server, identity string) *ListHead {
 	h, err := s.head(server, identity)
 	if err != nil {
 		s.drop(server, err)
@@ -125,16 +125,16 @@ func (s *Store) Head(server, identity string) *Head {
 	if h.Saved.After(now) {                  // the clock was set back
 		h.Saved = now
 	}
-	return &Head{Saved: h.Saved, About: h.About}
+	return &ListHead{Saved: h.Saved, About: h.About}
 }
 
 // Has reports whether lists of a server are in the store. It removes nothing.
-func (s *Store) Has(server, identity string) bool {
+func (s *ListCache) Has(server, identity string) bool {
 	_, err := s.head(server, identity)
 	return err == nil
 }
 
-func (s *Store) head(server, identity string) (head, error) {
+func (s *ListCache) head(server, identity string) (head, error) {
 	f, info, err := open(s.path(server))
 	if err != nil {
 		return head{}, err
@@ -148,7 +148,7 @@ func (s *Store) head(server, identity string) (head, error) {
 
 // Lists are the remembered lists of a server, by their numbers; not ok when they are not
 // what was written, and are removed.
-func (s *Store) Lists(server, identity string) (lists [][][]byte, ok bool) {
+func (s *ListCache) Lists(server, identity string) (lists [][][]byte, ok bool) {
 	lists, err := read(s.path(server), identity)
 	if err != nil {
 		s.drop(server, err)
@@ -157,7 +157,7 @@ func (s *Store) Lists(server, identity string) (lists [][][]byte, ok bool) {
 }
 
 // drop removes the file of a server, which err is about.
-func (s *Store) drop(server string, err error) {
+func (s *ListCache) drop(server string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -171,9 +171,9 @@ func (s *Store) drop(server string, err error) {
 var errOther = errors.New("it was kept for another definition of the server, or too long ago")
 
 func open(path string) (*os.File, os.FileInfo, error) {
-	f, info, err := state.Open(path)
+	f, info, err := Open(path)
 	switch {
-	case errors.Is(err, state.ErrNotRegular):
+	case errors.Is(err, ErrNotRegular):
 		return nil, nil, errors.New("it is no file")
 	case err != nil:
 		return nil, nil, err
@@ -193,7 +193,7 @@ func read(path, identity string) ([][][]byte, error) {
 	if _, err := io.ReadFull(f, text); err != nil {
 		return nil, err
 	}
-	return Parse(text, identity)
+	return ParseLists(text, identity)
 }
 
 func readHead(r *bufio.Reader, identity string) (h head, err error) {
@@ -212,8 +212,8 @@ func readHead(r *bufio.Reader, identity string) (h head, err error) {
 	return h, nil
 }
 
-// Parse reads the lists in the text of a file, which they stay part of.
-func Parse(text []byte, identity string) (lists [][][]byte, err error) {
+// ParseLists reads the lists in the text of a file, which they stay part of.
+func ParseLists(text []byte, identity string) (lists [][][]byte, err error) {
 	r := bytes.NewReader(text)
 	if _, err := readHead(bufio.NewReaderSize(r, 16), identity); err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func depth(text []byte) (most int) {
 
 // Keep notes what a server says of itself, and those of its lists that were fetched. Lists
 // that are not named stay. The entries are not to be changed any more.
-func (s *Store) Keep(server, identity string, about json.RawMessage, lists map[int][][]byte) {
+func (s *ListCache) Keep(server, identity string, about json.RawMessage, lists map[int][][]byte) {
 	s.mu.Lock()
 	c := s.changes[server]
 	if c == nil || c.identity != identity {
@@ -295,14 +295,14 @@ func (s *Store) Keep(server, identity string, about json.RawMessage, lists map[i
 }
 
 // Forget removes what is remembered of a server.
-func (s *Store) Forget(server string) {
+func (s *ListCache) Forget(server string) {
 	s.mu.Lock()
 	delete(s.changes, server)
 	s.mu.Unlock()
 	s.remove(server)
 }
 
-func (s *Store) remove(server string) {
+func (s *ListCache) remove(server string) {
 	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.news("left", server, err) {
 		s.log.Warn("Remembered lists not removed", "server", server, "err", err)
 	}
@@ -310,7 +310,7 @@ func (s *Store) remove(server string) {
 
 // Run writes what is to be kept, until ctx ends; then what is left. It removes files that
 // were not used for too long.
-func (s *Store) Run(ctx context.Context) {
+func (s *ListCache) Run(ctx context.Context) {
 	s.sweep()
 	for {
 		select {
@@ -327,7 +327,7 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-func (s *Store) sweep() {
+func (s *ListCache) sweep() {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
 		return // there is nothing to remove
@@ -348,11 +348,11 @@ func (s *Store) sweep() {
 	}
 }
 
-func (s *Store) write() { s.flush(s.save) }
+func (s *ListCache) write() { s.flush(s.save) }
 
 // Save writes what Keep noted. It skips servers whose file another process wrote after
 // since. It is called instead of Run.
-func (s *Store) Save(since time.Time) {
+func (s *ListCache) Save(since time.Time) {
 	s.flush(func(server string, c *change) error {
 		h, err := s.head(server, c.identity)
 		if (err == nil || errors.Is(err, errOther)) && h.Saved.After(since) {
@@ -363,7 +363,7 @@ func (s *Store) Save(since time.Time) {
 }
 
 // flush has each change saved, and logs what fails.
-func (s *Store) flush(save func(server string, c *change) error) {
+func (s *ListCache) flush(save func(server string, c *change) error) {
 	s.mu.Lock()
 	changes := s.changes
 	s.changes = make(map[string]*change)
@@ -383,7 +383,7 @@ func (s *Store) flush(save func(server string, c *change) error) {
 	tidy.Memory(size) // they were held until now
 }
 
-func (s *Store) save(server string, c *change) error {
+func (s *ListCache) save(server string, c *change) error {
 	path := s.path(server)
 	lists := c.lists
 	if old, err := read(path, c.identity); err == nil {
@@ -409,7 +409,7 @@ func (s *Store) save(server string, c *change) error {
 var errFolder = errors.New("the folder cannot be written")
 
 // trouble says what is wrong with the folder, in the same words for all files.
-func (s *Store) trouble(err error) error {
+func (s *ListCache) trouble(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)
 	}
@@ -455,7 +455,7 @@ func compose(f io.Writer, h head, lists map[int][][]byte) error {
 
 // news reports whether that of a server was not logged before: of any, if the folder is
 // what is wrong.
-func (s *Store) news(what, server string, err error) bool {
+func (s *ListCache) news(what, server string, err error) bool {
 	key := what + server
 	if errors.Is(err, errFolder) {
 		key = err.Error()
