@@ -32,7 +32,6 @@ import (
 	"goblin/gateway/metrics"
 	"goblin/gateway/notify"
 	"goblin/gateway/orphans"
-	"goblin/gateway/pins"
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
@@ -61,7 +60,7 @@ type Options struct {
 	// Children records child processes; nil records none.
 	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.
-	Pins *pins.Store
+	Pins *state.PinStore
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins  string
 	Resolve config.Resolver  // gives the values of references of the config; nil has none

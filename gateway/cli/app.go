@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/oauth"
-	"goblin/gateway/pins"
 	"goblin/gateway/secrets"
+	"goblin/gateway/state"
 	"goblin/gateway/switches"
 )
 
@@ -82,11 +82,11 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	state := config.StateFolder(a.Getenv)
-	if state == "" {
+	stateDir := config.StateFolder(a.Getenv)
+	if stateDir == "" {
 		return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
 	}
-	return pins.Path(state, path), nil
+	return state.PinsPath(stateDir, path), nil
 }
 
 // Off is the file of what the user turned off in a config; "" when there is no place for
@@ -99,21 +99,21 @@ func (a *App) Usage(cfg *config.Config) string { return a.kept(cfg, meter.Path) 
 
 // kept is the place of a file about a config.
 func (a *App) kept(cfg *config.Config, path func(folder, config string) string) string {
-	state := config.StateFolder(a.Getenv)
+	stateDir := config.StateFolder(a.Getenv)
 	name, err := config.Canonical(cfg.Path)
-	if cfg.Demo || state == "" || err != nil {
+	if cfg.Demo || stateDir == "" || err != nil {
 		return ""
 	}
-	return path(state, name)
+	return path(stateDir, name)
 }
 
 // Catalog is the folder of what servers listed last; "" when there is no place for it.
 func (a *App) Catalog() string {
-	state := config.StateFolder(a.Getenv)
-	if state == "" {
+	stateDir := config.StateFolder(a.Getenv)
+	if stateDir == "" {
 		return ""
 	}
-	return filepath.Join(state, "catalog")
+	return filepath.Join(stateDir, "catalog")
 }
 
 // Logins is the folder of logins at remote servers; "" when there is no place for

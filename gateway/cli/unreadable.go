@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/journal/meter"
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/gateway/switches"
 )
 
@@ -24,7 +24,7 @@ func (a *App) unreadablePins(cfg *config.Config) []config.Problem {
 	if path == "" || err != nil {
 		return nil
 	}
-	store, err := pins.Open(path)
+	store, err := state.OpenPins(path)
 	if err == nil {
 		err = store.Damaged()
 	}

@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/overrides"
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/definition"
@@ -44,7 +44,7 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 	if err != nil || path == "" {
 		return nil
 	}
-	store, err := pins.Open(path)
+	store, err := state.OpenPins(path)
 	if err != nil {
 		return nil // whoever needs them tells
 	}

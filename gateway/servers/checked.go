@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/termtext"
@@ -25,7 +25,7 @@ func (f *Fleet) digests(server string) func(registry.Kind, [][]byte) map[string]
 		all := f.o.Registry.Definitions(server, kind, items)
 		digests := make(map[string]string, len(all))
 		for _, d := range all {
-			digests[d.Name] = pins.Digest(d.JSON)
+			digests[d.Name] = state.Digest(d.JSON)
 		}
 		return digests
 	}

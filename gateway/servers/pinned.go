@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -17,11 +17,11 @@ import (
 // pin compares the tools or skills that a server lists with those that were approved,
 // tells of what differs, and says of each whether clients get it.
 func (f *Fleet) pin(server string, kind registry.Kind, tools []registry.Definition) []bool {
-	offered := make([]pins.Tool, len(tools))
+	offered := make([]state.PinnedTool, len(tools))
 	for i, t := range tools {
-		offered[i] = pins.Tool{Name: t.Name, Definition: t.JSON}
+		offered[i] = state.PinnedTool{Name: t.Name, Definition: t.JSON}
 	}
-	of, other := server, pins.Skills(server)
+	of, other := server, state.SkillsName(server)
 	if kind == registry.Skill {
 		of, other = other, of
 	}
@@ -71,9 +71,9 @@ func (f *Fleet) pinAgain(server string) {
 }
 
 // pinChanges are those of a server's tools and skills.
-func (f *Fleet) pinChanges(server string) ([]pins.Change, error) {
+func (f *Fleet) pinChanges(server string) ([]state.DefinitionChange, error) {
 	changes, err := f.o.Pins.Changes(server)
-	more, skillErr := f.o.Pins.Changes(pins.Skills(server))
+	more, skillErr := f.o.Pins.Changes(state.SkillsName(server))
 	return append(changes, more...), cmp.Or(err, skillErr)
 }
 
@@ -82,7 +82,7 @@ func (f *Fleet) approve(server string, seen map[string]string, names []string) (
 	of := map[string][]string{}
 	for _, name := range names {
 		key := server
-		if skills := pins.Skills(server); !f.o.Pins.Offers(server, name) && f.o.Pins.Offers(skills, name) {
+		if skills := state.SkillsName(server); !f.o.Pins.Offers(server, name) && f.o.Pins.Offers(skills, name) {
 			key = skills
 		}
 		of[key] = append(of[key], name)
@@ -128,7 +128,7 @@ func (f *Fleet) withholds() bool { return f.o.Config.Gateway.Pin == config.PinSt
 
 // showPinned writes what awaits approval where screens see it, and logs what
 // was not known before.
-func (f *Fleet) showPinned(server string, changes []pins.Change) {
+func (f *Fleet) showPinned(server string, changes []state.DefinitionChange) {
 	rows := make([]registry.PinnedTool, len(changes))
 	for i, c := range changes {
 		rows[i] = registry.PinnedTool{

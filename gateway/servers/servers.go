@@ -27,7 +27,6 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
-	"goblin/gateway/pins"
 	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -44,7 +43,7 @@ type Options struct {
 	Version  string
 	Mask     *config.Mask      // hides secrets in errors
 	Children *orphans.Record   // records child processes
-	Pins     *pins.Store       // remembers the tools that the user approved; nil lets all through
+	Pins     *state.PinStore   // remembers the tools that the user approved; nil lets all through
 	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
 	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
 	Memory   *memlimit.Account // bounds what servers make the process hold

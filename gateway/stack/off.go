@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -61,7 +61,7 @@ func (i *Instance) pinsChanged() {
 
 // readPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
 // one.
-func (i *Instance) readPins(store *pins.Store) {
+func (i *Instance) readPins(store *state.PinStore) {
 	err := store.Damaged()
 	i.report(&i.mispinned, err, "pins")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 )
 
 // FuzzFile: a file is taken as a whole or refused with its name; one that is
@@ -20,7 +20,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "pins.json")
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		s, err := pins.Open(path)
+		s, err := state.OpenPins(path)
 		if err != nil {
 			require.ErrorContains(t, err, path)
 			return
@@ -32,7 +32,7 @@ func FuzzFile(f *testing.F) {
 		changes, err := s.Changes("s")
 		require.NoError(t, err)
 		require.Empty(t, changes)
-		_, err = pins.Open(path)
+		_, err = state.OpenPins(path)
 		require.NoError(t, err)
 	})
 }

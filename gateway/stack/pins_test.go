@@ -11,30 +11,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/pins"
+	"goblin/gateway/state"
 )
 
-func open(t *testing.T, path string) *pins.Store {
+func open(t *testing.T, path string) *state.PinStore {
 	t.Helper()
-	s, err := pins.Open(path)
+	s, err := state.OpenPins(path)
 	require.NoError(t, err)
 	return s
 }
 
 // tools are those of definitions that have names.
-func tools(definitions ...string) []pins.Tool {
-	var all []pins.Tool
+func tools(definitions ...string) []state.PinnedTool {
+	var all []state.PinnedTool
 	for _, d := range definitions {
 		var named struct{ Name string }
 		if json.Unmarshal([]byte(d), &named) == nil {
-			all = append(all, pins.Tool{Name: named.Name, Definition: []byte(d)})
+			all = append(all, state.PinnedTool{Name: named.Name, Definition: []byte(d)})
 		}
 	}
 	return all
 }
 
 // check gives the changes as "new NAME" and "changed NAME".
-func check(t *testing.T, s *pins.Store, server string, definitions ...string) []string {
+func check(t *testing.T, s *state.PinStore, server string, definitions ...string) []string {
 	t.Helper()
 	v, err := s.Check(server, tools(definitions...), true)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func check(t *testing.T, s *pins.Store, server string, definitions ...string) []
 	return found
 }
 
-func changed(t *testing.T, s *pins.Store, server string) []pins.Change {
+func changed(t *testing.T, s *state.PinStore, server string) []state.DefinitionChange {
 	t.Helper()
 	changes, err := s.Changes(server)
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestABrokenFileIsNotOverwritten(t *testing.T) {
 	for name, text := range map[string]string{"no JSON": "{", "another version": `{"version":2}`} {
 		path := filepath.Join(t.TempDir(), "pins.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := pins.Open(path)
+		_, err := state.OpenPins(path)
 		require.ErrorContains(t, err, path, name)
 		require.ErrorContains(t, err, "remove the file to pin all tools anew")
 		kept, err := os.ReadFile(path)
@@ -194,7 +194,7 @@ func FuzzCheckNeverPanicsAndKnowsWhatItSaw(f *testing.F) {
 	f.Add([]byte(`{"name":"a","inputSchema":{"\u0000":1e999}}`))
 	f.Fuzz(func(t *testing.T, item []byte) {
 		s := open(t, filepath.Join(t.TempDir(), "pins.json"))
-		tool := []pins.Tool{{Name: "a", Definition: item}}
+		tool := []state.PinnedTool{{Name: "a", Definition: item}}
 		_, err := s.Check("srv", tool, false)
 		require.NoError(t, err)
 		v, err := s.Check("srv", tool, false)
@@ -230,7 +230,7 @@ func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
 	require.Equal(t, changes, check(t, s, "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`, `{"name":"c"}`))
 	for _, name := range []string{"a", "c"} {
 		_, err := s.Approve("srv", map[string]string{}, name)
-		var changed *pins.ChangedError
+		var changed *state.ChangedError
 		require.ErrorAs(t, err, &changed)
 		require.Equal(t, name, changed.Tool)
 	}
@@ -254,7 +254,7 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			s, err := pins.Open(path)
+			s, err := state.OpenPins(path)
 			if err == nil {
 				_, err = s.Check(string(rune('a'+i)), tools(`{"name":"x"}`), false)
 			}
@@ -275,10 +275,10 @@ func TestAServerThatIsGoneAwaitsNothing(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
 	require.Empty(t, check(t, s, "srv", `{"name":"a"}`))
 	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`))
-	require.Empty(t, check(t, s, pins.Skills("srv"), `{"name":"s"}`))
-	require.Equal(t, []string{"changed s"}, check(t, s, pins.Skills("srv"), `{"name":"s","title":"S"}`))
+	require.Empty(t, check(t, s, state.SkillsName("srv"), `{"name":"s"}`))
+	require.Equal(t, []string{"changed s"}, check(t, s, state.SkillsName("srv"), `{"name":"s","title":"S"}`))
 	s.Forget("srv")
-	require.Empty(t, changed(t, s, pins.Skills("srv")))
+	require.Empty(t, changed(t, s, state.SkillsName("srv")))
 	require.Empty(t, changed(t, s, "srv"))
 	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "what was approved is remembered")
 }
@@ -348,7 +348,7 @@ func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
 	var all []string
-	for i := range pins.MaxTools {
+	for i := range state.MaxTools {
 		all = append(all, `{"name":"t`+strconv.Itoa(i)+`"}`)
 	}
 	require.Empty(t, check(t, s, "srv", all...))
@@ -357,8 +357,8 @@ func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
 	v, err := s.Check("srv", tools(all...), true)
 	require.NoError(t, err)
 	require.Equal(t, 1, v.Unwatched)
-	require.False(t, v.Approved[pins.MaxTools])
-	require.NotContains(t, v.Approved[:pins.MaxTools], false)
+	require.False(t, v.Approved[state.MaxTools])
+	require.NotContains(t, v.Approved[:state.MaxTools], false)
 	v, err = s.Check("srv", tools(all[1:]...), true)
 	require.NoError(t, err)
 	require.Zero(t, v.Unwatched)

@@ -35,7 +35,6 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
-	"goblin/gateway/pins"
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
 	"goblin/gateway/switches"
@@ -122,7 +121,7 @@ type Instance struct {
 	extension Extension
 	switches  *switches.Store
 	meter     *meter.Meter
-	pinned    *pins.Store            // nil: tools are not
+	pinned    *state.PinStore        // nil: tools are not
 	unpinned  error                  // why tools are not; nil: they are
 	unserved  error                  // why there is no HTTP although it is wanted
 	misread   atomic.Pointer[error]  // why what is off could not be read
@@ -219,7 +218,7 @@ func New(o Options) (*Instance, error) {
 
 // pins opens what is remembered of tools, if that is wanted. Without it nothing
 // can be withheld for certain, but all the rest be done.
-func (i *Instance) pins() (*pins.Store, error) {
+func (i *Instance) pins() (*state.PinStore, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
 	case wanted == config.PinOff:
@@ -229,10 +228,10 @@ func (i *Instance) pins() (*pins.Store, error) {
 		i.unpinned = errors.New("nothing to approve: the tools of the demo are not pinned")
 		return nil, nil
 	}
-	var store *pins.Store
+	var store *state.PinStore
 	err := i.o.NoPins
 	if err == nil {
-		store, err = pins.Open(i.o.Pins)
+		store, err = state.OpenPins(i.o.Pins)
 	}
 	if store != nil && wanted == config.PinStrict {
 		err = store.Writable() // without pins, no tool is approved

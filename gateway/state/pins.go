@@ -1,4 +1,4 @@
-// Package pins remembers the tool definitions that a user has seen, so that a
+// Pins remembers the tool definitions that a user has seen, so that a
 // server that changes one later, or slips one in, is found out.
 //
 // It owns a state file per config and the comparison. A server's tools are
@@ -11,7 +11,8 @@
 // return; failing to is an error, and nothing is approved by it. Several processes may use one file: each changes it
 // under a lock (beside it, with ".lock" for its ending) and sees what the others
 // wrote. Who shows changes has to look again when the file was written.
-package pins
+
+package state
 
 import (
 	"bytes"
@@ -30,7 +31,6 @@ import (
 	"sync"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/state"
 	"goblin/registry/rawjson"
 )
 
@@ -51,9 +51,9 @@ const (
 	// maxSorted is the size of a definition, in bytes, up to which the order of
 	// the keys inside its members does not count.
 	maxSorted = 1 << 20
-	// maxFile bounds the file.
-	maxFile = 256 << 20
-	version = 1
+	// maxFilePins bounds the file.
+	maxFilePins = 256 << 20
+	version     = 1
 )
 
 // pin is an approved definition.
@@ -68,23 +68,23 @@ type file struct {
 	Servers map[string]map[string]pin `json:"servers"`
 }
 
-// Tool is a tool as clients would get it: names are those by which it is served,
+// PinnedTool is a tool as clients would get it: names are those by which it is served,
 // so no two are equal.
-type Tool struct {
+type PinnedTool struct {
 	Name       string
 	Definition []byte // raw
 }
 
 // Verdict is the result of [Store.Check] on the tools of a server.
 type Verdict struct {
-	Changes  []Change
+	Changes  []DefinitionChange
 	Approved []bool // for each tool, whether its definition is the approved one
 	// Unwatched is how many tools are beyond the bounds.
 	Unwatched int
 }
 
-// Change is a tool whose definition is not the approved one.
-type Change struct {
+// DefinitionChange is a tool whose definition is not the approved one.
+type DefinitionChange struct {
 	Name string
 	New  bool
 	// Approved and Offered are canonical JSON; nil for none, and for one that
@@ -93,8 +93,8 @@ type Change struct {
 	Hash              string // of what is offered
 }
 
-// Store is the pins of one config. Make one with [Open].
-type Store struct {
+// PinStore is the pins of one config. Make one with [Open].
+type PinStore struct {
 	path string
 
 	mu      sync.Mutex
@@ -105,33 +105,33 @@ type Store struct {
 	damaged error                     // what is wrong with that; nil for nothing
 }
 
-// Open reads the pins at path; a missing file has none. The file and its folder are private
+// OpenPins reads the pins at path; a missing file has none. The file and its folder are private
 // to the user. If the file is damaged, its last good copy counts, and [Store.Damaged] says so.
 // The error is that there is no such copy either. Then the store has no pins, and gets none
 // until the user repairs or removes the file.
-func Open(path string) (*Store, error) {
-	s := &Store{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
+func OpenPins(path string) (*PinStore, error) {
+	s := &PinStore{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
 	err := s.load()
 	return s, err
 }
 
 // Damaged returns an error if the file is damaged, whether its last good copy counts or not.
-func (s *Store) Damaged() error {
+func (s *PinStore) Damaged() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.damaged
 }
 
 // Refresh takes over what other processes have written. The error is that of [Open].
-func (s *Store) Refresh() error {
+func (s *PinStore) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refresh()
 }
 
 // Keep updates the last good copy of the file.
-func (s *Store) Keep() error {
-	return state.Keep(s.path, maxFile, func(text []byte) error {
+func (s *PinStore) Keep() error {
+	return Keep(s.path, maxFilePins, func(text []byte) error {
 		_, err := parse(text)
 		return err
 	})
@@ -139,12 +139,12 @@ func (s *Store) Keep() error {
 
 // load reads the file, or its last good copy. What is known only here stays: because it
 // could not be written, or because the file was removed or damaged.
-func (s *Store) load() error {
+func (s *PinStore) load() error {
 	seen, err := os.Stat(s.path) // before it is read: what is written meanwhile is read again
 	if errors.Is(err, fs.ErrNotExist) && s.servers != nil && s.damaged == nil {
 		return nil
 	}
-	servers, err := state.Load(s.path, maxFile, parse)
+	servers, err := Load(s.path, maxFilePins, parse)
 	s.seen, s.damaged = seen, s.explain(err)
 	if s.unrestored() {
 		if s.servers == nil {
@@ -163,14 +163,14 @@ func (s *Store) load() error {
 }
 
 // unrestored reports whether neither the file nor its last good copy could be read.
-func (s *Store) unrestored() bool {
-	damaged, ok := errors.AsType[*state.DamagedError](s.damaged)
+func (s *PinStore) unrestored() bool {
+	damaged, ok := errors.AsType[*DamagedError](s.damaged)
 	return ok && !damaged.Restored
 }
 
 // explain adds to the error about a damaged file what counts until it is repaired.
-func (s *Store) explain(err error) error {
-	damaged, ok := errors.AsType[*state.DamagedError](err)
+func (s *PinStore) explain(err error) error {
+	damaged, ok := errors.AsType[*DamagedError](err)
 	if !ok {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *Store) explain(err error) error {
 }
 
 // Writable fails when the pins cannot be written.
-func (s *Store) Writable() error {
+func (s *PinStore) Writable() error {
 	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {
 		return fmt.Errorf("pinned tools could not be saved: %w", err)
@@ -192,7 +192,7 @@ func (s *Store) Writable() error {
 }
 
 // refresh takes over what other processes have written.
-func (s *Store) refresh() error {
+func (s *PinStore) refresh() error {
 	now, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) && s.damaged != nil { // the user removed it
 		return s.load()
@@ -214,7 +214,7 @@ func parse(text []byte) (map[string]map[string]pin, error) {
 	}
 	switch {
 	case f.Version != version:
-		return nil, fmt.Errorf("it has version %d, not %d: %w", f.Version, version, state.ErrVersion)
+		return nil, fmt.Errorf("it has version %d, not %d: %w", f.Version, version, ErrVersion)
 	case f.Servers == nil:
 		return nil, errors.New("it has no servers")
 	}
@@ -224,7 +224,7 @@ func parse(text []byte) (map[string]map[string]pin, error) {
 // Check compares a server's tools with what is pinned. A server without pins gets
 // these. If they cannot be written, provisional says that they count nevertheless
 // until the end of the process. The verdict counts even if there is an error.
-func (s *Store) Check(server string, tools []Tool, provisional bool) (Verdict, error) {
+func (s *PinStore) Check(server string, tools []PinnedTool, provisional bool) (Verdict, error) {
 	offered, hashes := offer(tools)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *Store) Check(server string, tools []Tool, provisional bool) (Verdict, e
 
 // offer makes the pins of a list, as far as there is room, and tells the hash of
 // each tool, "" for those beyond that.
-func offer(tools []Tool) (offered map[string]pin, hashes []string) {
+func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	offered, hashes = make(map[string]pin, min(len(tools), MaxTools)), make([]string, len(tools))
 	size, kept := 0, 0
 	for i, tool := range tools {
@@ -267,7 +267,7 @@ func offer(tools []Tool) (offered map[string]pin, hashes []string) {
 }
 
 // Each calls f for each approved definition that is kept, in the order of names.
-func (s *Store) Each(f func(server, tool string, definition []byte)) {
+func (s *PinStore) Each(f func(server, tool string, definition []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, server := range slices.Sorted(maps.Keys(s.servers)) {
@@ -285,7 +285,7 @@ func Digest(definition []byte) string { return pinOf(definition).Hash }
 
 // Approves reports whether a definition with that digest is the approved one of a tool.
 // It does not look for what other processes wrote.
-func (s *Store) Approves(server, tool, digest string) bool {
+func (s *PinStore) Approves(server, tool, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return digest != "" && s.servers[server][tool].Hash == digest
@@ -293,19 +293,19 @@ func (s *Store) Approves(server, tool, digest string) bool {
 
 // Forget drops what a server listed last, but not what was approved of it: the
 // config has it no more.
-func (s *Store) Forget(server string) {
+func (s *PinStore) Forget(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.offered, server)
-	delete(s.offered, Skills(server))
+	delete(s.offered, SkillsName(server))
 }
 
-// Skills returns the key under which a server's skills are pinned: no server has that
+// SkillsName returns the key under which a server's skills are pinned: no server has that
 // name.
-func Skills(server string) string { return server + "/skills" }
+func SkillsName(server string) string { return server + "/skills" }
 
 // Offers reports whether a server listed something of that name last.
-func (s *Store) Offers(server, name string) bool {
+func (s *PinStore) Offers(server, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.offered[server][name]
@@ -313,19 +313,19 @@ func (s *Store) Offers(server, name string) bool {
 }
 
 // Changes compares a server's last list with the pinned definitions.
-func (s *Store) Changes(server string) ([]Change, error) {
+func (s *PinStore) Changes(server string) ([]DefinitionChange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.refresh()
 	return s.changes(server), err
 }
 
-func (s *Store) changes(server string) (changes []Change) {
+func (s *PinStore) changes(server string) (changes []DefinitionChange) {
 	offered, approved := s.offered[server], s.servers[server]
 	for _, name := range slices.Sorted(maps.Keys(offered)) {
 		was, seen := approved[name]
 		if now := offered[name]; !seen || was.Hash != now.Hash {
-			changes = append(changes, Change{Name: name, New: !seen, Approved: was.Definition, Offered: now.Definition, Hash: now.Hash})
+			changes = append(changes, DefinitionChange{Name: name, New: !seen, Approved: was.Definition, Offered: now.Definition, Hash: now.Hash})
 		}
 	}
 	return changes
@@ -343,7 +343,7 @@ func (e *ChangedError) Error() string {
 // that does not matter; if one is another by now, or awaits approval and was not
 // seen, nothing is approved, and the error is a *[ChangedError]. It
 // returns the names of those that a server does not offer.
-func (s *Store) Approve(server string, seen map[string]string, names ...string) (unknown []string, err error) {
+func (s *PinStore) Approve(server string, seen map[string]string, names ...string) (unknown []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	offered := s.offered[server]
@@ -373,7 +373,7 @@ func (s *Store) Approve(server string, seen map[string]string, names ...string) 
 // save changes the pins of a server, in the file and then here; if the file cannot
 // be written, here alone and only if provisional is set. change gets what is pinned
 // by now, also by other processes, and whether that is anything.
-func (s *Store) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
+func (s *PinStore) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
 	unlock, err := atomicfile.Lock(s.path)
 	if err == nil {
 		defer unlock()
@@ -404,18 +404,18 @@ func (s *Store) save(server string, provisional bool, change func(approved map[s
 }
 
 // write makes the file what is pinned, by another one in its place.
-func (s *Store) write() error {
+func (s *PinStore) write() error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // else an approved "<" differs from an offered one where users compare them
 	err := enc.Encode(file{version, s.servers})
-	if err == nil && text.Len() > maxFile {
-		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFile)
+	if err == nil && text.Len() > maxFilePins {
+		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFilePins)
 	}
 	if err != nil {
 		return err
 	}
-	if err := state.Save(s.path, text.Bytes(), s.damaged); err != nil {
+	if err := Save(s.path, text.Bytes(), s.damaged); err != nil {
 		return err
 	}
 	s.damaged = nil
@@ -467,8 +467,8 @@ func pinned(text []byte) pin {
 	return p
 }
 
-// Path is where the pins of a config are kept, in the folder for what is remembered.
+// PinsPath is where the pins of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
-func Path(folder, config string) string {
+func PinsPath(folder, config string) string {
 	return atomicfile.For(filepath.Join(folder, "pins"), config)
 }
