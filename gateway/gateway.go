@@ -37,7 +37,6 @@ import (
 	"goblin/gateway/results"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
-	"goblin/gateway/switches"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
@@ -191,7 +190,7 @@ func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 
 // Switch makes clients not see what is off and hidden servers, and everything else that
 // they may see.
-func (g *Gateway) Switch(off []switches.Switch, hidden ...string) {
+func (g *Gateway) Switch(off []state.ToggleEntry, hidden ...string) {
 	g.Views.Switch(off, hidden...)
 	g.News.Narrowed()
 }

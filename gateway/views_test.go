@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
 	"goblin/gateway/servers"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/naming"
@@ -61,7 +61,7 @@ type drawnView struct {
 
 // has says, apart from the code that is tested, whether a view has a thing where so much is
 // off.
-func (v *drawnView) has(e *registry.Entry, off []switches.Switch) bool {
+func (v *drawnView) has(e *registry.Entry, off []state.ToggleEntry) bool {
 	if e.Server == registry.Local {
 		return true
 	}
@@ -75,7 +75,7 @@ func (v *drawnView) has(e *registry.Entry, off []switches.Switch) bool {
 	} else {
 		through = uris.Match(e.Name)
 	}
-	return v.servers[e.Server] && through && !slices.ContainsFunc(off, func(s switches.Switch) bool {
+	return v.servers[e.Server] && through && !slices.ContainsFunc(off, func(s state.ToggleEntry) bool {
 		return s.Server == e.Server && s.Kind == e.Kind.String() && s.Name == e.Name && (s.Profile == "" || s.Profile == v.profile.Name)
 	})
 }
@@ -148,10 +148,10 @@ func drawViews(t *rapid.T, flat bool) (*config.Config, map[string]*drawnView) {
 }
 
 // drawOff draws what the user turned off.
-func drawOff(t *rapid.T) (list []switches.Switch) {
+func drawOff(t *rapid.T) (list []state.ToggleEntry) {
 	for range rapid.IntRange(0, 4).Draw(t, "off") {
 		k := rapid.SampledFrom(drawnKinds).Draw(t, "kind")
-		s := switches.Switch{
+		s := state.ToggleEntry{
 			Profile: rapid.SampledFrom([]string{"", "one", "default"}).Draw(t, "for"), Server: rapid.SampledFrom(drawnServers).Draw(t, "of"),
 			Kind: k.String(), Name: rapid.SampledFrom(drawnThings[k]).Draw(t, "what"),
 		}
@@ -324,8 +324,8 @@ func TestWhatIsOffForAllIsNotSaidToBeOffInAProfile(t *testing.T) {
 	v := viewsOf(t, r, "servers: {a: {command: c}}\nprofiles: {p: {}}")
 	e, err := r.ResolveTool("a_x")
 	require.NoError(t, err)
-	one, all := switches.Switch{Profile: "p", Server: "a", Kind: "tool", Name: "x"}, switches.Switch{Server: "a", Kind: "tool", Name: "x"}
-	for want, off := range map[string][][]switches.Switch{
+	one, all := state.ToggleEntry{Profile: "p", Server: "a", Kind: "tool", Name: "x"}, state.ToggleEntry{Server: "a", Kind: "tool", Name: "x"}
+	for want, off := range map[string][][]state.ToggleEntry{
 		`turned off in profile "p"`:  {{one}},
 		"turned off for all clients": {{all}, {one, all}, {all, one}},
 	} {
@@ -362,7 +362,7 @@ func TestNothingElseIsOffWithAResource(t *testing.T) {
 		}
 		r.SetList("a", registry.Resource, items)
 		v := viewsOf(t, r, "servers: {a: {command: c}}")
-		v.Switch([]switches.Switch{{Server: "a", Kind: "resource", Name: off}})
+		v.Switch([]state.ToggleEntry{{Server: "a", Kind: "resource", Name: off}})
 		seen, _ := v.Look("")
 		require.False(t, seen.Is.Sees("a", registry.Resource, off), off)
 		require.False(t, seen.Is.Sees("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
@@ -378,7 +378,7 @@ func TestWhatSearchesFindIsNotLacking(t *testing.T) {
 	r.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"denied"}`), []byte(`{"name":"found"}`), []byte(`{"name":"off"}`)})
 	v := viewsOf(t, r, "servers: {a: {command: c}}\nprofiles: {p: {expose: search, tools: {deny: [denied]}}}")
 	since := time.Unix(50, 0)
-	v.Switch([]switches.Switch{{Server: "a", Kind: "tool", Name: "off", Since: since}, {Server: "a", Kind: "tool", Name: "gone", Since: since}})
+	v.Switch([]state.ToggleEntry{{Server: "a", Kind: "tool", Name: "off", Since: since}, {Server: "a", Kind: "tool", Name: "gone", Since: since}})
 	var lacking []string
 	for _, off := range v.Lacking("p", registry.Tool) {
 		lacking = append(lacking, fmt.Sprintf("%s by %s since %d", off.Name, off.By, max(0, off.Since.Unix())))

@@ -20,7 +20,6 @@ import (
 	"goblin/gateway/oauth"
 	"goblin/gateway/secrets"
 	"goblin/gateway/state"
-	"goblin/gateway/switches"
 )
 
 // App is the command line that this process was started with: its streams, its
@@ -91,7 +90,7 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 
 // Off is the file of what the user turned off in a config; "" when there is no place for
 // it.
-func (a *App) Off(cfg *config.Config) string { return a.kept(cfg, switches.Path) }
+func (a *App) Off(cfg *config.Config) string { return a.kept(cfg, state.TogglesPath) }
 
 // Usage is the file of what calls of a config's tools came to; "" when there is no place
 // for it.

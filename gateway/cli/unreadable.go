@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/state"
-	"goblin/gateway/switches"
 )
 
 // Unreadable warns of files of what is remembered of a config that cannot be read, or tell
@@ -41,8 +40,8 @@ func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 	if path == "" {
 		return nil
 	}
-	store, err := switches.Open(path)
-	if mistake, ok := errors.AsType[*switches.FileError](err); ok {
+	store, err := state.OpenToggles(path)
+	if mistake, ok := errors.AsType[*state.ToggleFileError](err); ok {
 		return []config.Problem{{File: path, Line: mistake.Line, Text: mistake.Err.Error()}}
 	}
 	for _, text := range store.Skipped() {

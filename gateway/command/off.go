@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/lookup"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 	"goblin/registry/termtext"
 )
 
@@ -77,9 +77,9 @@ enough if no other has it.`, list, word, end, list),
 			if err != nil {
 				return interrupted(cmd.Context(), err)
 			}
-			known := make([]switches.Switch, len(things))
+			known := make([]state.ToggleEntry, len(things))
 			for i, t := range things {
-				known[i] = switches.Switch{Profile: profile, Server: t.Server, Kind: strings.TrimSuffix(list, "s"), Name: t.Name, Since: time.Now().UTC().Truncate(time.Second)}
+				known[i] = state.ToggleEntry{Profile: profile, Server: t.Server, Kind: strings.TrimSuffix(list, "s"), Name: t.Name, Since: time.Now().UTC().Truncate(time.Second)}
 			}
 			before := store.Off()
 			if err := store.Set(on, known...); err != nil {
@@ -107,7 +107,7 @@ func (a *App) ofProfile(cmd *cobra.Command, profile *string, what string) {
 }
 
 // switched is the config with what is off in it.
-func (a *App) switched(profile string) (*config.Config, *switches.Store, error) {
+func (a *App) switched(profile string) (*config.Config, *state.ToggleStore, error) {
 	cfg, err := a.Load()
 	if err != nil {
 		return nil, nil, err
@@ -122,8 +122,8 @@ func (a *App) switched(profile string) (*config.Config, *switches.Store, error) 
 	case path == "":
 		return nil, nil, cli.Fail(cli.CodeConfig, "there is no folder for what is off: set HOME or XDG_STATE_HOME")
 	}
-	store, err := switches.Open(path)
-	if file, ok := errors.AsType[*switches.FileError](err); ok && file.Restored() {
+	store, err := state.OpenToggles(path)
+	if file, ok := errors.AsType[*state.ToggleFileError](err); ok && file.Restored() {
 		a.Warn("%s", err)
 		err = nil
 	}
@@ -133,7 +133,7 @@ func (a *App) switched(profile string) (*config.Config, *switches.Store, error) 
 // warnUnknownOff warns of a damaged file of what is off: entries may be hidden for it.
 func (a *App) warnUnknownOff(cfg *config.Config) {
 	if path := a.Off(cfg); path != "" {
-		if _, err := switches.Open(path); err != nil {
+		if _, err := state.OpenToggles(path); err != nil {
 			a.Warn("%s", err)
 		}
 	}
@@ -148,7 +148,7 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQu
 
 // thingsCalled finds what names mean to clients of a profile, "" for all: in what servers list, and
 // in what is off.
-func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switches.Store, list, profile string, names []string) ([]lookup.Thing, error) {
+func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]lookup.Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
 	book := lookup.New(kind)
 	book.Profile = profile
@@ -192,10 +192,10 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *switc
 }
 
 // told says what is off or on now, and what was before.
-func told(things []lookup.Thing, known, before []switches.Switch, on bool, profile string) string {
+func told(things []lookup.Thing, known, before []state.ToggleEntry, on bool, profile string) string {
 	var did, was, still []string
 	for i := range things {
-		off := slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&known[i]) })
+		off := slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&known[i]) })
 		whole := known[i]
 		whole.Profile = ""
 		name := shownName(things[i].String())
@@ -205,7 +205,7 @@ func told(things []lookup.Thing, known, before []switches.Switch, on bool, profi
 		default:
 			did = append(did, name)
 		}
-		if on && profile != "" && slices.ContainsFunc(before, func(s switches.Switch) bool { return s.Same(&whole) }) {
+		if on && profile != "" && slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&whole) }) {
 			still = append(still, name)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/lookup"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 )
 
 func TestWhatCannotBeDoneIsToldWithItsCode(t *testing.T) {
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
-	state := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(state, "goblin"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "goblin", "secrets.json"), []byte("{"), 0o600))
+	stateDir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(stateDir, "goblin"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(stateDir, "goblin", "secrets.json"), []byte("{"), 0o600))
 	const servers = `
 servers:
   local: {command: c, env: {API_KEY: literal-key}}
@@ -37,12 +37,12 @@ servers:
 		{servers, []string{"login", "off"}, cli.CodeConnect, `server "off" is disabled; remove "disabled: true"`},
 		{servers, []string{"login", "lacks"}, cli.CodeConnect, `server "lacks" cannot start: `},
 		{servers, []string{"login", "literal-key"}, cli.CodeNotFound, `there is no server "[hidden]"`},
-		{servers, []string{"secret", "get", "a"}, cli.CodeFailure, `secret "a": ` + filepath.Join(state, "goblin", "secrets.json") + " cannot be read"},
+		{servers, []string{"secret", "get", "a"}, cli.CodeFailure, `secret "a": ` + filepath.Join(stateDir, "goblin", "secrets.json") + " cannot be read"},
 		{servers, []string{"validate", "other.yaml"}, cli.CodeUsage, "validate takes no arguments; a config is named by --config other.yaml"},
 		{servers + "gateway: {listen: \"127.0.0.1:0\", auth_token: \"${NOT_SET}\"}\n", []string{"validate"}, cli.CodeConfig, "${NOT_SET} is not set"},
 		{servers + "gateway: {auth_token: \"${NOT_SET}\"}\n", []string{"validate"}, cli.CodeOK, "warning: ${NOT_SET} is not set"},
 	} {
-		got := try{config: tt.config, env: map[string]string{"XDG_STATE_HOME": state}}.run(t, tt.args...)
+		got := try{config: tt.config, env: map[string]string{"XDG_STATE_HOME": stateDir}}.run(t, tt.args...)
 		require.Equal(t, tt.code, got.code, "%v: %s", tt.args, got.err)
 		require.Contains(t, got.err, tt.told, tt.args)
 		require.NotContains(t, got.err, "literal-")
@@ -52,11 +52,11 @@ servers:
 func TestWhatIsOffAlreadyAndWhatStaysOffIsTold(t *testing.T) {
 	t.Parallel()
 	things := []lookup.Thing{{Server: "a", Name: "x", Listed: "a_x"}, {Server: "a", Name: "y", Listed: "a_y"}}
-	of := func(profile string) []switches.Switch {
-		return []switches.Switch{{Profile: profile, Server: "a", Kind: "tool", Name: "x"}, {Profile: profile, Server: "a", Kind: "tool", Name: "y"}}
+	of := func(profile string) []state.ToggleEntry {
+		return []state.ToggleEntry{{Profile: profile, Server: "a", Kind: "tool", Name: "x"}, {Profile: profile, Server: "a", Kind: "tool", Name: "y"}}
 	}
 	for _, tt := range []struct {
-		before  []switches.Switch
+		before  []state.ToggleEntry
 		on      bool
 		profile string
 		want    string

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 )
 
-func tool(profile, name string) switches.Switch {
-	return switches.Switch{Profile: profile, Server: "files", Kind: "tool", Name: name}
+func tool(profile, name string) state.ToggleEntry {
+	return state.ToggleEntry{Profile: profile, Server: "files", Kind: "tool", Name: name}
 }
 
-func offNames(s *switches.Store) (all []string) {
+func offNames(s *state.ToggleStore) (all []string) {
 	for _, t := range s.Off() {
 		all = append(all, t.Profile+":"+t.Name)
 	}
@@ -28,7 +28,7 @@ func offNames(s *switches.Store) (all []string) {
 func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state", "off.json")
-	one, err := switches.Open(path)
+	one, err := state.OpenToggles(path)
 	require.NoError(t, err)
 	since := time.Now().UTC().Truncate(time.Second)
 	write := tool("", "write")
@@ -38,7 +38,7 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	other, err := switches.Open(path)
+	other, err := state.OpenToggles(path)
 	require.NoError(t, err)
 	require.Equal(t, []string{":move", ":write", "coding:move"}, offNames(other))
 	require.Equal(t, since, other.Off()[1].Since)
@@ -56,7 +56,7 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 
 func TestWithoutAFileSwitchesAreThoseOfTheProcess(t *testing.T) {
 	t.Parallel()
-	s, err := switches.Open("")
+	s, err := state.OpenToggles("")
 	require.NoError(t, err)
 	require.NoError(t, s.Set(false, tool("", "x")))
 	require.Equal(t, []string{":x"}, offNames(s))
@@ -77,7 +77,7 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "off.json")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		s, err := switches.Open(path)
+		s, err := state.OpenToggles(path)
 		require.ErrorContains(t, err, c.want)
 		require.ErrorContains(t, err, "remove the file")
 		require.Empty(t, s.Off())
@@ -90,54 +90,54 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 
 func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
 	t.Parallel()
-	s, err := switches.Open("")
+	s, err := state.OpenToggles("")
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Set(false, switches.Switch{Server: "s", Kind: "skill", Name: "x"}), "known are tool, prompt, resource, template")
+	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Server: "s", Kind: "skill", Name: "x"}), "known are tool, prompt, resource, template")
 	require.ErrorContains(t, s.Set(false, tool("", "")), "no server or no name")
-	require.ErrorContains(t, s.Set(false, switches.Switch{Kind: "tool", Name: "x"}), "no server or no name")
+	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Kind: "tool", Name: "x"}), "no server or no name")
 	require.ErrorContains(t, s.Set(false, tool("coding", strings.Repeat("x", 8<<10))), "longer than 8192 bytes")
 	require.Empty(t, s.Off())
 }
 
 func TestThingsOfOneNameAreOffEachForItself(t *testing.T) {
 	t.Parallel()
-	s, err := switches.Open("")
+	s, err := state.OpenToggles("")
 	require.NoError(t, err)
-	prompt := switches.Switch{Server: "files", Kind: "prompt", Name: "x"}
-	other := switches.Switch{Server: "docs", Kind: "tool", Name: "x"}
+	prompt := state.ToggleEntry{Server: "files", Kind: "prompt", Name: "x"}
+	other := state.ToggleEntry{Server: "docs", Kind: "tool", Name: "x"}
 	require.NoError(t, s.Set(false, tool("", "x"), tool("coding", "x"), prompt, other))
-	require.Equal(t, []switches.Switch{other, tool("", "x"), prompt, tool("coding", "x")}, s.Off())
+	require.Equal(t, []state.ToggleEntry{other, tool("", "x"), prompt, tool("coding", "x")}, s.Off())
 	require.NoError(t, s.Set(true, tool("", "x")))
-	require.Equal(t, []switches.Switch{other, prompt, tool("coding", "x")}, s.Off())
+	require.Equal(t, []state.ToggleEntry{other, prompt, tool("coding", "x")}, s.Off())
 }
 
 func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
 	t.Parallel()
-	s, err := switches.Open("")
+	s, err := state.OpenToggles("")
 	require.NoError(t, err)
-	var all []switches.Switch
+	var all []state.ToggleEntry
 	var lines []string
-	for i := range switches.Max + 1 {
+	for i := range state.Max + 1 {
 		all = append(all, tool("", fmt.Sprintf("t%06d", i)))
 		lines = append(lines, `{"server":"files","kind":"tool","name":"`+all[i].Name+`"}`)
 	}
-	require.NoError(t, s.Set(false, all[:switches.Max]...))
-	require.ErrorContains(t, s.Set(false, all[switches.Max]), "at most 10000 things can be off")
-	require.Len(t, s.Off(), switches.Max)
+	require.NoError(t, s.Set(false, all[:state.Max]...))
+	require.ErrorContains(t, s.Set(false, all[state.Max]), "at most 10000 things can be off")
+	require.Len(t, s.Off(), state.Max)
 
 	text := func(n int) []byte { return []byte(`{"version":1,"off":[` + strings.Join(lines[:n], ",") + `]}`) }
-	off, _, err := switches.Parse(text(switches.Max))
+	off, _, err := state.ParseToggles(text(state.Max))
 	require.NoError(t, err)
 	require.Equal(t, s.Off(), off)
-	_, _, err = switches.Parse(text(switches.Max + 1))
+	_, _, err = state.ParseToggles(text(state.Max + 1))
 	require.EqualError(t, err, "it turns 10001 things off; 10000 are the most")
 }
 
 func TestWhatAFileTurnsOffTwiceIsOffOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	off, _, err := switches.Parse([]byte(`{"version":1,"off":[{"server":"files","kind":"tool","name":"b"},{"server":"files","kind":"tool","name":"a"},{"server":"files","kind":"tool","name":"b","since":"2026-01-02T03:04:05Z"}]}`))
+	off, _, err := state.ParseToggles([]byte(`{"version":1,"off":[{"server":"files","kind":"tool","name":"b"},{"server":"files","kind":"tool","name":"a"},{"server":"files","kind":"tool","name":"b","since":"2026-01-02T03:04:05Z"}]}`))
 	require.NoError(t, err)
-	require.Equal(t, []switches.Switch{tool("", "a"), tool("", "b")}, off)
+	require.Equal(t, []state.ToggleEntry{tool("", "a"), tool("", "b")}, off)
 }
 
 // FuzzOffFile: what is read can be written and read again; a mistake is on a line of the text.
@@ -146,16 +146,16 @@ func FuzzOffFile(f *testing.F) {
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte("{\n\"off\":[{}]}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		off, line, err := switches.Parse(text)
+		off, line, err := state.ParseToggles(text)
 		if err != nil {
 			require.LessOrEqual(t, line, 1+bytes.Count(text, []byte("\n")))
 			return
 		}
 		path := filepath.Join(t.TempDir(), "off.json")
-		s, err := switches.Open(path)
+		s, err := state.OpenToggles(path)
 		require.NoError(t, err)
 		require.NoError(t, s.Set(false, off...))
-		again, err := switches.Open(path)
+		again, err := state.OpenToggles(path)
 		require.NoError(t, err)
 		require.Len(t, again.Off(), len(off))
 	})

@@ -12,7 +12,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/state"
-	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
 )
@@ -78,9 +77,9 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	if profile != "" && !i.gateway.HasProfile(profile) {
 		return i.noProfile(profile)
 	}
-	things := make([]switches.Switch, len(entries))
+	things := make([]state.ToggleEntry, len(entries))
 	for n, e := range entries {
-		things[n] = switches.Switch{Profile: profile, Server: e.Server, Kind: e.Kind.String(), Name: e.Name, Since: time.Now().UTC().Truncate(time.Second)}
+		things[n] = state.ToggleEntry{Profile: profile, Server: e.Server, Kind: e.Kind.String(), Name: e.Name, Since: time.Now().UTC().Truncate(time.Second)}
 	}
 	if err := i.switches.Set(on, things...); err != nil {
 		return err

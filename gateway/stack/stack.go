@@ -37,7 +37,6 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
-	"goblin/gateway/switches"
 	"goblin/gateway/views"
 	"goblin/registry"
 )
@@ -119,7 +118,7 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
-	switches  *switches.Store
+	switches  *state.ToggleStore
 	meter     *meter.Meter
 	pinned    *state.PinStore        // nil: tools are not
 	unpinned  error                  // why tools are not; nil: they are
@@ -177,7 +176,7 @@ func New(o Options) (*Instance, error) {
 			i.children.Outlives = o.HandsOver
 		}
 	}
-	i.switches, err = switches.Open(o.Off)
+	i.switches, err = state.OpenToggles(o.Off)
 	i.readOff(err)
 	i.notify()
 	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})

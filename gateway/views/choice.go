@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/definition"
 )
@@ -34,7 +34,7 @@ type choice struct {
 // aboutSkills are those tools.
 var aboutSkills = []string{"catalog_skills", "search_skills"}
 
-func newChoice(cfg *config.Config, p config.Profile, switched []switches.Switch, hidden ...string) *choice {
+func newChoice(cfg *config.Config, p config.Profile, switched []state.ToggleEntry, hidden ...string) *choice {
 	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources), off: newOff(p.Name, switched, hidden)}
 	for i := range cfg.Servers {
 		if s := &cfg.Servers[i]; p.Has(s) {
@@ -127,7 +127,7 @@ type thing struct {
 	name string
 }
 
-func newOff(profile string, switched []switches.Switch, hidden []string) off {
+func newOff(profile string, switched []state.ToggleEntry, hidden []string) off {
 	o := off{things: make(map[thing]bool), of: make(map[place]*filter.URIs), hidden: make(map[string]bool)}
 	for _, server := range hidden {
 		o.hidden[server] = true
@@ -162,10 +162,10 @@ func newOff(profile string, switched []switches.Switch, hidden []string) off {
 // read as a URI: what is off by one query or fragment is not off by all.
 var literally = strings.NewReplacer("*", "[*]", "?", "[?-?]", "[", "[[]", `\`, `\\`, "#", "[#]", ";", "[;]")
 
-func thingOf(s *switches.Switch) (thing, bool) {
+func thingOf(s *state.ToggleEntry) (thing, bool) {
 	for k := range registry.Kind(registry.Kinds) {
 		if k.String() == s.Kind {
-			return thing{place{s.Server, k}, s.Name}, slices.Contains(switches.Kinds, s.Kind)
+			return thing{place{s.Server, k}, s.Name}, slices.Contains(state.ToggleKinds, s.Kind)
 		}
 	}
 	return thing{}, false
@@ -189,12 +189,12 @@ func (o off) has(server string, k registry.Kind, name string) bool {
 
 // hides reports whether all entries of a server are hidden.
 func (o off) hides(server string) bool {
-	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[switches.Every])
+	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.Every])
 }
 
 // hidesAll reports whether all entries of a server of the profile are hidden.
 func (c *choice) hidesAll(server string) bool {
-	return c.off.hides(server) && (c.off.hidden[switches.Every] || c.Server(server))
+	return c.off.hides(server) && (c.off.hidden[state.Every] || c.Server(server))
 }
 
 // readable lets through all but what readers are bound to disagree about, which no filter

@@ -22,7 +22,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/servers"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/definition"
 )
@@ -41,7 +41,7 @@ type Views struct {
 
 	writing sync.Mutex // guards the next three
 	config  *config.Config
-	off     []switches.Switch
+	off     []state.ToggleEntry
 	hidden  []string
 }
 
@@ -53,7 +53,7 @@ type set struct {
 	whole   *view // of those who see everything
 	gone    *view // of clients whose profile is not there any more: nothing
 	all     off   // what is off for all clients
-	off     []switches.Switch
+	off     []state.ToggleEntry
 }
 
 // New makes the views of a config. Servers may be nil until the first Find.
@@ -77,7 +77,7 @@ func (v *Views) Apply(cfg *config.Config) {
 
 // Switch makes the views lack what is off, and nothing else that was. They lack everything
 // of hidden servers, see [switches.Store.Hidden].
-func (v *Views) Switch(off []switches.Switch, hidden ...string) {
+func (v *Views) Switch(off []state.ToggleEntry, hidden ...string) {
 	v.writing.Lock()
 	defer v.writing.Unlock()
 	v.off, v.hidden = off, hidden

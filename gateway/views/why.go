@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"goblin/gateway/servers"
-	"goblin/gateway/switches"
+	"goblin/gateway/state"
 	"goblin/registry"
 )
 
@@ -136,7 +136,7 @@ func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 			}
 		}
 	}
-	since, there := make(map[thing]switches.Switch), make(map[thing]bool)
+	since, there := make(map[thing]state.ToggleEntry), make(map[thing]bool)
 	for i := range set.off {
 		if t, ok := thingOf(&set.off[i]); ok && t.kind == kind && (set.off[i].Profile == "" || set.off[i].Profile == profile) {
 			since[t] = set.off[i]

@@ -1,4 +1,4 @@
-// Package switches remembers what a user turned off: tools, prompts, resources and
+// Switches remembers what a user turned off: tools, prompts, resources and
 // templates of servers, for all clients or for those of one profile.
 //
 // It owns a state file per config. It knows neither the catalog nor clients: what is off
@@ -8,7 +8,8 @@
 // return, or it did not change. Several processes may use one file: each changes it under
 // a lock and sees what the others wrote. Who shows switches has to look again when the
 // file was written.
-package switches
+
+package state
 
 import (
 	"bytes"
@@ -26,7 +27,6 @@ import (
 	"time"
 
 	"goblin/gateway/atomicfile"
-	"goblin/gateway/state"
 )
 
 const (
@@ -34,13 +34,13 @@ const (
 	Max = 10_000
 	// maxName bounds a name, in bytes.
 	maxName = 8 << 10
-	// maxFile bounds the file, in bytes.
-	maxFile = 16 << 20
-	version = 1
+	// maxFileSwitches bounds the file, in bytes.
+	maxFileSwitches = 16 << 20
+	versionSwitches = 1
 )
 
-// Switch is one thing that is off.
-type Switch struct {
+// ToggleEntry is one thing that is off.
+type ToggleEntry struct {
 	Profile string    `json:"profile,omitempty"` // for whose clients; "" for all
 	Server  string    `json:"server"`
 	Kind    string    `json:"kind"` // tool, prompt, resource or template
@@ -48,20 +48,20 @@ type Switch struct {
 	Since   time.Time `json:"since"`
 }
 
-// Kinds lists the things that can be turned off.
-var Kinds = []string{"tool", "prompt", "resource", "template"}
+// ToggleKinds lists the things that can be turned off.
+var ToggleKinds = []string{"tool", "prompt", "resource", "template"}
 
 // compare orders switches as they stand in the file. Two of one thing are equal.
-func compare(a, b Switch) int {
+func compare(a, b ToggleEntry) int {
 	return cmp.Or(strings.Compare(a.Profile, b.Profile), strings.Compare(a.Server, b.Server),
-		cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), strings.Compare(a.Name, b.Name))
+		cmp.Compare(slices.Index(ToggleKinds, a.Kind), slices.Index(ToggleKinds, b.Kind)), strings.Compare(a.Name, b.Name))
 }
 
 // Every stands for all servers in [Store.Hidden].
 const Every = "*"
 
-// Store is the switches of one config. Make one with [Open].
-type Store struct {
+// ToggleStore is the switches of one config. Make one with [Open].
+type ToggleStore struct {
 	path string // "" keeps them in this process alone
 
 	mu     sync.Mutex
@@ -72,8 +72,8 @@ type Store struct {
 
 // content is what a file holds. It is never written to.
 type content struct {
-	off     []Switch // sorted
-	unknown []entry  // of kinds that this version does not know
+	off     []ToggleEntry // sorted
+	unknown []entry       // of kinds that this version does not know
 }
 
 // entry is the text of an entry, and its line.
@@ -83,22 +83,22 @@ type entry struct {
 	err  error
 }
 
-// Path is where the switches of a config are kept, in the folder for what is remembered.
+// TogglesPath is where the switches of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
-func Path(folder, config string) string {
+func TogglesPath(folder, config string) string {
 	return atomicfile.For(filepath.Join(folder, "off"), config)
 }
 
-// Open reads the switches at path; a missing file has none. The error is a *[FileError]: the
+// OpenToggles reads the switches at path; a missing file has none. The error is a *[FileError]: the
 // file is damaged. Then its last good copy counts. Without one the store hides servers, and
 // [Store.Set] fails until the user repairs or removes the file.
-func Open(path string) (*Store, error) {
-	s := &Store{path: path}
+func OpenToggles(path string) (*ToggleStore, error) {
+	s := &ToggleStore{path: path}
 	return s, s.Refresh()
 }
 
 // Off returns the switches that are off, sorted. It is not to be changed.
-func (s *Store) Off() []Switch {
+func (s *ToggleStore) Off() []ToggleEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off
@@ -106,7 +106,7 @@ func (s *Store) Off() []Switch {
 
 // Hidden returns the servers whose entries must all be hidden, since it is unknown which of
 // them are off. It is [Every] alone if the servers are unknown, too.
-func (s *Store) Hidden() []string {
+func (s *ToggleStore) Hidden() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hidden
@@ -114,7 +114,7 @@ func (s *Store) Hidden() []string {
 
 // Skipped returns a message for each entry of unknown kind. Such an entry hides nothing, and
 // stays in the file.
-func (s *Store) Skipped() (messages []string) {
+func (s *ToggleStore) Skipped() (messages []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.unknown {
@@ -125,33 +125,33 @@ func (s *Store) Skipped() (messages []string) {
 
 // Refresh takes over what other processes have written. The error is that of [Open]. If
 // the last good copy is damaged, too, what this process read last still counts.
-func (s *Store) Refresh() error {
+func (s *ToggleStore) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load()
 }
 
 // Keep updates the last good copy of the file.
-func (s *Store) Keep() error {
+func (s *ToggleStore) Keep() error {
 	if s.path == "" {
 		return nil
 	}
-	return state.Keep(s.path, maxFile, func(text []byte) error {
-		_, err := parse(text)
+	return Keep(s.path, maxFileSwitches, func(text []byte) error {
+		_, err := parseSwitches(text)
 		return err
 	})
 }
 
-func (s *Store) load() error {
+func (s *ToggleStore) load() error {
 	if s.path == "" {
 		return nil
 	}
 	found := false
-	c, err := state.Load(s.path, maxFile, func(text []byte) (content, error) {
+	c, err := Load(s.path, maxFileSwitches, func(text []byte) (content, error) {
 		found = true
-		return parse(text)
+		return parseSwitches(text)
 	})
-	damaged, isDamaged := errors.AsType[*state.DamagedError](err)
+	damaged, isDamaged := errors.AsType[*DamagedError](err)
 	switch {
 	case !isDamaged, damaged.Restored:
 		s.content = c
@@ -167,7 +167,7 @@ func (s *Store) load() error {
 }
 
 // damaged returns the error about a damaged file, with what counts until it is repaired.
-func (s *Store) damaged(err *state.DamagedError) error {
+func (s *ToggleStore) damaged(err *DamagedError) error {
 	until := "its last good copy counts"
 	switch {
 	case err.Restored:
@@ -184,7 +184,7 @@ func (s *Store) damaged(err *state.DamagedError) error {
 	if at, ok := errors.AsType[*lineError](err.Err); ok {
 		line = at.line
 	}
-	return &FileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or %s; until then %s", err, err.Repair(), until)}
+	return &ToggleFileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or %s; until then %s", err, err.Repair(), until)}
 }
 
 // belowDevice reports whether path lies below a device, such as with HOME=/dev/null. No
@@ -205,13 +205,13 @@ func belowDevice(path string) bool {
 // unless one of them is complete, though another Goblin wrote it.
 func named(path string) []string {
 	var all []string
-	for _, read := range []func(string, int64) ([]byte, error){state.Read, state.ReadCopy} {
+	for _, read := range []func(string, int64) ([]byte, error){Read, ReadCopy} {
 		var f struct {
 			Off []struct {
 				Server string `json:"server"`
 			} `json:"off"`
 		}
-		text, err := read(path, maxFile)
+		text, err := read(path, maxFileSwitches)
 		if err != nil || json.Unmarshal(text, &f) != nil {
 			continue
 		}
@@ -230,7 +230,7 @@ func named(path string) []string {
 }
 
 // Set turns things off or on. Those that are so already stay as they are.
-func (s *Store) Set(on bool, things ...Switch) error {
+func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	for i := range things {
 		if err := things[i].check(); err != nil {
 			return err
@@ -273,12 +273,12 @@ func (s *Store) Set(on bool, things ...Switch) error {
 type kindError struct{ kind string }
 
 func (e *kindError) Error() string {
-	return fmt.Sprintf("its kind is %q; known are %s", e.kind, strings.Join(Kinds, ", "))
+	return fmt.Sprintf("its kind is %q; known are %s", e.kind, strings.Join(ToggleKinds, ", "))
 }
 
-func (t *Switch) check() error {
+func (t *ToggleEntry) check() error {
 	switch {
-	case t.Kind != "" && !slices.Contains(Kinds, t.Kind):
+	case t.Kind != "" && !slices.Contains(ToggleKinds, t.Kind):
 		return &kindError{t.Kind}
 	case t.Server == "" || t.Name == "":
 		return errors.New("it has no server or no name")
@@ -290,25 +290,25 @@ func (t *Switch) check() error {
 	return nil
 }
 
-// FileError is a mistake in a file.
-type FileError struct {
+// ToggleFileError is a mistake in a file.
+type ToggleFileError struct {
 	Path string
 	Line int // from 1; 0: the file as a whole
 	Err  error
 }
 
-func (e *FileError) Error() string {
+func (e *ToggleFileError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.Path, e.Err)
 	}
 	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
 }
 
-func (e *FileError) Unwrap() error { return e.Err }
+func (e *ToggleFileError) Unwrap() error { return e.Err }
 
 // Restored reports whether the last good copy counts.
-func (e *FileError) Restored() bool {
-	damaged, ok := errors.AsType[*state.DamagedError](e.Err)
+func (e *ToggleFileError) Restored() bool {
+	damaged, ok := errors.AsType[*DamagedError](e.Err)
 	return ok && damaged.Restored
 }
 
@@ -322,18 +322,18 @@ func (e *lineError) Error() string { return e.err.Error() }
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// Parse reads the text of a file. Entries of unknown kinds are left out. Line is where a
+// ParseToggles reads the text of a file. Entries of unknown kinds are left out. Line is where a
 // mistake is, 0 for anywhere.
-func Parse(text []byte) (off []Switch, line int, err error) {
-	c, err := parse(text)
+func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
+	c, err := parseSwitches(text)
 	if at, ok := errors.AsType[*lineError](err); ok {
 		return nil, at.line, at.err
 	}
 	return c.off, 0, err
 }
 
-// parse reads the text of a file. Its errors are *[lineError].
-func parse(text []byte) (c content, err error) {
+// parseSwitches reads the text of a file. Its errors are *[lineError].
+func parseSwitches(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`
 		Off     []json.RawMessage `json:"off"`
@@ -356,8 +356,8 @@ func parse(text []byte) (c content, err error) {
 	switch {
 	case f.Version == nil:
 		return c, &lineError{0, errors.New("it has no version")}
-	case *f.Version != version:
-		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, version, state.ErrVersion)}
+	case *f.Version != versionSwitches:
+		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, versionSwitches, ErrVersion)}
 	case f.Off == nil:
 		return c, &lineError{0, errors.New("it has no list \"off\"")}
 	case len(f.Off) > Max:
@@ -368,7 +368,7 @@ func parse(text []byte) (c content, err error) {
 		from += max(bytes.Index(text[from:], raw), 0)
 		line := at(int64(from))
 		from += len(raw)
-		var t Switch
+		var t ToggleEntry
 		err := json.Unmarshal(raw, &t)
 		if err == nil {
 			err = t.check()
@@ -383,15 +383,15 @@ func parse(text []byte) (c content, err error) {
 		}
 	}
 	slices.SortStableFunc(c.off, compare)
-	c.off = slices.CompactFunc(c.off, func(a, b Switch) bool { return compare(a, b) == 0 })
+	c.off = slices.CompactFunc(c.off, func(a, b ToggleEntry) bool { return compare(a, b) == 0 })
 	return c, nil
 }
 
 // write replaces the file, an entry a line. Entries of unknown kinds stay in it. was is the
 // error of the last load.
-func (s *Store) write(off []Switch, was error) error {
+func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", version)
+	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", versionSwitches)
 	between := "\n  "
 	for _, t := range off {
 		line, err := json.Marshal(t)
@@ -408,11 +408,11 @@ func (s *Store) write(off []Switch, was error) error {
 		between = ",\n  "
 	}
 	text.WriteString("\n]}\n")
-	if text.Len() > maxFile {
-		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxFile)
+	if text.Len() > maxFileSwitches {
+		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxFileSwitches)
 	}
-	return state.Save(s.path, text.Bytes(), was)
+	return Save(s.path, text.Bytes(), was)
 }
 
 // Same reports whether two are of one thing and for the same clients.
-func (t *Switch) Same(o *Switch) bool { return compare(*t, *o) == 0 }
+func (t *ToggleEntry) Same(o *ToggleEntry) bool { return compare(*t, *o) == 0 }
