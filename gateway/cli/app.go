@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goblin/gateway/config"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/oauth"
 	"goblin/gateway/secrets"
@@ -133,12 +133,12 @@ func (a *App) Find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv
 
 // Place is where the host of a config file is found; "" is the demo. The text
 // of the file may have changed since the host read it, and have mistakes.
-func (a *App) Place(path string) (host.Place, error) {
+func (a *App) Place(path string) (daemon.Endpoint, error) {
 	hash, variables, err := config.PlaceOf(path, os.LookupEnv)
 	if err != nil {
-		return host.Place{}, err
+		return daemon.Endpoint{}, err
 	}
-	place, err := host.Locate(hash, a.Version.Version, a.Getenv)
+	place, err := daemon.Find(hash, a.Version.Version, a.Getenv)
 	if err == nil && path != "" {
 		place.Variables = variables
 		place.Config, err = config.Canonical(path)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"goblin/gateway/config"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/registry/termtext"
 )
 
@@ -58,7 +58,7 @@ func ExitCode(err error) int {
 		return own.Code
 	case errors.As(err, &mistake):
 		return CodeConfig
-	case errors.Is(err, host.ErrNoHost):
+	case errors.Is(err, daemon.ErrNotRunning):
 		return CodeConnect
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return CodeTimeout
@@ -88,8 +88,8 @@ func (a *App) Report(err error) int {
 		for _, p := range mistake.Problems {
 			a.Warn("%s", p)
 		}
-	case errors.Is(err, host.ErrNoHost) && own == nil:
-		a.Warn("%s; start one with \"goblin serve\", or let a client do it", host.ErrNoHost)
+	case errors.Is(err, daemon.ErrNotRunning) && own == nil:
+		a.Warn("%s; start one with \"goblin serve\", or let a client do it", daemon.ErrNotRunning)
 	case errors.Is(err, context.Canceled) && own == nil:
 		a.Warn("interrupted")
 	default:

@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -71,7 +71,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 		}
 		return hostGateway{r.Remote}, err
 	}
-	if !errors.Is(err, host.ErrNoHost) {
+	if !errors.Is(err, daemon.ErrNotRunning) {
 		return nil, r.explain(err)
 	}
 	cfg, err := a.Load()
@@ -122,7 +122,7 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, a
 		what.Seen[p.Name] = p.Hash
 	}
 	approved, err := g.Approve(ctx, what)
-	var refused *host.ControlError
+	var refused *daemon.ControlError
 	switch {
 	case err != nil && g.Hosted() && !errors.As(err, &refused):
 		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)

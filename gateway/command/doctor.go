@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
-	"goblin/gateway/host"
 	"goblin/gateway/orphans"
 	"goblin/gateway/servers"
 	"goblin/gateway/stack"
@@ -181,7 +181,7 @@ func (a *App) installed() (all []doctor.Client) {
 func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []diagnosis.Report {
 	folder, _ := os.Getwd() // where there is none, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
-	free := m.NoPlace != nil || errors.Is(m.NoStatus, host.ErrNoHost) // a daemon lists by itself
+	free := m.NoPlace != nil || errors.Is(m.NoStatus, daemon.ErrNotRunning) // a daemon lists by itself
 	if store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
 		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {

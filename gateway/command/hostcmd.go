@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -70,12 +70,12 @@ func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, nil
 	}
-	place, err := host.Locate("", a.Version.Version, a.Getenv)
+	place, err := daemon.Find("", a.Version.Version, a.Getenv)
 	if err != nil {
 		return nil, nil
 	}
 	var found []*running
-	for _, place := range host.Serving(place.Dir, full, a.Version.Version) {
+	for _, place := range daemon.Serving(place.Dir, full, a.Version.Version) {
 		r := &running{Remote: control.Remote{Place: place}, name: fileName(path)}
 		r.status, err = r.Status(ctx)
 		same := func(other *running) bool { return other.status.PID == r.status.PID }
@@ -103,7 +103,7 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 		return nil, err
 	}
 	r.status, err = r.Status(ctx)
-	if mistakes != nil && errors.Is(err, host.ErrNoHost) {
+	if mistakes != nil && errors.Is(err, daemon.ErrNotRunning) {
 		return nil, mistakes // none could be started either
 	}
 	for i := range r.status.Servers {
@@ -114,11 +114,11 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 
 // explain tells why the host cannot be asked.
 func (r *running) explain(err error) error {
-	var failed *host.ControlError
+	var failed *daemon.ControlError
 	switch {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
-	case errors.Is(err, host.ErrNoHost):
+	case errors.Is(err, daemon.ErrNotRunning):
 		return cli.Fail(cli.CodeConnect, "no host is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
 	default:
 		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
@@ -279,7 +279,7 @@ host by itself.`,
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			if err := r.Stop(ctx); err != nil && !errors.Is(err, host.ErrNoHost) {
+			if err := r.Stop(ctx); err != nil && !errors.Is(err, daemon.ErrNotRunning) {
 				return interrupted(ctx, r.explain(err))
 			}
 			if err := awaitEnd(ctx, r.status.PID); err != nil {

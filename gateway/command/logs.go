@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/termtext"
@@ -80,7 +80,7 @@ Without a running daemon, prints the end of the last log file, if there is one.`
 func (a *App) showLogs(ctx context.Context, l *logging) error {
 	r, err := a.lookUp(ctx)
 	switch {
-	case errors.Is(err, host.ErrNoHost) && r != nil:
+	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
 		return a.logFile(r, l)
 	case err != nil:
 		return r.explain(err)

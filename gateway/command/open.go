@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/orphans"
 	"goblin/gateway/stack"
 )
@@ -42,7 +42,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 		switch {
 		case err == nil:
 			return h, nil
-		case !errors.Is(err, host.ErrNoHost):
+		case !errors.Is(err, daemon.ErrNotRunning):
 			return nil, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 		}
 	}
@@ -56,7 +56,7 @@ func (h hostGateway) Close() error { return nil }
 
 func (h hostGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
 	h.Place.Profile = seenBy(profile)
-	return host.Dial(ctx, h.Place, host.KindMCP)
+	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
 
 // local is a gateway in this process, for the time of one command.

@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/termtext"
@@ -354,9 +354,9 @@ func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
 }
 
 // hosted reports whether a daemon runs at a place, or may run.
-func hosted(ctx context.Context, place host.Place) bool {
+func hosted(ctx context.Context, place daemon.Endpoint) bool {
 	_, err := control.Remote{Place: place}.Status(ctx)
-	return !errors.Is(err, host.ErrNoHost)
+	return !errors.Is(err, daemon.ErrNotRunning)
 }
 
 // withOwn is with for a gateway of this process, also where a host runs: it has another

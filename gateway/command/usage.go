@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/journal/meter"
 	"goblin/registry"
 	"goblin/registry/bill"
@@ -91,7 +91,7 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) 
 	switch path := a.Usage(cfg); {
 	case err == nil:
 		return report, nil
-	case !errors.Is(err, host.ErrNoHost):
+	case !errors.Is(err, daemon.ErrNotRunning):
 		return report, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 	case path == "":
 		return report, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))

@@ -17,8 +17,8 @@ import (
 	"fmt"
 	"time"
 
+	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
-	"goblin/gateway/host"
 	"goblin/registry"
 	"goblin/registry/account"
 	"goblin/registry/bill"
@@ -381,10 +381,10 @@ func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage)
 
 // Remote is the gateway of the host at a place. The errors are those of
 // [host.Control].
-type Remote struct{ Place host.Place }
+type Remote struct{ Place daemon.Endpoint }
 
 func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, err error) {
-	err = host.Control(ctx, r.Place, op, args, &result)
+	err = daemon.Control(ctx, r.Place, op, args, &result)
 	return result, err
 }
 
@@ -440,12 +440,12 @@ func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
 
 // Follow implements [Gateway].
 func (r Remote) Follow(ctx context.Context) error {
-	return host.Control(ctx, r.Place, "follow", nil, nil)
+	return daemon.Control(ctx, r.Place, "follow", nil, nil)
 }
 
 // Restart implements [Gateway].
 func (r Remote) Restart(ctx context.Context, server string) error {
-	return host.Control(ctx, r.Place, "restart", server, nil)
+	return daemon.Control(ctx, r.Place, "restart", server, nil)
 }
 
 // Diagnose implements [Gateway].
@@ -454,4 +454,6 @@ func (r Remote) Diagnose(ctx context.Context, server string) (diagnosis.Report, 
 }
 
 // Stop implements [Gateway].
-func (r Remote) Stop(ctx context.Context) error { return host.Control(ctx, r.Place, "stop", nil, nil) }
+func (r Remote) Stop(ctx context.Context) error {
+	return daemon.Control(ctx, r.Place, "stop", nil, nil)
+}

@@ -10,7 +10,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/upstream/groups"
 	"goblin/registry/diagnosis"
 	"goblin/registry/termtext"
@@ -24,7 +24,7 @@ type Machine struct {
 	Servers int
 	Wrong   string // what is wrong with the config, "" for nothing; nothing else is checked then
 
-	Place    host.Place
+	Place    daemon.Endpoint
 	NoPlace  error
 	Status   *control.Status // of the running host; nil for none
 	NoStatus error           // why there is none; [host.ErrNoHost] is no failure
@@ -47,7 +47,7 @@ type Client struct {
 const hostPatience = 5 * time.Second
 
 // Look asks the running host of a place.
-func (m *Machine) Look(ctx context.Context, place host.Place) {
+func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, 2*hostPatience)
 	defer cancel()
 	m.Place = place
@@ -105,7 +105,7 @@ func (m *Machine) runtime(r *diagnosis.Report) bool {
 func (m *Machine) host(r *diagnosis.Report) bool {
 	const name = "host"
 	switch {
-	case errors.Is(m.NoStatus, host.ErrNoHost):
+	case errors.Is(m.NoStatus, daemon.ErrNotRunning):
 		r.Fine(name, "none runs; the first client starts it")
 	case m.NoStatus != nil:
 		text, fix := split(m.NoStatus.Error())
@@ -139,7 +139,7 @@ func (m *Machine) state(r *diagnosis.Report) {
 // its own, so that each version has one, with all its servers.
 func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
 	const name = "version"
-	for _, place := range host.Serving(m.Place.Dir, m.Place.Config, "") {
+	for _, place := range daemon.Serving(m.Place.Dir, m.Place.Config, "") {
 		if place.Version == m.Version {
 			continue
 		}

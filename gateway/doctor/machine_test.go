@@ -13,31 +13,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/e2e"
-	"goblin/gateway/host"
 	"goblin/registry/diagnosis"
 )
 
 // place is that of a host with a short path.
-func place(t *testing.T, version string) host.Place {
+func place(t *testing.T, version string) daemon.Endpoint {
 	t.Helper()
 	dir := e2e.ShortDir(t)
-	p, err := host.Locate("hash", version, func(k string) string { return map[string]string{"XDG_RUNTIME_DIR": dir}[k] })
+	p, err := daemon.Find("hash", version, func(k string) string { return map[string]string{"XDG_RUNTIME_DIR": dir}[k] })
 	require.NoError(t, err)
 	p.Config = "/c.yaml"
 	return p
 }
 
 // hosts serves a status at a place.
-func hosts(t *testing.T, p host.Place, status control.Status) {
+func hosts(t *testing.T, p daemon.Endpoint, status control.Status) {
 	t.Helper()
-	l, err := host.Listen(p)
+	l, err := daemon.Listen(p)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- l.Serve(ctx, host.Handlers{Control: func(context.Context, string, json.RawMessage) (any, error) { return status, nil }})
+		done <- l.Serve(ctx, daemon.Handlers{Control: func(context.Context, string, json.RawMessage) (any, error) { return status, nil }})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -47,7 +47,7 @@ func hosts(t *testing.T, p host.Place, status control.Status) {
 }
 
 func machine(t *testing.T) *doctor.Machine {
-	return &doctor.Machine{Version: "2", Config: "c.yaml", Place: place(t, "2"), NoStatus: host.ErrNoHost}
+	return &doctor.Machine{Version: "2", Config: "c.yaml", Place: place(t, "2"), NoStatus: daemon.ErrNotRunning}
 }
 
 func TestTheChecksOfThisMachine(t *testing.T) {

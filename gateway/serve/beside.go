@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/remoteui"
 )
 
@@ -85,7 +85,7 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && cli.ExitCode(err) != cli.CodeConnect {
 			return err
 		}
-		if c = dialSoon(ctx, s.place, host.KindScreen, attempts); c == nil {
+		if c = dialSoon(ctx, s.place, daemon.KindScreen, attempts); c == nil {
 			return err
 		}
 	}
@@ -93,9 +93,9 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 
 // dialSoon connects to the host that another bridge has found or started after the
 // last one; nil if there is none for long.
-func dialSoon(ctx context.Context, place host.Place, kind string, attempts int) net.Conn {
+func dialSoon(ctx context.Context, place daemon.Endpoint, kind string, attempts int) net.Conn {
 	for range attempts {
-		c, err := host.Dial(ctx, place, kind)
+		c, err := daemon.Dial(ctx, place, kind)
 		if err == nil {
 			return c
 		}

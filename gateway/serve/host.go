@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
 )
@@ -58,7 +58,7 @@ func (p *Process) host(s *setup, change func(*stack.Options)) (*Host, error) {
 	h := &Host{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
-		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },
+		Place: &s.place, Moved: func() (daemon.Endpoint, error) { return p.App.Place(s.cfg.Path) },
 		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
 	}
 	o.Terminal = p.startedFrom(s.tty)
@@ -166,12 +166,12 @@ func (h *Host) own(ctx context.Context, t remoteui.Terminal) error {
 func (p *Process) meet(ctx context.Context, s *setup) (h *Host, c net.Conn, err error) {
 	for range attempts {
 		h, err = p.host(s, nil)
-		var other *host.RunningError
+		var other *daemon.RunningError
 		if !errors.As(err, &other) {
 			return h, nil, err
 		}
-		c, err = host.Dial(ctx, s.place, host.KindScreen)
-		if !errors.Is(err, host.ErrNoHost) {
+		c, err = daemon.Dial(ctx, s.place, daemon.KindScreen)
+		if !errors.Is(err, daemon.ErrNotRunning) {
 			return nil, c, err
 		}
 		// It is ending; its servers may take a while.

@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/bridge"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/logs"
 	"goblin/gateway/stack"
 )
@@ -74,10 +74,10 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
 
-	var guest *host.Place // of the last host, if that had more variables
-	var last atomic.Pointer[host.Place]
+	var guest *daemon.Endpoint // of the last host, if that had more variables
+	var last atomic.Pointer[daemon.Endpoint]
 	err = bridge.Run(ctx, bridge.Options{
-		Alive: func(ctx context.Context) error { return host.Alive(ctx, *last.Load()) },
+		Alive: func(ctx context.Context) error { return daemon.Alive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next host will
 			// be found where it says. One that is gone leads to no host, which
@@ -88,15 +88,15 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			}
 			place.Profile = profile
 			if guest != nil { // somebody who has them starts the next one
-				if c := dialSoon(ctx, *guest, host.KindMCP, guestAttempts); c != nil {
+				if c := dialSoon(ctx, *guest, daemon.KindMCP, guestAttempts); c != nil {
 					last.Store(guest)
 					return c, nil
 				}
 			}
-			c, err := host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
+			c, err := daemon.DialOrStart(ctx, place, daemon.KindMCP, exe, args, nil)
 			guest = nil
 			if err == nil {
-				at := host.PlaceOf(c, place)
+				at := daemon.EndpointOf(c, place)
 				at.Profile = profile
 				last.Store(&at)
 				if at.Socket != place.Socket {
@@ -163,7 +163,7 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
 	h, err := p.host(s, func(o *stack.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
-	var other *host.RunningError
+	var other *daemon.RunningError
 	switch {
 	case errors.As(err, &other):
 		return fmt.Errorf("a host of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.Line("stop"))
@@ -192,7 +192,7 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	h, err := p.host(s, func(o *stack.Options) {
 		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
 	})
-	if _, ok := errors.AsType[*host.RunningError](err); ok {
+	if _, ok := errors.AsType[*daemon.RunningError](err); ok {
 		return nil // several clients started at once
 	}
 	if err != nil {

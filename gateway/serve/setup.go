@@ -7,15 +7,15 @@ import (
 	"os"
 
 	"goblin/gateway/config"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
 // setup is made first by each mode that serves.
 type setup struct {
 	cfg    *config.Config
-	place  host.Place // of the host; may be missing for one that is alone
-	pins   string     // file of the approved tools
-	noPins error      // why there is none although the config wants one
+	place  daemon.Endpoint // of the host; may be missing for one that is alone
+	pins   string          // file of the approved tools
+	noPins error           // why there is none although the config wants one
 	logger *slog.Logger
 	log    string   // its file; "" for stderr
 	tty    *os.File // the terminal of its screen; nil for one of the streams, if any is one
@@ -46,7 +46,7 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	}
 	w := p.App.Err
 	if kind == apart {
-		file, err := host.OpenLog(s.place)
+		file, err := daemon.OpenLog(s.place)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
 	"goblin/registry"
@@ -484,7 +484,7 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- i.Run(ctx) }()
-			c, err := host.Dial(within(t), place, host.KindScreen)
+			c, err := daemon.Dial(within(t), place, daemon.KindScreen)
 			if screen == nil {
 				require.ErrorContains(t, err, "no screen in this host")
 			} else {

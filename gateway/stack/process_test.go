@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
-	"goblin/gateway/host"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/serve"
 )
@@ -55,7 +55,7 @@ func (s *said) until(text string) string {
 }
 
 // newProcess is a process with a config without servers.
-func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place host.Place, stderr *said) {
+func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place daemon.Endpoint, stderr *said) {
 	t.Helper()
 	dir := e2e.ShortDir(t)
 	file := filepath.Join(dir, "goblin.yaml")
@@ -91,12 +91,12 @@ func background(p *serve.Process) func(context.Context) error {
 }
 
 // relay is a relay by hand that has said hello.
-func relay(t *testing.T, place host.Place) net.Conn {
+func relay(t *testing.T, place daemon.Endpoint) net.Conn {
 	t.Helper()
 	for {
-		c, err := host.Dial(t.Context(), place, host.KindScreen)
+		c, err := daemon.Dial(t.Context(), place, daemon.KindScreen)
 		if err != nil {
-			require.ErrorIs(t, err, host.ErrNoHost) // it is starting
+			require.ErrorIs(t, err, daemon.ErrNotRunning) // it is starting
 			<-time.After(5 * time.Millisecond)
 			continue
 		}

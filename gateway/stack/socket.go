@@ -6,8 +6,8 @@ import (
 	"net"
 	"time"
 
+	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
-	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/toolerror"
 )
@@ -20,7 +20,7 @@ const refuseTime = 5 * time.Second
 const refuseFrame = 256 << 10
 
 // serveSocket serves a client of the host's socket, if there is room.
-func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from host.Client) {
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
 		i.sockets.Add(-1)

@@ -27,9 +27,9 @@ import (
 	"goblin/gateway"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
-	"goblin/gateway/host"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
@@ -50,10 +50,10 @@ type Options struct {
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
-	Place *host.Place // where the host's socket is; nil for none
+	Place *daemon.Endpoint // where the host's socket is; nil for none
 	// Moved is where it is looked for after an edit of the config; nil for ever
 	// at Place.
-	Moved func() (host.Place, error)
+	Moved func() (daemon.Endpoint, error)
 	HTTP  bool // serve Listen, if that or gateway.listen is set
 	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
 	// such as the flag that it is the value of; "" for nothing to name.
@@ -113,7 +113,7 @@ type Instance struct {
 	memory    *memlimit.Account
 	parking   *downstream.Parking
 	children  *orphans.Record  // nil without Runtime
-	listener  *host.Listener   // nil without Place
+	listener  *daemon.Listener // nil without Place
 	http      *downstream.HTTP // nil without an address
 	address   net.Listener     // of http
 	started   time.Time
@@ -197,7 +197,7 @@ func New(o Options) (*Instance, error) {
 		}
 	}
 	if o.Place != nil {
-		l, err := host.Listen(*o.Place)
+		l, err := daemon.Listen(*o.Place)
 		if err != nil {
 			return nil, err
 		}
@@ -333,7 +333,7 @@ func (i *Instance) Run(outer context.Context) error {
 	if i.listener != nil {
 		fronts.Go(func() {
 			defer cancel()
-			errs <- i.listener.Serve(ctx, host.Handlers{
+			errs <- i.listener.Serve(ctx, daemon.Handlers{
 				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i), Logger: i.o.Logger,
 			})
 		})

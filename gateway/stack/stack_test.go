@@ -16,8 +16,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
-	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
 )
@@ -77,9 +77,9 @@ func (w teller) Write(p []byte) (int, error) {
 }
 
 // newPlace is a place of a host in a folder of its own.
-func newPlace(t *testing.T) host.Place {
+func newPlace(t *testing.T) daemon.Endpoint {
 	dir := e2e.ShortDir(t)
-	return host.Place{
+	return daemon.Endpoint{
 		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
 		Log: filepath.Join(dir, "log"), Version: "v",
 	}
@@ -108,12 +108,12 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 	}
 	var open []net.Conn
 	for range 2 {
-		c, err := host.Dial(ctx, place, host.KindMCP)
+		c, err := daemon.Dial(ctx, place, daemon.KindMCP)
 		require.NoError(t, err)
 		require.Equal(t, `{"jsonrpc":"2.0","id":7,"result":{}}`, ask(c))
 		open = append(open, c)
 	}
-	third, err := host.Dial(ctx, place, host.KindMCP)
+	third, err := daemon.Dial(ctx, place, daemon.KindMCP)
 	require.NoError(t, err)
 	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"No room for another session beside 2 others (limits.sessions)",`+
 		`"data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`, ask(third))
@@ -123,7 +123,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 
 	require.NoError(t, open[0].Close())
 	require.Eventually(t, func() bool { return i.sockets.Load() == 1 }, 30*time.Second, time.Millisecond)
-	next, err := host.Dial(ctx, place, host.KindMCP)
+	next, err := daemon.Dial(ctx, place, daemon.KindMCP)
 	require.NoError(t, err)
 	require.Equal(t, `{"jsonrpc":"2.0","id":7,"result":{}}`, ask(next))
 	require.NoError(t, next.Close())

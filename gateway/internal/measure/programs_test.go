@@ -16,7 +16,7 @@ import (
 var starters = map[string]string{
 	"gateway/browser":  "the user's browser, for a login that the user began",
 	"gateway/command":  "the user's editor, and Goblin itself",
-	"gateway/host":     "Goblin itself, in the background",
+	"gateway/daemon":   "Goblin itself, in the background",
 	"gateway/remoteui": "the user's pager and editor",
 	"gateway/secrets":  "the program of a ${cmd:} reference in the config",
 	"gateway/upstream": "the command of a server in the config",

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// ErrNoHost says that no host serves a place: none was started, it died, or
+// ErrNotRunning says that no host serves a place: none was started, it died, or
 // it is ending. Starting one is the answer to all of them.
-var ErrNoHost = errors.New("no host is running for this config")
+var ErrNotRunning = errors.New("no host is running for this config")
 
 // wsaRefused is ECONNREFUSED as Windows' sockets report it.
 const wsaRefused = syscall.Errno(10061)
@@ -24,7 +24,7 @@ const wsaRefused = syscall.Errno(10061)
 // something that cannot be used: another user's socket, or a host that does
 // not answer within 5 s. Of the connection returned nothing has been read.
 // It is a *net.UnixConn.
-func Dial(ctx context.Context, p Place, kind string) (net.Conn, error) {
+func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 	c, _, err := dialAny(ctx, p, kind)
 	if err != nil {
 		return nil, err
@@ -33,21 +33,21 @@ func Dial(ctx context.Context, p Place, kind string) (net.Conn, error) {
 }
 
 // dialAny is dial, which it does for fuller hosts first.
-func dialAny(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {
+func dialAny(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome, error) {
 	for _, q := range fuller(p) {
 		q.Profile = p.Profile
-		if c, w, err := dial(ctx, q, kind); !errors.Is(err, ErrNoHost) {
+		if c, w, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
 			return c, w, err
 		}
 	}
 	return dial(ctx, p, kind)
 }
 
-func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {
+func dial(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome, error) {
 	fi, err := os.Lstat(p.Socket)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, welcome{}, ErrNoHost
+		return nil, welcome{}, ErrNotRunning
 	case err != nil:
 		return nil, welcome{}, fmt.Errorf("look for the host: %w", err)
 	case !ours(fi):
@@ -66,7 +66,7 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 }
 
 // Alive reports why the host at a place, which was there, does not answer; nil if it does.
-func Alive(ctx context.Context, p Place) error {
+func Alive(ctx context.Context, p Endpoint) error {
 	c, _, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -80,7 +80,7 @@ func Alive(ctx context.Context, p Place) error {
 
 // reach connects to the socket. A full queue of a living host is waited for;
 // nothing else makes connecting to a socket file wait.
-func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
+func reach(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
@@ -93,7 +93,7 @@ func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
 		case err == nil:
 			return c.(*net.UnixConn), nil
 		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, wsaRefused), errors.Is(err, os.ErrNotExist):
-			return nil, ErrNoHost
+			return nil, ErrNotRunning
 		case errors.Is(err, syscall.EAGAIN) && limit.Err() == nil:
 			pause(limit, 10*time.Millisecond)
 		case ctx.Err() == nil && (limit.Err() != nil || errors.As(err, &late) && late.Timeout()):
@@ -105,11 +105,11 @@ func reach(ctx context.Context, p Place) (*net.UnixConn, error) {
 }
 
 // hangs is the error for a host that takes longer than helloLimit.
-func hangs(p Place) error {
+func hangs(p Endpoint) error {
 	return fmt.Errorf("the host for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
 
-func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welcome, error) {
+func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (welcome, error) {
 	if _, err := checkPeer(c); err != nil {
 		return welcome{}, err
 	}
@@ -122,12 +122,12 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welc
 	case err == nil && w.OK:
 		return w, nil
 	case err == nil && w.Ending:
-		return w, fmt.Errorf("%w: the last one (pid %d) is ending", ErrNoHost, w.PID)
+		return w, fmt.Errorf("%w: the last one (pid %d) is ending", ErrNotRunning, w.PID)
 	case err == nil:
 		return w, &RefusedError{PID: w.PID, Reason: w.Error}
 	case hungUp(err):
 		// It ended, or died, between taking the connection and answering.
-		return w, fmt.Errorf("%w: the last one hung up", ErrNoHost)
+		return w, fmt.Errorf("%w: the last one hung up", ErrNotRunning)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return w, hangs(p)
 	default:

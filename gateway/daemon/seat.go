@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // seat is a place that a host has taken.
 type seat struct {
-	place Place
+	place Endpoint
 	lock  *flock.Flock
 	ln    *net.UnixListener
 	files map[string]os.FileInfo // the lock and the socket, as the host made them
@@ -28,12 +28,12 @@ type seat struct {
 }
 
 // lock is the lock of a place, not taken yet.
-func (p Place) lock() *flock.Flock {
+func (p Endpoint) lock() *flock.Flock {
 	return flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
 
 // sit listens at a place whose lock is held; on an error it gives that up.
-func sit(p Place, lock *flock.Flock) (*seat, error) {
+func sit(p Endpoint, lock *flock.Flock) (*seat, error) {
 	// Nothing depends on it, and some systems forbid writing to a locked file,
 	// so a failure is none.
 	variables, _ := json.Marshal(p.Variables) // only texts
@@ -121,7 +121,7 @@ const moveLimit = time.Second
 // has moved to before: the config names other variables by now. The first place
 // stays, for those that know no other. It hardly waits: if another host is
 // there already, that is a [*RunningError], and this one stays where it is.
-func (l *Listener) Move(p Place) error {
+func (l *Listener) Move(p Endpoint) error {
 	l.moved.Lock()
 	defer l.moved.Unlock()
 	l.mu.Lock()
@@ -181,16 +181,16 @@ const maxNote = 64 << 10
 // took for a config file, whatever variables it named then: for who cannot read
 // it any more. There need not be a host at any of them by now. On systems that
 // forbid writing to a locked file there are none.
-func Serving(dir, config, version string) []Place {
+func Serving(dir, config, version string) []Endpoint {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right
-	var places []Place
+	var places []Endpoint
 	for _, lock := range locks {
 		text, err := state.Read(lock, maxNote)
 		if err != nil {
 			continue
 		}
 		var pid int
-		p := Place{Dir: dir, Lock: lock}
+		p := Endpoint{Dir: dir, Lock: lock}
 		if _, err := fmt.Sscanf(string(text), "%d\n%q %q\n", &pid, &p.Version, &p.Config); err != nil || version != "" && p.Version != version || p.Config != config {
 			continue
 		}

@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
 func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	first, dir := place(t), place(t).Dir
-	at := func(name string) host.Place {
+	at := func(name string) daemon.Endpoint {
 		p := first
 		p.Dir, p.Socket, p.Lock = dir, filepath.Join(dir, name+".sock"), filepath.Join(dir, name+".lock")
 		return p
 	}
 	l, end := serve(t, first, echoing)
-	found := func(p host.Place) {
+	found := func(p daemon.Endpoint) {
 		t.Helper()
-		c, err := host.Dial(context30s(t), p, host.KindMCP)
+		c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = io.WriteString(c, "hello\n")
@@ -37,14 +37,14 @@ func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 		found(at(name))
 		found(first)
 		require.Equal(t, os.FileMode(0o600), stat(t, at(name).Socket).Mode().Perm())
-		var running *host.RunningError
-		_, err := host.Listen(at(name))
+		var running *daemon.RunningError
+		_, err := daemon.Listen(at(name))
 		require.ErrorAs(t, err, &running)
 	}
 	require.NoFileExists(t, at("b").Socket)
-	other, err := host.Listen(at("b"))
+	other, err := daemon.Listen(at("b"))
 	require.NoError(t, err, "a place that it left is free")
-	var running *host.RunningError
+	var running *daemon.RunningError
 	require.ErrorAs(t, l.Move(at("b")), &running)
 	require.Equal(t, os.Getpid(), running.PID)
 	found(at("a"))
@@ -52,9 +52,9 @@ func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	require.NoFileExists(t, at("a").Socket)
 	require.NoError(t, l.Move(at("a")))
 	end()
-	for _, p := range []host.Place{first, at("a")} {
+	for _, p := range []daemon.Endpoint{first, at("a")} {
 		require.NoFileExists(t, p.Socket)
-		next, err := host.Listen(p)
+		next, err := daemon.Listen(p)
 		require.NoError(t, err)
 		require.NoError(t, next.Close())
 	}
@@ -67,21 +67,21 @@ func TestServingReadsLockFilesOnly(t *testing.T) {
 	p := place(t)
 	p.Config = "/a \"b\"\n/goblin.yaml"
 	_, end := serve(t, p, echoing)
-	require.Equal(t, []host.Place{p}, host.Serving(p.Dir, p.Config, p.Version))
-	require.Empty(t, host.Serving(p.Dir, "/other.yaml", p.Version))
-	require.Empty(t, host.Serving(p.Dir, p.Config, p.Version+"1"), "which it would refuse")
+	require.Equal(t, []daemon.Endpoint{p}, daemon.Serving(p.Dir, p.Config, p.Version))
+	require.Empty(t, daemon.Serving(p.Dir, "/other.yaml", p.Version))
+	require.Empty(t, daemon.Serving(p.Dir, p.Config, p.Version+"1"), "which it would refuse")
 	for name, text := range map[string]string{"empty": "", "old": "12\n", "odd": "x\n\"a\" \"b\"\n", "cut": "12\n\"a"} {
 		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, name+".lock"), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(p.Dir, "dir.lock"), 0o700))
-	require.Equal(t, []host.Place{p}, host.Serving(p.Dir, p.Config, p.Version))
+	require.Equal(t, []daemon.Endpoint{p}, daemon.Serving(p.Dir, p.Config, p.Version))
 	end()
 }
 
 func TestTheFullestHostWithTheSameValuesServes(t *testing.T) {
 	dir := place(t).Dir
-	at := func(name string, variables map[string]string) host.Place {
-		return host.Place{
+	at := func(name string, variables map[string]string) daemon.Endpoint {
+		return daemon.Endpoint{
 			Dir: dir, Socket: filepath.Join(dir, name+".sock"), Lock: filepath.Join(dir, name+".lock"), Log: filepath.Join(dir, name+".log"),
 			Version: "v1", Config: "/goblin.yaml", Variables: variables,
 		}
@@ -94,7 +94,7 @@ func TestTheFullestHostWithTheSameValuesServes(t *testing.T) {
 		{"all", map[string]string{"A": "1", "B": "2", "C": "3"}},
 		{"others", map[string]string{"A": "9", "B": "2", "C": "3", "D": "4"}},
 	} {
-		serve(t, at(h.name, h.variables), host.Handlers{MCP: func(_ context.Context, c net.Conn, _ io.Reader, from host.Client) {
+		serve(t, at(h.name, h.variables), daemon.Handlers{MCP: func(_ context.Context, c net.Conn, _ io.Reader, from daemon.Client) {
 			_, _ = fmt.Fprintf(c, "%s for %s\n", h.name, from.Profile)
 		}})
 	}
@@ -111,20 +111,20 @@ func TestTheFullestHostWithTheSameValuesServes(t *testing.T) {
 	} {
 		p := at("mine", c.variables)
 		p.Profile = "work"
-		conn, err := host.Dial(context30s(t), p, host.KindMCP)
+		conn, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		if c.want == "" {
-			require.ErrorIs(t, err, host.ErrNoHost, c.variables)
+			require.ErrorIs(t, err, daemon.ErrNotRunning, c.variables)
 			continue
 		}
 		require.NoError(t, err)
 		require.Equal(t, c.want+" for work\n", line(t, conn), c.variables)
-		require.Equal(t, at(c.want, nil).Socket, host.PlaceOf(conn, p).Socket)
+		require.Equal(t, at(c.want, nil).Socket, daemon.EndpointOf(conn, p).Socket)
 		require.NoError(t, conn.Close())
-		var running *host.RunningError
-		_, err = host.Listen(p)
+		var running *daemon.RunningError
+		_, err = daemon.Listen(p)
 		require.ErrorAs(t, err, &running, "none is started beside it")
 	}
-	conn, err := host.Dial(context30s(t), at("few", map[string]string{"A": "1", "B": "2"}), host.KindMCP)
+	conn, err := daemon.Dial(context30s(t), at("few", map[string]string{"A": "1", "B": "2"}), daemon.KindMCP)
 	require.NoError(t, err)
 	require.Equal(t, "all for \n", line(t, conn), "also where one with no more is running")
 	require.NoError(t, conn.Close())

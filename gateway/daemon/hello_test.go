@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
 // FuzzFirstLine: of whatever somebody says first, the line is understood or
@@ -26,7 +26,7 @@ func FuzzFirstLine(f *testing.F) {
 			defer far.Close()
 			_, _ = far.Write([]byte(said)) // cut off when the line is too long
 		}()
-		kind, rest, err := host.ReadHello(near)
+		kind, rest, err := daemon.ReadHello(near)
 		line, after, whole := strings.Cut(said, "\n")
 		if err != nil {
 			return

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"net"
@@ -7,24 +7,20 @@ import (
 )
 
 // peerOf asks the kernel who was at the other end of a connection when it
-// was made (LOCAL_PEERCRED, LOCAL_PEERPID).
+// was made (SO_PEERCRED).
 func peerOf(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return peer{}, err
 	}
-	var cred *unix.Xucred
-	var pid int
+	var cred *unix.Ucred
 	if cerr := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-		if err == nil {
-			pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
-		}
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); cerr != nil {
 		return peer{}, cerr
 	}
 	if err != nil {
 		return peer{}, err
 	}
-	return peer{uid: int(cred.Uid), pid: pid, known: true}, nil
+	return peer{uid: int(cred.Uid), pid: int(cred.Pid), known: true}, nil
 }

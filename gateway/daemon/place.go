@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"crypto/sha256"
@@ -16,8 +16,8 @@ import (
 // field has 104 (macOS) or 108 (Linux), with a NUL.
 const maxSocketPath = 99
 
-// Place is where a host of one config and one version of Goblin is found.
-type Place struct {
+// Endpoint is where a host of one config and one version of Goblin is found.
+type Endpoint struct {
 	Dir     string // 0700, ours
 	Socket  string // listened on, 0600
 	Lock    string // locked by the host for its whole life; never removed
@@ -31,17 +31,17 @@ type Place struct {
 	Profile string
 }
 
-// Locate finds the place of the host for a config, whose hash is given, and
+// Find finds the place of the host for a config, whose hash is given, and
 // a version, and makes its folder: goblin in $XDG_RUNTIME_DIR or else in
 // /run/user/<uid>, or /tmp/goblin-<uid> where there is no usable runtime
 // folder. A folder that is a symbolic link, belongs to somebody else or is open
 // to others is refused, since they could listen there in our stead.
-func Locate(hash, version string, getenv func(string) string) (Place, error) {
+func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	sum := sha256.Sum256([]byte(hash + "\x00" + version))
 	name := hex.EncodeToString(sum[:8])
 	var tooLong error
 	for _, dir := range folders(getenv) {
-		p := Place{
+		p := Endpoint{
 			Dir:     dir,
 			Socket:  filepath.Join(dir, name+".sock"),
 			Lock:    filepath.Join(dir, name+".lock"),
@@ -53,11 +53,11 @@ func Locate(hash, version string, getenv func(string) string) (Place, error) {
 			continue
 		}
 		if err := private(dir); err != nil {
-			return Place{}, err
+			return Endpoint{}, err
 		}
 		return p, nil
 	}
-	return Place{}, tooLong
+	return Endpoint{}, tooLong
 }
 
 // The folders that hold those of users, on systems with user ids. They are

@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"bufio"
@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
-	"goblin/gateway/host"
 )
 
 // asHost makes the test binary a detached host, as `goblin` is one. Its value
@@ -39,15 +39,15 @@ func TestMain(m *testing.M) {
 // beHost serves the place given as JSON in the first argument. It notes
 // having become the host in a file, and echoes what MCP connections send.
 func beHost(mode string) error {
-	var p host.Place
+	var p daemon.Endpoint
 	if err := json.Unmarshal([]byte(os.Args[1]), &p); err != nil {
 		return err
 	}
 	if mode == "broken" {
 		return errors.New("goblin.yaml:3: unknown key\nsecond line")
 	}
-	l, err := host.Listen(p)
-	var running *host.RunningError
+	l, err := daemon.Listen(p)
+	var running *daemon.RunningError
 	if errors.As(err, &running) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func beHost(mode string) error {
 	if mode == "lingers" {
 		l.SetLinger(200*time.Millisecond, nil)
 	}
-	return l.Serve(ctx, host.Handlers{
+	return l.Serve(ctx, daemon.Handlers{
 		MCP: echo,
 		Control: func(_ context.Context, op string, _ json.RawMessage) (any, error) {
 			if op == "stop" {
@@ -78,16 +78,16 @@ func beHost(mode string) error {
 	})
 }
 
-func echo(ctx context.Context, c net.Conn, r io.Reader, _ host.Client) {
+func echo(ctx context.Context, c net.Conn, r io.Reader, _ daemon.Client) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	_, _ = io.Copy(c, r)
 }
 
 // place is one in a short folder.
-func place(t *testing.T) host.Place {
+func place(t *testing.T) daemon.Endpoint {
 	t.Helper()
-	p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": e2e.ShortDir(t)}))
+	p, err := daemon.Find("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": e2e.ShortDir(t)}))
 	require.NoError(t, err)
 	return p
 }
@@ -104,9 +104,9 @@ func context30s(t *testing.T) context.Context {
 
 // serve runs a host in this process and returns it with a function that ends
 // it. serve's result is checked when the test ends.
-func serve(t *testing.T, p host.Place, h host.Handlers, set ...func(*host.Listener)) (*host.Listener, func()) {
+func serve(t *testing.T, p daemon.Endpoint, h daemon.Handlers, set ...func(*daemon.Listener)) (*daemon.Listener, func()) {
 	t.Helper()
-	l, err := host.Listen(p)
+	l, err := daemon.Listen(p)
 	require.NoError(t, err)
 	for _, s := range set {
 		s(l)
@@ -129,12 +129,12 @@ func serve(t *testing.T, p host.Place, h host.Handlers, set ...func(*host.Listen
 }
 
 // start starts a detached host and returns its pid.
-func start(t *testing.T, p host.Place, mode string) error {
+func start(t *testing.T, p daemon.Endpoint, mode string) error {
 	t.Helper()
-	return host.Start(context30s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
+	return daemon.Start(context30s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
 }
 
-func hostArgs(t *testing.T, p host.Place) []string {
+func hostArgs(t *testing.T, p daemon.Endpoint) []string {
 	t.Helper()
 	text, err := json.Marshal(p)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func hostArgs(t *testing.T, p host.Place) []string {
 func hostEnv(mode string) []string { return append(os.Environ(), asHost+"="+mode) }
 
 // hosts lists the pids of all that became host of p.
-func hosts(t *testing.T, p host.Place) (pids []int) {
+func hosts(t *testing.T, p daemon.Endpoint) (pids []int) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(p.Dir, "hosts"))
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 
 // fuller are the places of hosts, running or not, that have all variables of p with
 // the same values, and more; those that have the most first.
-func fuller(p Place) []Place {
+func fuller(p Endpoint) []Endpoint {
 	if p.Config == "" {
 		return nil // the demo names none
 	}
 	found := Serving(p.Dir, p.Config, p.Version)
-	found = slices.DeleteFunc(found, func(q Place) bool {
+	found = slices.DeleteFunc(found, func(q Endpoint) bool {
 		for name, value := range p.Variables {
 			if q.Variables[name] != value {
 				return true
@@ -25,13 +25,13 @@ func fuller(p Place) []Place {
 		}
 		return len(q.Variables) <= len(p.Variables)
 	})
-	slices.SortStableFunc(found, func(a, b Place) int { return cmp.Compare(len(b.Variables), len(a.Variables)) })
+	slices.SortStableFunc(found, func(a, b Endpoint) int { return cmp.Compare(len(b.Variables), len(a.Variables)) })
 	return found
 }
 
-// PlaceOf is the place that a connection made with [Dial] for p leads to: p, or that
+// EndpointOf is the place that a connection made with [Dial] for p leads to: p, or that
 // of a host with more variables, by which the same one or the next is found again.
-func PlaceOf(c net.Conn, p Place) Place {
+func EndpointOf(c net.Conn, p Endpoint) Endpoint {
 	for _, q := range fuller(p) {
 		if q.Socket == c.RemoteAddr().String() {
 			return q

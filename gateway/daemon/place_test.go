@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
-	"goblin/gateway/host"
 )
 
 func TestLocateMakesAPrivateFolder(t *testing.T) {
@@ -28,9 +28,9 @@ func TestLocateTellsConfigsAndVersionsApart(t *testing.T) {
 	getenv := env(map[string]string{"XDG_RUNTIME_DIR": filepath.Dir(place(t).Dir)})
 	seen := map[string]string{}
 	for _, c := range [][2]string{{"a", "1"}, {"a", "2"}, {"b", "1"}} {
-		p, err := host.Locate(c[0], c[1], getenv)
+		p, err := daemon.Find(c[0], c[1], getenv)
 		require.NoError(t, err)
-		again, err := host.Locate(c[0], c[1], getenv)
+		again, err := daemon.Find(c[0], c[1], getenv)
 		require.NoError(t, err)
 		require.Equal(t, p, again)
 		require.NotContains(t, seen, p.Socket)
@@ -47,12 +47,12 @@ func TestLocateFallsBackToFoldersThatNeedNoEnvironment(t *testing.T) {
 		"a relative one":             "run",
 		"one too long":               longDir(t, base),
 	}
-	host.Bases(t, filepath.Join(base, "run"), base)
+	daemon.Bases(t, filepath.Join(base, "run"), base)
 	locate := func(t *testing.T, run string) string {
 		t.Helper()
 		var dir string
 		for _, tmp := range []string{"", base, filepath.Join(base, "elsewhere")} {
-			p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
+			p, err := daemon.Find("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
 			require.NoError(t, err)
 			if dir != "" {
 				require.Equal(t, dir, p.Dir, "TMPDIR counts nothing")
@@ -106,13 +106,13 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tmp := e2e.ShortDir(t)
-			host.Bases(t, filepath.Join(tmp, "run"), tmp)
+			daemon.Bases(t, filepath.Join(tmp, "run"), tmp)
 			getenv := env(nil)
-			p, err := host.Locate("hash", "v1", getenv)
+			p, err := daemon.Find("hash", "v1", getenv)
 			require.NoError(t, err)
 			require.NoError(t, os.Remove(p.Dir))
 			tt.make(t, p.Dir)
-			_, err = host.Locate("hash", "v1", getenv)
+			_, err = daemon.Find("hash", "v1", getenv)
 			require.ErrorContains(t, err, tt.want)
 			require.ErrorContains(t, err, p.Dir)
 		})
@@ -120,4 +120,4 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 }
 
 // Foreign makes every file another user's.
-func Foreign(t *testing.T) { host.Foreign(t, true, false) }
+func Foreign(t *testing.T) { daemon.Foreign(t, true, false) }

@@ -1,4 +1,4 @@
-// Package host makes one process the host of a config, and leads everybody
+// Package daemon makes one process the host of a config, and leads everybody
 // else to it.
 //
 // It owns the Unix socket and the lock of a host ([Locate], [Listen]), the
@@ -13,4 +13,4 @@
 // and waits for the goroutines that it started; the exception is written at
 // Start. Dial, Control and Start block up to their time limits or the end of
 // their context.
-package host
+package daemon

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func ReadHello(c net.Conn) (kind string, rest []byte, err error) {
 
 // WaitEnd returns when no process is the host of a place any more, not even
 // one that is still stopping its servers; an error when ctx ends first.
-func WaitEnd(ctx context.Context, p Place) error {
+func WaitEnd(ctx context.Context, p Endpoint) error {
 	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	// A host that starts at this very moment tries again.
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func parseHello(line []byte, h *hello) error {
 
 // greet sends the first line and reads its answer, no byte beyond it: what
 // follows belongs to the user of the connection.
-func greet(c net.Conn, kind string, p Place, deadline time.Time) (welcome, error) {
+func greet(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
 	}

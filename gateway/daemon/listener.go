@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -47,7 +47,7 @@ type Handlers struct {
 
 // Listener is the host's end: locks and sockets.
 type Listener struct {
-	place Place
+	place Endpoint
 	moved sync.Mutex // held while it moves
 
 	mu      sync.Mutex
@@ -76,7 +76,7 @@ const lockLimit = 15 * time.Second
 // that a killed host left, and listens. Another living host, also one of the same config
 // with the same variables and more, is a [*RunningError]. Connections wait until Serve
 // runs.
-func Listen(p Place) (*Listener, error) {
+func Listen(p Endpoint) (*Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
 	defer cancel()
 	for _, q := range fuller(p) {
@@ -100,7 +100,7 @@ func Listen(p Place) (*Listener, error) {
 
 // take gets the lock. Its holder either answers, and is the host; or is on
 // its way up or down, and decides within moments.
-func take(ctx context.Context, p Place) (*flock.Flock, error) {
+func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	lock := p.lock()
 	for {
 		ok, err := lock.TryLock()
@@ -114,7 +114,7 @@ func take(ctx context.Context, p Place) (*flock.Flock, error) {
 			return nil, errors.Join(other, lock.Close())
 		case ok:
 			return lock, nil
-		case !errors.Is(err, ErrNoHost) || !pause(ctx, 20*time.Millisecond):
+		case !errors.Is(err, ErrNotRunning) || !pause(ctx, 20*time.Millisecond):
 			return nil, errors.Join(&RunningError{lockHolder(p)}, lock.Close())
 		}
 	}
@@ -122,7 +122,7 @@ func take(ctx context.Context, p Place) (*flock.Flock, error) {
 
 // living asks the socket of a place for its host; nil, and why, when nothing
 // answers.
-func living(ctx context.Context, p Place) (*RunningError, error) {
+func living(ctx context.Context, p Endpoint) (*RunningError, error) {
 	c, w, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	switch {
@@ -137,7 +137,7 @@ func living(ctx context.Context, p Place) (*RunningError, error) {
 }
 
 // lockHolder is the pid that the holder wrote into the lock file.
-func lockHolder(p Place) int {
+func lockHolder(p Endpoint) int {
 	text, err := state.Read(p.Lock, maxNote)
 	if err != nil {
 		return 0

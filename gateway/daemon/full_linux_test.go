@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"net"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
 // Linux makes who connects to a full queue wait, which other systems refuse.
 func TestHostThatTakesNoConnectionIsNamed(t *testing.T) {
-	host.AnswerLimit(t, 50*time.Millisecond)
+	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
 	queue, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestHostThatTakesNoConnectionIsNamed(t *testing.T) {
 			defer c.Close()
 		}
 	}
-	_, err = host.Dial(context30s(t), p, host.KindMCP)
+	_, err = daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.ErrorContains(t, err, "pid 4711")
-	require.NotErrorIs(t, err, host.ErrNoHost, "starting another would not help")
+	require.NotErrorIs(t, err, daemon.ErrNotRunning, "starting another would not help")
 }

@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"bufio"
@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/bridge"
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
 func TestStartDetachesAHost(t *testing.T) {
 	p := place(t)
 	require.NoError(t, start(t, p, "echo"))
 	var out struct{ Dir string }
-	require.NoError(t, host.Control(context30s(t), p, "where", nil, &out))
+	require.NoError(t, daemon.Control(context30s(t), p, "where", nil, &out))
 	if runtime.GOOS != "windows" {
 		require.Equal(t, "/", out.Dir)
 	}
@@ -34,15 +34,15 @@ func TestStartDetachesAHost(t *testing.T) {
 }
 
 // stop ends a detached host and waits until it has gone.
-func stop(t *testing.T, p host.Place) {
+func stop(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
-	require.NoError(t, host.Control(context30s(t), p, "stop", nil, nil))
-	require.NoError(t, host.WaitEnd(context30s(t), p))
+	require.NoError(t, daemon.Control(context30s(t), p, "stop", nil, nil))
+	require.NoError(t, daemon.WaitEnd(context30s(t), p))
 	reaped(t, p)
 }
 
 // reaped waits until no process is left that was host of p.
-func reaped(t *testing.T, p host.Place) {
+func reaped(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
 	for _, pid := range hosts(t, p) {
 		proc, err := os.FindProcess(pid)
@@ -66,10 +66,10 @@ func TestKilledHostIsReplaced(t *testing.T) {
 	kill(t, hosts(t, p)[0])
 	reaped(t, p)
 	require.FileExists(t, p.Socket, "a killed host leaves its socket")
-	_, err := host.Dial(context30s(t), p, host.KindMCP)
-	require.ErrorIs(t, err, host.ErrNoHost)
+	_, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
+	require.ErrorIs(t, err, daemon.ErrNotRunning)
 
-	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 	require.NoError(t, err)
 	_, err = io.WriteString(c, "alive\n")
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 	errs := make([]error, 6)
 	for i := range errs {
 		wg.Go(func() {
-			c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 			if errs[i] = err; err == nil {
 				defer c.Close()
 				_, errs[i] = io.WriteString(c, "x\n")
@@ -98,8 +98,8 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, hosts(t, p), 1)
-	_, err := host.Listen(p)
-	var running *host.RunningError
+	_, err := daemon.Listen(p)
+	var running *daemon.RunningError
 	require.ErrorAs(t, err, &running)
 	require.Equal(t, hosts(t, p)[0], running.PID)
 	stop(t, p)
@@ -107,7 +107,7 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 
 func TestHostEndsByItselfAfterItsLastSession(t *testing.T) {
 	p := place(t)
-	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("lingers"))
+	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("lingers"))
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	reaped(t, p)
@@ -121,18 +121,18 @@ func TestStartQuotesTheLogOfAHostThatFails(t *testing.T) {
 	require.ErrorContains(t, err, "goblin.yaml:3: unknown key | second line")
 	require.NotContains(t, err.Error(), "old line")
 
-	err = host.Start(context30s(t), p, "/no/such/program", nil, nil)
+	err = daemon.Start(context30s(t), p, "/no/such/program", nil, nil)
 	require.ErrorContains(t, err, "/no/such/program")
 }
 
 func TestLogStaysBounded(t *testing.T) {
 	p := place(t)
-	l, err := host.OpenLog(p)
+	l, err := daemon.OpenLog(p)
 	require.NoError(t, err)
 	stderr, err := os.OpenFile(p.Log, os.O_APPEND|os.O_WRONLY, 0) // as a running host has it
 	require.NoError(t, err)
 	defer stderr.Close()
-	_, err = io.WriteString(stderr, strings.Repeat("x", host.MaxLog)+"last\n")
+	_, err = io.WriteString(stderr, strings.Repeat("x", daemon.MaxLog)+"last\n")
 	require.NoError(t, err)
 	_, err = l.Write([]byte("next\n"))
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestLogStaysBounded(t *testing.T) {
 	require.Equal(t, "next\npanic\n", string(now))
 	old, err := os.ReadFile(p.Log + ".1")
 	require.NoError(t, err)
-	require.Len(t, old, host.MaxLog)
+	require.Len(t, old, daemon.MaxLog)
 	require.True(t, strings.HasSuffix(string(old), "last\n"))
 	require.NoError(t, l.Close())
 	_, err = l.Write([]byte("x"))
@@ -162,7 +162,7 @@ func TestBridgeOutlivesAKilledHost(t *testing.T) {
 	go func() {
 		defer out.Close()
 		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: out, Connect: func(ctx context.Context) (net.Conn, error) {
-			return host.DialOrStart(ctx, p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			return daemon.DialOrStart(ctx, p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 		}})
 	}()
 	lines := bufio.NewReader(answers)

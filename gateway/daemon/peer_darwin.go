@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"net"
@@ -7,20 +7,24 @@ import (
 )
 
 // peerOf asks the kernel who was at the other end of a connection when it
-// was made (SO_PEERCRED).
+// was made (LOCAL_PEERCRED, LOCAL_PEERPID).
 func peerOf(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return peer{}, err
 	}
-	var cred *unix.Ucred
+	var cred *unix.Xucred
+	var pid int
 	if cerr := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		if err == nil {
+			pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+		}
 	}); cerr != nil {
 		return peer{}, cerr
 	}
 	if err != nil {
 		return peer{}, err
 	}
-	return peer{uid: int(cred.Uid), pid: int(cred.Pid), known: true}, nil
+	return peer{uid: int(cred.Uid), pid: pid, known: true}, nil
 }

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ const maxLog = 4 << 20
 // OpenLog opens the log of a place. Give it to the logger of a detached host,
 // whose standard error leads there, too: what is written through it keeps p.Log at
 // 4 MiB, with as much again in <log>.1.
-func OpenLog(p Place) (*logs.File, error) {
+func OpenLog(p Endpoint) (*logs.File, error) {
 	f, err := logs.Open(p.Log, maxLog)
 	if err != nil {
 		return nil, fmt.Errorf("open the host's log: %w", err)
@@ -23,7 +23,7 @@ func OpenLog(p Place) (*logs.File, error) {
 }
 
 // openLog is OpenLog, and tells where the log ends.
-func openLog(p Place) (f *logs.File, end int64, err error) {
+func openLog(p Endpoint) (f *logs.File, end int64, err error) {
 	if f, err = OpenLog(p); err != nil {
 		return nil, 0, err
 	}

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (e *ControlError) Error() string { return e.Message }
 // into out; args and out may be nil. The errors are [ErrNoHost],
 // [*ControlError] and those of the connection. The end of ctx ends the
 // operation in the host too.
-func Control(ctx context.Context, p Place, op string, args, out any) error {
+func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	c, err := Dial(ctx, p, KindControl)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package host_test
+package daemon_test
 
 import (
 	"bufio"
@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/daemon"
 )
 
-var echoing = host.Handlers{
+var echoing = daemon.Handlers{
 	MCP:     echo,
 	Control: func(context.Context, string, json.RawMessage) (any, error) { return "fine", nil },
 }
@@ -38,20 +38,20 @@ func TestConnectionsOfAllKinds(t *testing.T) {
 	h.Screen = func(_ context.Context, c net.Conn, _ io.Reader) { _, _ = io.WriteString(c, "screen\n") }
 	serve(t, p, h)
 
-	mcp, err := host.Dial(context30s(t), p, host.KindMCP)
+	mcp, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	defer mcp.Close()
 	_, err = io.WriteString(mcp, "hello\n")
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", line(t, mcp))
 
-	screen, err := host.Dial(context30s(t), p, host.KindScreen)
+	screen, err := daemon.Dial(context30s(t), p, daemon.KindScreen)
 	require.NoError(t, err)
 	defer screen.Close()
 	require.Equal(t, "screen\n", line(t, screen))
 
 	var out string
-	require.NoError(t, host.Control(context30s(t), p, "status", nil, &out))
+	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, &out))
 	require.Equal(t, "fine", out)
 }
 
@@ -63,7 +63,7 @@ func line(t *testing.T, r io.Reader) string {
 }
 
 // raw connects without a first line.
-func raw(t *testing.T, p host.Place) net.Conn {
+func raw(t *testing.T, p daemon.Endpoint) net.Conn {
 	t.Helper()
 	c, err := net.Dial("unix", p.Socket)
 	require.NoError(t, err)
@@ -100,11 +100,11 @@ func TestHandshakeRefusals(t *testing.T) {
 			require.Contains(t, answer.Error, tt.want)
 		})
 	}
-	_, err := host.Dial(context30s(t), p, host.KindScreen)
-	var refused *host.RefusedError
+	_, err := daemon.Dial(context30s(t), p, daemon.KindScreen)
+	var refused *daemon.RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, os.Getpid(), refused.PID)
-	require.NotErrorIs(t, err, host.ErrNoHost)
+	require.NotErrorIs(t, err, daemon.ErrNotRunning)
 }
 
 func TestBytesBehindTheFirstLineReachTheHandler(t *testing.T) {
@@ -123,11 +123,11 @@ func TestBytesBehindTheFirstLineReachTheHandler(t *testing.T) {
 
 func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 	p := place(t)
-	l, _ := serve(t, p, echoing, func(l *host.Listener) { l.SetHello(time.Hour) })
+	l, _ := serve(t, p, echoing, func(l *daemon.Listener) { l.SetHello(time.Hour) })
 	silent := raw(t, p)
 	_, err := io.WriteString(silent, `{"goblin":1,`)
 	require.NoError(t, err)
-	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil), "it delays nobody")
+	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil), "it delays nobody")
 	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond)
 
 	l.SetHello(50 * time.Millisecond)
@@ -140,7 +140,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 
 func TestAnotherUserIsRefused(t *testing.T) {
 	t.Run("by the host", func(t *testing.T) {
-		host.Foreign(t, false, true)
+		daemon.Foreign(t, false, true)
 		p := place(t)
 		serve(t, p, echoing)
 		text, err := io.ReadAll(raw(t, p)) // closed without a word
@@ -148,34 +148,34 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		require.Empty(t, text)
 	})
 	t.Run("by the client, for its process", func(t *testing.T) {
-		host.Foreign(t, false, true)
+		daemon.Foreign(t, false, true)
 		p := place(t)
 		ln, err := net.Listen("unix", p.Socket)
 		require.NoError(t, err)
 		defer ln.Close()
-		_, err = host.Dial(context30s(t), p, host.KindMCP)
+		_, err = daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.ErrorContains(t, err, "belongs to user")
-		require.NotErrorIs(t, err, host.ErrNoHost)
+		require.NotErrorIs(t, err, daemon.ErrNotRunning)
 	})
 	t.Run("by the client, for its socket", func(t *testing.T) {
 		p := place(t)
 		serve(t, p, echoing)
-		host.Foreign(t, true, false)
-		_, err := host.Dial(context30s(t), p, host.KindMCP)
+		daemon.Foreign(t, true, false)
+		_, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.ErrorContains(t, err, "another user")
 	})
 }
 
 func TestDialFindsNoHost(t *testing.T) {
-	tests := map[string]func(t *testing.T, p host.Place){
-		"no socket": func(*testing.T, host.Place) {},
-		"a socket that nobody listens on": func(t *testing.T, p host.Place) {
+	tests := map[string]func(t *testing.T, p daemon.Endpoint){
+		"no socket": func(*testing.T, daemon.Endpoint) {},
+		"a socket that nobody listens on": func(t *testing.T, p daemon.Endpoint) {
 			ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 			require.NoError(t, err)
 			ln.SetUnlinkOnClose(false)
 			require.NoError(t, ln.Close())
 		},
-		"a host that ends before it answers": func(t *testing.T, p host.Place) {
+		"a host that ends before it answers": func(t *testing.T, p daemon.Endpoint) {
 			ln, err := net.Listen("unix", p.Socket)
 			require.NoError(t, err)
 			t.Cleanup(func() { ln.Close() })
@@ -194,35 +194,35 @@ func TestDialFindsNoHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := place(t)
 			prepare(t, p)
-			_, err := host.Dial(context30s(t), p, host.KindMCP)
-			require.ErrorIs(t, err, host.ErrNoHost)
+			_, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
+			require.ErrorIs(t, err, daemon.ErrNotRunning)
 		})
 	}
 }
 
 func TestHostThatHangsIsNamed(t *testing.T) {
-	host.AnswerLimit(t, 50*time.Millisecond)
+	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
 	ln, err := net.Listen("unix", p.Socket) // takes connections, says nothing
 	require.NoError(t, err)
 	defer ln.Close()
 	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
-	_, err = host.Dial(context30s(t), p, host.KindMCP)
+	_, err = daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.ErrorContains(t, err, "pid 4711")
-	require.NotErrorIs(t, err, host.ErrNoHost, "starting another would not help")
+	require.NotErrorIs(t, err, daemon.ErrNotRunning, "starting another would not help")
 }
 
 func TestSecondHostIsRefused(t *testing.T) {
 	p := place(t)
 	_, end := serve(t, p, echoing)
-	_, err := host.Listen(p)
-	var running *host.RunningError
+	_, err := daemon.Listen(p)
+	var running *daemon.RunningError
 	require.ErrorAs(t, err, &running)
 	require.Equal(t, os.Getpid(), running.PID)
 
 	inode := stat(t, p.Lock)
 	end()
-	l, err := host.Listen(p)
+	l, err := daemon.Listen(p)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(inode, stat(t, p.Lock)), "the lock file must stay the same for ever")
 	require.NoError(t, l.Close())
@@ -234,8 +234,8 @@ func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	p, elsewhere := place(t), place(t)
 	serve(t, p, echoing)
 	require.NoError(t, os.Remove(p.Lock))
-	_, err := host.Listen(p)
-	var running *host.RunningError
+	_, err := daemon.Listen(p)
+	var running *daemon.RunningError
 	require.ErrorAs(t, err, &running)
 	require.Equal(t, os.Getpid(), running.PID)
 
@@ -243,7 +243,7 @@ func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	other, _ := serve(t, elsewhere, echoing)
 	require.ErrorAs(t, other.Move(p), &running)
 
-	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err, "the first host must be found as before")
 	c.Close()
 }
@@ -265,12 +265,12 @@ func TestFreshenedFilesAreNotOld(t *testing.T) {
 func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
 	p := place(t)
 	l, _ := serve(t, p, echoing)
-	first, err := host.Dial(context30s(t), p, host.KindMCP)
+	first, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	defer first.Close()
 	require.NoError(t, os.Remove(p.Socket))
 	l.Freshen()
-	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	c.Close()
 	require.Equal(t, os.FileMode(0o600), stat(t, p.Socket).Mode().Perm())
@@ -284,7 +284,7 @@ func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
 
 func TestAHostThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
 	p := place(t)
-	old, err := host.Listen(p)
+	old, err := daemon.Listen(p)
 	require.NoError(t, err)
 	for _, path := range []string{p.Lock, p.Socket} { // as who clears the folder does
 		require.NoError(t, os.Remove(path))
@@ -292,7 +292,7 @@ func TestAHostThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
 	serve(t, p, echoing)
 	old.Freshen()
 	require.NoError(t, old.Close())
-	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	c.Close()
 }
@@ -307,17 +307,17 @@ func stat(t *testing.T, path string) os.FileInfo {
 // A host that stops its servers takes no connections but still has the lock.
 func TestNextHostWaitsForTheLastToStop(t *testing.T) {
 	p := place(t)
-	old, err := host.Listen(p)
+	old, err := daemon.Listen(p)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, old.Serve(ctx, echoing))
-	require.ErrorIs(t, errOf(host.Dial(context30s(t), p, host.KindMCP)), host.ErrNoHost)
+	require.ErrorIs(t, errOf(daemon.Dial(context30s(t), p, daemon.KindMCP)), daemon.ErrNotRunning)
 
 	got := make(chan error, 1)
 	closing := make(chan struct{})
 	go func() {
-		next, err := host.Listen(p)
+		next, err := daemon.Listen(p)
 		if err == nil {
 			select {
 			case <-closing:
@@ -338,8 +338,8 @@ func TestNextHostWaitsForTheLastToStop(t *testing.T) {
 func errOf(_ net.Conn, err error) error { return err }
 
 func TestLinger(t *testing.T) {
-	brief := func(l *host.Listener) { l.SetLinger(20*time.Millisecond, nil) }
-	ended := func(t *testing.T, l *host.Listener) {
+	brief := func(l *daemon.Listener) { l.SetLinger(20*time.Millisecond, nil) }
+	ended := func(t *testing.T, l *daemon.Listener) {
 		t.Helper()
 		select {
 		case <-l.Done():
@@ -356,14 +356,14 @@ func TestLinger(t *testing.T) {
 	t.Run("ends after the last session, whatever is asked meanwhile", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing, brief)
-		one, err := host.Dial(context30s(t), p, host.KindMCP)
+		one, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.NoError(t, err)
-		two, err := host.Dial(context30s(t), p, host.KindMCP)
+		two, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.NoError(t, err)
 		require.NoError(t, one.Close())
 		// Far longer than it lingers.
 		for range 10 {
-			require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
+			require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 			select {
 			case <-l.Done():
 				t.Fatal("the host ended under a session")
@@ -372,17 +372,17 @@ func TestLinger(t *testing.T) {
 		}
 		require.NoError(t, two.Close())
 		ended(t, l)
-		_, err = host.Dial(context30s(t), p, host.KindMCP)
-		require.ErrorIs(t, err, host.ErrNoHost)
+		_, err = daemon.Dial(context30s(t), p, daemon.KindMCP)
+		require.ErrorIs(t, err, daemon.ErrNotRunning)
 	})
 	t.Run("not asked for", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing)
-		c, err := host.Dial(context30s(t), p, host.KindMCP)
+		c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
 		require.Eventually(t, func() bool { return l.Connections() == 0 }, 30*time.Second, time.Millisecond)
-		require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
+		require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 	})
 }
 
@@ -393,7 +393,7 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 	_, end := serve(t, p, echoing)
 	late := raw(t, p)
 	// Connections are taken in their order.
-	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
+	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 	ended := make(chan struct{})
 	go func() { defer close(ended); end() }()
 	require.Eventually(t, func() bool {
@@ -409,9 +409,9 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
 	p := place(t)
 	h := echoing
-	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ host.Client) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
-	_, end := serve(t, p, h, func(l *host.Listener) { l.SetHandlers(50 * time.Millisecond) })
-	c, err := host.Dial(context30s(t), p, host.KindMCP)
+	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ daemon.Client) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
+	_, end := serve(t, p, h, func(l *daemon.Listener) { l.SetHandlers(50 * time.Millisecond) })
+	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	defer c.Close()
 	end()
@@ -422,7 +422,7 @@ func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
 func TestControl(t *testing.T) {
 	p := place(t)
 	entered, cancelled := make(chan struct{}), make(chan struct{})
-	serve(t, p, host.Handlers{Control: func(ctx context.Context, op string, args json.RawMessage) (any, error) {
+	serve(t, p, daemon.Handlers{Control: func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 		switch op {
 		case "echo":
 			return args, nil
@@ -437,21 +437,21 @@ func TestControl(t *testing.T) {
 		return nil, ctx.Err()
 	}})
 	var out []string
-	require.NoError(t, host.Control(context30s(t), p, "echo", []string{"a", "b"}, &out))
+	require.NoError(t, daemon.Control(context30s(t), p, "echo", []string{"a", "b"}, &out))
 	require.Equal(t, []string{"a", "b"}, out)
-	require.NoError(t, host.Control(context30s(t), p, "echo", 1, nil))
+	require.NoError(t, daemon.Control(context30s(t), p, "echo", 1, nil))
 
-	var failed *host.ControlError
-	require.ErrorAs(t, host.Control(context30s(t), p, "fail", nil, nil), &failed)
+	var failed *daemon.ControlError
+	require.ErrorAs(t, daemon.Control(context30s(t), p, "fail", nil, nil), &failed)
 	require.Equal(t, `no server "x"`, failed.Message)
-	require.Error(t, host.Control(context30s(t), p, "odd", nil, nil))
-	require.Error(t, host.Control(context30s(t), p, "echo", 1, &out), "an answer of another type")
-	require.Error(t, host.Control(context30s(t), p, "", nil, nil), "no operation")
+	require.Error(t, daemon.Control(context30s(t), p, "odd", nil, nil))
+	require.Error(t, daemon.Control(context30s(t), p, "echo", 1, &out), "an answer of another type")
+	require.Error(t, daemon.Control(context30s(t), p, "", nil, nil), "no operation")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
-	require.ErrorIs(t, host.Control(ctx, p, "wait", nil, nil), context.Canceled)
+	require.ErrorIs(t, daemon.Control(ctx, p, "wait", nil, nil), context.Canceled)
 	<-cancelled // the host gave the operation up too
 
-	require.ErrorIs(t, host.Control(context30s(t), place(t), "echo", nil, nil), host.ErrNoHost)
+	require.ErrorIs(t, daemon.Control(context30s(t), place(t), "echo", nil, nil), daemon.ErrNotRunning)
 }

@@ -1,4 +1,4 @@
-package host
+package daemon
 
 import (
 	"context"
@@ -24,10 +24,10 @@ const startLimit = 20 * time.Second
 //
 // The host outlives the caller. As long as the caller lives, one goroutine
 // waits for the host, so that it leaves no zombie.
-func Start(ctx context.Context, p Place, exe string, args []string, env []string) error {
+func Start(ctx context.Context, p Endpoint, exe string, args []string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
 	defer cancel()
-	if _, err := answers(ctx, p); !errors.Is(err, ErrNoHost) {
+	if _, err := answers(ctx, p); !errors.Is(err, ErrNotRunning) {
 		return err
 	}
 	for {
@@ -44,7 +44,7 @@ func Start(ctx context.Context, p Place, exe string, args []string, env []string
 // startOnce starts one process and waits for a host. again means that the
 // process ended well without one to be found: it met a host that has ended
 // since.
-func startOnce(ctx context.Context, p Place, exe string, args, env []string) (again bool, err error) {
+func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) (again bool, err error) {
 	log, from, err := openLog(p)
 	if err != nil {
 		return false, fmt.Errorf("start the host: %w", err)
@@ -76,7 +76,7 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 			if answered == nil {
 				return false, nil
 			}
-			if !errors.Is(answered, ErrNoHost) {
+			if !errors.Is(answered, ErrNotRunning) {
 				return false, fmt.Errorf("start the host: %w: %w%s", context.Cause(ctx), answered, tail(p.Log, from))
 			}
 			return false, fmt.Errorf("start the host: %w%s", context.Cause(ctx), tail(p.Log, from))
@@ -86,12 +86,12 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 }
 
 // settle finds out what the end of the process means.
-func settle(ctx context.Context, p Place, status error, from int64) (again bool, err error) {
+func settle(ctx context.Context, p Endpoint, status error, from int64) (again bool, err error) {
 	c, err := Dial(ctx, p, KindControl) // it may have met one with more variables
 	switch {
 	case err == nil:
 		return false, c.Close()
-	case !errors.Is(err, ErrNoHost):
+	case !errors.Is(err, ErrNotRunning):
 		return false, err
 	case status == nil:
 		return true, fmt.Errorf("start the host: it ended at once%s", tail(p.Log, from))
@@ -101,7 +101,7 @@ func settle(ctx context.Context, p Place, status error, from int64) (again bool,
 }
 
 // answers asks for the process that is host of p.
-func answers(ctx context.Context, p Place) (pid int, err error) {
+func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	c, w, err := dial(ctx, p, KindControl)
 	if err == nil {
 		c.Close()
@@ -111,10 +111,10 @@ func answers(ctx context.Context, p Place) (pid int, err error) {
 
 // DialOrStart is Dial, and Start first where no host is running. It is what a
 // bridge connects with.
-func DialOrStart(ctx context.Context, p Place, kind, exe string, args, env []string) (net.Conn, error) {
+func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []string) (net.Conn, error) {
 	for attempt := 0; ; attempt++ {
 		c, err := Dial(ctx, p, kind)
-		if !errors.Is(err, ErrNoHost) || attempt == 3 {
+		if !errors.Is(err, ErrNotRunning) || attempt == 3 {
 			return c, err
 		}
 		if err := Start(ctx, p, exe, args, env); err != nil {
