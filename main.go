@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/demo"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/serve"
@@ -86,7 +86,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 	}
 	return stack.Extension{
 		Run: tools.Run,
-		Search: func(ctx context.Context, q control.SearchQuery) (stack.Found, error) {
+		Search: func(ctx context.Context, q daemon.SearchQuery) (stack.Found, error) {
 			found, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
 			out := stack.Found{Total: found.Total, Weak: found.Weak, Hits: make([]stack.Hit, len(found.Hits))}
 			for n, h := range found.Hits {
@@ -94,9 +94,9 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 			}
 			return out, err
 		},
-		Script: func(ctx context.Context, source string, ask stack.AskServers) (control.ScriptAnswer, error) {
+		Script: func(ctx context.Context, source string, ask stack.AskServers) (daemon.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)
-			answer := control.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
+			answer := daemon.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
 			if failed, ok := errors.AsType[*lua.Error](err); ok {
 				answer.Error = failed.Error()
 				answer.Timeout = failed.Kind == lua.Timeout
@@ -127,8 +127,8 @@ func show(ctx context.Context, h *serve.Host, c *remoteui.Conn, owner bool) erro
 		return err
 	}
 	defer client.Close()
-	client.Show(func() control.Screen {
-		at := control.Screen{Terminal: c.Terminal(), Owner: owner}
+	client.Show(func() daemon.Screen {
+		at := daemon.Screen{Terminal: c.Terminal(), Owner: owner}
 		at.Width, at.Height = c.Size()
 		return at
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
@@ -45,9 +44,9 @@ The running host of the config is asked, if there is one. Otherwise the servers
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			what := control.Approval{}
+			what := daemon.Approval{}
 			if len(args) > 0 {
-				what = control.Approval{Server: args[0], Tools: args[1:]}
+				what = daemon.Approval{Server: args[0], Tools: args[1:]}
 			}
 			g, err := a.approver(ctx, what.Server)
 			if err != nil {
@@ -89,7 +88,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 }
 
 // approveAt shows what awaits approval, or approves what is named.
-func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, asJSON bool) error {
+func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, asJSON bool) error {
 	stop := a.waiting(ctx, g)
 	defer stop()
 	awaiting, err := g.Pinned(ctx, what.Server)
@@ -136,7 +135,7 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, a
 }
 
 // taken says what was approved, and what of the named tools did not await it.
-func (a *App) taken(what control.Approval, approved []string) string {
+func (a *App) taken(what daemon.Approval, approved []string) string {
 	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
 	switch {
@@ -187,7 +186,7 @@ func (a *App) wrapped(line, mark string) string {
 
 // pinned counts the tools of a server, of all for "", that await approval, and
 // those of them that are withheld until then.
-func pinned(servers []control.Server, of string) (awaiting, withheld int) {
+func pinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	for _, s := range servers {
 		if of == "" || s.Name == of {
 			awaiting, withheld = awaiting+s.Awaiting, withheld+s.Withheld
@@ -197,7 +196,7 @@ func pinned(servers []control.Server, of string) (awaiting, withheld int) {
 }
 
 // withholding says how many tools are withheld, and what to do; "" for none.
-func (a *App) withholding(servers []control.Server, of string) string {
+func (a *App) withholding(servers []daemon.Server, of string) string {
 	_, n := pinned(servers, of)
 	if n == 0 {
 		return ""

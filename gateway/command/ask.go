@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/client"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/state"
 	"goblin/registry"
@@ -134,7 +134,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	defer stop()
 	if r.own() && !hosted {
 		// What is true of servers that are starting is of no use to anybody.
-		if _, err := g.List(ctx, control.ListQuery{Kind: toolKind.list}); err != nil {
+		if _, err := g.List(ctx, daemon.ListQuery{Kind: toolKind.list}); err != nil {
 			return nil, hosted, err
 		}
 	}
@@ -262,7 +262,7 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 // notFound tells which names are near, or that the server that would know is
 // not there. The message is the server's own if it says so itself.
 func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, itself bool) error {
-	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list}) // first, as it waits for servers
+	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, as it waits for servers
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if r.server != "" {
 		fmt.Fprintf(&text, " of server %q", r.server)
 		elsewhere = r.elsewhere(items)
-		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
+		items = slices.DeleteFunc(items, func(it daemon.Entry) bool { return it.Server != r.server })
 	}
 	if len(down) > 0 {
 		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.Line("list servers"))
@@ -314,7 +314,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 }
 
 // instead says what to try instead of a name that is not there, of which the message is.
-func (a *App) instead(r *request, servers []control.Server, items []control.Entry, elsewhere, message string) string {
+func (a *App) instead(r *request, servers []daemon.Server, items []daemon.Entry, elsewhere, message string) string {
 	_, own, _ := strings.Cut(r.name, "/")
 	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
 	if elsewhere != "" {
@@ -329,14 +329,14 @@ func (a *App) instead(r *request, servers []control.Server, items []control.Entr
 	if hint, ok := strings.CutPrefix(message, fmt.Sprintf("unknown %s %q; ", r.kind.noun, r.name)); ok {
 		return hint // which knows of renames
 	}
-	if near := cli.NearestOf(r.target(), names(items), each(items, (*control.Entry).Original)); len(near) > 0 {
+	if near := cli.NearestOf(r.target(), names(items), each(items, (*daemon.Entry).Original)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
 	}
 	return fmt.Sprintf("\"%s\" shows all", a.Line("list", r.kind.list))
 }
 
 // idle tells why the server that the name is of is not asked; "" if there is none such.
-func idle(servers []control.Server, r *request) string {
+func idle(servers []daemon.Server, r *request) string {
 	for _, s := range servers {
 		if (s.State == string(registry.StateDisabled) || waits(s)) && r.kind.owns(s.Name, r.name) {
 			return stateOf(s)
@@ -346,11 +346,11 @@ func idle(servers []control.Server, r *request) string {
 }
 
 // withheld tells that the thing may be a tool that awaits approval; "" if not.
-func (a *App) withheld(r *request, servers []control.Server) string {
+func (a *App) withheld(r *request, servers []daemon.Server) string {
 	if r.kind.noun != toolKind.noun {
 		return ""
 	}
-	may := slices.DeleteFunc(slices.Clone(servers), func(s control.Server) bool { return !r.kind.owns(s.Name, r.name) })
+	may := slices.DeleteFunc(slices.Clone(servers), func(s daemon.Server) bool { return !r.kind.owns(s.Name, r.name) })
 	if len(may) == 0 { // the name alone does not tell whose it is
 		may = servers
 	}
@@ -361,7 +361,7 @@ func (a *App) withheld(r *request, servers []control.Server) string {
 }
 
 // elsewhere is another server than the one that was asked, which has the thing.
-func (r *request) elsewhere(items []control.Entry) string {
+func (r *request) elsewhere(items []daemon.Entry) string {
 	for _, it := range items {
 		if it.Server != r.server && slices.Contains([]string{it.Listed(), it.Original(), it.FlatID}, r.name) {
 			return it.Server
@@ -376,11 +376,11 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 	if r.kind.noun != promptKind.noun {
 		return nil
 	}
-	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list, Server: r.server})
+	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list, Server: r.server})
 	if err != nil {
 		return nil // the server's own words must do
 	}
-	i := slices.IndexFunc(items, func(it control.Entry) bool {
+	i := slices.IndexFunc(items, func(it daemon.Entry) bool {
 		return slices.Contains([]string{it.Name, it.Server + "/" + it.OriginalName, it.Server + "_" + it.OriginalName, it.OriginalName}, r.name)
 	})
 	if i < 0 {
@@ -404,13 +404,13 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 
 // missing reports whether what a server offers is not known although it should be. What
 // is remembered of one that starts is.
-func missing(s control.Server) bool {
+func missing(s daemon.Server) bool {
 	starts := s.State == string(registry.StateConnecting) && s.Error == ""
 	return unready(s.State) && (!starts || s.Remembered.IsZero())
 }
 
 // waits reports whether a server starts with the first client that has a project.
-func waits(s control.Server) bool { return s.State == string(registry.StateStopped) && s.Error != "" }
+func waits(s daemon.Server) bool { return s.State == string(registry.StateStopped) && s.Error != "" }
 
 // unready reports whether a server in that state cannot be asked although it
 // should be there.
@@ -423,7 +423,7 @@ func unready(state string) bool {
 }
 
 // stateOf tells why a server is missing.
-func stateOf(s control.Server) string {
+func stateOf(s daemon.Server) string {
 	verb := ""
 	switch registry.State(s.State) {
 	case registry.StateFailed, registry.StateNeedsLogin:
@@ -440,7 +440,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func names(items []control.Entry) []string { return each(items, (*control.Entry).Listed) }
+func names(items []daemon.Entry) []string { return each(items, (*daemon.Entry).Listed) }
 
 // maxObject is the longest JSON object that is read, in bytes. Frames have the same default.
 const maxObject = 128 << 20

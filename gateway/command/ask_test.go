@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/jsonrpc"
 )
 
@@ -133,7 +133,7 @@ var (
 )
 
 func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
-	items := map[string][]control.Entry{
+	items := map[string][]daemon.Entry{
 		"tools":     {{Name: "a_add", Server: "a"}, {Name: "b_subtract", Server: "b"}},
 		"resources": {{URI: "mcp://a/file:///logs/app.log", Server: "a"}},
 	}
@@ -157,7 +157,7 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 }
 
 func TestServersThatStartAreNotSaidToBeDown(t *testing.T) {
-	g := &scripted{status: ready("a", "b"), items: map[string][]control.Entry{}, answer: noTool}
+	g := &scripted{status: ready("a", "b"), items: map[string][]daemon.Entry{}, answer: noTool}
 	g.status.Servers[1].State = "connecting"
 	g.listed = func() { g.status.Servers[1].State = "ready" } // a list waits for them
 	got := try{gateway: g}.run(t, "call", "zzz")
@@ -166,7 +166,7 @@ func TestServersThatStartAreNotSaidToBeDown(t *testing.T) {
 }
 
 func TestWhatTheGatewayOrTheServerKnowsOfANameIsTold(t *testing.T) {
-	g := &scripted{hosted: true, status: ready("n", "s"), items: map[string][]control.Entry{
+	g := &scripted{hosted: true, status: ready("n", "s"), items: map[string][]daemon.Entry{
 		"tools":     {{Name: "n_say", Server: "n", OriginalName: "simple"}, {Name: "s_simple", Server: "s"}},
 		"resources": {{URI: "mcp://n/x:1", Server: "n"}},
 	}}

@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/definition"
@@ -21,7 +21,7 @@ import (
 // description is an entry of the catalog, as describe prints it.
 type description struct {
 	Kind string `json:"kind"`
-	control.Entry
+	daemon.Entry
 	Tokens int `json:"definitionTokens,omitempty"` // of a tool, estimated
 }
 
@@ -30,9 +30,9 @@ type describing struct {
 	name, kind, server string
 	asJSON             bool
 
-	entries []description    // that the name means
-	servers []control.Server // all servers
-	itself  *control.Server  // that the name means
+	entries []description   // that the name means
+	servers []daemon.Server // all servers
+	itself  *daemon.Server  // that the name means
 	// If the name means nothing: listed and own names of everything.
 	known, own []string
 }
@@ -103,7 +103,7 @@ func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing
 	case d.itself != nil && d.asJSON:
 		return a.json(struct {
 			Kind string `json:"kind"`
-			*control.Server
+			*daemon.Server
 		}{"server", d.itself})
 	case d.itself != nil:
 		return a.printText(serverText(d.itself))
@@ -165,10 +165,10 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 				return err
 			}
 		}
-		if _, d.servers, err = a.fetch(ctx, cfg, g, control.ListQuery{Kind: "servers", Name: d.name}); err != nil {
+		if _, d.servers, err = a.fetch(ctx, cfg, g, daemon.ListQuery{Kind: "servers", Name: d.name}); err != nil {
 			return err
 		}
-		at := slices.IndexFunc(d.servers, func(s control.Server) bool { return s.Name == d.name })
+		at := slices.IndexFunc(d.servers, func(s daemon.Server) bool { return s.Name == d.name })
 		if at >= 0 && d.wants("servers") && d.server == "" {
 			d.itself = &d.servers[at]
 			if best < 2 {
@@ -185,18 +185,18 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 
 // lookIn finds entries of one list. Filtered and unapproved entries have no definition.
 func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing, add func(description, int)) error {
-	items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server, Name: d.name})
+	items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server, Name: d.name})
 	if err != nil {
 		return err
 	}
-	rows, err := g.Off(ctx, control.OffQuery{Kind: list, Profile: a.profile, All: true, Name: d.name})
+	rows, err := g.Off(ctx, daemon.OffQuery{Kind: list, Profile: a.profile, All: true, Name: d.name})
 	if err != nil {
 		return err
 	}
 	kind := strings.TrimSuffix(list, "s")
 	for _, it := range items {
-		it.State = control.StateListed
-		same := func(r control.Off) bool { return r.Server == it.Server && r.Original == it.Original() }
+		it.State = daemon.StateListed
+		same := func(r daemon.Off) bool { return r.Server == it.Server && r.Original == it.Original() }
 		if at := slices.IndexFunc(rows, same); at >= 0 {
 			it.State, it.Reason = rows[at].State, rows[at].Reason
 			rows = slices.Delete(rows, at, at+1)
@@ -208,12 +208,12 @@ func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing,
 		add(one, it.Called(d.name))
 	}
 	for _, r := range rows {
-		if d.server != "" && r.Server != d.server || r.State == control.StateListed {
+		if d.server != "" && r.Server != d.server || r.State == daemon.StateListed {
 			continue
 		}
-		add(description{Kind: kind, Entry: control.Entry{
+		add(description{Kind: kind, Entry: daemon.Entry{
 			Name: r.Label(), Server: r.Server, OriginalName: r.Original, State: r.State, Reason: r.Reason,
-		}}, control.Called(d.name, r.Server, r.Original, r.Label(), r.Label()))
+		}}, daemon.Called(d.name, r.Server, r.Original, r.Label(), r.Label()))
 	}
 	return nil
 }
@@ -238,12 +238,12 @@ func (d *describing) listAll(ctx context.Context, g Gateway) error {
 		if !d.wants(list) {
 			continue
 		}
-		items, err := g.List(ctx, control.ListQuery{Kind: list, Server: d.server})
+		items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server})
 		if err != nil {
 			return err
 		}
 		d.known = append(d.known, names(items)...)
-		d.own = append(d.own, each(items, (*control.Entry).Original)...)
+		d.own = append(d.own, each(items, (*daemon.Entry).Original)...)
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func (d *description) String() string {
 }
 
 // serverText describes a server for users.
-func serverText(s *control.Server) string {
+func serverText(s *daemon.Server) string {
 	var out lines
 	out.add("server", s.Name)
 	state := s.State

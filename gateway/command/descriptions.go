@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/overrides"
 	"goblin/gateway/state"
 	"goblin/gateway/views"
@@ -63,9 +63,9 @@ func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t over
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostPatience)
 	defer cancel()
-	all := make(map[registry.Kind][]control.Entry)
+	all := make(map[registry.Kind][]daemon.Entry)
 	for k := registry.Tool; k <= registry.Template; k++ {
-		if all[k], err = (control.Remote{Place: place}).List(ctx, control.ListQuery{Kind: k.String() + "s"}); err != nil {
+		if all[k], err = (daemon.Remote{Place: place}).List(ctx, daemon.ListQuery{Kind: k.String() + "s"}); err != nil {
 			return false
 		}
 	}

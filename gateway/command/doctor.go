@@ -17,7 +17,6 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/orphans"
@@ -205,7 +204,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 	}
 	for i := range reports {
 		m.Hosted(&reports[i], func(server string) (diagnosis.Report, error) {
-			return (control.Remote{Place: m.Place}).Diagnose(ctx, server)
+			return (daemon.Remote{Place: m.Place}).Diagnose(ctx, server)
 		})
 	}
 	return reports

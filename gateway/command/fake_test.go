@@ -17,7 +17,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
@@ -31,16 +31,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type scripted struct {
 	t      *testing.T
 	hosted bool
-	status control.Status
+	status daemon.Status
 	usage  bill.Report
-	items  map[string][]control.Entry // by kind
-	listed func()                     // follows a list; nil for nothing
+	items  map[string][]daemon.Entry // by kind
+	listed func()                    // follows a list; nil for nothing
 	// answer gives the result or the error of a request. If it is nil, there
 	// is none, and silent is closed instead.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
 
-	found func(q control.SearchQuery) control.SearchAnswer
-	ran   func(source string) control.ScriptAnswer
+	found func(q daemon.SearchQuery) daemon.SearchAnswer
+	ran   func(source string) daemon.ScriptAnswer
 
 	silent   chan struct{}
 	conn     net.Conn
@@ -63,14 +63,14 @@ func (s *scripted) Close() error {
 	return nil
 }
 
-func (s *scripted) Status(context.Context) (control.Status, error) { return s.status, nil }
+func (s *scripted) Status(context.Context) (daemon.Status, error) { return s.status, nil }
 
-func (s *scripted) Servers(context.Context, string) ([]control.Server, error) {
+func (s *scripted) Servers(context.Context, string) ([]daemon.Server, error) {
 	return s.status.Servers, nil
 }
 
-func (s *scripted) List(_ context.Context, q control.ListQuery) ([]control.Entry, error) {
-	items := []control.Entry{}
+func (s *scripted) List(_ context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
+	items := []daemon.Entry{}
 	for _, it := range s.items[q.Kind] {
 		if (q.Server == "" || q.Server == it.Server) && (q.MIME == "" || q.MIME == it.MIMEType) {
 			items = append(items, it)
@@ -82,11 +82,11 @@ func (s *scripted) List(_ context.Context, q control.ListQuery) ([]control.Entry
 	return items, nil
 }
 
-func (s *scripted) Search(_ context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
+func (s *scripted) Search(_ context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	return s.found(q), nil
 }
 
-func (s *scripted) Script(_ context.Context, q control.ScriptQuery) (control.ScriptAnswer, error) {
+func (s *scripted) Script(_ context.Context, q daemon.ScriptQuery) (daemon.ScriptAnswer, error) {
 	return s.ran(q.Source), nil
 }
 
@@ -94,15 +94,15 @@ func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error
 	return nil, nil
 }
 
-func (s *scripted) Off(context.Context, control.OffQuery) ([]control.Off, error) { return nil, nil }
+func (s *scripted) Off(context.Context, daemon.OffQuery) ([]daemon.Off, error) { return nil, nil }
 
-func (s *scripted) Logs(context.Context, control.LogQuery) (control.LogAnswer, error) {
-	return control.LogAnswer{}, nil
+func (s *scripted) Logs(context.Context, daemon.LogQuery) (daemon.LogAnswer, error) {
+	return daemon.LogAnswer{}, nil
 }
 
 func (s *scripted) Usage(context.Context) (bill.Report, error) { return s.usage, nil }
 
-func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) {
+func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {
 	return nil, nil
 }
 
@@ -266,10 +266,10 @@ func gives(result string) func(*scripted, string, []byte) (string, *jsonrpc.Erro
 	}
 }
 
-func ready(names ...string) control.Status {
-	var s control.Status
+func ready(names ...string) daemon.Status {
+	var s daemon.Status
 	for _, n := range names {
-		s.Servers = append(s.Servers, control.Server{Name: n, State: "ready", Transport: "stdio", Listed: true})
+		s.Servers = append(s.Servers, daemon.Server{Name: n, State: "ready", Transport: "stdio", Listed: true})
 	}
 	return s
 }

@@ -15,7 +15,6 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
@@ -27,10 +26,10 @@ const stopLimit = 30 * time.Second
 // running is the host that a command is about. The file is not needed to be
 // free of mistakes: a user who edits it can still ask and stop the host.
 type running struct {
-	control.Remote
+	daemon.Remote
 	name   string // of the config, as a user knows it
 	start  string // the command that starts a host of it
-	status control.Status
+	status daemon.Status
 }
 
 // running asks the running host for its status.
@@ -76,7 +75,7 @@ func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	}
 	var found []*running
 	for _, place := range daemon.Serving(place.Dir, full, a.Version.Version) {
-		r := &running{Remote: control.Remote{Place: place}, name: fileName(path)}
+		r := &running{Remote: daemon.Remote{Place: place}, name: fileName(path)}
 		r.status, err = r.Status(ctx)
 		same := func(other *running) bool { return other.status.PID == r.status.PID }
 		if err == nil && !slices.ContainsFunc(found, same) {
@@ -153,7 +152,7 @@ screens that are open. Exit code 4 means that no host is running.`,
 }
 
 // printStatus shows a host to people.
-func (a *App) printStatus(s control.Status) error {
+func (a *App) printStatus(s daemon.Status) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, termtext.Age(time.Since(s.Started)))
 	fmt.Fprintf(&head, "config   %s\n", termtext.Line(s.Config))
@@ -216,7 +215,7 @@ func (a *App) printStatus(s control.Status) error {
 
 // definitionsNote counts the definitions that clients get changed, or not at all; "" for
 // none.
-func definitionsNote(servers []control.Server) string {
+func definitionsNote(servers []daemon.Server) string {
 	changed, dropped := 0, 0
 	for i := range servers {
 		if d := servers[i].Definitions; d != nil {
@@ -234,7 +233,7 @@ func definitionsNote(servers []control.Server) string {
 }
 
 // startedFrom says when a host was started, and from which terminal.
-func startedFrom(s *control.Status) string {
+func startedFrom(s *daemon.Status) string {
 	text := termtext.Clock(s.Started, time.Now())
 	switch {
 	case s.Terminal == "":
@@ -246,7 +245,7 @@ func startedFrom(s *control.Status) string {
 }
 
 // screenName says where a screen is, or what acts as one.
-func screenName(c control.Session) string {
+func screenName(c daemon.Session) string {
 	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
 	if c.Owner {
 		name += " (the host's own)"
@@ -254,7 +253,7 @@ func screenName(c control.Session) string {
 	return name
 }
 
-func screenSize(c control.Session) string {
+func screenSize(c daemon.Session) string {
 	if c.Width == 0 {
 		return ""
 	}
@@ -293,7 +292,7 @@ host by itself.`,
 }
 
 // next says that there will be another host soon; "" if nobody starts it.
-func next(s control.Status) string {
+func next(s daemon.Status) string {
 	bridged := 0
 	for _, c := range s.Sessions {
 		if c.IsBridged() {
@@ -323,12 +322,12 @@ func awaitEnd(ctx context.Context, pid int) error {
 	return nil
 }
 
-func namesOf(servers []control.Server) []string {
-	return each(servers, func(s *control.Server) string { return s.Name })
+func namesOf(servers []daemon.Server) []string {
+	return each(servers, func(s *daemon.Server) string { return s.Name })
 }
 
 // knownServer checks a server that the user named.
-func knownServer(name string, servers []control.Server) error {
+func knownServer(name string, servers []daemon.Server) error {
 	known := namesOf(servers)
 	if slices.Contains(known, name) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/servers"
 	"goblin/gateway/stack"
 )
@@ -37,7 +37,7 @@ func (a *App) learn(ctx context.Context) error {
 	}
 	defer cancel()
 	_ = a.withOwn(limited, cfg, names, func(g Gateway) error {
-		_, err := g.List(limited, control.ListQuery{Kind: toolKind.list}) // waits for the servers
+		_, err := g.List(limited, daemon.ListQuery{Kind: toolKind.list}) // waits for the servers
 		return err
 	})
 	return ctx.Err()

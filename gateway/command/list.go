@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -21,7 +21,7 @@ var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
 
 func (a *App) list() *cobra.Command {
 	var (
-		q      control.ListQuery
+		q      daemon.ListQuery
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -81,7 +81,7 @@ func (a *App) byServer(cmd *cobra.Command, server *string) {
 	})
 }
 
-func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuery, asJSON bool) (err error) {
+func (a *App) listOf(ctx context.Context, cfg *config.Config, q daemon.ListQuery, asJSON bool) (err error) {
 	var only []string
 	if q.Server != "" && q.Server != registry.Local {
 		if _, ok := cfg.Server(q.Server); !ok {
@@ -89,8 +89,8 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		}
 		only = []string{q.Server}
 	}
-	var items []control.Entry
-	var servers []control.Server
+	var items []daemon.Entry
+	var servers []daemon.Server
 	// The answer is complete before it is printed: a reader that leaves early
 	// must not leave servers behind.
 	err = a.with(ctx, cfg, only, func(g Gateway) (err error) {
@@ -121,7 +121,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 
 // warnOfServers reports on stderr what a list lacks. It returns an error if no enabled server
 // could be asked.
-func (a *App) warnOfServers(cfg *config.Config, q control.ListQuery, servers []control.Server) error {
+func (a *App) warnOfServers(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
 	if q.Kind != "servers" {
 		a.warnUnknownOff(cfg)
 	}
@@ -148,21 +148,21 @@ func (a *App) warnOfServers(cfg *config.Config, q control.ListQuery, servers []c
 
 // withStates sets the state of each item. For users it adds the entries that filters and
 // pins keep out of lists.
-func (a *App) withStates(ctx context.Context, g Gateway, q control.ListQuery, items []control.Entry, asJSON bool) ([]control.Entry, error) {
+func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry, asJSON bool) ([]daemon.Entry, error) {
 	if q.Kind == "servers" {
 		return items, nil
 	}
-	rows, err := g.Off(ctx, control.OffQuery{Kind: q.Kind, Profile: a.profile, All: true})
+	rows, err := g.Off(ctx, daemon.OffQuery{Kind: q.Kind, Profile: a.profile, All: true})
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[[2]string]*control.Off, len(rows))
+	at := make(map[[2]string]*daemon.Off, len(rows))
 	for i := range rows {
 		at[[2]string{rows[i].Server, rows[i].Original}] = &rows[i]
 	}
 	for i := range items {
 		it := &items[i]
-		it.State = control.StateListed
+		it.State = daemon.StateListed
 		key := [2]string{it.Server, it.Original()}
 		if row := at[key]; row != nil {
 			it.State, it.Reason = row.State, row.Reason
@@ -177,7 +177,7 @@ func (a *App) withStates(ctx context.Context, g Gateway, q control.ListQuery, it
 		if at[[2]string{r.Server, r.Original}] == nil || q.Server != "" && q.Server != r.Server {
 			continue
 		}
-		it := control.Entry{Name: r.Label(), Server: r.Server, State: r.State, Reason: r.Reason}
+		it := daemon.Entry{Name: r.Label(), Server: r.Server, State: r.State, Reason: r.Reason}
 		if q.Kind == "resources" || q.Kind == "templates" {
 			it.Name, it.URI = "", r.Label()
 		}
@@ -188,7 +188,7 @@ func (a *App) withStates(ctx context.Context, g Gateway, q control.ListQuery, it
 
 // fetch asks for the items (none of the list of servers) and for the servers
 // that the query is about.
-func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q control.ListQuery) ([]control.Entry, []control.Server, error) {
+func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon.ListQuery) ([]daemon.Entry, []daemon.Server, error) {
 	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.Hosted() {
 		if err := usable(cfg, q.Server); err != nil {
 			return nil, nil, err
@@ -208,7 +208,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q contro
 	}
 	servers := status.Servers
 	if q.Server != "" {
-		servers = slices.DeleteFunc(servers, func(s control.Server) bool { return s.Name != q.Server })
+		servers = slices.DeleteFunc(servers, func(s daemon.Server) bool { return s.Name != q.Server })
 	}
 	for i := range servers {
 		s := &servers[i]
@@ -219,14 +219,14 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q contro
 }
 
 // clarify words the state of a server as its entry in the config explains it.
-func clarify(cfg *config.Config, s *control.Server) {
+func clarify(cfg *config.Config, s *daemon.Server) {
 	entry, ok := cfg.Server(s.Name)
 	if ok && entry.Divided && s.State != string(registry.StateReady) && s.Error != "" {
 		s.Error += "; put arguments into \"args\""
 	}
 }
 
-func (a *App) printItems(list string, items []control.Entry) error {
+func (a *App) printItems(list string, items []daemon.Entry) error {
 	if len(items) == 0 && a.OutTTY {
 		a.Warn("there are no %s", list)
 		return nil
@@ -258,9 +258,9 @@ func (a *App) printItems(list string, items []control.Entry) error {
 	return t.render(a.Out, a.Columns)
 }
 
-func (a *App) printServers(servers []control.Server, asJSON bool) error {
+func (a *App) printServers(servers []daemon.Server, asJSON bool) error {
 	if servers == nil {
-		servers = []control.Server{}
+		servers = []daemon.Server{}
 	}
 	if asJSON {
 		return a.json(servers)
@@ -271,7 +271,7 @@ func (a *App) printServers(servers []control.Server, asJSON bool) error {
 // mostLogin is how many cells a login may take in the table of servers.
 const mostLogin = 60
 
-func serverTable(servers []control.Server) *table {
+func serverTable(servers []daemon.Server) *table {
 	t := &table{
 		header: []string{"SERVER", "STATE", "TRANSPORT", "TOOLS", "PROMPTS", "RESOURCES", "TEMPLATES", "RESTARTS", "LOGIN", "ERROR"},
 		right:  map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true},
@@ -299,7 +299,7 @@ func serverTable(servers []control.Server) *table {
 }
 
 // definitionsMark returns the number of changed and dropped definitions of a server.
-func definitionsMark(d *control.Definitions) (mark string) {
+func definitionsMark(d *daemon.Definitions) (mark string) {
 	if d.Changed > 0 {
 		mark += fmt.Sprintf(", %d changed", d.Changed)
 	}

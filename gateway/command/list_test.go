@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry/termtext"
 )
 
 func catalog() *scripted {
 	return &scripted{
 		status: ready("a", "b"),
-		items: map[string][]control.Entry{
+		items: map[string][]daemon.Entry{
 			"tools": {
 				{Name: "a_add", Server: "a", OriginalName: "add", Description: "Adds\x1b[31m things\nand more", Definition: []byte(`{"name":"a_add","x":1.50}`)},
 				{Name: "b_世界", Server: "b", OriginalName: "世界", Title: "A title"},
@@ -120,7 +120,7 @@ func TestListTellsOfServersThatAreDown(t *testing.T) {
 func TestListServers(t *testing.T) {
 	g := catalog()
 	g.status.Servers[0].Tools = 12
-	g.status.Servers[1] = control.Server{Name: "b", State: "needs login", Transport: "http", Error: "401", Restarts: 2}
+	g.status.Servers[1] = daemon.Server{Name: "b", State: "needs login", Transport: "http", Error: "401", Restarts: 2}
 	got := try{gateway: g}.run(t, "list", "servers")
 	require.Equal(t, outcome{out: "" +
 		"SERVER  STATE        TRANSPORT  TOOLS  PROMPTS  RESOURCES  TEMPLATES  RESTARTS  ERROR\n" +

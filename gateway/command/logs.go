@@ -15,7 +15,6 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/registry"
@@ -61,8 +60,8 @@ Without a running daemon, prints the end of the last log file, if there is one.`
 			if len(args) > 0 {
 				l.server = args[0]
 			}
-			if l.last < 0 || l.last > control.MaxLogs {
-				return cli.Usage(cmd, "--lines must be a number from 0 to %d, not %d", control.MaxLogs, l.last)
+			if l.last < 0 || l.last > daemon.MaxLogs {
+				return cli.Usage(cmd, "--lines must be a number from 0 to %d, not %d", daemon.MaxLogs, l.last)
 			}
 			err := a.showLogs(cmd.Context(), &l)
 			if l.follow && cmd.Context().Err() != nil {
@@ -90,7 +89,7 @@ func (a *App) showLogs(ctx context.Context, l *logging) error {
 			return err
 		}
 	}
-	q := control.LogQuery{Server: l.server, Last: l.last}
+	q := daemon.LogQuery{Server: l.server, Last: l.last}
 	for {
 		answer, err := r.Logs(ctx, q)
 		if err != nil {
@@ -108,7 +107,7 @@ func (a *App) showLogs(ctx context.Context, l *logging) error {
 }
 
 // printLogs prints log records, one per line and without control characters.
-func (a *App) printLogs(records []control.LogRecord, asJSON bool) error {
+func (a *App) printLogs(records []daemon.LogRecord, asJSON bool) error {
 	var out bytes.Buffer
 	for i := range records {
 		r := &records[i]
@@ -166,8 +165,8 @@ func (a *App) logFile(r *running, l *logging) error {
 }
 
 // configured returns the servers of a config by their names.
-func configured(cfg *config.Config) []control.Server {
-	servers := make([]control.Server, len(cfg.Servers))
+func configured(cfg *config.Config) []daemon.Server {
+	servers := make([]daemon.Server, len(cfg.Servers))
 	for i := range cfg.Servers {
 		servers[i].Name = cfg.Servers[i].Name
 	}

@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry/termtext"
 )
 
@@ -82,9 +82,9 @@ func (a *App) source(file string) (string, error) {
 }
 
 func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string, asJSON bool) error {
-	var answer control.ScriptAnswer
+	var answer daemon.ScriptAnswer
 	err := a.with(ctx, cfg, nil, func(g Gateway) (err error) {
-		answer, err = g.Script(ctx, control.ScriptQuery{Source: source})
+		answer, err = g.Script(ctx, daemon.ScriptQuery{Source: source})
 		return err
 	})
 	if err != nil {

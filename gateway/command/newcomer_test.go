@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 )
 
 // slow is a gateway whose list takes until something happens.
@@ -22,7 +22,7 @@ type slow struct {
 	began func()
 }
 
-func (s *slow) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
+func (s *slow) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	if s.began != nil {
 		s.began()
 	}
@@ -62,8 +62,8 @@ func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string
 func TestAListReportsWhatItWaitsFor(t *testing.T) {
 	g := catalog()
 	g.status.Servers = append(g.status.Servers,
-		control.Server{Name: "files", State: "connecting"}, control.Server{Name: "memory", State: "retrying"},
-		control.Server{Name: "off", State: "disabled"})
+		daemon.Server{Name: "files", State: "connecting"}, daemon.Server{Name: "memory", State: "retrying"},
+		daemon.Server{Name: "off", State: "disabled"})
 	for _, args := range [][]string{{"list", "tools"}, {"read", "goblin://servers"}} {
 		g.answer = gives(`{"contents":[]}`)
 		errs := &signalled{wrote: make(chan struct{})}
@@ -107,7 +107,7 @@ func TestListServersIsCode4IfNoneCameUp(t *testing.T) {
 	for i := range g.status.Servers {
 		g.status.Servers[i].State, g.status.Servers[i].Error = "failed", "no program"
 	}
-	g.status.Servers = append(g.status.Servers, control.Server{Name: "off", State: "disabled"})
+	g.status.Servers = append(g.status.Servers, daemon.Server{Name: "off", State: "disabled"})
 	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}} {
 		got := try{gateway: g}.run(t, args...)
 		require.Equal(t, cli.CodeConnect, got.code)
@@ -130,7 +130,7 @@ func TestADisabledServerLacksNothing(t *testing.T) {
 		require.NotContains(t, got.out+got.err, "GOBLIN_TEST_UNSET")
 		require.NotContains(t, got.out, "cannot start")
 	}
-	g := &scripted{status: control.Status{Servers: []control.Server{
+	g := &scripted{status: daemon.Status{Servers: []daemon.Server{
 		{Name: "spaced", State: "failed", Error: `start "echo hello world": no such program`},
 	}}}
 	got := try{config: troubled, gateway: g}.run(t, "list", "servers")
@@ -155,7 +155,7 @@ func TestMisuseIsAnsweredWithTheRightUse(t *testing.T) {
 }
 
 func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
-	items := map[string][]control.Entry{"prompts": {{
+	items := map[string][]daemon.Entry{"prompts": {{
 		Name: "a/p", Server: "a", OriginalName: "p",
 		Definition: []byte(`{"name":"a/p","arguments":[{"name":"title","required":true},{"name":"mood"},{"name":"author","required":true}]}`),
 	}}}
@@ -169,7 +169,7 @@ func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
 }
 
 func TestAThingOfAnotherServerIsFound(t *testing.T) {
-	items := map[string][]control.Entry{"resources": {
+	items := map[string][]daemon.Entry{"resources": {
 		{URI: "mcp://b/file:///x", OriginalURI: "file:///x", Server: "b"},
 		{URI: "mcp://a/file:///y", OriginalURI: "file:///y", Server: "a"},
 	}}

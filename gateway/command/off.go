@@ -12,7 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/lookup"
 	"goblin/gateway/state"
 	"goblin/registry/termtext"
@@ -85,7 +85,7 @@ enough if no other has it.`, list, word, end, list),
 			if err := store.Set(on, known...); err != nil {
 				return err
 			}
-			a.hostTakes(cmd.Context(), cfg, control.OffQuery{Kind: list, Profile: profile})
+			a.hostTakes(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
 			return a.answer(asJSON, map[string]any{word: lookup.Names(things)}, told(things, known, before, on, profile))
 		},
 	}
@@ -140,9 +140,9 @@ func (a *App) warnUnknownOff(cfg *config.Config) {
 }
 
 // hostTakes waits until the running host, if there is one, has taken over what is off.
-func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q control.OffQuery) {
+func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q daemon.OffQuery) {
 	if place, err := a.Place(cfg.Path); err == nil {
-		_, _ = control.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
+		_, _ = daemon.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
 	}
 }
 
@@ -158,7 +158,7 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state
 		return ok && known && !p.Has(s)
 	}
 	err := a.with(ctx, cfg, nil, func(g Gateway) error {
-		all, err := g.List(ctx, control.ListQuery{Kind: list})
+		all, err := g.List(ctx, daemon.ListQuery{Kind: list})
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state
 		if !ok {
 			return nil
 		}
-		all, err = g.List(ctx, control.ListQuery{Kind: list, Profile: profile, Every: true})
+		all, err = g.List(ctx, daemon.ListQuery{Kind: list, Profile: profile, Every: true})
 		for i := range all {
 			if s, ok := cfg.Server(all[i].Server); ok && p.Has(s) {
 				book.See(s.Name, all[i].Original(), all[i].Listed())
@@ -231,7 +231,7 @@ func told(things []lookup.Thing, known, before []state.ToggleEntry, on bool, pro
 
 func (a *App) listOff(list string) *cobra.Command {
 	var (
-		q      = control.OffQuery{Kind: list, All: true}
+		q      = daemon.OffQuery{Kind: list, All: true}
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -256,8 +256,8 @@ Without --profile, the states apply to clients without a profile.`,
 				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
 			}
 			a.warnUnknownOff(cfg)
-			var rows []control.Off
-			var servers []control.Server
+			var rows []daemon.Off
+			var servers []daemon.Server
 			err = a.with(ctx, cfg, nil, func(g Gateway) error {
 				if rows, err = g.Off(ctx, q); err != nil {
 					return err
@@ -282,7 +282,7 @@ Without --profile, the states apply to clients without a profile.`,
 }
 
 // printStates prints a table of entries with the state of each.
-func (a *App) printStates(list string, rows []control.Off) error {
+func (a *App) printStates(list string, rows []daemon.Off) error {
 	if len(rows) == 0 && a.OutTTY {
 		a.Warn("there are no %s", list)
 	}

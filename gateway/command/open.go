@@ -13,7 +13,6 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/orphans"
 	"goblin/gateway/stack"
@@ -21,7 +20,7 @@ import (
 
 // Gateway is a running gateway that a command asks.
 type Gateway interface {
-	control.Gateway
+	daemon.Gateway
 	// Connect opens a client connection that sees what a profile shows, or, if that is "",
 	// everything: MCP, one message per line.
 	Connect(ctx context.Context, profile string) (net.Conn, error)
@@ -37,7 +36,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	place, err := a.Place(cfg.Path)
 	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
-		h := hostGateway{control.Remote{Place: place}}
+		h := hostGateway{daemon.Remote{Place: place}}
 		_, err := h.Status(ctx)
 		switch {
 		case err == nil:
@@ -49,7 +48,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	return openLocal(a, cfg, only, place.Dir, a.Catalog())
 }
 
-type hostGateway struct{ control.Remote }
+type hostGateway struct{ daemon.Remote }
 
 func (h hostGateway) Hosted() bool { return true }
 func (h hostGateway) Close() error { return nil }
@@ -61,7 +60,7 @@ func (h hostGateway) Connect(ctx context.Context, profile string) (net.Conn, err
 
 // local is a gateway in this process, for the time of one command.
 type local struct {
-	control.Gateway
+	daemon.Gateway
 	instance *stack.Instance
 	stop     context.CancelFunc
 	ended    chan error

@@ -10,7 +10,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/stack"
 )
 
@@ -54,7 +54,7 @@ func (a *App) narrow(ctx context.Context, part *config.Config, only []string) (G
 }
 
 // Status implements [control.Gateway].
-func (n *profileGateway) Status(ctx context.Context) (control.Status, error) {
+func (n *profileGateway) Status(ctx context.Context) (daemon.Status, error) {
 	s, err := n.Gateway.Status(ctx)
 	if err == nil {
 		s.Servers, err = n.Gateway.Servers(ctx, n.profile)
@@ -63,19 +63,19 @@ func (n *profileGateway) Status(ctx context.Context) (control.Status, error) {
 }
 
 // List implements [control.Gateway].
-func (n *profileGateway) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
+func (n *profileGateway) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	q.Profile = n.profile
 	return n.Gateway.List(ctx, q)
 }
 
 // Search implements [control.Gateway].
-func (n *profileGateway) Search(ctx context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
+func (n *profileGateway) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	q.Profile = n.profile
 	return n.Gateway.Search(ctx, q)
 }
 
 // Script implements [control.Gateway].
-func (n *profileGateway) Script(ctx context.Context, q control.ScriptQuery) (control.ScriptAnswer, error) {
+func (n *profileGateway) Script(ctx context.Context, q daemon.ScriptQuery) (daemon.ScriptAnswer, error) {
 	q.Profile = n.profile
 	return n.Gateway.Script(ctx, q)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 )
@@ -211,7 +211,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, only
 		}
-		items, err := control.Remote{Place: place}.List(cmd.Context(), control.ListQuery{Kind: list, Profile: a.profile})
+		items, err := daemon.Remote{Place: place}.List(cmd.Context(), daemon.ListQuery{Kind: list, Profile: a.profile})
 		if err != nil {
 			return nil, only
 		}

@@ -10,7 +10,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/registry/termtext"
 )
@@ -66,29 +66,29 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	var out bytes.Buffer
 	a := &App{App: &cli.App{Out: &out}}
 	since := time.Now()
-	editor := control.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
-	watch := control.Session{ID: "2", Transport: downstream.ScreenTransport, Client: "goblin", Since: since, Screen: control.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
-	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor, watch}}))
+	editor := daemon.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
+	watch := daemon.Session{ID: "2", Transport: downstream.ScreenTransport, Client: "goblin", Since: since, Screen: daemon.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
+	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{editor, watch}}))
 	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  \d+ s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
 	out.Reset()
-	script := control.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}
+	script := daemon.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}
 	watch.Owner = true
-	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{watch, script}}))
+	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{watch, script}}))
 	require.Contains(t, out.String(), "over SSH (the host's own)")
 	require.Contains(t, out.String(), "goblin lua")
 	out.Reset()
-	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{watch}}))
+	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{watch}}))
 	require.Contains(t, out.String(), "No clients are connected.\n\nSCREEN")
 	out.Reset()
-	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor}}))
+	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{editor}}))
 	require.NotContains(t, out.String(), "SCREEN")
 }
 
 func TestStatusTellsSinceWhenTheHostRunsAndFromWhere(t *testing.T) {
 	started := time.Now().Add(-time.Minute)
 	clock := termtext.Clock(started, time.Now())
-	for want, s := range map[string]control.Status{
+	for want, s := range map[string]daemon.Status{
 		"\nstarted  " + clock + " from /dev/pts/3\n":                {Terminal: "/dev/pts/3"},
 		"\nstarted  " + clock + " from /dev/pts/3, which is gone\n": {Terminal: "/dev/pts/3", TerminalGone: true},
 		"\nstarted  " + clock + " without a terminal\n":             {},

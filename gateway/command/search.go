@@ -11,7 +11,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -22,7 +22,7 @@ const (
 )
 
 func (a *App) search() *cobra.Command {
-	q := control.SearchQuery{}
+	q := daemon.SearchQuery{}
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "search WORDS",
@@ -79,7 +79,7 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 	return cmd
 }
 
-func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.SearchQuery, asJSON bool) error {
+func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.SearchQuery, asJSON bool) error {
 	var only []string
 	if q.Server != "" && q.Server != registry.Local {
 		if err := usable(cfg, q.Server); err != nil {
@@ -87,8 +87,8 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		}
 		only = []string{q.Server}
 	}
-	var answer control.SearchAnswer
-	var status control.Status
+	var answer daemon.SearchAnswer
+	var status daemon.Status
 	err := a.with(ctx, cfg, only, func(g Gateway) (err error) {
 		if answer, err = g.Search(ctx, q); err == nil {
 			status, err = g.Status(ctx)
@@ -103,7 +103,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		a.Warn("no good match for %q; these come closest", q.Text)
 	}
 	if asJSON {
-		answer.Hits = append([]control.Hit{}, answer.Hits...) // [] for none
+		answer.Hits = append([]daemon.Hit{}, answer.Hits...) // [] for none
 		err = a.json(answer)
 	} else {
 		err = a.printHits(q, answer)
@@ -115,7 +115,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 }
 
 // warnMissing tells of servers that could not add to an answer.
-func (a *App) warnMissing(servers []control.Server, only []string) {
+func (a *App) warnMissing(servers []daemon.Server, only []string) {
 	for _, s := range servers {
 		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
 			a.Warn("%s", stateOf(s))
@@ -123,7 +123,7 @@ func (a *App) warnMissing(servers []control.Server, only []string) {
 	}
 }
 
-func (a *App) printHits(q control.SearchQuery, answer control.SearchAnswer) error {
+func (a *App) printHits(q daemon.SearchQuery, answer daemon.SearchAnswer) error {
 	t := table{header: []string{"KIND", "NAME OR URI", "SERVER", "DESCRIPTION"}}
 	for _, h := range answer.Hits {
 		kind := h.Kind

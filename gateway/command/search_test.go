@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 )
 
-func finding(total int, hits ...control.Hit) *scripted {
-	return &scripted{status: ready("a", "b"), found: func(control.SearchQuery) control.SearchAnswer {
-		return control.SearchAnswer{Hits: hits, Total: total}
+func finding(total int, hits ...daemon.Hit) *scripted {
+	return &scripted{status: ready("a", "b"), found: func(daemon.SearchQuery) daemon.SearchAnswer {
+		return daemon.SearchAnswer{Hits: hits, Total: total}
 	}}
 }
 
 var (
-	toolHit     = control.Hit{Kind: "tool", Score: 2.5, Entry: control.Entry{Name: "a_add", Server: "a", OriginalName: "add", Description: "Adds\x1b[31m\nmore", Definition: []byte(`{}`)}}
-	resourceHit = control.Hit{Kind: "resource", Score: 1, Entry: control.Entry{
+	toolHit     = daemon.Hit{Kind: "tool", Score: 2.5, Entry: daemon.Entry{Name: "a_add", Server: "a", OriginalName: "add", Description: "Adds\x1b[31m\nmore", Definition: []byte(`{}`)}}
+	resourceHit = daemon.Hit{Kind: "resource", Score: 1, Entry: daemon.Entry{
 		Name: "y", URI: "mcp://b/y", Server: "b", OriginalURI: "y", FlatID: "b_y", Title: "Why", MIMEType: "text/plain", Size: size64(12), Definition: []byte(`{"name":"y"}`),
 	}}
 )
@@ -38,11 +38,11 @@ func TestSearchPrintsHitsInColumns(t *testing.T) {
 }
 
 func TestSearchAsksForWhatIsTyped(t *testing.T) {
-	var asked control.SearchQuery
+	var asked daemon.SearchQuery
 	g := finding(0)
-	g.found = func(q control.SearchQuery) control.SearchAnswer { asked = q; return control.SearchAnswer{} }
+	g.found = func(q daemon.SearchQuery) daemon.SearchAnswer { asked = q; return daemon.SearchAnswer{} }
 	got := try{gateway: g}.run(t, "search", "a", "b c", "--kind", "resources", "--server", "a", "--mime", "text/*", "--limit", "3")
-	require.Equal(t, control.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
+	require.Equal(t, daemon.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
 	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
 	require.Equal(t, outcome{err: "goblin: nothing found for \"a b c\"\n", code: cli.CodeNotFound}, got)
 	try{gateway: g}.run(t, "search", "a", "--kind", "tool")
@@ -96,26 +96,26 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 
 func TestLuaPrintsWhatTheScriptReturns(t *testing.T) {
 	for name, tt := range map[string]struct {
-		answer control.ScriptAnswer
+		answer daemon.ScriptAnswer
 		args   []string
 		tty    bool
 		want   outcome
 	}{
-		"a text":              {control.ScriptAnswer{Value: []byte(`"a\nb"`)}, nil, false, outcome{out: "a\nb\n"}},
-		"a text on a screen":  {control.ScriptAnswer{Value: []byte(`"a\u001b[31m"`)}, nil, true, outcome{out: "a\\x1b[31m\n"}},
-		"a text as JSON":      {control.ScriptAnswer{Value: []byte(`"a"`)}, []string{"--json"}, false, outcome{out: "\"a\"\n"}},
-		"a table":             {control.ScriptAnswer{Value: []byte(`{"b":1,"a":9007199254740993}`)}, nil, false, outcome{out: "{\n  \"b\": 1,\n  \"a\": 9007199254740993\n}\n"}},
-		"a table as JSON":     {control.ScriptAnswer{Value: []byte(`{"b":1}`)}, []string{"--json"}, false, outcome{out: "{\"b\":1}\n"}},
-		"nothing":             {control.ScriptAnswer{Hint: "end it with return"}, nil, false, outcome{err: "goblin: end it with return\n"}},
-		"nothing as JSON":     {control.ScriptAnswer{}, []string{"--json"}, false, outcome{out: "null\n"}},
-		"what it printed":     {control.ScriptAnswer{Printed: "seen\n", Value: []byte(`1`)}, nil, false, outcome{out: "1\n", err: "seen\n"}},
-		"an error":            {control.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: stdin:2: oops\n", code: cli.CodeFailure}},
-		"an error after text": {control.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: stdin: x\n", code: cli.CodeFailure}},
-		"too long":            {control.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: stdin: x\n", code: cli.CodeTimeout}},
+		"a text":              {daemon.ScriptAnswer{Value: []byte(`"a\nb"`)}, nil, false, outcome{out: "a\nb\n"}},
+		"a text on a screen":  {daemon.ScriptAnswer{Value: []byte(`"a\u001b[31m"`)}, nil, true, outcome{out: "a\\x1b[31m\n"}},
+		"a text as JSON":      {daemon.ScriptAnswer{Value: []byte(`"a"`)}, []string{"--json"}, false, outcome{out: "\"a\"\n"}},
+		"a table":             {daemon.ScriptAnswer{Value: []byte(`{"b":1,"a":9007199254740993}`)}, nil, false, outcome{out: "{\n  \"b\": 1,\n  \"a\": 9007199254740993\n}\n"}},
+		"a table as JSON":     {daemon.ScriptAnswer{Value: []byte(`{"b":1}`)}, []string{"--json"}, false, outcome{out: "{\"b\":1}\n"}},
+		"nothing":             {daemon.ScriptAnswer{Hint: "end it with return"}, nil, false, outcome{err: "goblin: end it with return\n"}},
+		"nothing as JSON":     {daemon.ScriptAnswer{}, []string{"--json"}, false, outcome{out: "null\n"}},
+		"what it printed":     {daemon.ScriptAnswer{Printed: "seen\n", Value: []byte(`1`)}, nil, false, outcome{out: "1\n", err: "seen\n"}},
+		"an error":            {daemon.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: stdin:2: oops\n", code: cli.CodeFailure}},
+		"an error after text": {daemon.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: stdin: x\n", code: cli.CodeFailure}},
+		"too long":            {daemon.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: stdin: x\n", code: cli.CodeTimeout}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := ""
-			g := &scripted{status: ready("a"), ran: func(s string) control.ScriptAnswer { source = s; return tt.answer }}
+			g := &scripted{status: ready("a"), ran: func(s string) daemon.ScriptAnswer { source = s; return tt.answer }}
 			got := try{gateway: g, stdin: "return 1", tty: tt.tty}.run(t, append([]string{"lua", "-"}, tt.args...)...)
 			require.Equal(t, tt.want, got)
 			require.Equal(t, "return 1", source)

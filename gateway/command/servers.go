@@ -19,7 +19,6 @@ import (
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/registry"
@@ -41,7 +40,7 @@ func (a *App) save(ctx context.Context, f *configedit.File) error {
 	place, unknown := a.Place(f.Path()) // a host is where the text before says
 	err := f.Save()
 	if err == nil && unknown == nil {
-		_ = control.Remote{Place: place}.Follow(ctx) // where none runs, nothing follows
+		_ = daemon.Remote{Place: place}.Follow(ctx) // where none runs, nothing follows
 	}
 	return err
 }
@@ -331,7 +330,7 @@ func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
 			kind string
 			to   *[]string
 		}{{"tools", &o.Tools}, {"prompts", &o.Prompts}, {"resources", &o.Resources}, {"templates", &o.Templates}} {
-			items, servers, err := a.fetch(ctx, cfg, g, control.ListQuery{Kind: list.kind, Server: o.Server})
+			items, servers, err := a.fetch(ctx, cfg, g, daemon.ListQuery{Kind: list.kind, Server: o.Server})
 			if err != nil {
 				return err
 			}
@@ -355,7 +354,7 @@ func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
 
 // hosted reports whether a daemon runs at a place, or may run.
 func hosted(ctx context.Context, place daemon.Endpoint) bool {
-	_, err := control.Remote{Place: place}.Status(ctx)
+	_, err := daemon.Remote{Place: place}.Status(ctx)
 	return !errors.Is(err, daemon.ErrNotRunning)
 }
 

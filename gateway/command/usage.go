@@ -12,7 +12,6 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/journal/meter"
 	"goblin/registry"
@@ -87,7 +86,7 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) 
 	if err != nil {
 		return bill.Report{}, err
 	}
-	report, err := control.Remote{Place: place}.Usage(ctx)
+	report, err := daemon.Remote{Place: place}.Usage(ctx)
 	switch path := a.Usage(cfg); {
 	case err == nil:
 		return report, nil

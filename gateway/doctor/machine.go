@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/upstream/groups"
 	"goblin/registry/diagnosis"
@@ -26,8 +25,8 @@ type Machine struct {
 
 	Place    daemon.Endpoint
 	NoPlace  error
-	Status   *control.Status // of the running host; nil for none
-	NoStatus error           // why there is none; [host.ErrNoHost] is no failure
+	Status   *daemon.Status // of the running host; nil for none
+	NoStatus error          // why there is none; [host.ErrNoHost] is no failure
 
 	Damaged []config.Problem // state files that cannot be read
 	Clients []Client
@@ -51,7 +50,7 @@ func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, 2*hostPatience)
 	defer cancel()
 	m.Place = place
-	status, err := (control.Remote{Place: place}).Status(ctx)
+	status, err := (daemon.Remote{Place: place}).Status(ctx)
 	m.NoStatus = err
 	if err == nil {
 		m.Status = &status
@@ -144,7 +143,7 @@ func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, hostPatience)
-		other, err := (control.Remote{Place: place}).Status(ctx)
+		other, err := (daemon.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
 			r.Warn(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/e2e"
@@ -30,7 +29,7 @@ func place(t *testing.T, version string) daemon.Endpoint {
 }
 
 // hosts serves a status at a place.
-func hosts(t *testing.T, p daemon.Endpoint, status control.Status) {
+func hosts(t *testing.T, p daemon.Endpoint, status daemon.Status) {
 	t.Helper()
 	l, err := daemon.Listen(p)
 	require.NoError(t, err)
@@ -69,7 +68,7 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		}, "runtime", diagnosis.Broken, "nothing can be written to", "rights"},
 		"a host that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, "host", diagnosis.Broken, "it does not answer", "kill it"},
 		"an edit not taken": {func(m *doctor.Machine) {
-			m.NoStatus, m.Status = nil, &control.Status{Notice: "the edited config has mistakes"}
+			m.NoStatus, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
 		}, "host", diagnosis.Warning, "the edited config has mistakes", "validate"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
@@ -108,7 +107,7 @@ func TestHostsOfOtherVersionsAreFound(t *testing.T) {
 	m := machine(t)
 	old := m.Place
 	old.Version, old.Socket, old.Lock = "1", filepath.Join(old.Dir, "old.sock"), filepath.Join(old.Dir, "old.lock")
-	hosts(t, old, control.Status{PID: 7, Sessions: []control.Session{{Client: "editor"}}})
+	hosts(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
 	require.Equal(t, diagnosis.Warning, r.State, "%v", r.Checks)
 	require.Contains(t, r.Complaints()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
@@ -117,7 +116,7 @@ func TestHostsOfOtherVersionsAreFound(t *testing.T) {
 func TestARunningHostIsLookedAt(t *testing.T) {
 	t.Parallel()
 	m := machine(t)
-	hosts(t, m.Place, control.Status{PID: 9, Started: time.Now(), Servers: []control.Server{
+	hosts(t, m.Place, daemon.Status{PID: 9, Started: time.Now(), Servers: []daemon.Server{
 		{Name: "fine", State: "ready"}, {Name: "path", State: "failed", Error: "not found"}, {Name: "once", State: "retrying", Error: "gone"},
 	}})
 	m.Look(t.Context(), m.Place)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"goblin/gateway/client"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/oauth"
 	"goblin/registry"
@@ -78,7 +78,7 @@ func (o opener) Opened(s *downstream.Session) {
 
 // Show makes [Instance.Status] tell where the screen is that acts through c. at
 // may be called from any goroutine.
-func (c *Client) Show(at func() control.Screen) {
+func (c *Client) Show(at func() daemon.Screen) {
 	c.instance.screens.Store(c.session, at)
 	select {
 	case <-c.over: // nobody else would take it out again
@@ -195,7 +195,7 @@ func (c *Client) Logout(ctx context.Context, server string) error {
 // Approve takes tools of a server for good as they were shown, see
 // [Instance.Approve].
 func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
-	what := control.Approval{Server: server, Seen: make(map[string]string, len(tools))}
+	what := daemon.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {
 		what.Tools = append(what.Tools, tools[i].Name)
 		what.Seen[tools[i].Name] = tools[i].Hash

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/overrides"
 	"goblin/gateway/servers"
@@ -21,14 +21,14 @@ import (
 	"goblin/registry/termtext"
 )
 
-var _ control.Gateway = (*Instance)(nil)
+var _ daemon.Gateway = (*Instance)(nil)
 
 // Status reports on this instance. It does not fail.
-func (i *Instance) Status(context.Context) (control.Status, error) {
-	s := control.Status{
+func (i *Instance) Status(context.Context) (daemon.Status, error) {
+	s := daemon.Status{
 		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
-		Sessions: []control.Session{},
+		Sessions: []daemon.Session{},
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
 	for _, w := range slices.Concat(overrides.Check(cfg, overrides.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
@@ -42,7 +42,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 	}
 	for _, c := range i.gateway.Sessions() {
 		info := c.Client()
-		row := control.Session{
+		row := daemon.Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
 			Protocol: c.Protocol(), Since: c.Since(),
 		}
@@ -50,7 +50,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 			row.SilentSince = time.Now().Add(-quiet)
 		}
 		if at, ok := i.screens.Load(c); ok {
-			row.Screen = at.(func() control.Screen)()
+			row.Screen = at.(func() daemon.Screen)()
 		}
 		s.Sessions = append(s.Sessions, row)
 	}
@@ -59,7 +59,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 }
 
 // Servers are those that clients of a profile see.
-func (i *Instance) Servers(_ context.Context, profile string) ([]control.Server, error) {
+func (i *Instance) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
 	seen, ok := i.gateway.Views.Look(profile)
 	if !ok {
 		return nil, i.noProfile(profile)
@@ -67,8 +67,8 @@ func (i *Instance) Servers(_ context.Context, profile string) ([]control.Server,
 	return i.servers(i.registry.StatesIn(seen.Is)), nil
 }
 
-func (i *Instance) servers(states []registry.ServerState) []control.Server {
-	all := make([]control.Server, 0, len(states))
+func (i *Instance) servers(states []registry.ServerState) []daemon.Server {
+	all := make([]daemon.Server, 0, len(states))
 	for _, state := range states {
 		pinned := i.registry.Pinned(state.Name)
 		withheld := 0
@@ -77,8 +77,8 @@ func (i *Instance) servers(states []registry.ServerState) []control.Server {
 				withheld++
 			}
 		}
-		all = append(all, control.Server{
-			Definitions: control.NewDefinitions(state.Repairs),
+		all = append(all, daemon.Server{
+			Definitions: daemon.NewDefinitions(state.Repairs),
 			Login:       state.Login, Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
@@ -98,7 +98,7 @@ var kinds = map[string]registry.Kind{
 
 // List lists entries in the order that clients see, once the servers have
 // listed or startup_wait is over.
-func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
+func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
@@ -115,7 +115,7 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 		return nil, err
 	}
 	i.AwaitLists(ctx)
-	entries := []control.Entry{}
+	entries := []daemon.Entry{}
 	lists := i.registry.Seen(ctx)
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
 		lists = seen.Lists
@@ -127,7 +127,7 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}
-		entry := control.NewEntry(e)
+		entry := daemon.NewEntry(e)
 		if q.Name != "" && entry.Called(q.Name) == 0 {
 			continue
 		}
@@ -172,7 +172,7 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 
 // Approve takes tools of a server as they are now for good, and returns their
 // names.
-func (i *Instance) Approve(_ context.Context, what control.Approval) ([]string, error) {
+func (i *Instance) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
 	if err := i.unapprovable(); err != nil {
 		return nil, err
 	}

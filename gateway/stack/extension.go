@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/client"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 )
 
@@ -21,10 +21,10 @@ type Extension struct {
 	// Run goes on as long as the servers do; it must return soon after ctx ends.
 	Run func(ctx context.Context)
 	// Search finds entries, the best first.
-	Search func(ctx context.Context, q control.SearchQuery) (Found, error)
+	Search func(ctx context.Context, q daemon.SearchQuery) (Found, error)
 	// Script runs a program whose requests are made by ask. An error is one of
 	// the gateway; what is wrong with the program is in the answer.
-	Script func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error)
+	Script func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error)
 }
 
 // EmbeddingsFailed counts a request for embeddings that had no answer.
@@ -53,32 +53,32 @@ type Hit struct {
 var errNotExtended = errors.New("this gateway has no search and no scripts")
 
 // Search finds entries, once the servers have listed or startup_wait is over.
-func (i *Instance) Search(ctx context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
+func (i *Instance) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	if i.extension.Search == nil {
-		return control.SearchAnswer{}, errNotExtended
+		return daemon.SearchAnswer{}, errNotExtended
 	}
 	if err := i.knows(q.Server); err != nil {
-		return control.SearchAnswer{}, err
+		return daemon.SearchAnswer{}, err
 	}
 	ctx, err := i.as(ctx, q.Profile)
 	if err != nil {
-		return control.SearchAnswer{}, err
+		return daemon.SearchAnswer{}, err
 	}
 	i.AwaitLists(ctx)
 	found, err := i.extension.Search(ctx, q)
 	if err != nil {
-		return control.SearchAnswer{}, err
+		return daemon.SearchAnswer{}, err
 	}
-	a := control.SearchAnswer{Hits: make([]control.Hit, len(found.Hits)), Total: found.Total, Weak: found.Weak}
+	a := daemon.SearchAnswer{Hits: make([]daemon.Hit, len(found.Hits)), Total: found.Total, Weak: found.Weak}
 	for n, f := range found.Hits {
-		a.Hits[n] = control.Hit{Kind: f.Entry.Kind.String(), Score: f.Score, Entry: control.NewEntry(f.Entry)}
+		a.Hits[n] = daemon.Hit{Kind: f.Entry.Kind.String(), Score: f.Score, Entry: daemon.NewEntry(f.Entry)}
 	}
 	return a, nil
 }
 
 // Script runs a program in the name of a session of its own, which nobody can
 // be asked in, once the servers have listed or startup_wait is over.
-func (i *Instance) Script(ctx context.Context, q control.ScriptQuery) (answer control.ScriptAnswer, err error) {
+func (i *Instance) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon.ScriptAnswer, err error) {
 	if i.extension.Script == nil {
 		return answer, errNotExtended
 	}

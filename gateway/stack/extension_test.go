@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
 	"goblin/registry"
@@ -97,9 +97,9 @@ func TestLocalToolThatPanicsEndsNothing(t *testing.T) {
 func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	t.Parallel()
 	plain, _ := start(t, "")
-	_, err := plain.Search(within(t), control.SearchQuery{Text: "x"})
+	_, err := plain.Search(within(t), daemon.SearchQuery{Text: "x"})
 	require.ErrorIs(t, err, errNotExtended)
-	_, err = plain.Script(within(t), control.ScriptQuery{Source: "x"})
+	_, err = plain.Script(within(t), daemon.ScriptQuery{Source: "x"})
 	require.ErrorIs(t, err, errNotExtended)
 
 	ran := make(chan struct{})
@@ -108,15 +108,15 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 		Extend: func(i *Instance) (Extension, error) {
 			return Extension{
 				Run: func(ctx context.Context) { <-ctx.Done(); close(ran) },
-				Search: func(_ context.Context, q control.SearchQuery) (Found, error) {
+				Search: func(_ context.Context, q daemon.SearchQuery) (Found, error) {
 					for e := range i.Registry().Load().All(registry.Resource) {
 						return Found{Hits: []Hit{{e, 2}}, Total: 7, Weak: true}, nil
 					}
 					return Found{}, errors.New("nothing")
 				},
-				Script: func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error) {
+				Script: func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error) {
 					value, err := ask(ctx, "resources/read", []byte(source))
-					return control.ScriptAnswer{Value: value}, err
+					return daemon.ScriptAnswer{Value: value}, err
 				},
 			}, nil
 		},
@@ -126,20 +126,20 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
 
-	raw, err := control.Serve(i)(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
+	raw, err := daemon.Serve(i)(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
 	require.NoError(t, err)
-	found := raw.(control.SearchAnswer)
+	found := raw.(daemon.SearchAnswer)
 	require.Equal(t, 7, found.Total)
 	require.Equal(t, "resource", found.Hits[0].Kind)
 	require.Equal(t, "goblin://servers", found.Hits[0].URI)
-	_, err = i.Search(within(t), control.SearchQuery{Server: "b"})
+	_, err = i.Search(within(t), daemon.SearchQuery{Server: "b"})
 	var unknown *servers.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
-	raw, err = control.Serve(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
+	raw, err = daemon.Serve(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
 	require.NoError(t, err)
-	require.Contains(t, string(raw.(control.ScriptAnswer).Value), `"contents"`)
-	_, err = i.Script(within(t), control.ScriptQuery{Source: `{"uri":"goblin://x"}`})
+	require.Contains(t, string(raw.(daemon.ScriptAnswer).Value), `"contents"`)
+	_, err = i.Script(within(t), daemon.ScriptQuery{Source: `{"uri":"goblin://x"}`})
 	var answered *jsonrpc.Error
 	require.ErrorAs(t, err, &answered)
 	require.Equal(t, -32002, answered.Code)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/registry"
 )
 
@@ -12,9 +12,9 @@ import (
 const logWait = 20 * time.Second
 
 // Logs implements [control.Gateway].
-func (i *Instance) Logs(ctx context.Context, q control.LogQuery) (control.LogAnswer, error) {
+func (i *Instance) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, error) {
 	if err := i.knows(q.Server); err != nil {
-		return control.LogAnswer{}, err
+		return daemon.LogAnswer{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, logWait)
 	defer cancel()
@@ -31,23 +31,23 @@ func (i *Instance) Logs(ctx context.Context, q control.LogQuery) (control.LogAns
 }
 
 // logs returns the records that a query asks for, without waiting.
-func (i *Instance) logs(q *control.LogQuery) control.LogAnswer {
+func (i *Instance) logs(q *daemon.LogQuery) daemon.LogAnswer {
 	journal := i.registry.Logs()
 	stats := journal.Stats()
 	if q.From > stats.Next {
 		q.From = 1 // of the previous daemon
 	}
-	answer := control.LogAnswer{Records: []control.LogRecord{}, Next: max(stats.Next, 1)}
-	last := min(q.Last, control.MaxLogs)
+	answer := daemon.LogAnswer{Records: []daemon.LogRecord{}, Next: max(stats.Next, 1)}
+	last := min(q.Last, daemon.MaxLogs)
 	if q.From == 0 && last <= 0 {
 		return answer
 	}
-	window := journal.Window(max(q.From, 1), control.MaxLogs)
+	window := journal.Window(max(q.From, 1), daemon.MaxLogs)
 	for n := range window {
 		r := &window[n]
 		answer.Next = r.Seq + 1
 		if q.Server == "" || q.Server == r.Server || q.Server == registry.Local && r.Server == "" {
-			answer.Records = append(answer.Records, control.LogRecord{
+			answer.Records = append(answer.Records, daemon.LogRecord{
 				Time: r.Time, Level: r.Level.String(), Source: r.Source, Server: r.Server, Session: r.Session, Text: r.Text,
 			})
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
+	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -142,7 +142,7 @@ func (c *Client) Switch(profile string, on bool, entries ...*registry.Entry) err
 
 // Off lists what clients of a profile do not see of a kind, once the servers have listed or
 // startup_wait is over. The error says that there is no such kind or profile.
-func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, error) {
+func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
@@ -162,7 +162,7 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 		}
 		return e.Listed
 	}
-	all := []control.Off{}
+	all := []daemon.Off{}
 	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
 		all = append(all, i.hidden(q.Profile, &o))
 		if o.Entry != nil {
@@ -173,40 +173,40 @@ func (i *Instance) Off(ctx context.Context, q control.OffQuery) ([]control.Off, 
 		all = i.withSeen(q.Profile, kind, all, nameOf)
 	}
 	if q.Name != "" {
-		all = slices.DeleteFunc(all, func(o control.Off) bool {
-			return control.Called(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
+		all = slices.DeleteFunc(all, func(o daemon.Off) bool {
+			return daemon.Called(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
 		})
 	}
 	return all, nil
 }
 
 // states are the states of entries, by what hides them.
-var states = map[views.By]control.State{
-	views.ByConfig: control.StateFiltered, views.ByPin: control.StateUnapproved, views.ByYou: control.StateDisabled,
-	views.ByProfile: control.StateHidden, views.BySearch: control.StateSearch,
+var states = map[views.By]daemon.State{
+	views.ByConfig: daemon.StateFiltered, views.ByPin: daemon.StateUnapproved, views.ByYou: daemon.StateDisabled,
+	views.ByProfile: daemon.StateHidden, views.BySearch: daemon.StateSearch,
 }
 
 // hidden describes an entry that clients of a profile do not see, without its name.
-func (i *Instance) hidden(profile string, o *views.Off) control.Off {
+func (i *Instance) hidden(profile string, o *views.Off) daemon.Off {
 	why := i.whyLacking(profile, o)
-	return control.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
+	return daemon.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
 
 // withSeen adds the entries that clients of a profile see or find by searches, and sorts
 // all: Goblin's own first, then by name.
-func (i *Instance) withSeen(profile string, kind registry.Kind, all []control.Off, nameOf func(*registry.Entry) string) []control.Off {
+func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off, nameOf func(*registry.Entry) string) []daemon.Off {
 	for e := range i.gateway.Views.Whole().All(kind) {
 		off := i.gateway.Views.Why(profile, e)
 		switch {
 		case off == nil:
-			all = append(all, control.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: control.StateListed})
+			all = append(all, daemon.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
 		case off.By == views.BySearch:
 			row := i.hidden(profile, off)
 			row.Name = nameOf(e)
 			all = append(all, row)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b control.Off) int {
+	slices.SortStableFunc(all, func(a, b daemon.Off) int {
 		if (a.Server == registry.Local) != (b.Server == registry.Local) {
 			if a.Server == registry.Local {
 				return -1

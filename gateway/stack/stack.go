@@ -26,7 +26,6 @@ import (
 
 	"goblin/gateway"
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
@@ -334,7 +333,7 @@ func (i *Instance) Run(outer context.Context) error {
 		fronts.Go(func() {
 			defer cancel()
 			errs <- i.listener.Serve(ctx, daemon.Handlers{
-				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i), Logger: i.o.Logger,
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: daemon.Serve(i), Logger: i.o.Logger,
 			})
 		})
 	}

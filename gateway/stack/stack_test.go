@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/config"
-	"goblin/gateway/control"
 	"goblin/gateway/daemon"
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
@@ -138,7 +137,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 		Config: parse(t, "servers: {a: {command: x, disabled: true}}"), Version: "v", Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	_, err = i.List(context.Background(), control.ListQuery{Kind: "tools", Server: "b"})
+	_, err = i.List(context.Background(), daemon.ListQuery{Kind: "tools", Server: "b"})
 	var unknown *servers.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"a"}, unknown.Known)

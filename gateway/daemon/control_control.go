@@ -1,4 +1,4 @@
-// Package control is what a running gateway can be asked to tell and to do
+// Control is what a running gateway can be asked to tell and to do
 // besides MCP: its state, its catalog, searches, scripts, approvals, its end.
 //
 // It owns the operations ([Gateway]), their one set of types, and both ends of
@@ -8,7 +8,8 @@
 // The types are the JSON of the channel and of the commands' --json. All
 // methods may be called from any goroutine and block until they are done or
 // their context ends.
-package control
+
+package daemon
 
 import (
 	"cmp"
@@ -17,7 +18,6 @@ import (
 	"fmt"
 	"time"
 
-	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/registry"
 	"goblin/registry/account"
@@ -381,10 +381,10 @@ func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage)
 
 // Remote is the gateway of the host at a place. The errors are those of
 // [host.Control].
-type Remote struct{ Place daemon.Endpoint }
+type Remote struct{ Place Endpoint }
 
 func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, err error) {
-	err = daemon.Control(ctx, r.Place, op, args, &result)
+	err = Control(ctx, r.Place, op, args, &result)
 	return result, err
 }
 
@@ -440,12 +440,12 @@ func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
 
 // Follow implements [Gateway].
 func (r Remote) Follow(ctx context.Context) error {
-	return daemon.Control(ctx, r.Place, "follow", nil, nil)
+	return Control(ctx, r.Place, "follow", nil, nil)
 }
 
 // Restart implements [Gateway].
 func (r Remote) Restart(ctx context.Context, server string) error {
-	return daemon.Control(ctx, r.Place, "restart", server, nil)
+	return Control(ctx, r.Place, "restart", server, nil)
 }
 
 // Diagnose implements [Gateway].
@@ -455,5 +455,5 @@ func (r Remote) Diagnose(ctx context.Context, server string) (diagnosis.Report, 
 
 // Stop implements [Gateway].
 func (r Remote) Stop(ctx context.Context) error {
-	return daemon.Control(ctx, r.Place, "stop", nil, nil)
+	return Control(ctx, r.Place, "stop", nil, nil)
 }
