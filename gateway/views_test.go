@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
+	"goblin/gateway/policy"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/views"
@@ -70,7 +70,7 @@ func (v *drawnView) has(e *registry.Entry, off []state.ToggleEntry) bool {
 	if f, named := filters[e.Kind]; named {
 		full := e.Server + "/" + e.Name
 		through = (len(f.Allow) == 0 || fitsAny(f.Allow, e.Name, full)) && !fitsAny(f.Deny, e.Name, full)
-	} else if uris := filter.New(v.profile.Resources); e.Kind == registry.Template {
+	} else if uris := policy.NewURIFilter(v.profile.Resources); e.Kind == registry.Template {
 		through = uris.MatchTemplate(e.Name)
 	} else {
 		through = uris.Match(e.Name)

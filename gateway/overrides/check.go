@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
+	"goblin/gateway/policy"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/suggest"
@@ -108,7 +108,7 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 	if set == nil || has == nil {
 		return
 	}
-	uris := filter.New(s.Resources)
+	uris := policy.NewURIFilter(s.Resources)
 	for _, kind := range []struct {
 		key, one string
 		set, all map[string]*definition.Override

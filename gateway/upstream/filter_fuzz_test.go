@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
+	"goblin/gateway/policy"
 )
 
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -69,8 +69,8 @@ func FuzzNoReaderOpensWhatIsDenied(f *testing.F) {
 		f.Add(uri)
 		f.Add(strings.Replace(uri, "///", "///srv/", 1))
 	}
-	deny := filter.New(config.Filter{Deny: []string{"file:///etc/*"}})
-	allow := filter.New(config.Filter{Allow: []string{"file:///srv/*"}})
+	deny := policy.NewURIFilter(config.Filter{Deny: []string{"file:///etc/*"}})
+	allow := policy.NewURIFilter(config.Filter{Allow: []string{"file:///srv/*"}})
 	within := func(file, dir string) bool { return file == dir || strings.HasPrefix(file, dir+"/") }
 	f.Fuzz(func(t *testing.T, uri string) {
 		if len(uri) > 4<<10 {
@@ -78,7 +78,7 @@ func FuzzNoReaderOpensWhatIsDenied(f *testing.F) {
 		}
 		denied, allowed := !deny.Match(uri), allow.Match(uri)
 		deny.MatchTemplate(uri)
-		filter.New(config.Filter{Allow: []string{uri}, Deny: []string{uri}}).Match("file:///srv/x")
+		policy.NewURIFilter(config.Filter{Allow: []string{uri}, Deny: []string{uri}}).Match("file:///srv/x")
 		for _, file := range files(uri) {
 			if !denied && within(file, "/etc") {
 				t.Fatalf("%q opens %s, which is denied", uri, file)

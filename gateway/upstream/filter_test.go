@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
+	"goblin/gateway/policy"
 )
 
 // spellings are ways to write file:///etc/passwd, each of which some server
@@ -38,7 +38,7 @@ func TestADeniedFileIsDeniedInEverySpelling(t *testing.T) {
 	for _, deny := range []string{
 		"file:///etc/*", "file:/etc/*", "file://localhost/etc/*", "FILE:///etc/*", "file:///%65tc/*", "file:///etc/passwd", "file:///etc/passwd/", "/etc/*", "file:///etc", "file:///etc//passwd",
 	} {
-		f := filter.New(config.Filter{Deny: []string{"x:*", deny}})
+		f := policy.NewURIFilter(config.Filter{Deny: []string{"x:*", deny}})
 		for _, uri := range append(spellings, unsound...) {
 			if deny == "file:///etc" {
 				uri = strings.Replace(uri, "/passwd", "", 1)
@@ -55,7 +55,7 @@ func TestADeniedFileIsDeniedInEverySpelling(t *testing.T) {
 func TestNoSpellingLeadsOutOfWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []string{"file:///srv/*", "file:/srv/*", "file://localhost/srv/*", "file:///srv//*"} {
-		f := filter.New(config.Filter{Allow: []string{allow}})
+		f := policy.NewURIFilter(config.Filter{Allow: []string{allow}})
 		for _, uri := range append(spellings, unsound...) {
 			require.False(t, f.Match(uri), "%s %q", allow, uri)
 		}
@@ -66,7 +66,7 @@ func TestNoSpellingLeadsOutOfWhatIsAllowed(t *testing.T) {
 			require.False(t, f.Match(uri), "%s %q", allow, uri)
 		}
 	}
-	f := filter.New(config.Filter{Allow: []string{"*.txt", "db://t?table=users", `doc://d\?x`, "x://a%2Ab", "x://a%3Fc"}})
+	f := policy.NewURIFilter(config.Filter{Allow: []string{"*.txt", "db://t?table=users", `doc://d\?x`, "x://a%2Ab", "x://a%3Fc"}})
 	for _, uri := range []string{
 		"file:///etc/passwd?.txt", "file:///etc/passwd#.txt", "file:///etc/passwd;.txt", "file:///etc/passwd%3f.txt", "file:///etc/passwd%23a.txt", "file:///etc/passwd%00.txt",
 		"db://t", "db://t?table=secrets", "db://t?table=users#x", "doc://d", "doc://dax",
@@ -100,10 +100,10 @@ func TestWhatIsListedAsTheConfigSaysIsAllowed(t *testing.T) {
 		"memo:?*":                   {"memo:1"},
 		"ui://*/[^.]*":              {"ui://app/x"},
 	} {
-		f := filter.New(config.Filter{Allow: []string{"other:*", allow}})
+		f := policy.NewURIFilter(config.Filter{Allow: []string{"other:*", allow}})
 		for _, uri := range uris {
 			require.True(t, f.Match(uri), "%s %q", allow, uri)
-			require.False(t, filter.New(config.Filter{Deny: []string{allow}}).Match(uri), "%s %q", allow, uri)
+			require.False(t, policy.NewURIFilter(config.Filter{Deny: []string{allow}}).Match(uri), "%s %q", allow, uri)
 		}
 	}
 }
@@ -138,15 +138,15 @@ func TestDeniedHostsAndSchemes(t *testing.T) {
 		"https://intern.example./*":         {"https://intern.example/a"},
 		"*//private/*":                      {"doc://private", "doc://private/a"},
 	} {
-		f := filter.New(config.Filter{Deny: []string{deny}})
+		f := policy.NewURIFilter(config.Filter{Deny: []string{deny}})
 		for _, uri := range uris {
 			require.False(t, f.Match(uri), "%s %q", deny, uri)
 		}
 	}
-	f := filter.New(config.Filter{Allow: []string{"file:///srv/pub/*"}})
+	f := policy.NewURIFilter(config.Filter{Allow: []string{"file:///srv/pub/*"}})
 	require.False(t, f.Match("file:///srv/pub/.file://./secret/k"))
-	require.True(t, filter.New(config.Filter{Allow: []string{"proxy://x/*"}}).Match("proxy://x/https://a.example/b"))
-	f = filter.New(config.Filter{Deny: []string{"notes://private/*", "file:///Secret/*"}})
+	require.True(t, policy.NewURIFilter(config.Filter{Allow: []string{"proxy://x/*"}}).Match("proxy://x/https://a.example/b"))
+	f = policy.NewURIFilter(config.Filter{Deny: []string{"notes://private/*", "file:///Secret/*"}})
 	for _, uri := range []string{"notes://shared/private/a", "notes://privates", "file:///secret/a", "file:///x/Secret/a"} {
 		require.True(t, f.Match(uri), uri)
 	}
@@ -154,7 +154,7 @@ func TestDeniedHostsAndSchemes(t *testing.T) {
 
 func TestTemplatesAreJudgedAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	f := filter.New(config.Filter{Allow: []string{"file:///srv/*", "db://t{?limit}", "x:///{+path}"}, Deny: []string{"file:///srv/secret/*"}})
+	f := policy.NewURIFilter(config.Filter{Allow: []string{"file:///srv/*", "db://t{?limit}", "x:///{+path}"}, Deny: []string{"file:///srv/secret/*"}})
 	for template, want := range map[string]bool{
 		"file:///srv/{name}": true, "file:///srv/{+path}": true, "file:///srv/{a}{?b,c}": true, "db://t{?limit}": true, "x:///{+path}": true,
 		"file:///etc/{name}": false, "file:///srv/../etc/{name}": false, "file:///srv/%2e%2e/{name}": false, "file:///srv/secret/{name}": false,
@@ -162,14 +162,14 @@ func TestTemplatesAreJudgedAsTheyAreWritten(t *testing.T) {
 	} {
 		require.Equal(t, want, f.MatchTemplate(template), template)
 	}
-	f = filter.New(config.Filter{Allow: []string{"*"}})
+	f = policy.NewURIFilter(config.Filter{Allow: []string{"*"}})
 	require.True(t, f.MatchTemplate("doc://a"))
 	require.False(t, f.MatchTemplate("doc://a\x00"), "readers disagree about it")
 }
 
 func TestURIsWithTooManyReadingsAreRefused(t *testing.T) {
 	t.Parallel()
-	f := filter.New(config.Filter{Allow: []string{"x:*"}})
+	f := policy.NewURIFilter(config.Filter{Allow: []string{"x:*"}})
 	escaped := func(times int) string { return "x:%" + strings.Repeat("25", times) + "41" }
 	long := func(size int) string { return "x:" + strings.Repeat("a", size) + "%25252541" }
 	for uri, want := range map[string]bool{
@@ -182,12 +182,12 @@ func TestURIsWithTooManyReadingsAreRefused(t *testing.T) {
 
 func TestWithoutFiltersEverythingPasses(t *testing.T) {
 	t.Parallel()
-	f := filter.New(config.Filter{})
+	f := policy.NewURIFilter(config.Filter{})
 	require.True(t, f.Match("file:///%zz\x00") && f.MatchTemplate("\x00"))
 }
 
 func BenchmarkMatch(b *testing.B) {
-	f := filter.New(config.Filter{Allow: []string{"file:///srv/*", "db://*"}, Deny: []string{"file:///srv/secret/*", "*.pem", "file:///etc/*"}})
+	f := policy.NewURIFilter(config.Filter{Allow: []string{"file:///srv/*", "db://*"}, Deny: []string{"file:///srv/secret/*", "*.pem", "file:///etc/*"}})
 	for name, uri := range map[string]string{
 		"plain": "file:///srv/project/src/main.go", "escapes": "file:///srv/a%20b%20c.txt", "most": "file:///" + strings.Repeat("%252fa", 2000),
 	} {

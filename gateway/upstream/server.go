@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
 	"goblin/gateway/orphans"
+	"goblin/gateway/policy"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/limiter"
@@ -138,7 +138,7 @@ func defaultTuning() tuning {
 // [NewServer].
 type Server struct {
 	cfg    config.Server
-	uris   *filter.URIs
+	uris   *policy.URIFilter
 	opt    Options
 	log    *slog.Logger
 	tune   tuning
@@ -225,7 +225,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.StartupTimeout = cmp.Or(cfg.StartupTimeout, 20*time.Second)
 	s := &Server{
-		cfg: cfg, uris: filter.New(cfg.Resources), opt: o, tune: defaultTuning(),
+		cfg: cfg, uris: policy.NewURIFilter(cfg.Resources), opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
 		places:    limiter.New(o.Limits.InFlight),
 		firstList: make(chan struct{}),

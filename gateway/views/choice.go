@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"goblin/gateway/config"
-	"goblin/gateway/filter"
+	"goblin/gateway/policy"
 	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/definition"
@@ -18,7 +18,7 @@ import (
 type choice struct {
 	profile config.Profile
 	servers map[string]bool
-	uris    *filter.URIs
+	uris    *policy.URIFilter
 	off     off
 	own     config.MetaTools // of Goblin's tools
 	name    string           // of what it shows, see [Name]
@@ -35,7 +35,7 @@ type choice struct {
 var aboutSkills = []string{"catalog_skills", "search_skills"}
 
 func newChoice(cfg *config.Config, p config.Profile, switched []state.ToggleEntry, hidden ...string) *choice {
-	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources), off: newOff(p.Name, switched, hidden)}
+	c := &choice{profile: p, servers: make(map[string]bool), uris: policy.NewURIFilter(p.Resources), off: newOff(p.Name, switched, hidden)}
 	for i := range cfg.Servers {
 		if s := &cfg.Servers[i]; p.Has(s) {
 			c.servers[s.Name] = true
@@ -113,7 +113,7 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 // off are the things that the user turned off, in one profile or for all clients.
 type off struct {
 	things map[thing]bool // true: for this profile alone
-	of     map[place]*filter.URIs
+	of     map[place]*policy.URIFilter
 	hidden map[string]bool // servers of which it is unknown what is off, see [switches.Store.Hidden]
 }
 
@@ -128,7 +128,7 @@ type thing struct {
 }
 
 func newOff(profile string, switched []state.ToggleEntry, hidden []string) off {
-	o := off{things: make(map[thing]bool), of: make(map[place]*filter.URIs), hidden: make(map[string]bool)}
+	o := off{things: make(map[thing]bool), of: make(map[place]*policy.URIFilter), hidden: make(map[string]bool)}
 	for _, server := range hidden {
 		o.hidden[server] = true
 	}
@@ -149,9 +149,9 @@ func newOff(profile string, switched []state.ToggleEntry, hidden []string) off {
 		}
 	}
 	for at, f := range denied {
-		uris := filter.New(*f)
+		uris := policy.NewURIFilter(*f)
 		if uris == nil {
-			uris = new(filter.URIs)
+			uris = new(policy.URIFilter)
 		}
 		o.of[at] = uris
 	}
@@ -199,4 +199,4 @@ func (c *choice) hidesAll(server string) bool {
 
 // readable lets through all but what readers are bound to disagree about, which no filter
 // lets through.
-var readable = filter.New(config.Filter{Deny: []string{""}})
+var readable = policy.NewURIFilter(config.Filter{Deny: []string{""}})

@@ -1,4 +1,4 @@
-// Package filter decides which URIs of a server clients may have. It is told
+// Package policy decides which URIs of a server clients may have. It is told
 // what the config allows and denies, and answers for listed URIs and templates
 // as well as for those that a client makes up.
 //
@@ -14,7 +14,7 @@
 //
 // The work for one URI is bounded by maxBytes times the length of the globs.
 // Letters of paths are not folded, though some file systems do.
-package filter
+package policy
 
 import (
 	"slices"
@@ -23,31 +23,31 @@ import (
 	"goblin/gateway/config"
 )
 
-// URIs are the filters of one server's resources and templates. It is
+// URIFilter are the filters of one server's resources and templates. It is
 // immutable.
-type URIs struct{ allow, deny []glob }
+type URIFilter struct{ allow, deny []glob }
 
-// New prepares the filters of a server. Without any, it is nil, which lets
+// NewURIFilter prepares the filters of a server. Without any, it is nil, which lets
 // everything through.
-func New(f config.Filter) *URIs {
+func NewURIFilter(f config.Filter) *URIFilter {
 	if len(f.Allow)+len(f.Deny) == 0 {
 		return nil
 	}
-	return &URIs{globs(f.Allow), globs(f.Deny)}
+	return &URIFilter{globs(f.Allow), globs(f.Deny)}
 }
 
 // Match reports whether a URI is let through.
-func (f *URIs) Match(uri string) bool {
+func (f *URIFilter) Match(uri string) bool {
 	return f == nil || f.match(uri, sound(uri), steps)
 }
 
 // MatchTemplate reports whether a URI template is let through, as it is
 // written: each of its expansions has to pass Match.
-func (f *URIs) MatchTemplate(template string) bool {
+func (f *URIFilter) MatchTemplate(template string) bool {
 	return f == nil || f.match(template, clean(template), templateSteps)
 }
 
-func (f *URIs) match(uri string, sound bool, steps []func(string) string) bool {
+func (f *URIFilter) match(uri string, sound bool, steps []func(string) string) bool {
 	if !sound {
 		return false
 	}
