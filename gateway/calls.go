@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/logins"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/gateway/refusals"
 	"goblin/gateway/results"
 	"goblin/gateway/skills"
@@ -164,7 +164,7 @@ func (g *Gateway) complete(r *request) {
 	if r.withhold(t.Server) {
 		raw = rawjson.Path(r.Params(), "ref", member)
 	}
-	edits, err := overrides.Complete(t, r.Params(), r.edit(raw, t.Name))
+	edits, err := policy.Complete(t, r.Params(), r.edit(raw, t.Name))
 	if err != nil {
 		r.fail(err)
 		return
@@ -220,7 +220,7 @@ func (r *request) edited(t registry.Target, raw []byte) (edits []rawjson.Edit, e
 		edits = r.edit(raw, t.Name)
 	}
 	if t.Entry != nil && t.Entry.Override != nil {
-		return overrides.Fill(t.Entry, r.Params(), edits, "arguments")
+		return policy.FillOverrides(t.Entry, r.Params(), edits, "arguments")
 	}
 	return edits, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/rawjson"
@@ -22,7 +22,7 @@ func TestArgumentsThatTheConfigDecidesAreInACompletionAndNotCompleted(t *testing
 	complete := func(of *registry.Entry, text string) (string, error) {
 		params := []byte(text)
 		rename := rawjson.Replace(params, rawjson.Path(params, "ref", "name"), []byte(`"p"`))
-		edits, err := overrides.Complete(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
+		edits, err := policy.Complete(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
 		return string(rawjson.Splice(params, edits...)), err
 	}
 	for _, c := range []struct {
@@ -79,11 +79,11 @@ profiles:
       hub: {tools: {gone: {name: moved}, close: {name: open}, list: {name: create}}}
 `), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
-	thing := func(kind registry.Kind, definition string) overrides.Thing {
+	thing := func(kind registry.Kind, definition string) policy.OverriddenEntry {
 		name, _ := rawjson.String(rawjson.Get([]byte(definition), "name"))
-		return overrides.Thing{Server: "hub", Kind: kind, Name: name, Definition: []byte(definition)}
+		return policy.OverriddenEntry{Server: "hub", Kind: kind, Name: name, Definition: []byte(definition)}
 	}
-	things := []overrides.Thing{
+	things := []policy.OverriddenEntry{
 		thing(registry.Tool, `{"name":"create"}`), thing(registry.Tool, `{"name":"open"}`), thing(registry.Tool, `{"name":"close"}`), thing(registry.Tool, `{"name":"list"}`),
 		thing(registry.Tool, `{"name":"move","inputSchema":{"properties":{"n":{"type":"integer"}}}}`), thing(registry.Tool, `{"name":"gone"}`),
 		thing(registry.Prompt, `{"name":"review","arguments":[{"name":"style"}]}`),
@@ -91,7 +91,7 @@ profiles:
 		{Server: "other", Kind: registry.Tool, Name: "creat"},
 	}
 	tell := func(kinds ...registry.Kind) (told []string) {
-		for _, p := range overrides.Check(cfg, slices.Values(things), kinds...) {
+		for _, p := range policy.CheckOverrides(cfg, slices.Values(things), kinds...) {
 			told = append(told, fmt.Sprintf("%d: %s", p.Line, strings.TrimPrefix(p.Text, `overrides of server "hub"`)))
 		}
 		return told

@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/gateway/state"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -24,9 +24,9 @@ const hostPatience = 2 * time.Second
 // known without a start of the servers: from the running host, else from what is remembered
 // of tools.
 func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
-	var things []overrides.Thing
+	var things []policy.OverriddenEntry
 	listed := make(views.Listed)
-	add := func(t overrides.Thing, description string) {
+	add := func(t policy.OverriddenEntry, description string) {
 		s, ok := cfg.Server(t.Server)
 		things = append(things, t)
 		listed.Add(t.Server, t.Kind, t.Name)
@@ -35,7 +35,7 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 		}
 	}
 	check := func(kinds ...registry.Kind) []config.Problem {
-		return slices.Concat(warnings, overrides.Check(cfg, slices.Values(things), kinds...), views.Vain(cfg, listed, kinds...))
+		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), views.Vain(cfg, listed, kinds...))
 	}
 	if a.listedNow(ctx, cfg, add) {
 		return check()
@@ -50,13 +50,13 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 	}
 	store.Each(func(server, tool string, definition []byte) {
 		description, _ := rawjson.String(rawjson.Get(definition, "description"))
-		add(overrides.Thing{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
+		add(policy.OverriddenEntry{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
 	})
 	return check(registry.Tool)
 }
 
 // listedNow gives what servers of the running host list; false when there is none.
-func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t overrides.Thing, description string)) bool {
+func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.Place(cfg.Path)
 	if err != nil {
 		return false
@@ -75,7 +75,7 @@ func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t over
 			if e.Overridden != nil {
 				own = e.Overridden
 			}
-			add(overrides.Thing{Server: e.Server, Kind: k, Name: e.Original(), Definition: own}, e.Description)
+			add(policy.OverriddenEntry{Server: e.Server, Kind: k, Name: e.Original(), Definition: own}, e.Description)
 		}
 	}
 	return true

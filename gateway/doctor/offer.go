@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
 	"goblin/registry/bill"
@@ -28,7 +28,7 @@ func (p *patient) offered(t *talk) {
 
 // overrides checks that those of the config are for something.
 func (p *patient) overrides(t *talk) {
-	for _, w := range overrides.Check(p.Config, overrides.InCatalog(t.Load())) {
+	for _, w := range policy.CheckOverrides(p.Config, policy.InCatalog(t.Load())) {
 		p.Warn("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
 	}
 }

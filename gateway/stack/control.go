@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/gateway/servers"
 	"goblin/gateway/usage"
 	"goblin/gateway/views"
@@ -31,7 +31,7 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 		Sessions: []daemon.Session{},
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
-	for _, w := range slices.Concat(overrides.Check(cfg, overrides.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
+	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
 	if i.o.Linger > 0 {

@@ -1,4 +1,4 @@
-package overrides
+package policy
 
 import (
 	"cmp"
@@ -8,14 +8,13 @@ import (
 	"slices"
 
 	"goblin/gateway/config"
-	"goblin/gateway/policy"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/suggest"
 )
 
-// Thing is something that a server lists.
-type Thing struct {
+// OverriddenEntry is something that a server lists.
+type OverriddenEntry struct {
 	Server     string
 	Kind       registry.Kind
 	Name       string // its own
@@ -23,11 +22,11 @@ type Thing struct {
 }
 
 // InCatalog are the things of servers in a catalog.
-func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
-	return func(yield func(Thing) bool) {
+func InCatalog(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
+	return func(yield func(OverriddenEntry) bool) {
 		for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
 			for e := range s.All(k) {
-				t := Thing{e.Server, k, e.Name, e.JSON()}
+				t := OverriddenEntry{e.Server, k, e.Name, e.JSON()}
 				if e.Override != nil {
 					t.Definition = e.Original
 				}
@@ -43,12 +42,12 @@ func InCatalog(s *registry.Snapshot) iter.Seq[Thing] {
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
 // byName holds a server's things, by the key of their kind and by name.
-type byName map[string]map[string]Thing
+type byName map[string]map[string]OverriddenEntry
 
-// Check says which overrides of a config are for nothing, or do not fit what they are for,
+// CheckOverrides says which overrides of a config are for nothing, or do not fit what they are for,
 // as far as things tell. Servers without any are not known; nor, if only one kind of
 // things is known, are overrides of others.
-func Check(cfg *config.Config, things iter.Seq[Thing], kinds ...registry.Kind) (problems []config.Problem) {
+func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds ...registry.Kind) (problems []config.Problem) {
 	servers := make(map[string]byName)
 	for name := range cfg.Overrides() {
 		servers[name] = nil
@@ -108,7 +107,7 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 	if set == nil || has == nil {
 		return
 	}
-	uris := policy.NewURIFilter(s.Resources)
+	uris := NewURIFilter(s.Resources)
 	for _, kind := range []struct {
 		key, one string
 		set, all map[string]*definition.Override

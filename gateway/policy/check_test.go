@@ -1,4 +1,4 @@
-package overrides_test
+package policy_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/overrides"
+	"goblin/gateway/policy"
 	"goblin/registry"
 )
 
@@ -29,7 +29,7 @@ profiles:
 `), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	var told []string
-	for _, p := range overrides.Check(cfg, slices.Values([]overrides.Thing{{Server: "aa", Kind: registry.Tool, Name: "echo", Definition: []byte(`{"name":"echo"}`)}})) {
+	for _, p := range policy.CheckOverrides(cfg, slices.Values([]policy.OverriddenEntry{{Server: "aa", Kind: registry.Tool, Name: "echo", Definition: []byte(`{"name":"echo"}`)}})) {
 		told = append(told, p.Text)
 	}
 	require.ElementsMatch(t, []string{

@@ -1,7 +1,8 @@
-// Package overrides does what a config's overrides ask besides changing definitions: it puts
+// Overrides does what a config's overrides ask besides changing definitions: it puts
 // the arguments that they decide into calls, and says which of them are for nothing. Names
 // and definitions are the registry's.
-package overrides
+
+package policy
 
 import (
 	"errors"
@@ -13,9 +14,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Fill adds to edits of params what puts the arguments for an entry that is overridden into
+// FillOverrides adds to edits of params what puts the arguments for an entry that is overridden into
 // the member at path. The error is the client's.
-func Fill(e *registry.Entry, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
+func FillOverrides(e *registry.Entry, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
 	if len(e.Override.Fill) == 0 {
 		return edits, nil
 	}
@@ -39,7 +40,7 @@ func Complete(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson
 			return nil, refusal(err)
 		}
 	}
-	return Fill(t.Entry, params, edits, "context", "arguments")
+	return FillOverrides(t.Entry, params, edits, "context", "arguments")
 }
 
 func refusal(err error) error {
