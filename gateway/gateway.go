@@ -25,7 +25,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/journal/meter"
 	"goblin/gateway/logins"
 	"goblin/gateway/memlimit"
@@ -38,6 +37,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/tasks"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -78,7 +78,7 @@ type Gateway struct {
 	reg     *registry.Registry
 	log     *slog.Logger
 	metrics *metrics.Metrics
-	journal *journal.Journal
+	journal *telemetry.Journal
 	mask    *config.Mask
 	// serverInfo is Goblin's name and version as a raw object.
 	serverInfo []byte
@@ -107,7 +107,7 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	g := &Gateway{
 		mask:    o.Mask,
-		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask, Meter: o.Meter},
+		journal: &telemetry.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask, Meter: o.Meter},
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}

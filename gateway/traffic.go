@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -15,7 +15,7 @@ func (g *Gateway) record(r *request, label string) {
 	if label == "tools/call" {
 		tool = r.target.Name
 	}
-	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
+	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, telemetry.Answer{
 		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Waited: r.under.Waited(), Tool: tool, Call: &r.under,
 	}))
 	r.buffer.Release()
@@ -24,7 +24,7 @@ func (g *Gateway) record(r *request, label string) {
 
 // Parked implements [downstream.Parker]: each answer is counted and recorded.
 func (r *request) Parked(result []byte, edits []rawjson.Edit) {
-	r.gateway.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
+	r.gateway.journal.Request(r.Exchange, r.Method(), r.server, r.name, telemetry.Answer{
 		Body: result, Edits: edits, Asked: r.under.Forget(), Call: &r.under,
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -30,7 +30,7 @@ import (
 
 // Options configure an Asker.
 type Options struct {
-	Journal *journal.Journal
+	Journal *telemetry.Journal
 	Logger  *slog.Logger
 	Calls   *inflight.Table
 	Clients *inflight.Clients

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/token"
 	"goblin/registry"
@@ -66,7 +66,7 @@ func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edit
 // relays that to a client that has asked for it, in meta, the `_meta` of the params, with
 // the client's token. What is quick by habit, which may be nil, gets a token only
 // if its client has asked.
-func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habit *Habit) {
+func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, habit *Habit) {
 	x := u.Exchange
 	u.habit = habit
 	var theirs []byte

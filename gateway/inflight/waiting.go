@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/toolerror"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -20,7 +20,7 @@ const listening = "subscriptions/listen"
 type Waiting struct {
 	Table   *Table
 	Clients *Clients
-	Journal *journal.Journal
+	Journal *telemetry.Journal
 }
 
 // All are the requests of all sessions, the oldest first, with secrets masked. Those
@@ -37,7 +37,7 @@ func (w *Waiting) All() []registry.UnderWay {
 			}
 			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Time: x.Began(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: journal.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.Sent())), Status: registry.StatusUnderWay,
+				Wire: telemetry.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.Sent())), Status: registry.StatusUnderWay,
 				Request: j.Mask.Head(x.Sent(), mostShown), RequestSize: len(x.Sent()),
 			}})
 		}

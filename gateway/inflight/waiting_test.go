@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal"
+	"goblin/gateway/telemetry"
 	"goblin/registry/rawjson"
 )
 
@@ -49,7 +49,7 @@ func TestRequestsUnderWayAreShownInTheirOrderAndWithdrawnAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		clients := &patient{}
-		w := Waiting{Table: NewTable(), Clients: &clients.Clients, Journal: &journal.Journal{}}
+		w := Waiting{Table: NewTable(), Clients: &clients.Clients, Journal: &telemetry.Journal{}}
 		methods := func() (all []string) {
 			for _, r := range w.All() {
 				all = append(all, r.Method)

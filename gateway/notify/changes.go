@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/gateway/journal"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 )
 
@@ -98,17 +98,17 @@ func (n *News) announce() (told bool) {
 	open := n.listens.open()
 	defer n.remember(n.versions()) // what is told of now is no news to sessions that come later
 	for i, l := range listNotices {
-		var to []journal.Receiver
+		var to []telemetry.Receiver
 		for _, s := range n.o.Clients.All() {
 			if s.Ready() && n.notified(s, l.kinds, n.o.Views.ListsOf(s)) {
 				s.Merge(l.method, l.method, nil)
-				to = append(to, journal.Receiver{Session: s})
+				to = append(to, telemetry.Receiver{Session: s})
 			}
 		}
 		for _, other := range open {
 			if other.wants[i] && other.notified(l.kinds) {
 				other.changed(l.method)
-				to = append(to, journal.Receiver{Session: other.x.Session()})
+				to = append(to, telemetry.Receiver{Session: other.x.Session()})
 			}
 		}
 		n.o.Journal.Broadcast("", l.method, "", nil, to)

@@ -15,7 +15,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -96,7 +96,7 @@ func reporter(t *testing.T, text string) *News {
 	require.NoError(t, err)
 	r := registry.New(registry.Options{Servers: []string{"s"}})
 	return New(Options{
-		Registry: r, Journal: &journal.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Views: views.New(r, nil, cfg),
+		Registry: r, Journal: &telemetry.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Views: views.New(r, nil, cfg),
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -296,12 +296,12 @@ func (n *News) Spared(s *downstream.Session, server string, count uint64) {
 }
 
 func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
-	var receivers []journal.Receiver
+	var receivers []telemetry.Receiver
 	for _, to := range n.o.Clients.All() {
 		mine := conn.Unit() == "" || to.Inhabits(conn.Unit())
 		if mine && to.Ready() && level >= to.Level() && n.o.Views.OfSession(to).Knows(server) {
 			to.Relay(server, "notifications/message", params)
-			receivers = append(receivers, journal.Receiver{Session: to})
+			receivers = append(receivers, telemetry.Receiver{Session: to})
 		}
 	}
 	n.o.Journal.Broadcast(server, "notifications/message", "", params, receivers)

@@ -17,9 +17,9 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/metrics"
 	"goblin/gateway/servers"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics
-	Journal  *journal.Journal
+	Journal  *telemetry.Journal
 	Logger   *slog.Logger
 	Mask     *config.Mask
 	Servers  *servers.Fleet

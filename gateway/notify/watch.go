@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -413,7 +413,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 			told = append(told, to)
 		}
 	}
-	receivers := make([]journal.Receiver, len(told))
+	receivers := make([]telemetry.Receiver, len(told))
 	for i, to := range told {
 		params := params
 		if to.unsent() > maxUpdates {
@@ -421,7 +421,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 			to.uri = to.watched
 			params = rawjson.Object("uri", to.uri)
 		}
-		receivers[i] = journal.Receiver{Session: to.session, Name: to.uri}
+		receivers[i] = telemetry.Receiver{Session: to.session, Name: to.uri}
 		if to.listen != nil {
 			to.listen.updated(to.uri, params)
 			continue

@@ -22,9 +22,9 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -117,7 +117,7 @@ type taskNotice struct {
 // Options configure Tasks.
 type Options struct {
 	Registry *registry.Registry
-	Journal  *journal.Journal
+	Journal  *telemetry.Journal
 	Logger   *slog.Logger
 	Servers  *servers.Fleet
 	Calls    *inflight.Table

@@ -1,4 +1,4 @@
-package journal
+package telemetry
 
 import (
 	"fmt"

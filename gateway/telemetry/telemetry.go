@@ -1,10 +1,10 @@
-// Package journal records what passes between clients and servers: in the rings
+// Package telemetry records what passes between clients and servers: in the rings
 // that screens show, and in the metrics. Secrets are masked here.
 //
 // It owns no state of its own and never waits for anybody, so it may be called on
 // read loops. It looks at messages only as far as a record needs, and must not
 // know why they were sent or where they go.
-package journal
+package telemetry
 
 import (
 	"log/slog"
