@@ -25,7 +25,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/journal/meter"
 	"goblin/gateway/logins"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
@@ -55,7 +54,7 @@ type Options struct {
 	// journals; nil hides nothing.
 	Mask *config.Mask
 	// Meter counts calls of tools; nil counts none.
-	Meter *meter.Meter
+	Meter *telemetry.Meter
 	// Children records child processes; nil records none.
 	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.

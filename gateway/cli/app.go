@@ -16,10 +16,10 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/journal/meter"
 	"goblin/gateway/oauth"
 	"goblin/gateway/secrets"
 	"goblin/gateway/state"
+	"goblin/gateway/telemetry"
 )
 
 // App is the command line that this process was started with: its streams, its
@@ -94,7 +94,7 @@ func (a *App) Off(cfg *config.Config) string { return a.kept(cfg, state.TogglesP
 
 // Usage is the file of what calls of a config's tools came to; "" when there is no place
 // for it.
-func (a *App) Usage(cfg *config.Config) string { return a.kept(cfg, meter.Path) }
+func (a *App) Usage(cfg *config.Config) string { return a.kept(cfg, telemetry.UsagePath) }
 
 // kept is the place of a file about a config.
 func (a *App) kept(cfg *config.Config, path func(folder, config string) string) string {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"goblin/gateway/config"
-	"goblin/gateway/journal/meter"
 	"goblin/gateway/state"
+	"goblin/gateway/telemetry"
 )
 
 // Unreadable warns of files of what is remembered of a config that cannot be read, or tell
@@ -63,7 +63,7 @@ func (a *App) unreadableUsage(cfg *config.Config) []config.Problem {
 	if path == "" {
 		return nil
 	}
-	line, err := meter.Check(path)
+	line, err := telemetry.CheckUsage(path)
 	if err == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/journal/meter"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/termtext"
@@ -95,7 +95,7 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) 
 	case path == "":
 		return report, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))
 	default:
-		if report, err = meter.Read(path, time.Now()); err != nil {
+		if report, err = telemetry.ReadUsage(path, time.Now()); err != nil {
 			return report, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
 		}
 		report.Fold(func(server string) bool {

@@ -11,21 +11,21 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
-	"goblin/gateway/journal/meter"
+	"goblin/gateway/telemetry"
 )
 
 func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
 	const text = "servers:\n  files: {command: x}\n"
 	run := ofUsage(t, text, func(path string) {
-		m := meter.Open(meter.Options{Path: path, Listed: func() (all []meter.Listed) {
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() (all []telemetry.Listed) {
 			for i := range 25 {
 				name := fmt.Sprintf("tool%02d", i)
-				all = append(all, meter.Listed{Server: "files", Tool: name, Name: "files_" + name, Bytes: 4000 - i})
+				all = append(all, telemetry.Listed{Server: "files", Tool: name, Name: "files_" + name, Bytes: 4000 - i})
 			}
-			return append(all, meter.Listed{Server: "evil", Tool: "e\x1b[2J", Name: "evil_e", Bytes: 10})
+			return append(all, telemetry.Listed{Server: "evil", Tool: "e\x1b[2J", Name: "evil_e", Bytes: 10})
 		}})
 		for i := range 3 {
-			m.Add(meter.Call{Server: "files", Tool: "tool01", Client: "edi\x1btor", At: time.Now(), Took: 40 * time.Millisecond, Bytes: 2000, Failed: i == 0})
+			m.Add(telemetry.MeteredCall{Server: "files", Tool: "tool01", Client: "edi\x1btor", At: time.Now(), Took: 40 * time.Millisecond, Bytes: 2000, Failed: i == 0})
 		}
 		m.Save()
 	})
@@ -58,9 +58,9 @@ func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
 
 func TestCallsThatPeopleWereAskedInHaveNoTime(t *testing.T) {
 	got := ofUsage(t, "servers:\n  files: {command: x}\n", func(path string) {
-		m := meter.Open(meter.Options{Path: path})
-		m.Add(meter.Call{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Took: time.Minute, Bytes: 2000, Untimed: true})
-		m.Add(meter.Call{Server: "files", Tool: "quick", Client: "other", At: time.Now(), Took: time.Second, Bytes: 2000})
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Took: time.Minute, Bytes: 2000, Untimed: true})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "quick", Client: "other", At: time.Now(), Took: time.Second, Bytes: 2000})
 		m.Save()
 	})("usage")
 	require.NotContains(t, got.out, "0.0 ms")
@@ -68,8 +68,8 @@ func TestCallsThatPeopleWereAskedInHaveNoTime(t *testing.T) {
 	require.Regexp(t, `(?m)^other .* 1 +0 +\d+ ms +\d+ ms +2.0 kB `, got.out)
 
 	got = ofUsage(t, "servers: {}\n", func(path string) {
-		m := meter.Open(meter.Options{Path: path})
-		m.Add(meter.Call{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Bytes: 2000, Untimed: true})
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Bytes: 2000, Untimed: true})
 		m.Save()
 	})("usage")
 	require.Regexp(t, `: 1 call, 0 errors, 2.0 kB of answers\n`, got.out)
@@ -93,6 +93,6 @@ func ofUsage(t *testing.T, text string, count func(path string)) func(args ...st
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
 	canonical, err := config.Canonical(path)
 	require.NoError(t, err)
-	count(meter.Path(filepath.Join(env["XDG_STATE_HOME"], "goblin"), canonical))
+	count(telemetry.UsagePath(filepath.Join(env["XDG_STATE_HOME"], "goblin"), canonical))
 	return func(args ...string) outcome { return try{env: env}.runIn(t, path, args...) }
 }

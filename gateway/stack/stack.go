@@ -29,13 +29,13 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
-	"goblin/gateway/journal/meter"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/views"
 	"goblin/registry"
 )
@@ -118,7 +118,7 @@ type Instance struct {
 	started   time.Time
 	extension Extension
 	switches  *state.ToggleStore
-	meter     *meter.Meter
+	meter     *telemetry.Meter
 	pinned    *state.PinStore        // nil: tools are not
 	unpinned  error                  // why tools are not; nil: they are
 	unserved  error                  // why there is no HTTP although it is wanted
@@ -178,7 +178,7 @@ func New(o Options) (*Instance, error) {
 	i.switches, err = state.OpenToggles(o.Off)
 	i.readOff(err)
 	i.notify()
-	i.meter = meter.Open(meter.Options{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
+	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
 	i.metrics.Tally(i.meter.Tally)
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,

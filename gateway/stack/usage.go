@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"goblin/gateway"
-	"goblin/gateway/journal/meter"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/bill"
 	"goblin/registry/definition"
@@ -13,11 +13,11 @@ import (
 
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
 // Goblin's own tools count only where lists have them.
-func (i *Instance) listed() []meter.Listed {
+func (i *Instance) listed() []telemetry.Listed {
 	seen := i.gateway.Views.Whole()
-	all := make([]meter.Listed, 0, seen.Count(registry.Tool))
+	all := make([]telemetry.Listed, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
-		all = append(all, meter.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e), Unlisted: unlisted})
+		all = append(all, telemetry.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e), Unlisted: unlisted})
 	}
 	for e := range seen.All(registry.Tool) {
 		if e.Server != registry.Local {

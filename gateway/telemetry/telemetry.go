@@ -14,7 +14,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/journal/meter"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/metrics"
 	"goblin/registry"
@@ -31,7 +30,7 @@ type Journal struct {
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics
 	Mask     *config.Mask
-	Meter    *meter.Meter // nil counts nothing
+	Meter    *Meter // nil counts nothing
 }
 
 // Answer is the reply to a client's request.
@@ -110,7 +109,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		}
 	}
 	if a.Tool != "" {
-		j.Meter.Add(meter.Call{
+		j.Meter.Add(MeteredCall{
 			Server: server, Tool: a.Tool, Client: client, At: start, Took: took, Bytes: size,
 			Failed:  !cancelled && !left && (!ok || status == registry.StatusToolError),
 			Untimed: cancelled || left || a.Asked, Waited: a.Waited,

@@ -1,4 +1,4 @@
-package meter_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/journal/meter"
+	"goblin/gateway/telemetry"
 	"goblin/registry/bill"
 )
 
@@ -24,8 +24,8 @@ type clock struct{ now time.Time }
 
 func (c *clock) read() time.Time { return c.now }
 
-func called(server, tool, client string, at time.Time, took time.Duration) meter.Call {
-	return meter.Call{Server: server, Tool: tool, Client: client, At: at, Took: took, Bytes: 100}
+func called(server, tool, client string, at time.Time, took time.Duration) telemetry.MeteredCall {
+	return telemetry.MeteredCall{Server: server, Tool: tool, Client: client, At: at, Took: took, Bytes: 100}
 }
 
 func tool(t *testing.T, r bill.Report, name string) bill.Tool {
@@ -42,8 +42,8 @@ func tool(t *testing.T, r bill.Report, name string) bill.Tool {
 func TestCallsCountForServerToolAndClient(t *testing.T) {
 	t.Parallel()
 	c := &clock{noon}
-	m := meter.Open(meter.Options{Now: c.read, Listed: func() []meter.Listed {
-		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 401}, {Server: "files", Tool: "stat", Name: "files_stat", Bytes: 99}}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Now: c.read, Listed: func() []telemetry.Listed {
+		return []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 401}, {Server: "files", Tool: "stat", Name: "files_stat", Bytes: 99}}
 	}})
 	for i := range 100 {
 		m.Add(called("files", "read", "editor", noon, time.Duration(i+1)*time.Millisecond))
@@ -96,15 +96,15 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 
 func TestWhatIsOffCostsNothing(t *testing.T) {
 	t.Parallel()
-	path := meter.Path(t.TempDir(), "/c.yaml")
-	off := meter.Listed{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
-	unused := meter.Listed{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
-	m := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed {
-		return []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
+	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
+	off := telemetry.Listed{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
+	unused := telemetry.Listed{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed {
+		return []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
 	}})
 	m.Add(called("files", "write", "editor", noon, time.Millisecond))
 	m.Save()
-	kept, err := meter.Read(path, noon)
+	kept, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
 	for _, r := range []bill.Report{m.Report(), kept} {
 		require.Equal(t, 1, r.Servers[0].Tools)
@@ -123,11 +123,11 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 
 func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	t.Parallel()
-	path := meter.Path(t.TempDir(), "/c.yaml")
+	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
 	c := &clock{noon}
-	listed := []meter.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 400}, {Server: "files", Tool: "gone", Name: "files_gone", Bytes: 40}}
-	o := meter.Options{Path: path, Now: c.read, Listed: func() []meter.Listed { return listed }}
-	one, other := meter.Open(o), meter.Open(o)
+	listed := []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 400}, {Server: "files", Tool: "gone", Name: "files_gone", Bytes: 40}}
+	o := telemetry.MeterOptions{Path: path, Now: c.read, Listed: func() []telemetry.Listed { return listed }}
+	one, other := telemetry.OpenMeter(o), telemetry.OpenMeter(o)
 	one.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
 	other.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
 	one.Save()
@@ -145,12 +145,12 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	require.Equal(t, string(before), string(after), "nothing new, nothing written")
 
 	c.now, listed = noon.Add(time.Hour), listed[:1]
-	next := meter.Open(o)
+	next := telemetry.OpenMeter(o)
 	next.Add(called("files", "read", "editor", c.now, 8*time.Millisecond))
 	next.Save()
 	require.Zero(t, one.Report().Minutes, "it has all calls of the last hour, or could have")
 	require.Equal(t, c.now, next.Report().Minutes, "it has none from before it was there")
-	r, err := meter.Read(path, c.now)
+	r, err := telemetry.ReadUsage(path, c.now)
 	require.NoError(t, err)
 	require.Zero(t, r.Minutes, "a file has none at all")
 	require.Equal(t, noon, r.Since)
@@ -167,16 +167,16 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 func TestWhatIsListedNoMoreIsForgottenHalfAYearAfterItsLastCall(t *testing.T) {
 	t.Parallel()
 	for days, kept := range map[int]int{179: 1, 181: 0} {
-		path := meter.Path(t.TempDir(), "/c.yaml")
+		path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
 		c := &clock{noon}
-		m := meter.Open(meter.Options{Path: path, Now: c.read})
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Now: c.read})
 		m.Add(called("files", "read", "editor", noon, 1))
 		m.Save()
 		c.now = noon.Add(time.Duration(days) * 24 * time.Hour)
-		next := meter.Open(meter.Options{Path: path, Now: c.read})
+		next := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Now: c.read})
 		next.Add(called("other", "x", "shell", c.now, 1))
 		next.Save()
-		r, err := meter.Read(path, c.now)
+		r, err := telemetry.ReadUsage(path, c.now)
 		require.NoError(t, err)
 		require.Len(t, r.Tools, 1+kept, days)
 		require.Len(t, r.Clients, 1+kept, days)
@@ -186,13 +186,13 @@ func TestWhatIsListedNoMoreIsForgottenHalfAYearAfterItsLastCall(t *testing.T) {
 
 func TestServersThatListNothingForNowKeepWhatTheirDefinitionsCost(t *testing.T) {
 	t.Parallel()
-	path := meter.Path(t.TempDir(), "/c.yaml")
-	up := meter.Listed{Server: "up", Tool: "t", Name: "up_t", Bytes: 100}
-	m := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed {
-		return []meter.Listed{up, {Server: "down", Tool: "t", Name: "down_t", Bytes: 200}}
+	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
+	up := telemetry.Listed{Server: "up", Tool: "t", Name: "up_t", Bytes: 100}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed {
+		return []telemetry.Listed{up, {Server: "down", Tool: "t", Name: "down_t", Bytes: 200}}
 	}})
 	m.Save()
-	r := meter.Open(meter.Options{Path: path, Listed: func() []meter.Listed { return []meter.Listed{up} }}).Report()
+	r := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed { return []telemetry.Listed{up} }}).Report()
 	require.Len(t, r.Servers, 2)
 	for _, s := range r.Servers {
 		require.Equal(t, map[string]bill.Definitions{"up": bill.Defined(100), "down": bill.Defined(200)}[s.Name], s.Definitions)
@@ -210,17 +210,17 @@ func TestAFileThatCannotBeReadIsSetAsideOnce(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "usage.json")
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			_, err := meter.Read(path, noon)
+			_, err := telemetry.ReadUsage(path, noon)
 			require.ErrorContains(t, err, path)
 			var log bytes.Buffer
-			m := meter.Open(meter.Options{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			aside, err := os.ReadFile(path + ".aside")
 			require.NoError(t, err)
 			require.Equal(t, text, string(aside))
 			require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 			m.Add(called("s", "t", "c", noon, 1))
 			m.Save()
-			r, err := meter.Read(path, noon)
+			r, err := telemetry.ReadUsage(path, noon)
 			require.NoError(t, err)
 			require.EqualValues(t, 1, r.All.Calls)
 
@@ -242,7 +242,7 @@ func TestAFolderThatCannotBeWrittenLosesNothingMeanwhile(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(folder, "usage.json")
 	var log bytes.Buffer
-	m := meter.Open(meter.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Path: path})
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), Path: path})
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
 	m.Add(called("s", "t", "c", noon, 1))
 	m.Save()
@@ -251,7 +251,7 @@ func TestAFolderThatCannotBeWrittenLosesNothingMeanwhile(t *testing.T) {
 	require.EqualValues(t, 1, m.Report().All.Calls)
 	require.NoError(t, os.Remove(folder))
 	m.Save()
-	r, err := meter.Read(path, noon)
+	r, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, r.All.Calls)
 }
@@ -260,7 +260,7 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "usage.json")
 	c := &clock{noon}
-	m := meter.Open(meter.Options{Path: path, Now: c.read})
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Now: c.read})
 	for i := range 6000 {
 		m.Add(called("s", fmt.Sprint("tool", i), fmt.Sprint("client", i, strings.Repeat("x", 1000)), noon, 1))
 		m.Add(called("short", fmt.Sprint(i), fmt.Sprint(i), noon, 1))
@@ -271,7 +271,7 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), int64(2<<20))
-	r, err := meter.Read(path, noon)
+	r, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
 	require.Len(t, r.Tools, 4096)
 	require.Len(t, r.Clients, 256)
@@ -281,10 +281,10 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	}
 
 	c.now = noon.Add(time.Hour)
-	next := meter.Open(meter.Options{Path: path, Now: c.read})
+	next := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Now: c.read})
 	next.Add(called("s", "new", "newcomer", c.now, 1))
 	next.Save()
-	r, err = meter.Read(path, c.now)
+	r, err = telemetry.ReadUsage(path, c.now)
 	require.NoError(t, err)
 	require.Len(t, r.Tools, 4096)
 	require.EqualValues(t, 1, tool(t, r, "new").Calls, "what was called last stays")
@@ -302,7 +302,7 @@ func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	m := meter.Open(meter.Options{})
+	m := telemetry.OpenMeter(telemetry.MeterOptions{})
 	call := called("files", "read", "editor", noon, time.Millisecond)
 	m.Add(call)
 	require.Zero(t, testing.AllocsPerRun(100, func() { m.Add(call) }))
@@ -311,7 +311,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "usage.json")
-	m := meter.Open(meter.Options{Path: path})
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -326,7 +326,7 @@ func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	m.Save()
-	r, err := meter.Read(path, noon)
+	r, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
 	require.EqualValues(t, 800, r.All.Calls)
 	m.Tally(func(server, tool, client string, calls, _, _ uint64) {
@@ -347,14 +347,14 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "usage.json")
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		if _, err := meter.Check(path); err != nil {
+		if _, err := telemetry.CheckUsage(path); err != nil {
 			return
 		}
-		m := meter.Open(meter.Options{Path: path})
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
 		before := m.Report().All.Calls
 		m.Add(called("s", "t", "c", noon, 1))
 		m.Save()
-		r, err := meter.Read(path, noon)
+		r, err := telemetry.ReadUsage(path, noon)
 		require.NoError(t, err, "what is written can be read")
 		require.Equal(t, before+1, r.All.Calls)
 	})

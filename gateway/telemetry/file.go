@@ -1,4 +1,4 @@
-package meter
+package telemetry
 
 import (
 	"bytes"
@@ -22,13 +22,13 @@ const (
 	version = 1
 	// maxFile bounds the file, in bytes.
 	maxFile = 8 << 20
-	// most bounds numbers in it: what others read as JSON is exact up to there.
-	most = 1 << 53
+	// mostMeter bounds numbers in it: what others read as JSON is exact up to there.
+	mostMeter = 1 << 53
 )
 
-// Path is where the counters of a config are kept, in the folder for what is remembered.
+// UsagePath is where the counters of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
-func Path(folder, config string) string {
+func UsagePath(folder, config string) string {
 	return atomicfile.For(filepath.Join(folder, "usage"), config)
 }
 
@@ -68,8 +68,8 @@ func (s *state) clone() *state {
 	return c
 }
 
-// line is a row of the file.
-type line struct {
+// lineMeter is a row of the file.
+type lineMeter struct {
 	Server     string         `json:"server,omitempty"`
 	Tool       string         `json:"tool,omitempty"`
 	Client     *string        `json:"client,omitempty"`
@@ -90,12 +90,12 @@ type file struct {
 	Version *int            `json:"version"`
 	Began   int64           `json:"began"`
 	All     json.RawMessage `json:"all"`
-	Rows    []line          `json:"rows"`
+	Rows    []lineMeter     `json:"rows"`
 }
 
-// Check says what is wrong with a file, and on which line, 0 for anywhere. The next host
+// CheckUsage says what is wrong with a file, and on which line, 0 for anywhere. The next host
 // that finds it so counts anew.
-func Check(path string) (line int, err error) {
+func CheckUsage(path string) (line int, err error) {
 	if _, err = load(path); err == nil {
 		return 0, nil
 	}
@@ -130,12 +130,12 @@ func parse(text []byte) (*state, error) {
 		return nil, err
 	}
 	s := &state{began: f.Began}
-	var all line
+	var all lineMeter
 	if err := json.Unmarshal(f.All, &all); err != nil {
 		return nil, fmt.Errorf("all: %w", err)
 	}
 	var err error
-	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > most {
+	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > mostMeter {
 		return nil, errors.Join(errors.New("what all came to is out of range"), err)
 	}
 	for i := range f.Rows {
@@ -150,7 +150,7 @@ func parse(text []byte) (*state, error) {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		case !k.client && k.server == "", len(k.server) > maxName, len(k.name) > maxName, len(l.Listed) > maxName:
 			return nil, fmt.Errorf("row %d has no name, or one of more than %d bytes", i+1, maxName)
-		case l.Definition < 0 || l.Tools < 0 || l.Definition > most || l.Tools > most:
+		case l.Definition < 0 || l.Tools < 0 || l.Definition > mostMeter || l.Tools > mostMeter:
 			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
 		}
 		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed, l.Off}
@@ -158,16 +158,16 @@ func parse(text []byte) (*state, error) {
 	return s, nil
 }
 
-func (l *line) counts() (c counts, err error) {
+func (l *lineMeter) counts() (c counts, err error) {
 	c.calls = l.Calls
 	c.errors = l.Errors
 	c.bytes = l.Bytes
 	c.last = l.Last
 	c.waits = l.Waits
 	c.waited = l.Waited
-	sound := l.Calls <= most && l.Errors <= l.Calls && l.Bytes <= most && l.Last >= 0 && l.Last <= most && l.Waits <= l.Calls && l.Waited <= most
+	sound := l.Calls <= mostMeter && l.Errors <= l.Calls && l.Bytes <= mostMeter && l.Last >= 0 && l.Last <= mostMeter && l.Waits <= l.Calls && l.Waited <= mostMeter
 	for bin, n := range l.Took {
-		if bin < 0 || bin >= bill.Bins || n > most {
+		if bin < 0 || bin >= bill.Bins || n > mostMeter {
 			sound = false
 			break
 		}
@@ -179,8 +179,8 @@ func (l *line) counts() (c counts, err error) {
 	return c, nil
 }
 
-func (c *counts) line() line {
-	l := line{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
+func (c *counts) line() lineMeter {
+	l := lineMeter{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
 	for bin, n := range c.took {
 		if n > 0 {
 			if l.Took == nil {
@@ -359,8 +359,8 @@ func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
 	return s, atomicfile.Write(m.o.Path, text)
 }
 
-// Read is the bill as a file has it, when no host runs; the error says why there is none.
-func Read(path string, now time.Time) (bill.Report, error) {
+// ReadUsage is the bill as a file has it, when no host runs; the error says why there is none.
+func ReadUsage(path string, now time.Time) (bill.Report, error) {
 	s, err := load(path)
 	if err != nil {
 		return bill.Report{}, fmt.Errorf("%s: %w", path, err)

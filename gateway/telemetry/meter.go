@@ -1,4 +1,4 @@
-// Package meter counts what calls of tools come to: for each server, tool and client, over
+// Meter counts what calls of tools come to: for each server, tool and client, over
 // restarts.
 //
 // It owns the counters of this process and a state file per config, which it adds them to
@@ -8,7 +8,8 @@
 // [Meter.Add] stands on the way of calls: it waits for nothing but other counting, and
 // allocates for what it sees for the first time only. All methods may be called from any
 // goroutine. Several processes may use one file: each adds to what the others wrote.
-package meter
+
+package telemetry
 
 import (
 	"cmp"
@@ -36,8 +37,8 @@ const (
 	every = time.Minute
 )
 
-// Call is one that was answered.
-type Call struct {
+// MeteredCall is one that was answered.
+type MeteredCall struct {
 	Server, Tool, Client string
 	At                   time.Time
 	Took                 time.Duration
@@ -98,7 +99,7 @@ func (c *counts) plus(o *counts) {
 }
 
 // add counts a call of that time, in seconds since 1970, in a bin for how long it took.
-func (r *row) add(c *Call, at int64, bin int) {
+func (r *row) add(c *MeteredCall, at int64, bin int) {
 	m := &r.minutes[at/60%60]
 	if m.at != at/60 {
 		*m = minute{at: at / 60}
@@ -122,8 +123,8 @@ func (r *row) add(c *Call, at int64, bin int) {
 	}
 }
 
-// Options configure a Meter.
-type Options struct {
+// MeterOptions configure a Meter.
+type MeterOptions struct {
 	Path   string          // of the file; "" keeps nothing
 	Logger *slog.Logger    // is told when it cannot be kept
 	Listed func() []Listed // what clients can be shown
@@ -132,7 +133,7 @@ type Options struct {
 
 // Meter counts. Make it with [Open]; a nil one counts nothing.
 type Meter struct {
-	o      Options
+	o      MeterOptions
 	opened time.Time
 
 	mu    sync.Mutex
@@ -150,9 +151,9 @@ type Meter struct {
 	listed bool // what is listed was written
 }
 
-// Open reads the file. One that is damaged, or from another version, is told of and set
+// OpenMeter reads the file. One that is damaged, or from another version, is told of and set
 // aside.
-func Open(o Options) *Meter {
+func OpenMeter(o MeterOptions) *Meter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -170,7 +171,7 @@ func Open(o Options) *Meter {
 }
 
 // Add counts a call.
-func (m *Meter) Add(c Call) {
+func (m *Meter) Add(c MeteredCall) {
 	if m == nil {
 		return
 	}
@@ -281,7 +282,7 @@ func (m *Meter) whole() (*state, map[key]*[60]minute) {
 // what they are shown is up to the caller.
 func (m *Meter) Report() bill.Report {
 	if m == nil {
-		m = Open(Options{})
+		m = OpenMeter(MeterOptions{})
 	}
 	s, hours := m.whole()
 	if listed := m.o.Listed(); len(listed) > 0 {
