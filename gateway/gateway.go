@@ -27,7 +27,6 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/logins"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/metrics"
 	"goblin/gateway/notify"
 	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
@@ -47,7 +46,7 @@ import (
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
-	Metrics  *metrics.Metrics
+	Metrics  *telemetry.Metrics
 	Logger   *slog.Logger
 	Version  string
 	// Mask hides the config's secrets in what goes into errors, logs and
@@ -76,7 +75,7 @@ type Gateway struct {
 	o       Options
 	reg     *registry.Registry
 	log     *slog.Logger
-	metrics *metrics.Metrics
+	metrics *telemetry.Metrics
 	journal *telemetry.Journal
 	mask    *config.Mask
 	// serverInfo is Goblin's name and version as a raw object.

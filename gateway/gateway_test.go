@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/metrics"
 	"goblin/gateway/servers"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 )
 
@@ -19,7 +19,7 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 	t.Parallel()
 	reg := registry.New(registry.Options{})
 	g := New(Options{
-		Config: &config.Config{Demo: true}, Registry: reg, Metrics: metrics.New(),
+		Config: &config.Config{Demo: true}, Registry: reg, Metrics: telemetry.NewMetrics(),
 		Logger: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/metrics"
+	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -82,7 +82,7 @@ func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 	}}
 	a.Gateway = New(Options{
 		Config: a.cfg, Registry: registry.New(registry.Options{Servers: []string{"s"}, Own: []string{"script"}}),
-		Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler), Version: "test",
+		Metrics: telemetry.NewMetrics(), Logger: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/metrics"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 )
@@ -34,7 +34,7 @@ func (*ended) Done() <-chan struct{} {
 func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
 	t.Parallel()
 	g := New(Options{
-		Config: &config.Config{Demo: true}, Registry: registry.New(registry.Options{}), Metrics: metrics.New(),
+		Config: &config.Config{Demo: true}, Registry: registry.New(registry.Options{}), Metrics: telemetry.NewMetrics(),
 		Logger: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	inR, inW := io.Pipe()

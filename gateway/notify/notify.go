@@ -17,7 +17,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/metrics"
 	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
@@ -28,7 +27,7 @@ import (
 // Options configure News. Mask may be nil.
 type Options struct {
 	Registry *registry.Registry
-	Metrics  *metrics.Metrics
+	Metrics  *telemetry.Metrics
 	Journal  *telemetry.Journal
 	Logger   *slog.Logger
 	Mask     *config.Mask

@@ -25,9 +25,9 @@ import (
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/state"
+	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -38,7 +38,7 @@ import (
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
-	Metrics  *metrics.Metrics
+	Metrics  *telemetry.Metrics
 	Logger   *slog.Logger
 	Version  string
 	Mask     *config.Mask      // hides secrets in errors

@@ -31,7 +31,6 @@ import (
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
@@ -108,7 +107,7 @@ type Instance struct {
 	lines     *logs.Limiter // the handler of o.Logger
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
-	metrics   *metrics.Metrics
+	metrics   *telemetry.Metrics
 	memory    *memlimit.Account
 	parking   *downstream.Parking
 	children  *orphans.Record  // nil without Runtime
@@ -157,7 +156,7 @@ func New(o Options) (*Instance, error) {
 	lines := logs.Limit(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
 	o.Logger = slog.New(lines)
 	i := &Instance{
-		o: o, lines: lines, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
+		o: o, lines: lines, started: time.Now(), metrics: telemetry.NewMetrics(), registry: reg, served: o.Config,
 		memory:       memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
 	}

@@ -15,7 +15,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/metrics"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/wire"
@@ -28,7 +27,7 @@ const most = 64 << 10
 // nothing.
 type Journal struct {
 	Registry *registry.Registry
-	Metrics  *metrics.Metrics
+	Metrics  *Metrics
 	Mask     *config.Mask
 	Meter    *Meter // nil counts nothing
 }
@@ -69,7 +68,7 @@ func outcome(ok, cancelled, left bool, code int) (status string, _ int) {
 	case cancelled:
 		return registry.StatusCancelled, 0
 	}
-	return metrics.Status(ok), code
+	return StatusLabel(ok), code
 }
 
 // Request counts and records a request that was answered, or withdrawn. label is
@@ -146,7 +145,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 func (j *Journal) Question(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
-		Duration: time.Since(start), Status: metrics.Status(err == nil),
+		Duration: time.Since(start), Status: StatusLabel(err == nil),
 	}
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Name()

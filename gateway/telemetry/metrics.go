@@ -1,11 +1,12 @@
-// Package metrics owns the Prometheus series that Goblin exposes. It is told
+// Metrics owns the Prometheus series that Goblin exposes. It is told
 // what happened and knows nothing of how: no protocol, no sessions. All
 // methods are safe for concurrent use and never block.
 //
 // The values of every label are bounded: methods are those that Goblin
 // serves, servers those of the config, MIME types the first 64 seen and
 // "other" after that.
-package metrics
+
+package telemetry
 
 import (
 	"maps"
@@ -39,27 +40,27 @@ type Metrics struct {
 
 	// answered has the series of requests at hand: finding one by its labels
 	// takes longer than counting.
-	answered atomic.Pointer[map[outcome]*series]
+	answered atomic.Pointer[map[outcomeMetrics]*series]
 	last     atomic.Pointer[series] // of those: most requests are like the one before
 
 	mu    sync.Mutex
 	mimes map[string]string
 }
 
-// outcome labels the series of requests.
-type outcome struct {
+// outcomeMetrics labels the series of requests.
+type outcomeMetrics struct {
 	method, server string
 	ok             bool
 }
 
 type series struct {
-	of       outcome
+	of       outcomeMetrics
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
 
-// New makes the series, with those of the Go runtime and the process.
-func New() *Metrics {
+// NewMetrics makes the series, with those of the Go runtime and the process.
+func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -135,12 +136,12 @@ func (t tally) Collect(ch chan<- prometheus.Metric) {
 		}
 		seen[k] = true
 		if tool == "" {
-			count(clientCalls, calls-errors, client, Status(true))
-			count(clientCalls, errors, client, Status(false))
+			count(clientCalls, calls-errors, client, StatusLabel(true))
+			count(clientCalls, errors, client, StatusLabel(false))
 			return
 		}
-		count(toolCalls, calls-errors, server, tool, Status(true))
-		count(toolCalls, errors, server, tool, Status(false))
+		count(toolCalls, calls-errors, server, tool, StatusLabel(true))
+		count(toolCalls, errors, server, tool, StatusLabel(false))
 		count(toolBytes, bytes, server, tool)
 	})
 }
@@ -150,8 +151,8 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Status is the outcome of a request: "success" or "failure".
-func Status(ok bool) string {
+// StatusLabel is the outcome of a request: "success" or "failure".
+func StatusLabel(ok bool) string {
 	if ok {
 		return "success"
 	}
@@ -163,7 +164,7 @@ func (m *Metrics) EmbeddingsFailed() { m.embeddings.Inc() }
 
 // Request counts an answered request. server is "" where none was asked.
 func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
-	s := m.series(outcome{method, server, ok})
+	s := m.series(outcomeMetrics{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
@@ -171,10 +172,10 @@ func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
 // Unanswered counts a request that was cancelled or whose client left. It observes no
 // duration, which would not measure the server.
 func (m *Metrics) Unanswered(method, server string, ok bool) {
-	m.series(outcome{method, server, ok}).requests.Inc()
+	m.series(outcomeMetrics{method, server, ok}).requests.Inc()
 }
 
-func (m *Metrics) series(o outcome) *series {
+func (m *Metrics) series(o outcomeMetrics) *series {
 	if s := m.last.Load(); s != nil && s.of == o {
 		return s
 	}
@@ -187,12 +188,12 @@ func (m *Metrics) series(o outcome) *series {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[outcome]*series)
+	all := make(map[outcomeMetrics]*series)
 	if known = m.answered.Load(); known != nil {
 		maps.Copy(all, *known)
 	}
 	o.method, o.server = strings.Clone(o.method), strings.Clone(o.server)
-	all[o] = &series{o, m.requests.WithLabelValues(o.method, o.server, Status(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
+	all[o] = &series{o, m.requests.WithLabelValues(o.method, o.server, StatusLabel(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
 	m.answered.Store(&all)
 	return all[o]
 }
@@ -200,7 +201,7 @@ func (m *Metrics) series(o outcome) *series {
 // Read counts a resource read that was routed to server; mime is the type of
 // the first content, "" for a failure or none.
 func (m *Metrics) Read(server, mime string, ok bool) {
-	m.reads.WithLabelValues(server, m.mime(mime), Status(ok)).Inc()
+	m.reads.WithLabelValues(server, m.mime(mime), StatusLabel(ok)).Inc()
 }
 
 func (m *Metrics) mime(mime string) string {
