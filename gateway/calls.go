@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"goblin/gateway/arguments"
-	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
@@ -15,6 +14,7 @@ import (
 	"goblin/gateway/policy"
 	"goblin/gateway/refusals"
 	"goblin/gateway/results"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -311,7 +311,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		w.Name, w.Asked = name, r.name
 	}
 	if !opensWebPages(r.Method(), reply) {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: ask.NoWebPage})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: serverreq.NoWebPage})
 		return true
 	}
 	if e := reply.Error; e != nil {
@@ -320,7 +320,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return true
 		}
-		if own.Code == ask.CodeURLElicitation && r.modern() && r.outer == nil {
+		if own.Code == serverreq.CodeURLElicitation && r.modern() && r.outer == nil {
 			return !g.demandURLs(r, own.Data)
 		}
 		e = g.fromModern(r, server, name, e)
@@ -365,16 +365,16 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	if reply.Error != nil {
 		own := jsonrpc.ParseErrorObject(reply.Error)
-		return own.Code != ask.CodeURLElicitation || ask.DemandsWebPages(own.Data)
+		return own.Code != serverreq.CodeURLElicitation || serverreq.DemandsWebPages(own.Data)
 	}
-	return !strings.HasPrefix(method, "tasks/") || ask.InputsOpenWebPages(reply.Result)
+	return !strings.HasPrefix(method, "tasks/") || serverreq.InputsOpenWebPages(reply.Result)
 }
 
 // demandURLs turns the error by which a server demands that URLs are opened
 // first into a demand for input, as stateless clients know it. The client's
 // next attempt is a call like the first. It is false when that cannot be.
 func (g *Gateway) demandURLs(r *request, data []byte) bool {
-	if path := ask.Lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
+	if path := serverreq.Lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
 	}
@@ -426,8 +426,8 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 		return reply, false, err
 	}
 	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
-		if err == nil && !ask.InputsOpenWebPages(reply.Result) {
-			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: ask.NoWebPage}
+		if err == nil && !serverreq.InputsOpenWebPages(reply.Result) {
+			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: serverreq.NoWebPage}
 		}
 		return reply, err == nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
@@ -32,6 +31,7 @@ import (
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/tasks"
@@ -89,7 +89,7 @@ type Gateway struct {
 	calls   *inflight.Table
 	Waiting inflight.Waiting
 	News    *notify.News
-	ask     *ask.Asker
+	ask     *serverreq.Router
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
 	logins  *logins.Logins
@@ -111,7 +111,7 @@ func New(o Options) *Gateway {
 	}
 	g.calls, g.results = inflight.NewTable(), results.New(o.Memory)
 	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
-	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
+	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(servers.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
 		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Records: o.Records, Memory: o.Memory, Only: o.Only,

@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"goblin/gateway/ask"
 	"goblin/gateway/logins"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/views"
 	"goblin/registry"
 )
@@ -32,7 +32,7 @@ func (r *request) logIn(err error) error {
 	if !logins.Required(err) {
 		return err
 	}
-	if outer := r.outerCall(); outer != nil && ask.CanOpen(r.Exchange) { // its time rests
+	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Exchange) { // its time rests
 		outer.Pause()
 		defer outer.Resume()
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/members"
@@ -96,7 +96,7 @@ func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Co
 func (g relay) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
 	*downstream.Session, []byte, *jsonrpc.Error,
 ) {
-	q, err := ask.Read(server, conn, method, params)
+	q, err := serverreq.Read(server, conn, method, params)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/oauth"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 )
 
@@ -145,7 +145,7 @@ func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(
 	if g.asked {
 		return nobody, g.err
 	}
-	agreed, opened, err := f.all.ask.Open(f.over, x, ask.Page{
+	agreed, opened, err := f.all.ask.Open(f.over, x, serverreq.Page{
 		Server: f.server.Name(), URL: f.page, Message: f.message(),
 	})
 	if agreed {

@@ -12,9 +12,9 @@ import (
 	"errors"
 	"sync"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/oauth"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 )
@@ -22,7 +22,7 @@ import (
 // Logins are those that calls wait for.
 type Logins struct {
 	servers *servers.Fleet
-	ask     *ask.Asker
+	ask     *serverreq.Router
 
 	mu     sync.Mutex
 	closed bool
@@ -31,7 +31,7 @@ type Logins struct {
 }
 
 // New makes Logins without any.
-func New(servers *servers.Fleet, asker *ask.Asker) *Logins {
+func New(servers *servers.Fleet, asker *serverreq.Router) *Logins {
 	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
 }
 
@@ -57,7 +57,7 @@ func Required(err error) bool {
 // again. Else it is the error for the client: err, where its user cannot be asked.
 func (l *Logins) Await(x *downstream.Exchange, err error) error {
 	var failed *upstream.Error
-	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !ask.CanOpen(x) {
+	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !serverreq.SupportsURLElicitation(x) {
 		return err
 	}
 	b := l.servers.Get(failed.Server)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -125,7 +125,7 @@ func (t *Tasks) Open(s *upstream.Server) bool {
 }
 
 // Ask puts a task's question to the client that owns the task.
-func (t *Tasks) Ask(ctx context.Context, own *Task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
 	q.Params = inflight.Relate(q.Params, own.Original, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 		return t.askForTask(ctx, own, method, params)
@@ -138,7 +138,7 @@ func (t *Tasks) Ask(ctx context.Context, own *Task, q *ask.Question) (*downstrea
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
 func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params []byte) (jsonrpc.Reply, error) {
-	ctx, over := context.WithTimeout(ctx, ask.Limit)
+	ctx, over := context.WithTimeout(ctx, serverreq.Limit)
 	defer over()
 	look := time.NewTicker(streamLook)
 	defer look.Stop()
@@ -149,7 +149,7 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 			causes = []*inflight.Under{f}
 		}
 		if f != nil || own.owner.Reachable() {
-			reply, err := ask.Ask(ctx, own.owner, causes, method, params)
+			reply, err := serverreq.Ask(ctx, own.owner, causes, method, params)
 			if !errors.Is(err, downstream.ErrNoStream) && !errors.Is(err, downstream.ErrAnswered) {
 				return reply, err
 			}

@@ -17,12 +17,12 @@ import (
 	"sync"
 	"time"
 
-	"goblin/gateway/ask"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
@@ -121,7 +121,7 @@ type Options struct {
 	Logger   *slog.Logger
 	Servers  *servers.Fleet
 	Calls    *inflight.Table
-	Ask      *ask.Asker
+	Ask      *serverreq.Router
 	Views    *views.Views
 }
 

@@ -1,4 +1,4 @@
-package ask
+package serverreq
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func rooted(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
 // connection that sessions share, where it is to have those of clients: with the
 // roots of the configuration, if all share it, and of every session that has some, each URI once, the
 // oldest session's first.
-func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
+func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.Of(q.Conn) {
 		if s.Ready() && rooted(s) {
@@ -126,7 +126,7 @@ func (n *rootNews) give(conn upstream.Conn, s *downstream.Session) {
 }
 
 // Disconnected forgets a connection that has ended.
-func (a *Asker) Disconnected(conn upstream.Conn) {
+func (a *Router) Disconnected(conn upstream.Conn) {
 	a.rootNews.mu.Lock()
 	defer a.rootNews.mu.Unlock()
 	delete(a.rootNews.given, conn)
@@ -137,7 +137,7 @@ func (a *Asker) Disconnected(conn upstream.Conn) {
 // were given them, and those that get the roots of all their clients. It is told in one
 // notice with what follows at once. Modern servers ask for roots when they need them,
 // and take no notices.
-func (a *Asker) RootsChanged(s *downstream.Session) {
+func (a *Router) RootsChanged(s *downstream.Session) {
 	if hasRoots(s) {
 		a.tellOf(func(n *rootNews) {
 			if n.changed == nil {
@@ -159,7 +159,7 @@ func (a *Asker) RootsChanged(s *downstream.Session) {
 
 // tellOf tells servers of a change, which the function notes, and of those that follow
 // at once.
-func (a *Asker) tellOf(change func(*rootNews)) {
+func (a *Router) tellOf(change func(*rootNews)) {
 	n := &a.rootNews
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,7 +171,7 @@ func (a *Asker) tellOf(change func(*rootNews)) {
 }
 
 // tellRootsChanged waits for further changes and tells of all.
-func (a *Asker) tellRootsChanged() {
+func (a *Router) tellRootsChanged() {
 	time.Sleep(rootsQuiet)
 	n := &a.rootNews
 	n.mu.Lock()
@@ -210,7 +210,7 @@ func (n *rootNews) concern(l *inflight.Link) bool {
 
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked; the project's folder for one that runs for a project.
-func (a *Asker) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
+func (a *Router) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
 	if folder := conn.Unit(); upstream.InProject(folder) {
 		uri := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}
 		u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
@@ -224,7 +224,7 @@ func (a *Asker) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
 }
 
 // configured is the union of gateway.roots alone.
-func (a *Asker) configured() *union {
+func (a *Router) configured() *union {
 	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	for _, r := range *a.roots.Load() {
 		if r.Name == "" {

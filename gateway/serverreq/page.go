@@ -1,4 +1,4 @@
-package ask
+package serverreq
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 // server.
 type Page struct{ Server, URL, Message string }
 
-// CanOpen reports whether the client that made a request can be asked to have its user
+// SupportsURLElicitation reports whether the client that made a request can be asked to have its user
 // open a [Page]. An anonymous client cannot: another user of this machine could log
 // Goblin in with an account of their own.
-func CanOpen(x *downstream.Exchange) bool {
+func SupportsURLElicitation(x *downstream.Exchange) bool {
 	return x.Asks() && x.Local() && !x.Session().Anonymous() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
 // Open asks the client that made a request to have its user open a page, and reports
 // whether the user agreed. opened tells the client that its user is done there. The
 // question is withdrawn when ctx ends.
-func (a *Asker) Open(ctx context.Context, x *downstream.Exchange, p Page) (agreed bool, opened func(), err error) {
+func (a *Router) Open(ctx context.Context, x *downstream.Exchange, p Page) (agreed bool, opened func(), err error) {
 	const method = "elicitation/create"
 	start, s := time.Now(), x.Session()
 	id := "goblin-" + rand.Text()

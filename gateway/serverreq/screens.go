@@ -1,4 +1,4 @@
-package ask
+package serverreq
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // ScreenMay reports whether a server refused a call for want of what the user of
 // an open screen can do.
-func (a *Asker) ScreenMay(refusal []byte) bool {
+func (a *Router) ScreenMay(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
 	if code != downstream.CodeMissingCapability || a.screened.Load() == 0 {
 		return false
@@ -29,7 +29,7 @@ func (a *Asker) ScreenMay(refusal []byte) bool {
 // extensions. Roots
 // are there too when the configuration has some, and all that the user of a screen
 // can answer while one is open, or is to be taken for that.
-func (a *Asker) Capabilities(declared []byte, screen bool) []byte {
+func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 	screen = screen || a.screened.Load() > 0
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {

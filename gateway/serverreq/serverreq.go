@@ -1,11 +1,11 @@
-// Package ask puts the questions of servers (elicitation, sampling, roots) to those whom they
+// Package serverreq puts the questions of servers (elicitation, sampling, roots) to those whom they
 // are for: the client whose call made the server ask, else the users of open screens,
 // else the configuration, which has roots.
 //
 // It must not know tasks, nor how calls are made; whose call a question belongs to is
 // told by package call. Put and PutTo wait for people, for an hour at most; the others
 // do not wait.
-package ask
+package serverreq
 
 import (
 	"context"
@@ -37,8 +37,8 @@ type Options struct {
 	Roots   []config.Root // of the configuration
 }
 
-// Asker knows who can be asked.
-type Asker struct {
+// Router knows who can be asked.
+type Router struct {
 	o            Options
 	roots        atomic.Pointer[[]config.Root]
 	elicitations elicitations
@@ -49,17 +49,17 @@ type Asker struct {
 }
 
 // New makes an Asker.
-func New(o Options) *Asker {
-	a := &Asker{o: o}
+func New(o Options) *Router {
+	a := &Router{o: o}
 	a.roots.Store(&o.Roots)
 	return a
 }
 
 // Wait waits for what goes on after the questions.
-func (a *Asker) Wait() { a.work.Wait() }
+func (a *Router) Wait() { a.work.Wait() }
 
 // Initialized notes a session whose handshake is over.
-func (a *Asker) Initialized(s *downstream.Session) {
+func (a *Router) Initialized(s *downstream.Session) {
 	if asksUser(s) {
 		a.screened.Add(1)
 	}
@@ -75,7 +75,7 @@ func (a *Asker) Initialized(s *downstream.Session) {
 }
 
 // Closed forgets a session that has ended.
-func (a *Asker) Closed(s *downstream.Session) {
+func (a *Router) Closed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
 	if asksUser(s) {
@@ -84,7 +84,7 @@ func (a *Asker) Closed(s *downstream.Session) {
 }
 
 // SetRoots takes over the roots of an edited configuration.
-func (a *Asker) SetRoots(roots []config.Root) {
+func (a *Router) SetRoots(roots []config.Root) {
 	if was := a.roots.Swap(&roots); reflect.DeepEqual(*was, roots) {
 		return
 	}
@@ -137,7 +137,7 @@ const Limit = time.Hour
 // another; what no client can be asked, to the users of the open screens. c is the
 // call that it came with, nil where nothing tells. session is the client that
 // answered, nil when that was nobody.
-func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
+func (a *Router) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
 	q.Params = inflight.Unrelated(q.Params)
@@ -169,7 +169,7 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 }
 
 // client chooses the clients for a question, and tells what they can answer; nil for none.
-func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
+func (a *Router) client(q *Question) (session *downstream.Session, who Capable) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
 		// Nobody's call made the server ask: none of its clients is to tell it.
@@ -190,7 +190,7 @@ func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
 
 // PutTo puts a question to a session, by q.Ask, or to the users of the open screens if
 // the client did not declare what it takes.
-func (a *Asker) PutTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
+func (a *Router) PutTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
 	if err := able(s, q.capability, q.Params); err != nil {
 		return a.unable(ctx, q, err)
 	}
@@ -202,7 +202,7 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 
 // askStateless puts a question to the stateless client whose calls may have made the
 // server ask: the newest, or one before, if that came to its end without a question.
-func (a *Asker) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
+func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	defer inflight.Rest(q.causes)()
 	for _, x := range slices.Backward(q.causes) {
 		if !x.Exchange.Asks() {
@@ -231,7 +231,7 @@ type nobody struct{}
 func (nobody) Can(...string) bool { return false }
 
 // unclaimed answers a question that belongs to no certain client.
-func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+func (a *Router) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if len(q.causes) > 0 {
 		asker.Why = registry.AskAmbiguous
@@ -250,7 +250,7 @@ func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session
 
 // unable answers a question whose client did not declare what it takes; why is
 // the answer when nobody else can be asked either.
-func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
+func (a *Router) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if x := inflight.Newest(q.causes); x != nil {
 		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.ClientName(), Call: subject(q.causes)}
@@ -284,7 +284,7 @@ func fault(reply jsonrpc.Reply) *jsonrpc.Error {
 }
 
 // askClient puts a question to the client whose call made the backend ask.
-func (a *Asker) askClient(ctx context.Context, s *downstream.Session, q *Question) ([]byte, *jsonrpc.Error) {
+func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Question) ([]byte, *jsonrpc.Error) {
 	if q.capability == "roots" {
 		a.rootNews.give(q.Conn, s)
 	}
@@ -375,7 +375,7 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.Can("elicitation") }
 
 // screens are the sessions of open screens whose users can answer a question.
-func (a *Asker) screens(capability string, params []byte) (open []*downstream.Session) {
+func (a *Router) screens(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
 		if s.IsScreen() && s.Ready() && Lacks(s, capability, params) == nil {
 			open = append(open, s)
@@ -388,7 +388,7 @@ func (a *Asker) screens(capability string, params []byte) (open []*downstream.Se
 // configuration, others by the users of all open screens. The first answer counts, and
 // the others' dialogs are withdrawn. It is not ok when there is none: no screen is
 // open, or they closed.
-func (a *Asker) askOthers(ctx context.Context, q *Question, asker registry.Asker) (
+func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Asker) (
 	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
 ) {
 	if q.capability == "roots" {

@@ -1,4 +1,4 @@
-package ask
+package serverreq
 
 import (
 	"crypto/rand"
@@ -51,7 +51,7 @@ func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byt
 }
 
 // Progress passes a client's progress on to the backend that asked.
-func (a *Asker) Progress(s *downstream.Session, params []byte) {
+func (a *Router) Progress(s *downstream.Session, params []byte) {
 	raw := rawjson.Get(params, "progressToken")
 	own, _ := rawjson.String(raw)
 	a.tokens.mu.Lock()
@@ -151,7 +151,7 @@ const CodeURLElicitation = -32042
 
 // Demanded notes what an error of that code asks of the client,
 // so that it hears when its user is done.
-func (a *Asker) Demanded(s *downstream.Session, server, unit string, object []byte) {
+func (a *Router) Demanded(s *downstream.Session, server, unit string, object []byte) {
 	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != CodeURLElicitation {
 		return
 	}
@@ -164,7 +164,7 @@ func (a *Asker) Demanded(s *downstream.Session, server, unit string, object []by
 
 // Elicited tells the client that was asked that its user is done: on the stream
 // of the call c that needed it, as long as that is open.
-func (a *Asker) Elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+func (a *Router) Elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
 	s := a.elicitations.session(elicitation{server, conn.Unit(), id})
 	a.o.Journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
