@@ -10,7 +10,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/logins"
 	"goblin/gateway/policy"
 	"goblin/gateway/refusals"
 	"goblin/gateway/results"
@@ -247,7 +246,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		reply, demand, err = g.passOn(r) // over another connection: that one has ended
 	}
 	for range maxLogins {
-		if err == nil || !logins.Required(err) {
+		if err == nil || !serverreq.IsLoginRequired(err) {
 			break
 		}
 		if err = r.logIn(err); err != nil {

@@ -24,7 +24,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/logins"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
 	"goblin/gateway/orphans"
@@ -92,7 +91,7 @@ type Gateway struct {
 	ask     *serverreq.Router
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
-	logins  *logins.Logins
+	logins  *serverreq.Logins
 	results *results.Store
 
 	projects projects.Projects
@@ -125,7 +124,7 @@ func New(o Options) *Gateway {
 	g.projects.Join = g.Servers.Join
 	g.Views = views.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
-	g.logins = logins.New(g.Servers, g.ask)
+	g.logins = serverreq.NewLogins(g.Servers, g.ask)
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
 	g.News = notify.New(notify.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"goblin/gateway/logins"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/views"
 	"goblin/registry"
@@ -29,7 +28,7 @@ func (r *request) locate(resolve views.Resolver, name string) (registry.Target, 
 // logIn waits while the client's user logs in, if that is what err is about; nil when the
 // request can be made again.
 func (r *request) logIn(err error) error {
-	if !logins.Required(err) {
+	if !serverreq.IsLoginRequired(err) {
 		return err
 	}
 	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Exchange) { // its time rests

@@ -8,8 +8,8 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/logins"
 	"goblin/gateway/refusals"
+	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/registry"
 )
@@ -79,7 +79,7 @@ func Forbidden(t registry.Target, name string) error {
 // is the server's error.
 func (v *Views) unlisted(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
 	if b := v.servers.Get(err.Owner); b != nil && !b.Listed() {
-		if _, down := b.Conn(); logins.Required(down) {
+		if _, down := b.Conn(); serverreq.IsLoginRequired(down) {
 			return down
 		}
 	}

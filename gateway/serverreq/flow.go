@@ -1,4 +1,4 @@
-package logins
+package serverreq
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/oauth"
-	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 )
 
@@ -145,7 +144,7 @@ func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(
 	if g.asked {
 		return nobody, g.err
 	}
-	agreed, opened, err := f.all.ask.Open(f.over, x, serverreq.Page{
+	agreed, opened, err := f.all.ask.Open(f.over, x, Page{
 		Server: f.server.Name(), URL: f.page, Message: f.message(),
 	})
 	if agreed {

@@ -1,11 +1,12 @@
-// Package logins lets calls wait while their users log in at the server: it begins the
+// Logins lets calls wait while their users log in at the server: it begins the
 // login, asks the client of each call to open its page, and has the server connected when
 // somebody has logged in. There is one login at a time for each server, whoever waits for
 // it, and none that nobody waits for.
 //
 // It must not know how a login is made (package login), nor what the calls are. Await
 // waits for people, for as long as a login may take.
-package logins
+
+package serverreq
 
 import (
 	"context"
@@ -14,7 +15,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/oauth"
-	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/upstream"
 )
@@ -22,7 +22,7 @@ import (
 // Logins are those that calls wait for.
 type Logins struct {
 	servers *servers.Fleet
-	ask     *serverreq.Router
+	ask     *Router
 
 	mu     sync.Mutex
 	closed bool
@@ -30,8 +30,8 @@ type Logins struct {
 	work   sync.WaitGroup
 }
 
-// New makes Logins without any.
-func New(servers *servers.Fleet, asker *serverreq.Router) *Logins {
+// NewLogins makes Logins without any.
+func NewLogins(servers *servers.Fleet, asker *Router) *Logins {
 	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
 }
 
@@ -46,8 +46,8 @@ func (l *Logins) Close() {
 	l.work.Wait()
 }
 
-// Required reports whether a request failed for want of a login.
-func Required(err error) bool {
+// IsLoginRequired reports whether a request failed for want of a login.
+func IsLoginRequired(err error) bool {
 	var failed *upstream.Error
 	return errors.As(err, &failed) && failed.Code == upstream.LoginRequired
 }
@@ -57,7 +57,7 @@ func Required(err error) bool {
 // again. Else it is the error for the client: err, where its user cannot be asked.
 func (l *Logins) Await(x *downstream.Exchange, err error) error {
 	var failed *upstream.Error
-	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !serverreq.SupportsURLElicitation(x) {
+	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !SupportsURLElicitation(x) {
 		return err
 	}
 	b := l.servers.Get(failed.Server)
