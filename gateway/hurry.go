@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"goblin/gateway/client"
+	"goblin/gateway/mcpclient"
 )
 
 // haste bounds how long a client waits. Both times begin with the handshake.
@@ -29,7 +29,7 @@ var hurried = map[string]haste{
 // greet waits before the answer to a handshake for servers that connect for the first time,
 // see [fleet.Fleet.AwaitAttempts]. Goblin's own clients do not wait.
 func (r *request) greet() {
-	if r.Session().IsScreen() || client.IsOwn(r.Client().Name, r.Client().Title) {
+	if r.Session().IsScreen() || mcpclient.IsOwn(r.Client().Name, r.Client().Title) {
 		return
 	}
 	ctx, cancel := r.hurry(hurried[r.ClientName()].handshake)

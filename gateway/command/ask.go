@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/mcpclient"
 	"goblin/gateway/state"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -119,8 +119,8 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
-	c, err := client.Open(ctx, conn, client.Options{
-		Name: client.CommandName, Title: client.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+	c, err := mcpclient.Open(ctx, conn, mcpclient.Options{
+		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
 		Alive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err
@@ -165,9 +165,9 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 // lost gives the loss of the gateway its exit code.
 func lost(err error) error {
 	switch {
-	case errors.Is(err, client.ErrClosed):
+	case errors.Is(err, mcpclient.ErrClosed):
 		return cli.Fail(cli.CodeConnect, "the gateway ended before it answered")
-	case errors.Is(err, client.ErrLost):
+	case errors.Is(err, mcpclient.ErrLost):
 		return cli.Fail(cli.CodeConnect, "%w", err)
 	}
 	return err

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/client"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/mcpclient"
 )
 
 // mute is a gateway that says hello, and nothing else.
@@ -45,7 +45,7 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 				near, far := net.Pipe()
 				go mute(far)
 				looks := 0
-				c, err := client.Open(t.Context(), near, client.Options{Name: "a", Revision: "2025-11-25", Alive: func(context.Context) error {
+				c, err := mcpclient.Open(t.Context(), near, mcpclient.Options{Name: "a", Revision: "2025-11-25", Alive: func(context.Context) error {
 					if looks++; looks <= len(row.alive) {
 						return row.alive[looks-1]
 					}
@@ -63,7 +63,7 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 				if row.ends == 0 {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				} else {
-					require.ErrorIs(t, err, client.ErrLost)
+					require.ErrorIs(t, err, mcpclient.ErrLost)
 					require.ErrorIs(t, err, hangs)
 					require.Equal(t, row.ends, time.Since(began))
 				}

@@ -7,9 +7,9 @@ import (
 	"net"
 	"strings"
 
-	"goblin/gateway/client"
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
+	"goblin/gateway/mcpclient"
 	"goblin/gateway/oauth"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
@@ -20,7 +20,7 @@ var errStopped = errors.New("the gateway has stopped")
 // Client is a client session inside this process, through which a screen
 // acts: for the gateway one like any other.
 type Client struct {
-	*client.Client
+	*mcpclient.Client
 	instance *Instance
 	session  *downstream.Session
 	over     chan struct{} // closed when the session has ended
@@ -30,7 +30,7 @@ type Client struct {
 // goes on until Close, the end of ctx or the end of Run. name is what the
 // session calls itself. Questions of servers go to ask; a nil ask declares that
 // there is nobody to ask.
-func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFunc) (*Client, error) {
+func (i *Instance) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
 	if !i.enter() {
 		return nil, errStopped
 	}
@@ -49,7 +49,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 	}()
 	<-opened
 	var err error
-	c.Client, err = client.Open(ctx, near, client.Options{
+	c.Client, err = mcpclient.Open(ctx, near, mcpclient.Options{
 		Name: name, Version: i.o.Version, Revision: downstream.LatestLegacy, Frame: i.o.Config.Gateway.Limits.Frame,
 		Ask: ask, Logger: i.o.Logger.With("session", c.session.ID()),
 	})
@@ -58,7 +58,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 		case <-c.session.Initialized(): // from now on questions can come
 			return c, nil
 		case <-c.over:
-			err = client.ErrClosed
+			err = mcpclient.ErrClosed
 		}
 	}
 	<-c.over

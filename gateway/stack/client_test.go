@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/client"
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/mcpclient"
 	"goblin/registry"
 )
 
@@ -74,7 +74,7 @@ func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string
 	return i, logs
 }
 
-func open(t *testing.T, i *Instance, ask client.AskFunc) *Client {
+func open(t *testing.T, i *Instance, ask mcpclient.AskFunc) *Client {
 	t.Helper()
 	c, err := i.OpenClient(context.Background(), "screen", ask)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestClientIsASessionOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, status.Sessions)
 	_, err = c.Request(within(t), "ping", nil, nil)
-	require.ErrorIs(t, err, client.ErrClosed)
+	require.ErrorIs(t, err, mcpclient.ErrClosed)
 	require.NoError(t, c.Close())
 }
 
@@ -260,7 +260,7 @@ func TestClientAnswersWhatServersAsk(t *testing.T) {
 	t.Parallel()
 	refused := &jsonrpc.Error{Code: -1, Message: "not now"}
 	for name, test := range map[string]struct {
-		ask  client.AskFunc
+		ask  mcpclient.AskFunc
 		want string
 	}{
 		"answer": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
@@ -349,7 +349,7 @@ func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
 			case "client":
 				require.NoError(t, c.Close())
 				<-withdrawn
-				require.ErrorIs(t, <-ended, client.ErrClosed)
+				require.ErrorIs(t, <-ended, mcpclient.ErrClosed)
 			case "gateway":
 				_ = i.Stop(t.Context())
 				<-withdrawn
@@ -371,7 +371,7 @@ func TestClientThatIsClosedCancelsWhatItAsked(t *testing.T) {
 	}()
 	<-called
 	require.NoError(t, c.Close())
-	require.ErrorIs(t, <-ended, client.ErrClosed)
+	require.ErrorIs(t, <-ended, mcpclient.ErrClosed)
 	received(t, logs["s"], "notifications/cancelled")
 }
 
@@ -396,7 +396,7 @@ func TestClientsOfAnInstanceThatEndedAreRefused(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	_, err = c.Request(context.Background(), "ping", nil, nil)
-	require.ErrorIs(t, err, client.ErrClosed)
+	require.ErrorIs(t, err, mcpclient.ErrClosed)
 	_, err = i.OpenClient(context.Background(), "late", nil)
 	require.Error(t, err)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
+	"goblin/gateway/mcpclient"
 	"goblin/registry"
 )
 
@@ -100,10 +100,10 @@ func (i *Instance) Script(ctx context.Context, q daemon.ScriptQuery) (answer dae
 // waits for tools that run as tasks only.
 const scriptRevision = "2025-06-18"
 
-func (i *Instance) scriptClient(ctx context.Context, profile string) (*client.Client, error) {
-	const name = client.ScriptName
+func (i *Instance) scriptClient(ctx context.Context, profile string) (*mcpclient.Client, error) {
+	const name = mcpclient.ScriptName
 	if profile != "" {
-		return client.Open(ctx, i.Connect(ctx, profile), client.Options{
+		return mcpclient.Open(ctx, i.Connect(ctx, profile), mcpclient.Options{
 			Name: name, Version: i.o.Version, Revision: scriptRevision, Frame: i.o.Config.Gateway.Limits.Frame,
 		})
 	}

@@ -1,4 +1,4 @@
-// Package client is an MCP client of a gateway: what screens, scripts and
+// Package mcpclient is an MCP client of a gateway: what screens, scripts and
 // commands make requests with.
 //
 // It owns one connection, the handshake on it, and the requests and questions
@@ -9,7 +9,7 @@
 // client: one goroutine reads what it sends and hands progress over, questions
 // have a goroutine each, at most 256. Notifications other than progress are
 // dropped: users of it have other ways to hear of changes.
-package client
+package mcpclient
 
 import (
 	"context"
