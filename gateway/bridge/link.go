@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/liveness"
+	"goblin/gateway/mcpclient"
 	"goblin/registry/rawjson"
 )
 
@@ -57,7 +57,7 @@ func (b *bridge) connected(conn net.Conn) *link {
 	var looks sync.WaitGroup
 	if b.o.Alive != nil {
 		looks.Go(func() {
-			if err := liveness.Watch(l.ctx, b.busy, b.o.Alive); err != nil {
+			if err := mcpclient.WatchLiveness(l.ctx, b.busy, b.o.Alive); err != nil {
 				b.log.Warn("the host hangs; it is left", "err", err)
 				conn.Close()
 			}

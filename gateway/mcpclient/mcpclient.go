@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/liveness"
 	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
@@ -104,7 +103,7 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	c.links.Go(func() { c.shut(c.read()) })
 	if o.Alive != nil {
 		c.links.Go(func() {
-			if err := liveness.Watch(c.ctx, func() bool { return c.calls.Len() > 0 }, o.Alive); err != nil {
+			if err := WatchLiveness(c.ctx, func() bool { return c.calls.Len() > 0 }, o.Alive); err != nil {
 				c.shut(fmt.Errorf("%w: %w", ErrLost, err))
 			}
 		})

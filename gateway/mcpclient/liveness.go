@@ -1,6 +1,7 @@
-// Package liveness tells a process that hangs from one that takes its time. It must not know
+// Liveness tells a process that hangs from one that takes its time. It must not know
 // which process that is, nor what becomes of those who wait for it.
-package liveness
+
+package mcpclient
 
 import (
 	"context"
@@ -12,10 +13,10 @@ const (
 	most  = 3                // looks in a row that may fail, as on a busy machine
 )
 
-// Watch looks now and then, while busy says that somebody waits, whether a process is alive.
+// WatchLiveness looks now and then, while busy says that somebody waits, whether a process is alive.
 // It returns why it is not, once that was so several times in a row, for half a minute at
 // least; nil when ctx ends.
-func Watch(ctx context.Context, busy func() bool, alive func(context.Context) error) error {
+func WatchLiveness(ctx context.Context, busy func() bool, alive func(context.Context) error) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for failed := 0; ; {
