@@ -21,12 +21,12 @@ import (
 	"log/slog"
 	"sync"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
-	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
@@ -54,7 +54,7 @@ type Options struct {
 	// Meter counts calls of tools; nil counts none.
 	Meter *telemetry.Meter
 	// Children records child processes; nil records none.
-	Children *orphans.Record
+	Children *childproc.Record
 	// Pins remember the tools that the user approved; nil lets all through.
 	Pins *state.PinStore
 	// Logins is the folder of logins at remote servers; "" knows none.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
-	"goblin/gateway/orphans"
 	"goblin/gateway/servers"
 	"goblin/gateway/stack"
 	"goblin/registry"
@@ -189,7 +189,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 		defer func() { store.Save(began) }()
 	}
 	if m.NoPlace == nil {
-		o.Children = orphans.New(m.Place.Dir, slog.New(slog.DiscardHandler))
+		o.Children = childproc.New(m.Place.Dir, slog.New(slog.DiscardHandler))
 	}
 	telling := time.AfterFunc(a.silence(), func() {
 		a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), strings.Join(serverNames(cfg), ", ")))

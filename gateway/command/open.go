@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/orphans"
 	"goblin/gateway/stack"
 )
 
@@ -144,6 +144,6 @@ Commands start this one themselves; there is no need to type it.`,
 		Example:     "  goblin " + reapName + " /run/user/1000/goblin",
 		Annotations: cli.WithoutConfig(),
 		Args:        oneArg("the folder in which they are recorded"),
-		Run:         func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
+		Run:         func(_ *cobra.Command, args []string) { childproc.Reap(args[0], a.In) },
 	}
 }

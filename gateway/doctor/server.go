@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/extensions"
 	"goblin/gateway/oauth"
-	"goblin/gateway/orphans"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
@@ -31,7 +31,7 @@ type Options struct {
 	// Redact takes secrets out of what servers wrote; nil changes nothing.
 	Redact func(string) string
 	// Children records child processes, for the case that this one is killed; nil records none.
-	Children *orphans.Record
+	Children *childproc.Record
 	// Listed gets the complete lists of each server that has them, by kind, with the
 	// server's state and the names that the config leaves out. It may be called from
 	// several goroutines; nil is not called.

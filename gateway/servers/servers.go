@@ -20,12 +20,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/orphans"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
@@ -42,7 +42,7 @@ type Options struct {
 	Logger   *slog.Logger
 	Version  string
 	Mask     *config.Mask      // hides secrets in errors
-	Children *orphans.Record   // records child processes
+	Children *childproc.Record // records child processes
 	Pins     *state.PinStore   // remembers the tools that the user approved; nil lets all through
 	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
 	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone

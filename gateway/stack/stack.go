@@ -25,13 +25,13 @@ import (
 	"time"
 
 	"goblin/gateway"
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/orphans"
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
@@ -110,10 +110,10 @@ type Instance struct {
 	metrics   *telemetry.Metrics
 	memory    *memlimit.Account
 	parking   *downstream.Parking
-	children  *orphans.Record  // nil without Runtime
-	listener  *daemon.Listener // nil without Place
-	http      *downstream.HTTP // nil without an address
-	address   net.Listener     // of http
+	children  *childproc.Record // nil without Runtime
+	listener  *daemon.Listener  // nil without Place
+	http      *downstream.HTTP  // nil without an address
+	address   net.Listener      // of http
 	started   time.Time
 	extension Extension
 	switches  *state.ToggleStore
@@ -170,7 +170,7 @@ func New(o Options) (*Instance, error) {
 		return nil, err
 	}
 	if o.Runtime != "" {
-		if i.children = orphans.New(o.Runtime, o.Logger); i.children != nil {
+		if i.children = childproc.New(o.Runtime, o.Logger); i.children != nil {
 			i.children.Outlives = o.HandsOver
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
-	"goblin/gateway/orphans"
 	"goblin/gateway/policy"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
@@ -72,7 +72,7 @@ type Options struct {
 	Digests func(kind registry.Kind, items [][]byte) map[string]string
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
-	Children *orphans.Record
+	Children *childproc.Record
 	// Projects bounds how many projects have a process, of all servers together; nil
 	// bounds nothing.
 	Projects *Projects

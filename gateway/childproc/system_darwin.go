@@ -1,4 +1,4 @@
-package orphans
+package childproc
 
 import "golang.org/x/sys/unix"
 

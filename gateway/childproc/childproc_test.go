@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package orphans_test
+package childproc_test
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"goblin/gateway/orphans"
+	"goblin/gateway/childproc"
 )
 
 // TestMain also is the processes of the tests: an owner of children, a child,
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // owner records a child, tells its number, and waits for its own end.
 func owner(dir string) {
-	r := orphans.New(dir, slog.Default())
+	r := childproc.New(dir, slog.Default())
 	cmd := role("child " + os.Getenv("ORPHANS_CHILD"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
@@ -180,7 +180,7 @@ func later(key string, n int64) func(map[string]any) {
 // sweep does what the next start does, and gives its log.
 func sweep(dir string) string {
 	var log strings.Builder
-	r := orphans.New(dir, slog.New(slog.NewTextHandler(&log, nil)))
+	r := childproc.New(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	r.Sweep(context.Background())
 	r.Close()
 	return log.String()
@@ -276,7 +276,7 @@ func TestRecordsArePrivateAndGoWithTheirChildren(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := &family{t: t, dir: dir}
-	r := orphans.New(dir, slog.Default())
+	r := childproc.New(dir, slog.Default())
 	require.Empty(t, f.files(), "a process without children has no file")
 	var forget []func()
 	for _, server := range []string{"one", "two", "three"} {
@@ -306,11 +306,11 @@ func TestRecordsArePrivateAndGoWithTheirChildren(t *testing.T) {
 func TestAFolderThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	r := orphans.New(filepath.Join(t.TempDir(), "none"), slog.New(slog.NewTextHandler(&log, nil)))
+	r := childproc.New(filepath.Join(t.TempDir(), "none"), slog.New(slog.NewTextHandler(&log, nil)))
 	r.Sweep(context.Background())
 	r.Add(os.Getpid(), "a", "")()
 	r.Add(os.Getpid(), "b", "")()
-	require.ErrorIs(t, r.HandOver(role("child")), orphans.ErrNoRecord, "nobody could end what is not recorded")
+	require.ErrorIs(t, r.HandOver(role("child")), childproc.ErrNoRecord, "nobody could end what is not recorded")
 	r.Close()
 	require.Equal(t, 1, strings.Count(log.String(), "are not recorded"), log.String())
 }
@@ -320,7 +320,7 @@ func TestTheEndOfTheProcessDoesNotWaitForTheStubborn(t *testing.T) {
 	f := left(t, "stubborn")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := orphans.New(f.dir, slog.New(slog.DiscardHandler))
+	r := childproc.New(f.dir, slog.New(slog.DiscardHandler))
 	r.Sweep(ctx)
 	require.Empty(t, f.alive())
 }
@@ -334,7 +334,7 @@ func TestChildrenThatWereHandedOverAreNotReportedAsThoseOfAKilledProcess(t *test
 			t.Setenv("ORPHANS_HANDS_OVER", handsOver)
 			f := left(t, "docile")
 			var log strings.Builder
-			orphans.New(f.dir, slog.New(slog.NewTextHandler(&log, nil))).Sweep(context.Background())
+			childproc.New(f.dir, slog.New(slog.NewTextHandler(&log, nil))).Sweep(context.Background())
 			require.Contains(t, log.String(), want)
 			require.Equal(t, 1, strings.Count(log.String(), "level="), log.String())
 			require.Empty(t, f.alive())

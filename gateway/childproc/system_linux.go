@@ -1,4 +1,4 @@
-package orphans
+package childproc
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package orphans
+package childproc
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-// Package orphans ends the children that a killed Goblin left behind.
+// Package childproc ends the children that a killed Goblin left behind.
 //
 // A process that is killed ends no other. On Linux the kernel kills its children
 // with it, but not what these started; on macOS not even the children. So each
@@ -22,7 +22,7 @@
 // The package knows nothing of servers but names. All methods may be called
 // from any goroutine; Sweep blocks for some three seconds at most. A record
 // that cannot be kept or read is logged and costs nothing else.
-package orphans
+package childproc
 
 import "errors"
 
