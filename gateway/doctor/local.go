@@ -16,10 +16,10 @@ import (
 	"strings"
 	"syscall"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/state"
 	"goblin/gateway/upstream"
-	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry/diagnosis"
 	"goblin/registry/termtext"
@@ -42,7 +42,7 @@ func (p *patient) local(ctx context.Context) {
 func (p *patient) command() (path string, ok bool) {
 	const name = "command"
 	env := p.s.Environ(os.LookupEnv, os.Environ())
-	path, err := groups.LookPath(p.s.Command, env)
+	path, err := childproc.LookPath(p.s.Command, env)
 	switch {
 	case err == nil:
 		if where, fix := p.shellOnly(path, env); where != "" {
@@ -81,7 +81,7 @@ func (p *patient) unusable(name string) {
 	case errors.Is(err, fs.ErrNotExist):
 		p.Break(name, "there is no file "+p.s.Command, "correct the path in command, or install the program there")
 	case err != nil:
-		p.Break(name, fmt.Sprintf("%s cannot be read: %v", p.s.Command, groups.Plain(err)), "correct the path in command, or the rights of its folders")
+		p.Break(name, fmt.Sprintf("%s cannot be read: %v", p.s.Command, childproc.StripProgram(err)), "correct the path in command, or the rights of its folders")
 	case st.IsDir():
 		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
 	default:
@@ -90,7 +90,7 @@ func (p *patient) unusable(name string) {
 }
 
 func found(command string, env []string) bool {
-	_, err := groups.LookPath(command, env)
+	_, err := childproc.LookPath(command, env)
 	return err == nil
 }
 

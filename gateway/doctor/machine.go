@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/upstream/groups"
 	"goblin/registry/diagnosis"
 	"goblin/registry/termtext"
 )
@@ -89,12 +89,12 @@ func (m *Machine) runtime(r *diagnosis.Report) bool {
 	}
 	probe, err := os.CreateTemp(m.Place.Dir, "doctor")
 	if err != nil {
-		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, groups.Plain(err)), "see its rights, and whether the disk is full")
+		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
 		return false
 	}
 	_, err = probe.WriteString("x")
 	if err = errors.Join(err, probe.Close(), os.Remove(probe.Name())); err != nil {
-		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, groups.Plain(err)), "see whether the disk is full")
+		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see whether the disk is full")
 		return false
 	}
 	r.Fine(name, m.Place.Dir)
@@ -179,13 +179,13 @@ func (m *Machine) clients(r *diagnosis.Report) {
 
 // runs reports whether a client could start a command, whatever PATH it has.
 func runs(command string) bool {
-	_, err := groups.LookPath(command, os.Environ())
+	_, err := childproc.LookPath(command, os.Environ())
 	return err == nil
 }
 
 // same reports whether a command is the program at a path.
 func same(command, path string) bool {
-	found, err := groups.LookPath(command, os.Environ())
+	found, err := childproc.LookPath(command, os.Environ())
 	if err != nil || path == "" {
 		return err == nil
 	}

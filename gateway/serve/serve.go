@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/remoteui"
 	"goblin/gateway/stack"
-	"goblin/gateway/upstream/groups"
 )
 
 // ShowFunc shows one screen of a host on a connection to the terminal until
@@ -65,7 +65,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 				}
 				if ctx.Err() != nil {
 					p.restore()
-					groups.KillAll()
+					childproc.KillAll()
 					os.Exit(cli.CodeFailure)
 				}
 				if sig == syscall.SIGTERM { // another process may take over

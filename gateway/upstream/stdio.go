@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/upstream/groups"
 	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
@@ -45,7 +45,7 @@ const (
 type stdio struct {
 	*link
 	cmd    *exec.Cmd
-	group  *groups.Group
+	group  *childproc.Group
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
@@ -67,7 +67,7 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 		return nil, err
 	}
 	env := cfg.Environ(os.LookupEnv, os.Environ())
-	path, err := groups.LookPath(cfg.Command, env)
+	path, err := childproc.LookPath(cfg.Command, env)
 	if err != nil {
 		return nil, s.failure(ConnectionError, fmt.Sprintf(
 			"the command %q was not found: install it, or give its full path as command", cfg.Command), err)
@@ -82,7 +82,7 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
-		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, groups.Plain(err)), err)
+		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, childproc.StripProgram(err)), err)
 	}
 	return c.link, nil
 }
@@ -141,16 +141,16 @@ func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
-	if c.group, err = groups.Start(c.cmd, c.srv.opt.Children.Outlive()); err != nil {
+	if c.group, err = childproc.StartGroup(c.cmd, c.srv.opt.Children.Outlive()); err != nil {
 		started <- err
 		return
 	}
-	groups.Remember(c.group, true)
+	childproc.Remember(c.group, true)
 	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
 	c.exit = c.group.Reap(c.cmd)
 	unrecord()
-	groups.Remember(c.group, false)
+	childproc.Remember(c.group, false)
 	// A process that left the group may still hold the pipe.
 	_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 	close(c.exited)

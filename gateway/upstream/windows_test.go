@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"goblin/gateway/upstream/groups"
+	"goblin/gateway/childproc"
 )
 
 // On Windows npx and its like are scripts, which only the shell can start. Its rules are
@@ -27,20 +27,20 @@ func TestScriptsOfWindowsGetTheirArgumentsAsTheyAre(t *testing.T) {
 		{`C:\a.bat`, []string{`C:\dir\`, `a\"b`, `a b\\`}, `"C:\a.bat" "C:\dir\\" "a\\""b" "a b\\\\""`},
 		{`C:\a.bat`, []string{"100%", "%PATH%", "!x!"}, `"C:\a.bat" "100%%cd:~,%" "%%cd:~,%PATH%%cd:~,%" "!x!""`},
 	} {
-		got, err := groups.ScriptLine(test.script, test.args)
+		got, err := childproc.ScriptLine(test.script, test.args)
 		require.NoError(t, err)
 		require.Equal(t, head+test.want, got)
 	}
 	for _, args := range [][]string{{"a\nb"}, {"a", "b\rcalc"}, {"\x00"}} {
-		_, err := groups.ScriptLine(`C:\a.cmd`, args)
+		_, err := childproc.ScriptLine(`C:\a.cmd`, args)
 		require.ErrorContains(t, err, "line break")
 	}
 	for _, script := range []string{`C:\a".cmd`, `C:\%x%.cmd`, "C:\\a\n.cmd", `C:\a.cmd\`} {
-		_, err := groups.ScriptLine(script, nil)
+		_, err := childproc.ScriptLine(script, nil)
 		require.ErrorContains(t, err, "cannot be given to cmd.exe")
 	}
 	for name, is := range map[string]bool{`C:\npx.cmd`: true, `npx.CMD`: true, "x.bat": true, "node.exe": false, "cmd": false, "a.cmd.exe": false} {
-		require.Equal(t, is, groups.IsScript(name), name)
+		require.Equal(t, is, childproc.IsScript(name), name)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOf(rapid.StringOf(rapid.SampledFrom([]rune(`ab1 "\%&|<>()^!,;=PATH:~é`)))).Draw(t, "args")
-		line, err := groups.ScriptLine(`C:\s.cmd`, args)
+		line, err := childproc.ScriptLine(`C:\s.cmd`, args)
 		require.NoError(t, err)
 		rest, ok := strings.CutPrefix(line, `cmd.exe /e:on /v:off /d /c ""C:\s.cmd"`)
 		require.True(t, ok)
@@ -73,7 +73,7 @@ func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
 func TestVariablesOfWindowsAreFoundInAnyCase(t *testing.T) {
 	t.Parallel()
 	env := []string{"Path=C:\\a", "PATHEXT=.EXE", "odd", "PATH2=x"}
-	require.Equal(t, "C:\\a", groups.Lookup(env, "PATH", true))
-	require.Empty(t, groups.Lookup(env, "PATH", false))
-	require.Equal(t, "b", groups.Lookup([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
+	require.Equal(t, "C:\\a", childproc.Lookup(env, "PATH", true))
+	require.Empty(t, childproc.Lookup(env, "PATH", false))
+	require.Equal(t, "b", childproc.Lookup([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
 }

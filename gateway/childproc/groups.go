@@ -1,9 +1,10 @@
-// Package groups runs a child process as one with all that it starts, so that all of it
+// Groups runs a child process as one with all that it starts, so that all of it
 // ends together: a process group, or a job of Windows. It finds the program, too.
 //
 // It must not know what a child is for. Reap waits for the child's end; none of the
 // others waits.
-package groups
+
+package childproc
 
 import (
 	"slices"

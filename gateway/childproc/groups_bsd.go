@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package groups
+package childproc
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package groups
+package childproc
 
 import (
 	"errors"
@@ -20,9 +20,9 @@ type Group struct {
 	job windows.Handle // 0 once it is closed
 }
 
-// Start starts the child in a job of its own. The child is suspended until
+// StartGroup starts the child in a job of its own. The child is suspended until
 // it belongs to the job, so that nothing that it starts can be outside.
-func Start(cmd *exec.Cmd, _ bool) (*Group, error) {
+func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 	// A console of its own, which is not shown, keeps our Ctrl-C from it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
 	if IsScript(cmd.Path) {

@@ -1,4 +1,4 @@
-package groups
+package childproc
 
 import (
 	"errors"
@@ -37,8 +37,8 @@ func Lookup(env []string, name string, fold bool) (value string) {
 	return value
 }
 
-// Plain takes the path out of an error of os/exec, which repeats it.
-func Plain(err error) error {
+// StripProgram takes the path out of an error of os/exec, which repeats it.
+func StripProgram(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}

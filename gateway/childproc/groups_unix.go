@@ -1,6 +1,6 @@
 //go:build unix
 
-package groups
+package childproc
 
 import (
 	"os/exec"
@@ -10,9 +10,9 @@ import (
 // Group is a child with all that it started: a process group.
 type Group struct{ pid int }
 
-// Start starts the child as the leader of a group of its own. One that outlives this
+// StartGroup starts the child as the leader of a group of its own. One that outlives this
 // process is not killed with it, where the system would do that.
-func Start(cmd *exec.Cmd, outlives bool) (*Group, error) {
+func StartGroup(cmd *exec.Cmd, outlives bool) (*Group, error) {
 	cmd.SysProcAttr = processAttr(outlives)
 	if err := cmd.Start(); err != nil {
 		return nil, err
