@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/policy"
 	"goblin/gateway/servers"
-	"goblin/gateway/usage"
 	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
@@ -248,7 +248,7 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 	}
 	for _, pid := range pids {
 		if pid > 0 {
-			u := usage.Of(pid)
+			u := childproc.GroupUsage(pid)
 			d.Processes, d.Processor, d.Memory = d.Processes+u.Processes, d.Processor+u.Processor, d.Memory+u.Memory
 		}
 	}

@@ -14,14 +14,14 @@ import (
 // starters are the packages that start programs, and which ones. None of them takes a
 // program or an address from what a server sends.
 var starters = map[string]string{
-	"gateway/browser":  "the user's browser, for a login that the user began",
-	"gateway/command":  "the user's editor, and Goblin itself",
-	"gateway/daemon":   "Goblin itself, in the background",
-	"gateway/remoteui": "the user's pager and editor",
-	"gateway/secrets":  "the program of a ${cmd:} reference in the config",
-	"gateway/upstream": "the command of a server in the config",
-	"gateway/usage":    "ps, which tells what servers use",
-	"meta/lua":         "Goblin itself, for a script",
+	"gateway/browser":   "the user's browser, for a login that the user began",
+	"gateway/command":   "the user's editor, and Goblin itself",
+	"gateway/daemon":    "Goblin itself, in the background",
+	"gateway/remoteui":  "the user's pager and editor",
+	"gateway/secrets":   "the program of a ${cmd:} reference in the config",
+	"gateway/upstream":  "the command of a server in the config",
+	"gateway/childproc": "ps, which tells what servers use",
+	"meta/lua":          "Goblin itself, for a script",
 }
 
 // TestFewPackagesStartPrograms checks that no other package starts a program: the text of a

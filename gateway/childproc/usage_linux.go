@@ -1,4 +1,4 @@
-package usage
+package childproc
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // architecture that Go runs on.
 const tick = 10 * time.Millisecond
 
-// Of measures the process group of a child: the child and all that it started.
-func Of(group int) Usage {
+// GroupUsage measures the process group of a child: the child and all that it started.
+func GroupUsage(group int) Usage {
 	var u Usage
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is good
 	for _, path := range stats {

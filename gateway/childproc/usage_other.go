@@ -1,6 +1,6 @@
 //go:build !linux
 
-package usage
+package childproc
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Of measures the process group of a child by ps; it returns nothing where there is no ps.
-func Of(group int) Usage {
+// GroupUsage measures the process group of a child by ps; it returns nothing where there is no ps.
+func GroupUsage(group int) Usage {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "ps", "-axo", "pgid=,rss=,time=").Output()

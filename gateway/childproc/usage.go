@@ -1,6 +1,7 @@
-// Package usage tells what the processes of a server take of the machine. It asks the
+// Usage tells what the processes of a server take of the machine. It asks the
 // system at the moment that it is asked, and knows no servers.
-package usage
+
+package childproc
 
 import "time"
 
