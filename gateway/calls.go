@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -172,7 +172,7 @@ func (g *Gateway) complete(r *request) {
 }
 
 // route is seek that answers the request itself when that fails.
-func (g *Gateway) route(r *request, member string, resolve views.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
+func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
 	t, edits, err := r.seek(member, resolve)
 	if err != nil {
 		r.fail(err)
@@ -182,7 +182,7 @@ func (g *Gateway) route(r *request, member string, resolve views.Resolver) (t re
 
 // seek resolves the name in params.member and makes the edit that turns it into the
 // server's own.
-func (r *request) seek(member string, resolve views.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
+func (r *request) seek(member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
 		return t, nil, err
@@ -207,7 +207,7 @@ func (r *request) seekAgain() (registry.Target, error) {
 		return t, err
 	}
 	if t.Server != r.server || t.Local != nil {
-		return t, views.Forbidden(r.target, r.name)
+		return t, view.Forbidden(r.target, r.name)
 	}
 	r.target, r.sent = t, edits
 	return t, nil
@@ -465,7 +465,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	}
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
 	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config or a list that is newer than the target
-		return nil, nil, views.Forbidden(r.target, r.name)
+		return nil, nil, view.Forbidden(r.target, r.name)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/refusals"
 	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -28,7 +28,7 @@ type request struct {
 	target  registry.Target // of a request that is passed on; zero for tasks
 	sent    []rawjson.Edit  // what makes params the server's
 	member  string          // of params: what seek resolved
-	resolve views.Resolver  // likewise
+	resolve view.Resolver   // likewise
 	answer  []byte          // the result or error as the server sent it, for the journal
 	edits   []rawjson.Edit  // what makes it the client's
 	parts   [][]byte        // the answer, if it is a result in parts

@@ -36,7 +36,7 @@ import (
 	"goblin/gateway/tasks"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -83,7 +83,7 @@ type Gateway struct {
 	// Servers are those of the config.
 	Servers *servers.Fleet
 
-	Views   *views.Views
+	Views   *view.Views
 	clients inflight.Clients
 	calls   *inflight.Table
 	Waiting inflight.Waiting
@@ -122,7 +122,7 @@ func New(o Options) *Gateway {
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.projects.Join = g.Servers.Join
-	g.Views = views.New(o.Registry, g.Servers, o.Config)
+	g.Views = view.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"goblin/gateway/serverreq"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 )
 
@@ -12,7 +12,7 @@ const maxLogins = 2
 
 // locate is find for a request whose client may be asked to log in at the server that has
 // the name.
-func (r *request) locate(resolve views.Resolver, name string) (registry.Target, error) {
+func (r *request) locate(resolve view.Resolver, name string) (registry.Target, error) {
 	t, err := r.gateway.Views.Find(r.Context(), r.Exchange, resolve, name)
 	if err == nil {
 		return t, nil

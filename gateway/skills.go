@@ -4,7 +4,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/skills"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 )
 
@@ -29,7 +29,7 @@ func askSkill(g *Gateway, r *request) {
 	// Who may not have a skill is not told what is in its folder either.
 	b, file := g.Servers.Get(t.Server), t.Name+"/SKILL.md"
 	if b != nil && !b.Permits(registry.Skill, file) || !r.view().Sees(t.Server, registry.Skill, file) {
-		r.fail(views.Forbidden(t, r.name))
+		r.fail(view.Forbidden(t, r.name))
 		return
 	}
 	g.forward(r, t, edits)

@@ -19,7 +19,7 @@ import (
 	"goblin/gateway/policy"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/naming"
 )
@@ -196,11 +196,11 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 			relist(rt, r, server)
 		}
 		cfg, drawn := drawViews(rt, flat)
-		v, off := views.New(r, nil, cfg), drawOff(rt)
+		v, off := view.New(r, nil, cfg), drawOff(rt)
 		v.Switch(off)
 		type list struct {
 			text    string
-			version views.Version
+			version view.Version
 		}
 		before := map[string]list{}
 		for range 3 {
@@ -242,7 +242,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 					for _, text := range texts {
 						require.True(rt, slices.ContainsFunc(got, func(g string) bool { return sameJSON(g, text) }), "%s is not among the %ss of %q: %s", text, k, profile, got)
 					}
-					now := list{strings.Join(got, "\n"), views.VersionOf(seen.Lists, k)}
+					now := list{strings.Join(got, "\n"), view.VersionOf(seen.Lists, k)}
 					key := name + " " + k.String()
 					if was, known := before[key]; known {
 						require.Equal(rt, was.text == now.text, was.version == now.version, "the %ss of %q", k, profile)
@@ -275,9 +275,9 @@ func parsed(t *testing.T, text string) *config.Config {
 }
 
 // viewsOf are the views of a config and a catalog, of servers that do not run.
-func viewsOf(t *testing.T, r *registry.Registry, text string) *views.Views {
+func viewsOf(t *testing.T, r *registry.Registry, text string) *view.Views {
 	t.Helper()
-	return views.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
+	return view.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
 }
 
 // tools are what lists have.
@@ -448,11 +448,11 @@ profiles:
   one: {servers: [bb], tools: {deny: [slow]}}
 `), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
-	listed := make(views.Listed)
+	listed := make(view.Listed)
 	listed.Add("aa", registry.Tool, "echo")
 	listed.Add("bb", registry.Tool, "push")
 	var told []string
-	for _, p := range views.Vain(cfg, listed) {
+	for _, p := range view.Vain(cfg, listed) {
 		told = append(told, p.Text)
 	}
 	require.ElementsMatch(t, []string{

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/policy"
 	"goblin/gateway/state"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/rawjson"
@@ -25,7 +25,7 @@ const hostPatience = 2 * time.Second
 // of tools.
 func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
-	listed := make(views.Listed)
+	listed := make(view.Listed)
 	add := func(t policy.OverriddenEntry, description string) {
 		s, ok := cfg.Server(t.Server)
 		things = append(things, t)
@@ -35,7 +35,7 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 		}
 	}
 	check := func(kinds ...registry.Kind) []config.Problem {
-		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), views.Vain(cfg, listed, kinds...))
+		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), view.Vain(cfg, listed, kinds...))
 	}
 	if a.listedNow(ctx, cfg, add) {
 		return check()

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/telemetry"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -96,7 +96,7 @@ func reporter(t *testing.T, text string) *News {
 	require.NoError(t, err)
 	r := registry.New(registry.Options{Servers: []string{"s"}})
 	return New(Options{
-		Registry: r, Journal: &telemetry.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Views: views.New(r, nil, cfg),
+		Registry: r, Journal: &telemetry.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Views: view.New(r, nil, cfg),
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -30,8 +30,8 @@ type listen struct {
 	uris  []string
 
 	mu        sync.Mutex
-	seen      [registry.Kinds]views.Version // versions of the lists that it knows
-	announced [registry.Kinds]uint64        // of News.announced
+	seen      [registry.Kinds]view.Version // versions of the lists that it knows
+	announced [registry.Kinds]uint64       // of News.announced
 	acked     bool
 	early     []notice // came before the acknowledgement, which must be first
 	bytes     int64    // of early
@@ -237,7 +237,7 @@ func (l *listen) notified(kinds []registry.Kind) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		version := views.VersionOf(now, k)
+		version := view.VersionOf(now, k)
 		news = news || l.seen[k] != version || l.announced[k] != announced[k]
 		l.seen[k], l.announced[k] = version, announced[k]
 	}

@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Servers  *servers.Fleet
 	Calls    *inflight.Table
 	Clients  *inflight.Clients
-	Views    *views.Views
+	Views    *view.Views
 }
 
 // News has the subscribers, the listens, and the levels of log lines.
@@ -49,10 +49,10 @@ type News struct {
 	mu sync.Mutex
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, zero for none.
-	seen map[*downstream.Session]*[registry.Kinds]views.Version
+	seen map[*downstream.Session]*[registry.Kinds]view.Version
 	// base are the versions at the start, with what was remembered, or told of last, in each
 	// view by its name, which is no news to sessions that have not listed yet; zero for none.
-	base map[string][registry.Kinds]views.Version
+	base map[string][registry.Kinds]view.Version
 
 	servers  serverNews
 	narrowed atomic.Bool // since the servers were looked at
@@ -60,7 +60,7 @@ type News struct {
 
 // New prepares News; [News.Run] tells of changed lists.
 func New(o Options) *News {
-	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]views.Version)}
+	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
 	n.rows.init()
 	n.levels.of = make(map[upstream.Conn]*level)
 	n.announced.wake = make(chan struct{}, 1)
@@ -75,7 +75,7 @@ var empty = []byte("{}")
 // Opened begins to tell a session of changed lists.
 func (n *News) Opened(s *downstream.Session) {
 	n.mu.Lock()
-	n.seen[s] = new([registry.Kinds]views.Version)
+	n.seen[s] = new([registry.Kinds]view.Version)
 	n.mu.Unlock()
 	if _, set := n.level(); set { // it has not said what it wants: others do not decide that
 		n.work.Go(n.LevelsChanged)
@@ -101,31 +101,31 @@ func (n *News) Listed(s *downstream.Session, now *registry.Snapshot) {
 		return
 	}
 	for k, version := range versionsOf(now) {
-		if seen[k] == (views.Version{}) {
+		if seen[k] == (view.Version{}) {
 			seen[k] = version
 		}
 	}
 }
 
 // versions are those of the lists in each view, by its name.
-func (n *News) versions() map[string][registry.Kinds]views.Version {
-	all := make(map[string][registry.Kinds]views.Version)
+func (n *News) versions() map[string][registry.Kinds]view.Version {
+	all := make(map[string][registry.Kinds]view.Version)
 	for seen := range n.o.Views.All() {
-		all[views.Name(seen)] = versionsOf(seen)
+		all[view.Name(seen)] = versionsOf(seen)
 	}
 	return all
 }
 
 // remember notes versions of lists as those that sessions find when they come.
-func (n *News) remember(base map[string][registry.Kinds]views.Version) {
+func (n *News) remember(base map[string][registry.Kinds]view.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.base = base
 }
 
-func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]views.Version) {
+func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
 	for k := range all {
-		all[k] = views.VersionOf(seen, registry.Kind(k))
+		all[k] = view.VersionOf(seen, registry.Kind(k))
 	}
 	return all
 }
@@ -140,10 +140,10 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 		return false
 	}
 	for _, k := range kinds {
-		if seen[k] == (views.Version{}) {
-			seen[k] = n.base[views.Name(now)][k]
+		if seen[k] == (view.Version{}) {
+			seen[k] = n.base[view.Name(now)][k]
 		}
-		version := views.VersionOf(now, k)
+		version := view.VersionOf(now, k)
 		news = news || seen[k] != version
 		seen[k] = version
 	}

@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
 	"goblin/gateway/tasks"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -30,7 +30,7 @@ type Options struct {
 	Servers  *servers.Fleet
 	Tasks    *tasks.Tasks
 	Logger   *slog.Logger
-	Views    *views.Views
+	Views    *view.Views
 }
 
 // Relays is made by [New].
@@ -86,7 +86,7 @@ func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []raw
 		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
 	}
 	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {
-		find := func(resolve views.Resolver) (registry.Target, error) {
+		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.Find(x.Context(), x, resolve, value)
 		}
 		whose, own, err := r.owner(find, x.Session(), r.o.Views.Of(x), x.Modern() != nil, member, value)
@@ -115,7 +115,7 @@ func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (se
 	cancel() // nothing is waited for
 	params = members.Extended.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
-		find := func(resolve views.Resolver) (registry.Target, error) {
+		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.FindFor(ctx, s, resolve, value)
 		}
 		return r.owner(find, s, r.o.Views.OfSession(s), false, member, value)
@@ -142,8 +142,8 @@ func (r *Relays) shared(declared []byte, server string) bool {
 
 // owner is whose a URI, name or task of a client is and how its server spells it;
 // nobody's, if it is unknown. An ambiguous one is an error.
-func (r *Relays) owner(find func(views.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
-	resolvers := []views.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
+func (r *Relays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
+	resolvers := []view.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
 	case "uri":
 		resolvers = append(resolvers[:0], (*registry.Snapshot).ResolveResource)

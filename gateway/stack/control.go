@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/doctor"
 	"goblin/gateway/policy"
 	"goblin/gateway/servers"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 	"goblin/registry/termtext"
@@ -31,7 +31,7 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 		Sessions: []daemon.Session{},
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
-	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.InCatalog(now)), views.Vain(cfg, views.ListedIn(now))) {
+	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.InCatalog(now)), view.Vain(cfg, view.ListedIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
 	if i.o.Linger > 0 {

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/state"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 )
 
@@ -86,7 +86,7 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	}
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 	for _, e := range entries {
-		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != views.BySearch {
+		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != view.BySearch {
 			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
 		}
 	}
@@ -181,13 +181,13 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 }
 
 // states are the states of entries, by what hides them.
-var states = map[views.By]daemon.State{
-	views.ByConfig: daemon.StateFiltered, views.ByPin: daemon.StateUnapproved, views.ByYou: daemon.StateDisabled,
-	views.ByProfile: daemon.StateHidden, views.BySearch: daemon.StateSearch,
+var states = map[view.By]daemon.State{
+	view.ByConfig: daemon.StateFiltered, view.ByPin: daemon.StateUnapproved, view.ByYou: daemon.StateDisabled,
+	view.ByProfile: daemon.StateHidden, view.BySearch: daemon.StateSearch,
 }
 
 // hidden describes an entry that clients of a profile do not see, without its name.
-func (i *Instance) hidden(profile string, o *views.Off) daemon.Off {
+func (i *Instance) hidden(profile string, o *view.Off) daemon.Off {
 	why := i.whyLacking(profile, o)
 	return daemon.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
@@ -200,7 +200,7 @@ func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off
 		switch {
 		case off == nil:
 			all = append(all, daemon.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
-		case off.By == views.BySearch:
+		case off.By == view.BySearch:
 			row := i.hidden(profile, off)
 			row.Name = nameOf(e)
 			all = append(all, row)
@@ -220,9 +220,9 @@ func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off
 
 // whyLacking is why clients of a profile do not see something: views know filters, the config
 // what added to them.
-func (i *Instance) whyLacking(profile string, off *views.Off) string {
+func (i *Instance) whyLacking(profile string, off *view.Off) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
-	if off.By != views.ByProfile || !ok || !i.has(p.Name, off.Server) {
+	if off.By != view.ByProfile || !ok || !i.has(p.Name, off.Server) {
 		return off.Why
 	}
 	at := config.Overridden{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}

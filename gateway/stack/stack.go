@@ -35,7 +35,7 @@ import (
 	"goblin/gateway/projects"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 )
 
@@ -424,7 +424,7 @@ func (i *Instance) serve(ctx context.Context, o downstream.Options, transport st
 }
 
 // EveryProfile stands for a profile that shows everything.
-const EveryProfile = views.Whole
+const EveryProfile = view.Whole
 
 // Connect opens a client connection inside this process, which sees what a profile shows,
 // or [EveryProfile]: MCP, a message a line.

@@ -26,7 +26,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
-	"goblin/gateway/views"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -122,7 +122,7 @@ type Options struct {
 	Servers  *servers.Fleet
 	Calls    *inflight.Table
 	Ask      *serverreq.Router
-	Views    *views.Views
+	Views    *view.Views
 }
 
 // Tasks are those that clients or the gateway wait for.

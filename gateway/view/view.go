@@ -1,4 +1,4 @@
-// Package views decides what of the catalog each client sees, and finds names in that.
+// Package view decides what of the catalog each client sees, and finds names in that.
 //
 // A view is a catalog narrowed to a profile of the config and to what the user has not
 // turned off: what is not in it is unknown, by every name and to everything that asks
@@ -10,7 +10,7 @@
 //
 // A profile is no lock: a client that may use Goblin may ask for another one. What nobody
 // is to have is left out by the filters of servers.
-package views
+package view
 
 import (
 	"cmp"
