@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/policy"
-	"goblin/gateway/refusals"
 	"goblin/gateway/results"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/skills"
@@ -68,7 +67,7 @@ func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) 
 	if err == nil {
 		return t, edits, nil
 	}
-	if e := refusals.Of(err); e.Code == jsonrpc.CodeInvalidParams {
+	if e := view.ToJSONRPC(err); e.Code == jsonrpc.CodeInvalidParams {
 		r.misled, err = true, arguments.Told(e)
 	}
 	return t, nil, err

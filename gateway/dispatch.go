@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/refusals"
 	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
@@ -91,7 +90,7 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	if failed := skillFault(r.Method(), refusals.Of(err)); r.forModels(err) {
+	if failed := skillFault(r.Method(), view.ToJSONRPC(err)); r.forModels(err) {
 		r.failed = !r.misled
 		r.reply(toolerror.Result(failed))
 	} else {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/refusals"
 	"goblin/gateway/upstream"
+	"goblin/gateway/view"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -26,7 +26,7 @@ func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
 		data string
 	}{
 		{"resource", unknown, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1"}`},
-		{"while servers start", &refusals.Pending{Err: unknown, Servers: []string{"a", "b"}}, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1 (still starting: a, b)", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1","pending":["a","b"]}`},
+		{"while servers start", &view.Pending{Err: unknown, Servers: []string{"a", "b"}}, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1 (still starting: a, b)", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1","pending":["a","b"]}`},
 		{"tool", &registry.NotFoundError{Kind: registry.Tool, Name: "reed", Nearest: []string{"files_read"}}, -32602, `unknown tool "reed"; did you mean "files_read"?`, `{"code":"TOOL_NOT_FOUND","name":"reed"}`},
 		{"prompt", &registry.NotFoundError{Kind: registry.Prompt, Name: "p"}, -32602, `unknown prompt "p"`, `{"code":"PROMPT_NOT_FOUND","name":"p"}`},
 		{"down", &upstream.Error{Code: upstream.ConnectionError, Server: "files", Reason: "is not connected"}, -32603, `server "files": is not connected`, `{"code":"CONNECTION_ERROR","server":"files"}`},
@@ -37,14 +37,14 @@ func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
 		{"other", errors.New("disk on fire"), -32603, "disk on fire", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := refusals.Of(c.err)
+			e := view.ToJSONRPC(c.err)
 			require.Equal(t, c.code, e.Code)
 			require.Equal(t, c.text, e.Message)
 			require.Equal(t, c.data, string(e.Data))
 			require.NoError(t, rawjson.Valid(e.Object()))
 		})
 	}
-	ambiguous := refusals.Of(&registry.AmbiguousError{Kind: registry.Tool, Name: "read", Candidates: []string{"a_read", "b_read"}})
+	ambiguous := view.ToJSONRPC(&registry.AmbiguousError{Kind: registry.Tool, Name: "read", Candidates: []string{"a_read", "b_read"}})
 	require.Equal(t, -32602, ambiguous.Code)
 	require.JSONEq(t, `{"code":"AMBIGUOUS","candidates":["a_read","b_read"]}`, string(ambiguous.Data))
 }

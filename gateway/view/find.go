@@ -8,7 +8,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/refusals"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/registry"
@@ -33,7 +32,7 @@ func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Reso
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
-		if len(refusals.Awaited(err, seen().Only(v.servers.Starting()))) > 0 {
+		if len(PendingServers(err, seen().Only(v.servers.Starting()))) > 0 {
 			v.servers.AwaitListsIn(ctx, seen())
 		}
 		// Also when nobody starts any more: they may have listed just now.
@@ -41,8 +40,8 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 		t, err = resolve(now, name)
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
-			if pending := refusals.Awaited(err, now.Only(v.servers.Starting())); len(pending) > 0 {
-				return t, &refusals.Pending{Err: err, Servers: pending}
+			if pending := PendingServers(err, now.Only(v.servers.Starting())); len(pending) > 0 {
+				return t, &Pending{Err: err, Servers: pending}
 			}
 			return t, v.unlisted(s, now, unknown)
 		}

@@ -1,8 +1,9 @@
-// Package refusals writes the errors that clients get, by the kind of what went wrong.
+// Refusals writes the errors that clients get, by the kind of what went wrong.
 //
 // It owns their codes, texts and data, and must not know which request failed, nor who
 // asked.
-package refusals
+
+package view
 
 import (
 	"context"
@@ -27,9 +28,9 @@ func (e *Pending) Error() string { return e.Err.Error() }
 
 func (e *Pending) Unwrap() error { return e.Err }
 
-// Awaited are those of the servers that have not listed yet which may still list what was
+// PendingServers are those of the servers that have not listed yet which may still list what was
 // not found: none if its name is below the prefix of another server.
-func Awaited(err error, starting []string) []string {
+func PendingServers(err error, starting []string) []string {
 	var unknown *registry.NotFoundError
 	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&
 		unknown.Owner != "" && !slices.Contains(starting, unknown.Owner) {
@@ -38,8 +39,8 @@ func Awaited(err error, starting []string) []string {
 	return starting
 }
 
-// Of is the JSON-RPC error that clients get for err.
-func Of(err error) *jsonrpc.Error {
+// ToJSONRPC is the JSON-RPC error that clients get for err.
+func ToJSONRPC(err error) *jsonrpc.Error {
 	var (
 		own       *jsonrpc.Error
 		unknown   *registry.NotFoundError
