@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/clock"
+	"goblin/gateway/upstream/timing"
 	"goblin/gateway/upstream/token"
 	"goblin/registry/rawjson"
 )
@@ -71,7 +71,7 @@ type Call struct {
 	ended bool       // Conn.Call has returned, or is about to
 	abort context.CancelFunc
 
-	clock clock.Clock
+	clock timing.Clock
 }
 
 // Caller has begun a call without waiting for it.

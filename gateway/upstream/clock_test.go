@@ -11,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/clock"
+	"goblin/gateway/upstream/timing"
 )
 
 // act is what happens to a clock at a time after its start.
 type act struct {
 	at time.Duration
-	do func(*clock.Clock)
+	do func(*timing.Clock)
 }
 
 func TestTheTimeOfACall(t *testing.T) {
 	t.Parallel()
-	extend, pause, resume := (*clock.Clock).Extend, (*clock.Clock).Pause, (*clock.Clock).Resume
+	extend, pause, resume := (*timing.Clock).Extend, (*timing.Clock).Pause, (*timing.Clock).Resume
 	const s = time.Second
-	again := func(c *clock.Clock) { c.Start(s, 0, 10*s) }
+	again := func(c *timing.Clock) { c.Start(s, 0, 10*s) }
 	tests := []struct {
 		name         string
 		limit, whole time.Duration
@@ -45,7 +45,7 @@ func TestTheTimeOfACall(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var c clock.Clock
+				var c timing.Clock
 				start := time.Now()
 				c.Start(tt.limit, 0, tt.whole)
 				acts := tt.acts
@@ -71,7 +71,7 @@ func TestTheTimeOfACall(t *testing.T) {
 func TestASilentServerIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c clock.Clock
+		var c timing.Clock
 		next := c.Start(10*time.Second, time.Second, time.Minute)
 		require.Equal(t, time.Now().Add(time.Second), next)
 		time.Sleep(time.Second)
@@ -184,7 +184,7 @@ func TestWaitsBeforeACallIsSentAgain(t *testing.T) {
 			0:           {200, 400, 800, 1600, 3200, 5000, 5000},
 			time.Second: {200, 400, 400, 0, 0},
 		} {
-			var c clock.Clock
+			var c timing.Clock
 			c.Start(limit, 0, time.Minute)
 			for _, ms := range want {
 				wait := c.Later()

@@ -12,8 +12,8 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/check"
-	"goblin/gateway/upstream/clock"
 	"goblin/gateway/upstream/lenient"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -74,7 +74,7 @@ type link struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
-	expiry clock.Alarm
+	expiry timing.Alarm
 	// adopted tells once that a unit has taken the connection.
 	adopted chan struct{}
 	done    chan struct{}

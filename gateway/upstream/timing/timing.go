@@ -1,7 +1,7 @@
-// Package clock has the time that a call may take: a limit that progress extends and that
+// Package timing has the time that a call may take: a limit that progress extends and that
 // rests while people are asked, and how long the server may be silent in it. It knows
 // neither servers nor calls. All methods may be called from any goroutine; none waits.
-package clock
+package timing
 
 import (
 	"sync"
