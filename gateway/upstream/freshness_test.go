@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/upstream/freshness"
+	"goblin/gateway/upstream/timing"
 )
 
 func TestHowLongAListIsFresh(t *testing.T) {
@@ -15,19 +15,19 @@ func TestHowLongAListIsFresh(t *testing.T) {
 	tests := []struct {
 		name, result string
 		fresh        time.Duration
-		hints        freshness.Hints // right after the fetch
+		hints        timing.Hints // right after the fetch
 	}{
-		{"a minute, if the server says nothing", `{}`, time.Minute, freshness.Hints{TTL: time.Minute}},
-		{"as the server says", `{"ttlMs":5000,"cacheScope":"public"}`, 5 * time.Second, freshness.Hints{TTL: 5 * time.Second, Public: true, Said: true}},
-		{"a second at least", `{"ttlMs":0}`, time.Second, freshness.Hints{Said: true}},
-		{"a day at most", `{"ttlMs":9000000000000000000}`, 24 * time.Hour, freshness.Hints{TTL: 24 * time.Hour, Said: true}},
-		{"a minute, if what it says is less than nothing", `{"ttlMs":-1}`, time.Minute, freshness.Hints{TTL: time.Minute}},
+		{"a minute, if the server says nothing", `{}`, time.Minute, timing.Hints{TTL: time.Minute}},
+		{"as the server says", `{"ttlMs":5000,"cacheScope":"public"}`, 5 * time.Second, timing.Hints{TTL: 5 * time.Second, Public: true, Said: true}},
+		{"a second at least", `{"ttlMs":0}`, time.Second, timing.Hints{Said: true}},
+		{"a day at most", `{"ttlMs":9000000000000000000}`, 24 * time.Hour, timing.Hints{TTL: 24 * time.Hour, Said: true}},
+		{"a minute, if what it says is less than nothing", `{"ttlMs":-1}`, time.Minute, timing.Hints{TTL: time.Minute}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var l freshness.List
+				var l timing.List
 				fetches := 0
 				stale := func() bool { return l.Stale(func() { fetches++ }) != nil }
 				require.True(t, stale(), "it was never fetched")

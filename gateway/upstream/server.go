@@ -16,11 +16,11 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
 	"goblin/gateway/policy"
-	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/limiter"
 	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/pauses"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 )
 
@@ -170,7 +170,7 @@ type Server struct {
 	// weights are the bytes of each list, or of the one on its way, if that has more.
 	weights [registry.Kinds]atomic.Int64
 	denied  [registry.Kinds]atomic.Pointer[[]string] // see Denied
-	skills  freshness.List
+	skills  timing.List
 
 	mu        sync.Mutex
 	running   context.Context // of Run; nil outside

@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 
-	"goblin/gateway/upstream/freshness"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 )
 
 // FreshSkills fetches skills again that may be old; ok is false for a server without any.
-func (s *Server) FreshSkills(ctx context.Context) (h freshness.Hints, ok bool) {
+func (s *Server) FreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
 	ls := s.lists.Load()
 	if ls == nil || !listings[registry.Skill].offered(ls.link.Info()) {
 		return h, false

@@ -1,7 +1,8 @@
-// Package freshness knows how long a list that a server has no notice for counts as
+// Freshness knows how long a list that a server has no notice for counts as
 // fresh: as the server says, within bounds. It knows neither lists nor servers. All
 // methods may be called from any goroutine and do not block.
-package freshness
+
+package timing
 
 import (
 	"sync"
