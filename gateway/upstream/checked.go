@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"goblin/gateway/upstream/pauses"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 	"goblin/registry/termtext"
 )
@@ -64,7 +64,7 @@ func (s *Server) outdateTools(l *link) {
 // followTools fetches the tools of a connection whose lists are not the catalog, until the
 // connection ends.
 func (l *link) followTools() {
-	var p pauses.Pace
+	var p timing.Pace
 	for {
 		n := l.tools.Begin()
 		digests, err := l.inspect()

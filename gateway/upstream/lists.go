@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/check"
-	"goblin/gateway/upstream/pauses"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
@@ -246,7 +246,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	fetch()
 	first()
 	tidy.Memory(size)
-	var p pauses.Pace
+	var p timing.Pace
 	for {
 		var retry <-chan time.Time
 		if failures > 0 && failures <= maxRetries {

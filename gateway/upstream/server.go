@@ -19,7 +19,6 @@ import (
 	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/limiter"
 	"goblin/gateway/upstream/mirrors"
-	"goblin/gateway/upstream/pauses"
 	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 )
@@ -120,14 +119,14 @@ type tuning struct {
 	whole       time.Duration // of a call, however often its server shows that it works
 	restart     time.Duration // how long a call waits for a connection that was lost just now
 	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
-	retry       pauses.Pauses
+	retry       timing.Backoff
 }
 
 func defaultTuning() tuning {
 	return tuning{
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
-		list: 60 * time.Second, barren: 5 * time.Second, retry: pauses.Default(),
+		list: 60 * time.Second, barren: 5 * time.Second, retry: timing.DefaultBackoff(),
 		asking: 64 << 20,
 		probe:  time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
 		pulse: 30 * time.Second, sign: 5 * time.Second, whole: 24 * time.Hour, restart: 2 * time.Second,

@@ -19,19 +19,19 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/pauses"
+	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
 func TestCrashLoopsStartSlowerAndSlowerForEver(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]func(*pauses.Pauses) time.Duration{
-		"failed starts":      func(b *pauses.Pauses) time.Duration { return b.Failed.NextBackOff() },
-		"lost after a start": func(b *pauses.Pauses) time.Duration { return b.Lost.NextBackOff() },
+	for name, policy := range map[string]func(*timing.Backoff) time.Duration{
+		"failed starts":      func(b *timing.Backoff) time.Duration { return b.Failed.NextBackOff() },
+		"lost after a start": func(b *timing.Backoff) time.Duration { return b.Lost.NextBackOff() },
 	} {
 		for range 50 {
-			b := pauses.Default()
+			b := timing.DefaultBackoff()
 			b.Reset()
 			first := policy(&b)
 			require.Less(t, first, 300*time.Millisecond, "%s: a flaky start recovers soon", name)

@@ -1,4 +1,4 @@
-package pauses
+package timing
 
 import "time"
 

@@ -1,6 +1,7 @@
-// Package pauses says how long to wait before a server is connected to again: growing,
+// Pauses says how long to wait before a server is connected to again: growing,
 // jittered delays. It knows nothing of servers; a Pauses belongs to one goroutine.
-package pauses
+
+package timing
 
 import (
 	"time"
@@ -8,14 +9,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Pauses are the delays before the next attempt: after one that Failed, and after a
+// Backoff are the delays before the next attempt: after one that Failed, and after a
 // connection that was Lost soon. The second grow slowly, as the server does work in
 // between.
-type Pauses struct{ Failed, Lost backoff.ExponentialBackOff }
+type Backoff struct{ Failed, Lost backoff.ExponentialBackOff }
 
-// Default are those that servers get.
-func Default() Pauses {
-	return Pauses{
+// DefaultBackoff are those that servers get.
+func DefaultBackoff() Backoff {
+	return Backoff{
 		Failed: backoff.ExponentialBackOff{
 			InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.6, MaxInterval: 30 * time.Second,
 		},
@@ -27,7 +28,7 @@ func Default() Pauses {
 
 // Next is the delay after a connection that was up for so long, zero when the attempt
 // failed. One that was up for settled begins anew.
-func (p *Pauses) Next(up, settled time.Duration) time.Duration {
+func (p *Backoff) Next(up, settled time.Duration) time.Duration {
 	switch {
 	case up == 0:
 		return p.Failed.NextBackOff()
@@ -38,7 +39,7 @@ func (p *Pauses) Next(up, settled time.Duration) time.Duration {
 }
 
 // Reset begins anew with short delays.
-func (p *Pauses) Reset() {
+func (p *Backoff) Reset() {
 	p.Failed.Reset()
 	p.Lost.Reset()
 }
