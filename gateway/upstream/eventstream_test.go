@@ -12,11 +12,11 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/upstream/eventstream"
+	"goblin/gateway/upstream/wire"
 )
 
-func readEvents(r io.Reader, limit int64) (got []eventstream.Event, ev *eventstream.Reader, err error) {
-	ev = eventstream.NewReader(r, limit, nil)
+func readEvents(r io.Reader, limit int64) (got []wire.StreamEvent, ev *wire.StreamReader, err error) {
+	ev = wire.NewStreamReader(r, limit, nil)
 	for {
 		e, err := ev.Next()
 		if err != nil {
@@ -31,33 +31,33 @@ func TestEventStreams(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	for name, test := range map[string]struct {
 		in   string
-		want []eventstream.Event
+		want []wire.StreamEvent
 		id   string
 	}{
-		"plain":               {"data: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []eventstream.Event{{Name: "endpoint", Data: []byte("a")}}, ""},
-		"several lines":       {"data: a\ndata:b\ndata\n\n", []eventstream.Event{{Name: "message", Data: []byte("a\nb\n")}}, ""},
-		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "2"},
-		"names do not linger": {"event: x\n\ndata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"one space only":      {"data:  a\n\n", []eventstream.Event{{Name: "message", Data: []byte(" a")}}, ""},
-		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"lone CR":             {"event: x\rdata: a\r\rdata: b\r\r", []eventstream.Event{{Name: "x", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, ""},
-		"all line ends":       {"data: a\r\n\rdata: b\n\rdata: c\r\ndata: d\r\n\r\n", []eventstream.Event{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}, {Name: "message", Data: []byte("c\nd")}}, ""},
-		"lone CR at the end":  {"data: a\r", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"mark and CR":         {"\xEF\xBB\xBF\rdata: a\r\r", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"mark later":          {"data: a\n\n\xEF\xBB\xBFdata: b\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"empty data":          {"event: x\ndata\n\ndata:\r\rdata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"two empty lines":     {"data\ndata\n\n", []eventstream.Event{{Name: "message", Data: []byte("\n")}}, ""},
-		"id with NUL":         {"id: 1\ndata: a\n\nid: 2\x00\ndata: b\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, "1"},
-		"id for no header":    {"id: 1\ndata: a\n\nid: 2\x01\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "1"},
-		"id is taken back":    {"id: 1\ndata: a\n\nid\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"id of a cut event":   {"id: 1\ndata: a\n\nid: 2\ndata: b\ndata: c", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "1"},
-		"long line with CR":   {"data: " + long + "\r\r", []eventstream.Event{{Name: "message", Data: []byte(long)}}, ""},
-		"no blank line":       {"data: a\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"cut line":            {"data: a\n\ndata: b", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
-		"long line":           {"data: " + long + "\r\n\n", []eventstream.Event{{Name: "message", Data: []byte(long)}}, ""},
-		"long other field":    {"x: " + long + "\ndata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"plain":               {"data: a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []wire.StreamEvent{{Name: "endpoint", Data: []byte("a")}}, ""},
+		"several lines":       {"data: a\ndata:b\ndata\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a\nb\n")}}, ""},
+		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, "2"},
+		"names do not linger": {"event: x\n\ndata: a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"one space only":      {"data:  a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte(" a")}}, ""},
+		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"lone CR":             {"event: x\rdata: a\r\rdata: b\r\r", []wire.StreamEvent{{Name: "x", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, ""},
+		"all line ends":       {"data: a\r\n\rdata: b\n\rdata: c\r\ndata: d\r\n\r\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}, {Name: "message", Data: []byte("c\nd")}}, ""},
+		"lone CR at the end":  {"data: a\r", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"mark and CR":         {"\xEF\xBB\xBF\rdata: a\r\r", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"mark later":          {"data: a\n\n\xEF\xBB\xBFdata: b\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"empty data":          {"event: x\ndata\n\ndata:\r\rdata: a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"two empty lines":     {"data\ndata\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("\n")}}, ""},
+		"id with NUL":         {"id: 1\ndata: a\n\nid: 2\x00\ndata: b\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}, {Name: "message", Data: []byte("b")}}, "1"},
+		"id for no header":    {"id: 1\ndata: a\n\nid: 2\x01\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, "1"},
+		"id is taken back":    {"id: 1\ndata: a\n\nid\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"id of a cut event":   {"id: 1\ndata: a\n\nid: 2\ndata: b\ndata: c", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, "1"},
+		"long line with CR":   {"data: " + long + "\r\r", []wire.StreamEvent{{Name: "message", Data: []byte(long)}}, ""},
+		"no blank line":       {"data: a\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"cut line":            {"data: a\n\ndata: b", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
+		"long line":           {"data: " + long + "\r\n\n", []wire.StreamEvent{{Name: "message", Data: []byte(long)}}, ""},
+		"long other field":    {"x: " + long + "\ndata: a\n\n", []wire.StreamEvent{{Name: "message", Data: []byte("a")}}, ""},
 	} {
 		for how, r := range map[string]io.Reader{
 			"whole": strings.NewReader(test.in), "by byte": iotest.OneByteReader(strings.NewReader(test.in)),
@@ -102,12 +102,12 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		_, err := eventstream.NewReader(r, 4<<20, shared).Next()
+		_, err := wire.NewStreamReader(r, 4<<20, shared).Next()
 		ended <- err
 	}()
 	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
 	require.NoError(t, err)
-	_, err = eventstream.NewReader(half, 4<<20, shared).Next()
+	_, err = wire.NewStreamReader(half, 4<<20, shared).Next()
 	require.ErrorIs(t, err, memlimit.ErrFull)
 
 	// What has ended takes no room any more.
@@ -116,7 +116,7 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	require.True(t, shared.Room(3<<20))
 	for range 2 {
 		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
-		ev, err := eventstream.NewReader(again, 4<<20, shared).Next()
+		ev, err := wire.NewStreamReader(again, 4<<20, shared).Next()
 		require.NoError(t, err)
 		require.Len(t, ev.Data, 2<<20)
 	}
@@ -126,7 +126,7 @@ func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	in := strings.Repeat("data:\n", 1<<20)
 	const limit = 2 << 20 // for a million line breaks
-	ev, err := eventstream.NewReader(strings.NewReader(in+"\n"), limit, nil).Next()
+	ev, err := wire.NewStreamReader(strings.NewReader(in+"\n"), limit, nil).Next()
 	require.NoError(t, err)
 	require.Len(t, ev.Data, 1<<20-1)
 }

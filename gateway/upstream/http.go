@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
-	"goblin/gateway/upstream/eventstream"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -205,7 +205,7 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
-		ev := eventstream.NewReader(body, h.srv.opt.Limits.Frame, h.srv.party)
+		ev := wire.NewStreamReader(body, h.srv.opt.Limits.Frame, h.srv.party)
 		ev.LastID, ev.Retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
@@ -259,7 +259,7 @@ func (h *streamable) resume(ctx context.Context, lastID string, wait time.Durati
 }
 
 // events hands over the messages of a stream until it ends.
-func (h *streamable) events(ctx context.Context, ev *eventstream.Reader, take func(data []byte)) error {
+func (h *streamable) events(ctx context.Context, ev *wire.StreamReader, take func(data []byte)) error {
 	for {
 		e, err := ev.Next()
 		if err != nil {
@@ -324,11 +324,11 @@ func (h *streamable) listen() {
 }
 
 // hear reads a stream of listen to its end.
-func (h *streamable) hear(resp *http.Response, lastID string) *eventstream.Reader {
+func (h *streamable) hear(resp *http.Response, lastID string) *wire.StreamReader {
 	h.hears.Store(true)
 	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
-	ev := eventstream.NewReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
+	ev := wire.NewStreamReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
 	ev.LastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) {
 		if h.lossIn(nil, data) != kept {

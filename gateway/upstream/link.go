@@ -24,8 +24,8 @@ const (
 	maxAsking = 1024
 )
 
-// wire hides the differences of the transports. Nothing but answer and shut blocks.
-type wire interface {
+// transport hides the differences of the transports. Nothing but answer and shut blocks.
+type transport interface {
 	// local reports whether each connection has a process of its own here, with a
 	// state that other connections do not see and an era that it chooses once.
 	local() bool
@@ -50,7 +50,7 @@ type wire interface {
 type link struct {
 	srv  *Server
 	unit atomic.Pointer[string]
-	wire wire
+	wire transport
 
 	info atomic.Pointer[Info] // set by handshake
 	// listens holds the subjects of a modern connection's subscriptions/listen; nil in the

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"goblin/gateway/upstream/eventstream"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -81,7 +81,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		return
 	}
 	c.streams.Store(true)
-	for ev := eventstream.NewReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {
+	for ev := wire.NewStreamReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {
 		e, err := ev.Next()
 		switch {
 		case err != nil && named != nil:

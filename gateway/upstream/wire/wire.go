@@ -1,8 +1,8 @@
-// Package eventstream reads text/event-stream
+// Package wire reads text/event-stream
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html), within a limit
 // for each event and in the room that a party has left. It knows nothing of what
 // events say.
-package eventstream
+package wire
 
 import (
 	"bufio"
@@ -17,14 +17,14 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// Event is one event.
-type Event struct {
+// StreamEvent is one event.
+type StreamEvent struct {
 	Name string // "message" unless named
 	Data []byte // lines joined by line breaks
 }
 
-// Reader reads one stream, for one goroutine. Lines end in LF, CR or CRLF.
-type Reader struct {
+// StreamReader reads one stream, for one goroutine. Lines end in LF, CR or CRLF.
+type StreamReader struct {
 	r       *bufio.Reader
 	limit   int64
 	lease   memlimit.Lease // of the event that is being read
@@ -34,9 +34,9 @@ type Reader struct {
 	cr      bool // the previous line ended in CR, which an LF may follow
 }
 
-// NewReader reads events of at most limit bytes from r, in the room of a party.
-func NewReader(r io.Reader, limit int64, of *memlimit.Party) *Reader {
-	e := &Reader{r: bufio.NewReaderSize(r, chunk), limit: limit}
+// NewStreamReader reads events of at most limit bytes from r, in the room of a party.
+func NewStreamReader(r io.Reader, limit int64, of *memlimit.Party) *StreamReader {
+	e := &StreamReader{r: bufio.NewReaderSize(r, chunk), limit: limit}
 	e.lease.Of(of)
 	return e
 }
@@ -54,9 +54,9 @@ const maxField = 4 << 10
 // Next returns the next event that has data. The errors are those of the
 // reader, [memory.ErrFull] and [*jsonrpc.TooLong], after which the stream must be
 // given up.
-func (e *Reader) Next() (Event, error) {
+func (e *StreamReader) Next() (StreamEvent, error) {
 	defer e.lease.End()
-	var ev Event
+	var ev StreamEvent
 	var data [][]byte
 	var size int64
 	id := e.LastID // of the event that is being read
@@ -71,7 +71,7 @@ func (e *Reader) Next() (Event, error) {
 			err = nil
 		}
 		if err != nil {
-			return Event{}, err
+			return StreamEvent{}, err
 		}
 		switch string(field) {
 		case "":
@@ -85,11 +85,11 @@ func (e *Reader) Next() (Event, error) {
 				}
 				return ev, nil
 			}
-			ev, data, size = Event{}, nil, 0
+			ev, data, size = StreamEvent{}, nil, 0
 			e.lease.End()
 		case "data":
 			if data, err = e.value(data, &size, value, rest); err != nil {
-				return Event{}, err
+				return StreamEvent{}, err
 			}
 			continue
 		case "event":
@@ -104,13 +104,13 @@ func (e *Reader) Next() (Event, error) {
 			}
 		}
 		if err := e.skip(rest); err != nil {
-			return Event{}, err
+			return StreamEvent{}, err
 		}
 	}
 }
 
 // value appends a line of data to parts, of which size is counted.
-func (e *Reader) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
+func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
 	var err error
 	if parts != nil {
 		if parts, err = e.add(parts, []byte("\n")); err != nil {
@@ -135,7 +135,7 @@ func (e *Reader) value(parts [][]byte, size *int64, first []byte, rest bool) ([]
 }
 
 // add copies a piece behind the parts there are.
-func (e *Reader) add(parts [][]byte, piece []byte) ([][]byte, error) {
+func (e *StreamReader) add(parts [][]byte, piece []byte) ([][]byte, error) {
 	if last := len(parts) - 1; last >= 0 && len(parts[last])+len(piece) <= cap(parts[last]) {
 		parts[last] = append(parts[last], piece...)
 		return parts, nil
@@ -158,7 +158,7 @@ func joined(parts [][]byte) []byte {
 }
 
 // skip reads the rest of a line of no interest.
-func (e *Reader) skip(rest bool) (err error) {
+func (e *StreamReader) skip(rest bool) (err error) {
 	for rest {
 		if _, rest, err = e.more(); err != nil {
 			return err
@@ -180,7 +180,7 @@ func prefix(parts [][]byte) []byte {
 // line reads a line and splits it into field and value; both are empty and
 // value is nil for the blank line that ends an event. rest tells that the
 // line goes on, to be read by more.
-func (e *Reader) line() (field, value []byte, rest bool, err error) {
+func (e *StreamReader) line() (field, value []byte, rest bool, err error) {
 	part, rest, err := e.more()
 	if err != nil {
 		return nil, nil, false, err
@@ -208,7 +208,7 @@ func validID(id []byte) bool {
 // more returns the next part of a line, at most chunk bytes, without the line's end.
 // rest reports whether the line continues. The part is valid until the next call. It
 // returns errCut if the stream ends within a line.
-func (e *Reader) more() (part []byte, rest bool, err error) {
+func (e *StreamReader) more() (part []byte, rest bool, err error) {
 	if e.cr {
 		next, err := e.r.Peek(1)
 		if err != nil {
