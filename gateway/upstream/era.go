@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/hop"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -286,7 +286,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
 	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions}
-	si := rawjson.Path(d.result, "_meta", hop.ServerInfo)
+	si := rawjson.Path(d.result, "_meta", wire.ServerInfo)
 	if !rawjson.IsObject(si) {
 		si = rawjson.Get(d.result, "serverInfo") // where drafts of the revision had it
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/hop"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -426,7 +426,7 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 		// The only request that a server may end so is a listen.
 		return ls.withdrawn(rawjson.Get(m.Params, "requestId"))
 	}
-	tag := rawjson.Path(m.Params, "_meta", hop.Subscription)
+	tag := rawjson.Path(m.Params, "_meta", wire.Subscription)
 	name, quoted := rawjson.String(tag)
 	if !quoted {
 		name = string(tag)
@@ -459,7 +459,7 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 		return true
 	}
 	if m.Params != nil {
-		m.Params = hop.Clean(m.Params, false)
+		m.Params = wire.StripHopKeys(m.Params, false)
 	}
 	return false
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/hop"
 	"goblin/gateway/upstream/token"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -36,21 +36,21 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	if c.Token.Missing() {
 		own = token.Member(id)
 	}
-	own = append(own, `"`+hop.Protocol+`":"`+modernRevision+`","`+hop.Capabilities+`":`...)
+	own = append(own, `"`+wire.Protocol+`":"`+modernRevision+`","`+wire.Capabilities+`":`...)
 	if c.Capabilities != nil {
 		own = append(own, c.Capabilities...)
 	} else {
 		own = append(own, l.srv.opt.Capabilities...)
 	}
-	own = append(own, `,"`+hop.ClientInfo+`":{"name":"goblin","version":`...)
+	own = append(own, `,"`+wire.ClientInfo+`":{"name":"goblin","version":`...)
 	own = append(rawjson.AppendString(own, l.srv.opt.Version), '}')
 	if c.LogLevel != "" {
-		own = rawjson.AppendString(append(own, `,"`+hop.LogLevel+`":`...), c.LogLevel)
+		own = rawjson.AppendString(append(own, `,"`+wire.LogLevel+`":`...), c.LogLevel)
 	}
 	meta := rawjson.Get(params, "_meta")
 	switch {
 	case rawjson.IsObject(meta):
-		old, kept := rawjson.Drop(params, meta, hop.IsKey)
+		old, kept := rawjson.Drop(params, meta, wire.IsHopKey)
 		edits = append(edits, old...)
 		if kept > 0 {
 			own = append(own, ',')
@@ -69,6 +69,6 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		at := bytes.IndexByte(params, '{') + 1
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
 	}
-	hop.Sort(edits)
+	wire.SortEdits(edits)
 	return jsonrpc.Request(id, c.Method, params, edits...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/upstream/hop"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -31,9 +31,9 @@ func TestCleanTakesTheProtocolOutOfAResultAndNothingElse(t *testing.T) {
 		{`{"_meta":5,"resultType":"complete"}`, `{"_meta":5}`},
 		{`{"structuredContent":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":1}}}`, `{"structuredContent":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":1}}}`},
 	} {
-		require.Equal(t, c.want, string(hop.Clean([]byte(c.in), true)), c.in)
+		require.Equal(t, c.want, string(wire.StripHopKeys([]byte(c.in), true)), c.in)
 	}
-	require.Equal(t, `{"resultType":"mine"}`, string(hop.Clean([]byte(`{"resultType":"mine"}`), false)), "of params it is the server's own")
+	require.Equal(t, `{"resultType":"mine"}`, string(wire.StripHopKeys([]byte(`{"resultType":"mine"}`), false)), "of params it is the server's own")
 }
 
 func TestModernFrameKeepsWhatTheClientSent(t *testing.T) {
@@ -90,13 +90,13 @@ func FuzzClean(f *testing.F) {
 		}
 		var before, after map[string]any
 		require.NoError(t, json.Unmarshal(text, &before))
-		out := hop.Clean(bytes.Clone(text), true)
+		out := wire.StripHopKeys(bytes.Clone(text), true)
 		require.NoError(t, rawjson.Valid(out), "%s became %s", text, out)
 		require.NoError(t, json.Unmarshal(out, &after))
 		delete(before, "resultType")
 		if m, ok := before["_meta"].(map[string]any); ok {
 			n := len(m)
-			for _, k := range hop.Keys {
+			for _, k := range wire.HopKeys {
 				delete(m, k)
 			}
 			if n > 0 && len(m) == 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/hop"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -74,7 +74,7 @@ func absent(v []byte) bool { return v == nil || string(v) == "null" }
 // cleaned returns a reply without the members of the new revision: see clean.
 func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 	n := len(reply.Result)
-	reply.Result = hop.Clean(reply.Result, result)
+	reply.Result = wire.StripHopKeys(reply.Result, result)
 	if len(reply.Result) != n {
 		reply.Shape = nil // what it tells of has moved
 	}
