@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"goblin/gateway/upstream/lenient"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/termtext"
 
 	"goblin/gateway/jsonrpc"
@@ -102,5 +102,5 @@ func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e))
 type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {
-	return fmt.Sprintf("%s (code %d)", lenient.Clip(e.object.Message, 500), e.object.Code)
+	return fmt.Sprintf("%s (code %d)", wire.Clip(e.object.Message, 500), e.object.Code)
 }

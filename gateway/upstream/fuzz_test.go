@@ -9,7 +9,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/lenient"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -105,11 +105,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":{"jsonrpc":"2.0"`))
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		m, err := lenient.Parse(frame, 512)
+		m, err := wire.ParseFrame(frame, 512)
 		if err != nil {
 			var bad *jsonrpc.ParseError
 			require.ErrorAs(t, err, &bad)
-			lenient.Asks(frame)
+			wire.AsksForAnswer(frame)
 			return
 		}
 		if m.Method == "" {

@@ -12,8 +12,8 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/check"
-	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/timing"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -360,7 +360,7 @@ func (l *link) Notify(method string, params []byte) error {
 // handle takes a frame that arrived; ctx and c belong to the stream of a
 // call, else c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
-	m, err := lenient.Parse(frame, l.srv.opt.Limits.Depth)
+	m, err := wire.ParseFrame(frame, l.srv.opt.Limits.Depth)
 	l.handleParsed(ctx, c, frame, &m, err)
 }
 
@@ -412,7 +412,7 @@ func (l *link) broken(frame []byte, err error) {
 		l.srv.garbage(frame, err)
 		return
 	}
-	if lenient.Asks(frame) {
+	if wire.AsksForAnswer(frame) {
 		l.wire.send(bad.Reply().Frame(bad.ID))
 		return
 	}
@@ -426,7 +426,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	l.srv.garbage(e.Prefix, e)
 	switch {
 	case id == nil:
-	case lenient.Asks(e.Prefix):
+	case wire.AsksForAnswer(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
 		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, tooLongReason(e), e))

@@ -16,10 +16,10 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
 	"goblin/gateway/policy"
-	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/limiter"
 	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/timing"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry"
 )
 
@@ -200,7 +200,7 @@ type Server struct {
 
 	stateMu sync.Mutex
 	state   registry.ServerState
-	skipped lenient.Skipped
+	skipped wire.Skipped
 	// repaired are the repairs of results that were logged, guarded by mu.
 	repaired map[string]bool
 }
@@ -523,7 +523,7 @@ func (s *Server) failure(code, reason string, err error) *Error {
 
 // quote is a text of the backend as part of one of ours: what is cut has been
 // redacted before, or half a secret would be left.
-func (s *Server) quote(text string, limit int) string { return lenient.Clip(s.opt.Redact(text), limit) }
+func (s *Server) quote(text string, limit int) string { return wire.Clip(s.opt.Redact(text), limit) }
 
 // refused is an error object of the backend as an error.
 func (s *Server) refused(object []byte) errRPC {

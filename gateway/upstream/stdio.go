@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/childproc"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/stderr"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -180,7 +180,7 @@ func (c *stdio) read() {
 			continue
 		}
 		m, err := r.Parse(frame)
-		m, err = lenient.Mend(frame, c.srv.opt.Limits.Depth, m, err)
+		m, err = wire.RepairFrame(frame, c.srv.opt.Limits.Depth, m, err)
 		if err != nil && r.Cut() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.

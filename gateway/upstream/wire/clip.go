@@ -1,4 +1,4 @@
-package lenient
+package wire
 
 // Clip bounds a text from a backend that goes into one of our own.
 func Clip(s string, limit int) string {

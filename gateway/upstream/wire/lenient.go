@@ -1,6 +1,7 @@
-// Package lenient reads what a server writes that is not quite a message. It knows no
+// Lenient reads what a server writes that is not quite a message. It knows no
 // connection and keeps nothing.
-package lenient
+
+package wire
 
 import (
 	"bytes"
@@ -15,17 +16,17 @@ var frameStart = []byte(`{"jsonrpc"`)
 // maxGlue is how many places of a line are tried as the start of a message.
 const maxGlue = 8
 
-// Parse reads a line of a backend as leniently as is safe: invalid UTF-8
+// ParseFrame reads a line of a backend as leniently as is safe: invalid UTF-8
 // becomes U+FFFD, and a message behind log text that lacked its line break is
 // found. Inside a line that begins as a message nothing is searched: there,
 // text of third parties could pose as a message. It may nest depth deep.
-func Parse(frame []byte, depth int) (jsonrpc.Message, error) {
+func ParseFrame(frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := jsonrpc.ParseWithin(frame, depth)
-	return Mend(frame, depth, m, err)
+	return RepairFrame(frame, depth, m, err)
 }
 
-// Mend is Parse for a frame that gave m and err.
-func Mend(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
+// RepairFrame is Parse for a frame that gave m and err.
+func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
 	if err == nil {
 		return m, nil
 	}
@@ -60,9 +61,9 @@ func messageLike(frame []byte) bool {
 	return ok && len(rest) > 0 && rest[0] == '"'
 }
 
-// Asks reports whether a broken frame was meant as a request, as far as its
+// AsksForAnswer reports whether a broken frame was meant as a request, as far as its
 // members before the fault tell.
-func Asks(frame []byte) bool {
+func AsksForAnswer(frame []byte) bool {
 	for k := range rawjson.Members(frame) {
 		switch {
 		case k.Is("method"):
