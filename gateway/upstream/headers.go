@@ -7,7 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"goblin/gateway/upstream/mirrors"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -49,7 +49,7 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 // returns them without those whose annotations break the rules: such a tool could
 // not be called as the revision wants it.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
-	m, kept := mirrors.Learn(items, func(name string, err error) (stays bool) {
+	m, kept := wire.MirrorsFromTools(items, func(name string, err error) (stays bool) {
 		if drop {
 			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
 		}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/upstream/mirrors"
+	"goblin/gateway/upstream/wire"
 )
 
 func TestArgumentsThatAHeaderTakes(t *testing.T) {
 	t.Parallel()
 	list := [][]byte{[]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"V"}}}}`)}
-	m, kept := mirrors.Learn(list, func(_ string, err error) bool { t.Error(err); return false })
+	m, kept := wire.MirrorsFromTools(list, func(_ string, err error) bool { t.Error(err); return false })
 	require.Len(t, kept, 1)
 	require.Len(t, m["t"], 1)
 	tests := []struct{ name, arguments, header string }{

@@ -17,7 +17,6 @@ import (
 	"goblin/gateway/oauth"
 	"goblin/gateway/policy"
 	"goblin/gateway/upstream/limiter"
-	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/timing"
 	"goblin/gateway/upstream/wire"
 	"goblin/registry"
@@ -157,7 +156,7 @@ type Server struct {
 	cuts atomic.Int32
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
-	mirrored atomic.Pointer[mirrors.Mirrors]
+	mirrored atomic.Pointer[wire.HeaderMirrors]
 	elicited atomic.Uint64 // counts the ids that URL elicitations were given
 
 	listed        atomic.Bool

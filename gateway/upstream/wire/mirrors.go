@@ -1,6 +1,7 @@
-// Package mirrors knows which arguments of tools go into headers of requests, too
+// Mirrors knows which arguments of tools go into headers of requests, too
 // (2026-07-28, SEP-2243). It knows neither connections nor servers.
-package mirrors
+
+package wire
 
 import (
 	"encoding/json"
@@ -13,14 +14,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Mirrors are, by tool, the arguments that go into headers too
+// HeaderMirrors are, by tool, the arguments that go into headers too
 // (x-mcp-header).
-type Mirrors map[string][]mcp.ParamHeaderBinding
+type HeaderMirrors map[string][]mcp.ParamHeaderBinding
 
-// Learn reads them from the tools of a list, and returns that list, which it changes.
+// MirrorsFromTools reads them from the tools of a list, and returns that list, which it changes.
 // refused hears of tools whose annotations break the rules, and says which of them stay.
-func Learn(items [][]byte, refused func(name string, err error) (stays bool)) (Mirrors, [][]byte) {
-	m := Mirrors{}
+func MirrorsFromTools(items [][]byte, refused func(name string, err error) (stays bool)) (HeaderMirrors, [][]byte) {
+	m := HeaderMirrors{}
 	kept := items[:0]
 	for _, item := range items {
 		if !rawjson.Mentions(item, "x-mcp-header") {
@@ -44,7 +45,7 @@ func Learn(items [][]byte, refused func(name string, err error) (stays bool)) (M
 }
 
 // Headers sets those of a call.
-func (m Mirrors) Headers(head http.Header, tool string, arguments []byte) {
+func (m HeaderMirrors) Headers(head http.Header, tool string, arguments []byte) {
 	for _, b := range m[tool] {
 		value := primitive(rawjson.Path(arguments, b.Path...))
 		if text, ok := mcp.EncodeHeaderValue(value); value != nil && ok {
