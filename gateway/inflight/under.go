@@ -21,7 +21,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
-	"goblin/gateway/upstream/token"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -70,10 +70,10 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 	x := u.Exchange
 	u.habit = habit
 	var theirs []byte
-	u.Call.Token, theirs = token.Find(x.Params(), meta)
+	u.Call.Token, theirs = wire.FindToken(x.Params(), meta)
 	if theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
 		if theirs == nil && habit.quick() {
-			u.Call.Token = token.Kept
+			u.Call.Token = wire.KeptToken
 		}
 		return
 	}

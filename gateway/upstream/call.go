@@ -9,7 +9,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/timing"
-	"goblin/gateway/upstream/token"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -23,7 +23,7 @@ type Call struct {
 	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
 	// Token is the place of the progress token in Params. What stands there is
 	// replaced by one that is unique on the connection. It must not overlap Edits.
-	Token token.Place
+	Token wire.TokenPlace
 	// Progress gets the raw params of each notifications/progress of this
 	// call, with our token in them. It runs on the read loop and must not
 	// block. It is never called after Conn.Call returned.
@@ -137,9 +137,9 @@ func (c *Call) place() {
 	switch {
 	case c.Token.Known():
 	case c.handshake, c.own, c.listening != nil:
-		c.Token = token.Kept
+		c.Token = wire.KeptToken
 	default:
-		c.Token, _ = token.Find(c.Params, rawjson.Get(c.Params, "_meta"))
+		c.Token, _ = wire.FindToken(c.Params, rawjson.Get(c.Params, "_meta"))
 	}
 }
 

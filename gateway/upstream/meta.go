@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/token"
 	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
@@ -34,7 +33,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 
 	var own []byte
 	if c.Token.Missing() {
-		own = token.Member(id)
+		own = wire.TokenMember(id)
 	}
 	own = append(own, `"`+wire.Protocol+`":"`+modernRevision+`","`+wire.Capabilities+`":`...)
 	if c.Capabilities != nil {

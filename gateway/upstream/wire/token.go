@@ -1,8 +1,9 @@
-// Package token puts tokens of ours for progress into the params of requests. Each request
+// Token puts tokens of ours for progress into the params of requests. Each request
 // that may take one has ours, whether or not its client sent one: what a server tells under
 // it shows that it works. It knows nothing of requests but their params, and changes no
 // byte of those but what stands in the place of the token.
-package token
+
+package wire
 
 import (
 	"bytes"
@@ -10,9 +11,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Place is where the token of a request stands in its params, or goes if there is none.
+// TokenPlace is where the token of a request stands in its params, or goes if there is none.
 // The zero value was not looked for yet.
-type Place struct {
+type TokenPlace struct {
 	start, end int
 	around     *around // nil: in the place of the client's
 	known      bool
@@ -30,14 +31,14 @@ var (
 	inEmptyMeta = &around{[]byte(`"progressToken":`), nil}
 )
 
-// Kept is that of params which take no token of ours: they have one that outlives the
+// KeptToken is that of params which take no token of ours: they have one that outlives the
 // request, or the request may have none.
-var Kept = Place{known: true}
+var KeptToken = TokenPlace{known: true}
 
-// Find finds the place in params, an object or nil, whose `_meta` is meta, nil for none.
+// FindToken finds the place in params, an object or nil, whose `_meta` is meta, nil for none.
 // theirs is the token that stands there, nil for none. A `_meta` that is no object is left
 // for the server to refuse.
-func Find(params, meta []byte) (p Place, theirs []byte) {
+func FindToken(params, meta []byte) (p TokenPlace, theirs []byte) {
 	p.known, p.ours = true, meta == nil || rawjson.IsObject(meta)
 	switch {
 	case params == nil:
@@ -56,7 +57,7 @@ func Find(params, meta []byte) (p Place, theirs []byte) {
 }
 
 // inside puts the token at the beginning of obj, a part of params.
-func (p *Place) inside(params, obj []byte, full, empty *around) {
+func (p *TokenPlace) inside(params, obj []byte, full, empty *around) {
 	at := bytes.IndexByte(obj, '{') + 1
 	if p.around = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
 		p.around = empty
@@ -66,25 +67,25 @@ func (p *Place) inside(params, obj []byte, full, empty *around) {
 }
 
 // Known reports whether the place was looked for.
-func (p *Place) Known() bool { return p.known }
+func (p *TokenPlace) Known() bool { return p.known }
 
 // Missing reports whether ours goes where there was none.
-func (p *Place) Missing() bool { return p.ours && p.around != nil }
+func (p *TokenPlace) Missing() bool { return p.ours && p.around != nil }
 
 // Replace appends the edit that puts ours in the place of the client's, if there is one.
-func (p *Place) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+func (p *TokenPlace) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
 	if p.ours && p.around == nil {
 		edits = append(edits, rawjson.Edit{Start: p.start, End: p.end, Text: ours})
 	}
 	return edits
 }
 
-// Member is the member that holds ours, with a comma behind it.
-func Member(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before, inMeta.after}, ours) }
+// TokenMember is the member that holds ours, with a comma behind it.
+func TokenMember(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before, inMeta.after}, ours) }
 
 // Put returns params and the edits to them, in order, those that put ours in among them;
 // room is what they are appended to.
-func (p *Place) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
+func (p *TokenPlace) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
 	if !p.ours {
 		return params, edits
 	}
@@ -104,7 +105,7 @@ func (p *Place) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ou
 	return params, room
 }
 
-func (p *Place) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+func (p *TokenPlace) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
 	if p.around == nil {
 		return p.Replace(edits, ours)
 	}
