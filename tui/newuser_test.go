@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/bill"
+	"goblin/registry/report"
 	"goblin/tui/pane"
 )
 
@@ -73,7 +73,7 @@ func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 100, 120, 160, 200, 250} {
 		r := office(t, w, 40, plainEnv)
-		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []bill.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
+		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []report.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
 		require.Regexp(t, `█( 2 ms to 1638 ms)? +half within 12 ms, 95 of 100 1377 ms +│`, r.keys("6").line("spread"), w)
 		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2 ms to 1638 ms  "}[w > 80], w)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // rig is a screen without a terminal: messages in, frames out. Commands run
@@ -66,7 +66,7 @@ type fakeBackend struct {
 	tried    int
 	finds    diagnosis.Report
 	defined  diagnosis.Definition
-	usage    bill.Report
+	usage    report.Report
 	underWay []registry.UnderWay
 	lacks    map[string]string // profile and listed name: by whom
 	login    func(show func(page string))
@@ -189,7 +189,7 @@ func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry
 	return b.act(what)
 }
 
-func (b *fakeBackend) Usage() bill.Report { return b.usage }
+func (b *fakeBackend) Usage() report.Report { return b.usage }
 
 func (b *fakeBackend) Definition(string) diagnosis.Definition { return b.defined }
 

@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/definition"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -203,7 +203,7 @@ func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing,
 		}
 		one := description{Kind: kind, Entry: it}
 		if list == toolKind.list {
-			one.Tokens = bill.Tokens(len(it.Definition))
+			one.Tokens = report.Tokens(len(it.Definition))
 		}
 		add(one, it.Called(d.name))
 	}

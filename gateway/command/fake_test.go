@@ -21,8 +21,8 @@ import (
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +32,7 @@ type scripted struct {
 	t      *testing.T
 	hosted bool
 	status daemon.Status
-	usage  bill.Report
+	usage  report.Report
 	items  map[string][]daemon.Entry // by kind
 	listed func()                    // follows a list; nil for nothing
 	// answer gives the result or the error of a request. If it is nil, there
@@ -100,7 +100,7 @@ func (s *scripted) Logs(context.Context, daemon.LogQuery) (daemon.LogAnswer, err
 	return daemon.LogAnswer{}, nil
 }
 
-func (s *scripted) Usage(context.Context) (bill.Report, error) { return s.usage, nil }
+func (s *scripted) Usage(context.Context) (report.Report, error) { return s.usage, nil }
 
 func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {
 	return nil, nil

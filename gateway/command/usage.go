@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
-	"goblin/registry/bill"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -55,7 +55,7 @@ until the last one ended.`,
 			if err != nil {
 				return err
 			}
-			report, err := a.bill(cmd, cfg)
+			figures, err := a.bill(cmd, cfg)
 			if err != nil {
 				return interrupted(ctx, err)
 			}
@@ -63,13 +63,13 @@ until the last one ended.`,
 				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
 					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Meant(server, known, ""))
 				}
-				report.Servers = slices.DeleteFunc(report.Servers, func(s bill.Server) bool { return s.Gone || s.Name != server })
-				report.Tools = slices.DeleteFunc(report.Tools, func(t bill.Tool) bool { return t.Gone || t.Server != server })
+				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Gone || s.Name != server })
+				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Gone || t.Server != server })
 			}
 			if asJSON {
-				return a.json(report)
+				return a.json(figures)
 			}
-			return a.printUsage(report, all, server != "")
+			return a.printUsage(figures, all, server != "")
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only servers and tools of this `SERVER`")
@@ -80,41 +80,41 @@ until the last one ended.`,
 
 // bill asks the running host for its figures, and reads those of the last one if none
 // runs.
-func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (bill.Report, error) {
+func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
 	ctx := cmd.Context()
 	place, err := a.Place(cfg.Path)
 	if err != nil {
-		return bill.Report{}, err
+		return report.Report{}, err
 	}
-	report, err := daemon.Remote{Place: place}.Usage(ctx)
+	figures, err := daemon.Remote{Place: place}.Usage(ctx)
 	switch path := a.Usage(cfg); {
 	case err == nil:
-		return report, nil
+		return figures, nil
 	case !errors.Is(err, daemon.ErrNotRunning):
-		return report, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+		return figures, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 	case path == "":
-		return report, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))
+		return figures, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))
 	default:
-		if report, err = telemetry.ReadUsage(path, time.Now()); err != nil {
-			return report, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
+		if figures, err = telemetry.ReadUsage(path, time.Now()); err != nil {
+			return figures, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
 		}
-		report.Fold(func(server string) bool {
+		figures.Fold(func(server string) bool {
 			s, ok := cfg.Server(server)
 			return server == registry.Local || ok && !s.Disabled
 		})
-		return report, nil
+		return figures, nil
 	}
 }
 
 // usageSummary returns the lines above the tables.
-func usageSummary(r *bill.Report) string {
+func usageSummary(r *report.Report) string {
 	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), came(&r.All))
 	if !r.Host {
 		head += "\nNo host is running; these are the last recorded counts."
 	}
 	if tools, unused := r.Unused(); tools > 0 {
 		when := "in 30 days"
-		if time.Since(r.Since) < bill.Forgotten {
+		if time.Since(r.Since) < report.UnusedAfter {
 			when = "since then"
 		}
 		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, termtext.Grouped(unused.Tokens))
@@ -123,24 +123,24 @@ func usageSummary(r *bill.Report) string {
 }
 
 // printUsage prints the costs of servers, tools and clients.
-func (a *App) printUsage(r bill.Report, all, one bool) error {
+func (a *App) printUsage(r report.Report, all, one bool) error {
 	if err := a.printText(usageSummary(&r)); err != nil {
 		return err
 	}
-	last := func(f *bill.Figures) string {
+	last := func(f *report.Figures) string {
 		if f.LastUsed.IsZero() {
 			return "never"
 		}
 		return termtext.Age(time.Since(f.LastUsed)) + " ago"
 	}
-	cells := func(d bill.Definitions, f *bill.Figures) []string {
+	cells := func(d report.Definitions, f *report.Figures) []string {
 		answers := ""
 		if f.Calls > 0 {
 			answers = termtext.Size(int64(f.Bytes))
 		}
 		return []string{termtext.Grouped(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.Grouped(int(f.Calls)), termtext.Grouped(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
 	}
-	others := func(o bill.Others) string {
+	others := func(o report.NonToolLists) string {
 		if o.Entries == 0 {
 			return ""
 		}
@@ -196,7 +196,7 @@ func (a *App) printUsage(r bill.Report, all, one bool) error {
 }
 
 // printMore says what is not in the tables.
-func (a *App) printMore(tools, shown int, clients []bill.Client) error {
+func (a *App) printMore(tools, shown int, clients []report.Client) error {
 	var text strings.Builder
 	if tools > shown {
 		fmt.Fprintf(&text, "\n%d more tools; --all shows them\n", tools-shown)
@@ -213,7 +213,7 @@ func (a *App) printMore(tools, shown int, clients []bill.Client) error {
 }
 
 // came sums calls up in words.
-func came(f *bill.Figures) string {
+func came(f *report.Figures) string {
 	if f.Calls == 0 {
 		return "nobody called a tool"
 	}

@@ -17,13 +17,13 @@ const (
 	maxReport = 64 << 20 // bytes of its answer
 )
 
-// order is the one request of a control connection, report its answer.
-type order struct {
+// controlRequest is the one request of a control connection, report its answer.
+type controlRequest struct {
 	Op   string          `json:"op"`
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-type report struct {
+type controlAnswer struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
@@ -45,7 +45,7 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	o := order{Op: op}
+	o := controlRequest{Op: op}
 	if args != nil {
 		if o.Args, err = json.Marshal(args); err != nil {
 			return fmt.Errorf("ask the host to %s: %w", op, err)
@@ -63,7 +63,7 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 		}
 		return fmt.Errorf("ask the host to %s: %w", op, err)
 	}
-	var r report
+	var r controlAnswer
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("ask the host to %s: its answer is not understood: %w", op, err)
 	}
@@ -90,8 +90,8 @@ func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Conte
 	if err != nil {
 		return fmt.Errorf("read a control request: %w", err)
 	}
-	var o order
-	var out report
+	var o controlRequest
+	var out controlAnswer
 	if err := json.Unmarshal(line, &o); err != nil || o.Op == "" {
 		out.Error = `a control request is {"op":"...","args":...}`
 	} else {
@@ -107,11 +107,11 @@ func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Conte
 }
 
 // perform runs the operation; it is cancelled when the asker hangs up.
-func perform(ctx context.Context, c net.Conn, o order, do func(context.Context, string, json.RawMessage) (any, error)) report {
+func perform(ctx context.Context, c net.Conn, o controlRequest, do func(context.Context, string, json.RawMessage) (any, error)) controlAnswer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
-		return report{Error: err.Error()}
+		return controlAnswer{Error: err.Error()}
 	}
 	watched := make(chan struct{})
 	go func() {
@@ -125,8 +125,8 @@ func perform(ctx context.Context, c net.Conn, o order, do func(context.Context, 
 	if err == nil {
 		var raw []byte
 		if raw, err = json.Marshal(res); err == nil {
-			return report{Result: raw}
+			return controlAnswer{Result: raw}
 		}
 	}
-	return report{Error: err.Error()}
+	return controlAnswer{Error: err.Error()}
 }

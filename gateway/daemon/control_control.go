@@ -21,8 +21,8 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/registry"
 	"goblin/registry/account"
-	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // Gateway is a running gateway.
@@ -49,7 +49,7 @@ type Gateway interface {
 	// Logs returns log records, the oldest first. With Wait it blocks until there are some.
 	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
 	// Usage tells the costs of servers, tools and clients. It waits likewise.
-	Usage(ctx context.Context) (bill.Report, error)
+	Usage(ctx context.Context) (report.Report, error)
 	// Follow makes the gateway serve what its config's file says by now; one with
 	// mistakes changes nothing.
 	Follow(ctx context.Context) error
@@ -429,8 +429,8 @@ func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
 }
 
 // Usage implements [Gateway].
-func (r Remote) Usage(ctx context.Context) (bill.Report, error) {
-	return ask[bill.Report](ctx, r, "usage", nil)
+func (r Remote) Usage(ctx context.Context) (report.Report, error) {
+	return ask[report.Report](ctx, r, "usage", nil)
 }
 
 // Logs implements [Gateway].

@@ -11,10 +11,10 @@ import (
 	"goblin/gateway/policy"
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/definition"
 	"goblin/registry/diagnosis"
 	"goblin/registry/rawjson"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -164,7 +164,7 @@ func (p *patient) limits(t *talk) {
 			continue
 		}
 		tools++
-		for _, l := range bill.Known {
+		for _, l := range report.Known {
 			if l.Name > 0 && len(l.Prefix)+len(e.Listed) > l.Name && long == "" {
 				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.Client, l.Name-len(l.Prefix), l.Prefix)
 			}

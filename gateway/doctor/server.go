@@ -50,7 +50,7 @@ func Servers(ctx context.Context, o Options) []diagnosis.Report {
 	for i := range o.Config.Servers {
 		s := &o.Config.Servers[i]
 		if s.Disabled {
-			reports[i] = report(s)
+			reports[i] = newReport(s)
 			reports[i].Add(diagnosis.Check{Name: "config", State: diagnosis.Disabled, Text: "it is disabled in the config"})
 			continue
 		}
@@ -64,7 +64,7 @@ func Servers(ctx context.Context, o Options) []diagnosis.Report {
 	return reports
 }
 
-func report(s *config.Server) diagnosis.Report {
+func newReport(s *config.Server) diagnosis.Report {
 	return diagnosis.Report{Server: s.Name, Transport: string(s.Type), Checks: []diagnosis.Check{}}
 }
 
@@ -73,7 +73,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	r := report(defined)
+	r := newReport(defined)
 	if defined.Problem != "" {
 		breakEach(&r, "config", defined.Problems, defined.Problem)
 		return r

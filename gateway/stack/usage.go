@@ -7,8 +7,8 @@ import (
 	"goblin/gateway"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/definition"
+	"goblin/registry/report"
 )
 
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
@@ -39,19 +39,19 @@ func (i *Instance) serves(server string) bool {
 
 // Usage is what servers, tools and clients cost, once the servers have listed or
 // startup_wait is over.
-func (i *Instance) Usage(ctx context.Context) (bill.Report, error) {
+func (i *Instance) Usage(ctx context.Context) (report.Report, error) {
 	i.gateway.Servers.AwaitLists(ctx)
 	return i.usage(), nil
 }
 
 // Usage returns the costs of servers, tools and clients up to now.
-func (c *Client) Usage() bill.Report { return c.instance.usage() }
+func (c *Client) Usage() report.Report { return c.instance.usage() }
 
 // offer counts what the lists of a client take.
 type offer struct {
-	bill.Seen
+	report.Seen
 	bytes  int
-	others bill.Others
+	others report.NonToolLists
 }
 
 // others are the kinds of entries that are no tools.
@@ -59,15 +59,15 @@ var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Templa
 
 // addOthers says what the lists of servers take that are not of tools, but for what is off
 // for everybody.
-func (i *Instance) addOthers(r *bill.Report) {
-	all := make(map[string]*bill.Others)
+func (i *Instance) addOthers(r *report.Report) {
+	all := make(map[string]*report.NonToolLists)
 	for _, kind := range others {
 		for e := range i.gateway.Views.Whole().All(kind) {
 			if i.gateway.Views.Off(e) {
 				continue
 			}
 			if all[e.Server] == nil {
-				all[e.Server] = new(bill.Others)
+				all[e.Server] = new(report.NonToolLists)
 			}
 			all[e.Server].Add(e.Length())
 		}
@@ -80,11 +80,11 @@ func (i *Instance) addOthers(r *bill.Report) {
 	}
 	delete(all, registry.Local) // hardly worth a row
 	for name, of := range all { // it has no tools
-		r.Servers = append(r.Servers, bill.Server{Name: name, Others: *of})
+		r.Servers = append(r.Servers, report.Server{Name: name, Others: *of})
 	}
 }
 
-func (i *Instance) usage() bill.Report {
+func (i *Instance) usage() report.Report {
 	r := i.meter.Report()
 	r.Host = true
 	i.addOthers(&r)
@@ -110,18 +110,18 @@ func (i *Instance) usage() bill.Report {
 		}
 	}
 	for n := range r.Clients {
-		r.Clients[n].Limits = bill.LimitsOf(r.Clients[n].Name)
+		r.Clients[n].Limits = report.LimitsOf(r.Clients[n].Name)
 	}
 	r.Sort()
 	return r
 }
 
 // addTo says that a client is shown it.
-func (is *offer) addTo(r *bill.Report, client string) {
-	at := slices.IndexFunc(r.Clients, func(c bill.Client) bool { return c.Name == client })
+func (is *offer) addTo(r *report.Report, client string) {
+	at := slices.IndexFunc(r.Clients, func(c report.Client) bool { return c.Name == client })
 	if at < 0 {
 		at = len(r.Clients)
-		r.Clients = append(r.Clients, bill.Client{Name: client})
+		r.Clients = append(r.Clients, report.Client{Name: client})
 	}
 	c := &r.Clients[at]
 	if c.Connected && c.Definitions.Bytes >= is.bytes {
@@ -130,9 +130,9 @@ func (is *offer) addTo(r *bill.Report, client string) {
 	c.Connected = true
 	c.Tools = is.Tools
 	c.Instructions = is.Seen.Instructions
-	c.Definitions = bill.Defined(is.bytes)
+	c.Definitions = report.DefinitionSize(is.bytes)
 	c.Others = is.others
-	c.Breaks = bill.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
+	c.Breaks = report.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
 }
 
 func look(view *registry.Snapshot) (is offer) {

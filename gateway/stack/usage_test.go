@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/bill"
+	"goblin/registry/report"
 )
 
 // part finds the one with a name.
@@ -28,7 +28,7 @@ func part[T any](t *testing.T, all []T, is func(T) bool) T {
 
 // usageOf is what an instance reports once so many calls are counted: that is a moment after
 // their answers.
-func usageOf(t *testing.T, i *Instance, calls int) (r bill.Report) {
+func usageOf(t *testing.T, i *Instance, calls int) (r report.Report) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
@@ -55,19 +55,19 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 
 	r := usageOf(t, i, 3)
 	require.True(t, r.Host)
-	files := part(t, r.Servers, func(s bill.Server) bool { return s.Name == "files" })
+	files := part(t, r.Servers, func(s report.Server) bool { return s.Name == "files" })
 	require.Equal(t, 3, files.Tools)
 	require.Equal(t, 1, files.Idle)
 	require.EqualValues(t, 3, files.Calls, "by whatever name; what is unknown is nobody's")
 	require.EqualValues(t, 1, files.Errors)
-	read := part(t, r.Tools, func(x bill.Tool) bool { return x.Name == "read" })
+	read := part(t, r.Tools, func(x report.Tool) bool { return x.Name == "read" })
 	require.EqualValues(t, 2, read.Calls)
 	require.Equal(t, "files_read", read.Listed)
 	entry := i.registry.Load().Named("files", registry.Tool, "read")
-	require.Equal(t, bill.Defined(len(entry.JSON())), read.Definitions)
-	require.EqualValues(t, 1, part(t, r.Tools, func(x bill.Tool) bool { return x.Name == "break" }).Errors)
+	require.Equal(t, report.DefinitionSize(len(entry.JSON())), read.Definitions)
+	require.EqualValues(t, 1, part(t, r.Tools, func(x report.Tool) bool { return x.Name == "break" }).Errors)
 
-	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "claude-code" })
+	client := part(t, r.Clients, func(c report.Client) bool { return c.Name == "claude-code" })
 	require.True(t, client.Connected)
 	require.EqualValues(t, 3, client.Calls)
 	require.Equal(t, 3, client.Tools)
@@ -77,7 +77,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.Len(t, client.Breaks, 1)
 	require.Equal(t, "description", client.Breaks[0].Limit)
 	require.Contains(t, client.Breaks[0].Text, "files_read has 2500")
-	require.Nil(t, part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" }).Limits)
+	require.Nil(t, part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" }).Limits)
 }
 
 func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
@@ -96,15 +96,15 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	editor := joinAs(t, i, "editor", "{}")
 	editor.ask("tools/list", "{}")
 	r := usageOf(t, i, 0)
-	docs := part(t, r.Servers, func(s bill.Server) bool { return s.Name == "docs" })
-	require.Equal(t, bill.Others{Entries: 4, Bytes: sizes(), Tokens: bill.Tokens(sizes())}, docs.Others)
+	docs := part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
+	require.Equal(t, report.NonToolLists{Entries: 4, Bytes: sizes(), Tokens: report.Tokens(sizes())}, docs.Others)
 	require.Zero(t, docs.Definitions, "a model is not given them")
-	require.Zero(t, part(t, r.Servers, func(s bill.Server) bool { return s.Name == "tools" }).Others)
+	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).Others)
 	own := 0 // goblin://servers, which only clients see
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
 		own += e.Length()
 	}
-	client := part(t, r.Clients, func(c bill.Client) bool { return c.Name == "editor" })
+	client := part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" })
 	require.Equal(t, sizes()+own, client.Others.Bytes)
 	require.Equal(t, 5, client.Others.Entries)
 	require.Equal(t, 1, client.Tools)
@@ -113,7 +113,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	one := i.registry.Load().Named("docs", registry.Resource, "x:1")
 	require.NoError(t, i.Switch("", false, one))
 	r = usageOf(t, i, 0)
-	docs = part(t, r.Servers, func(s bill.Server) bool { return s.Name == "docs" })
+	docs = part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
 	require.Equal(t, 3, docs.Others.Entries)
 	require.Equal(t, sizes()-one.Length(), docs.Others.Bytes)
 }
@@ -143,21 +143,21 @@ func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
 
 func TestLimitsOfClientsSayWhatMendsThem(t *testing.T) {
 	t.Parallel()
-	seen := bill.Seen{Tools: 129, Instructions: 4000, LongName: strings.Repeat("n", 54), Described: "x", Description: 2049}
+	seen := report.Seen{Tools: 129, Instructions: 4000, LongName: strings.Repeat("n", 54), Described: "x", Description: 2049}
 	for client, want := range map[string][]string{
 		"claude-code": {"name", "description", "instructions"}, "cursor-vscode": {"tools", "name"},
 		"Visual Studio Code - Insiders": {"tools"}, "windsurf-client": {"tools"}, "my-editor": nil, "": nil,
 	} {
 		var got []string
-		for _, b := range bill.LimitsOf(client).Breaks(client, seen) {
+		for _, b := range report.LimitsOf(client).Breaks(client, seen) {
 			require.Greater(t, b.Have, b.Most)
 			require.NotEmpty(t, b.Fix)
 			got = append(got, b.Limit)
 		}
 		require.Equal(t, want, got, client)
-		require.Empty(t, bill.LimitsOf(client).Breaks(client, bill.Seen{Tools: 40, LongName: strings.Repeat("n", 51)}))
+		require.Empty(t, report.LimitsOf(client).Breaks(client, report.Seen{Tools: 40, LongName: strings.Repeat("n", 51)}))
 	}
-	for _, l := range bill.Known {
+	for _, l := range report.Known {
 		require.Contains(t, l.Source, "https://")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"goblin/gateway/atomicfile"
 	statefile "goblin/gateway/state"
-	"goblin/registry/bill"
+	"goblin/registry/report"
 )
 
 const (
@@ -167,7 +167,7 @@ func (l *lineMeter) counts() (c counts, err error) {
 	c.waited = l.Waited
 	sound := l.Calls <= mostMeter && l.Errors <= l.Calls && l.Bytes <= mostMeter && l.Last >= 0 && l.Last <= mostMeter && l.Waits <= l.Calls && l.Waited <= mostMeter
 	for bin, n := range l.Took {
-		if bin < 0 || bin >= bill.Bins || n > mostMeter {
+		if bin < 0 || bin >= report.Bins || n > mostMeter {
 			sound = false
 			break
 		}
@@ -360,10 +360,10 @@ func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
 }
 
 // ReadUsage is the bill as a file has it, when no host runs; the error says why there is none.
-func ReadUsage(path string, now time.Time) (bill.Report, error) {
+func ReadUsage(path string, now time.Time) (report.Report, error) {
 	s, err := load(path)
 	if err != nil {
-		return bill.Report{}, fmt.Errorf("%s: %w", path, err)
+		return report.Report{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if s == nil {
 		s = &state{began: now.Unix()}

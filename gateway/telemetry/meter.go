@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/registry/bill"
+	"goblin/registry/report"
 )
 
 const (
@@ -82,7 +82,7 @@ type minute struct {
 type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, 0 for never
-	took                 [bill.Bins]uint64
+	took                 [report.Bins]uint64
 	waits, waited        uint64 // calls that waited for the user, and their waits in milliseconds
 }
 
@@ -175,7 +175,7 @@ func (m *Meter) Add(c MeteredCall) {
 	if m == nil {
 		return
 	}
-	at, bin := c.At.Unix(), bill.BinOf(c.Took)
+	at, bin := c.At.Unix(), report.BinOf(c.Took)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all.add(&c, at, bin)
@@ -280,7 +280,7 @@ func (m *Meter) whole() (*state, map[key]*[60]minute) {
 
 // Report is the bill, with what is listed now. Clients are those that called something, and
 // what they are shown is up to the caller.
-func (m *Meter) Report() bill.Report {
+func (m *Meter) Report() report.Report {
 	if m == nil {
 		m = OpenMeter(MeterOptions{})
 	}
@@ -321,12 +321,12 @@ func (m *Meter) Tally(yield func(server, tool, client string, calls, errors, byt
 }
 
 // hour are the minutes up to now; nil when nothing was called.
-func hour(minutes *[60]minute, now time.Time) []bill.Minute {
+func hour(minutes *[60]minute, now time.Time) []report.Minute {
 	if minutes == nil {
 		return nil
 	}
 	last, any := now.Unix()/60, false
-	out := make([]bill.Minute, 60)
+	out := make([]report.Minute, 60)
 	for i := range out {
 		at := last - 59 + int64(i)
 		m := &minutes[(at%60+60)%60]
@@ -334,7 +334,7 @@ func hour(minutes *[60]minute, now time.Time) []bill.Minute {
 			continue
 		}
 		any = true
-		out[i] = bill.Minute{Calls: m.calls, Errors: m.errors}
+		out[i] = report.Minute{Calls: m.calls, Errors: m.errors}
 		if m.timed > 0 {
 			out[i].Untimed = m.calls - m.timed
 			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
@@ -348,8 +348,8 @@ func hour(minutes *[60]minute, now time.Time) []bill.Minute {
 
 func millis(ms float64) float64 { return math.Round(ms*100) / 100 }
 
-func (c *counts) figures() bill.Figures {
-	f := bill.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(bill.Quantile(&c.took, 0.5)), P95: millis(bill.Quantile(&c.took, 0.95)), Waits: c.waits, WaitedMs: c.waited}
+func (c *counts) figures() report.Figures {
+	f := report.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(report.Quantile(&c.took, 0.5)), P95: millis(report.Quantile(&c.took, 0.95)), Waits: c.waits, WaitedMs: c.waited}
 	if c.last > 0 {
 		f.LastUsed = time.Unix(c.last, 0).UTC()
 	}
@@ -357,31 +357,31 @@ func (c *counts) figures() bill.Figures {
 }
 
 // report is the bill without the last hour.
-func (s *state) report(now time.Time) bill.Report {
-	r := bill.Report{
-		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: bill.Distribution(&s.all.took),
-		Servers: []bill.Server{}, Tools: []bill.Tool{}, Clients: []bill.Client{},
+func (s *state) report(now time.Time) report.Report {
+	r := report.Report{
+		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.took),
+		Servers: []report.Server{}, Tools: []report.Tool{}, Clients: []report.Client{},
 	}
-	before := now.Add(-bill.Forgotten).Unix()
+	before := now.Add(-report.UnusedAfter).Unix()
 	idle := make(map[string]int)
 	for k, c := range s.rows {
 		switch k.class() {
 		case 1:
-			t := bill.Tool{
+			t := report.Tool{
 				Server: k.server, Name: k.name, Listed: c.listed, Off: c.off, Idle: c.definition > 0 && c.last < before,
-				Definitions: bill.Defined(c.definition), Figures: c.figures(),
+				Definitions: report.DefinitionSize(c.definition), Figures: c.figures(),
 			}
 			if t.Idle {
 				idle[k.server]++
 			}
 			r.Tools = append(r.Tools, t)
 		case 2:
-			r.Clients = append(r.Clients, bill.Client{Name: k.name, Figures: c.figures()})
+			r.Clients = append(r.Clients, report.Client{Name: k.name, Figures: c.figures()})
 		}
 	}
 	for k, c := range s.rows {
 		if k.class() == 0 {
-			r.Servers = append(r.Servers, bill.Server{Name: k.server, Tools: c.tools, Idle: idle[k.server], Definitions: bill.Defined(c.definition), Figures: c.figures()})
+			r.Servers = append(r.Servers, report.Server{Name: k.server, Tools: c.tools, Idle: idle[k.server], Definitions: report.DefinitionSize(c.definition), Figures: c.figures()})
 		}
 	}
 	r.Sort()

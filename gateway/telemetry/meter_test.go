@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/telemetry"
-	"goblin/registry/bill"
+	"goblin/registry/report"
 )
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -28,7 +28,7 @@ func called(server, tool, client string, at time.Time, took time.Duration) telem
 	return telemetry.MeteredCall{Server: server, Tool: tool, Client: client, At: at, Took: took, Bytes: 100}
 }
 
-func tool(t *testing.T, r bill.Report, name string) bill.Tool {
+func tool(t *testing.T, r report.Report, name string) report.Tool {
 	t.Helper()
 	for _, one := range r.Tools {
 		if one.Name == name {
@@ -36,7 +36,7 @@ func tool(t *testing.T, r bill.Report, name string) bill.Tool {
 		}
 	}
 	t.Fatalf("no tool %s in %v", name, r.Tools)
-	return bill.Tool{}
+	return report.Tool{}
 }
 
 func TestCallsCountForServerToolAndClient(t *testing.T) {
@@ -57,7 +57,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	files := r.Servers[0]
 	require.Equal(t, 2, files.Tools)
 	require.Equal(t, 1, files.Idle)
-	require.Equal(t, bill.Definitions{Bytes: 500, Tokens: 125}, files.Definitions)
+	require.Equal(t, report.Definitions{Bytes: 500, Tokens: 125}, files.Definitions)
 	require.EqualValues(t, 101, files.Calls)
 	require.EqualValues(t, 1, files.Errors)
 	require.EqualValues(t, 10_100, files.Figures.Bytes)
@@ -70,8 +70,8 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.False(t, read.Idle)
 	require.Equal(t, noon, read.LastUsed)
 	require.Len(t, read.Hour, 60)
-	require.Equal(t, bill.Minute{Calls: 100, Millis: 50.5}, read.Hour[59])
-	require.Equal(t, bill.Minute{Calls: 1, Errors: 1}, read.Hour[49])
+	require.Equal(t, report.Minute{Calls: 100, Millis: 50.5}, read.Hour[59])
+	require.Equal(t, report.Minute{Calls: 1, Errors: 1}, read.Hour[49])
 	require.True(t, tool(t, r, "stat").Idle)
 	require.Nil(t, tool(t, r, "stat").Hour)
 
@@ -89,7 +89,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.Nil(t, m.Report().All.Hour, "an hour is an hour")
 	c.now = noon.Add(60 * time.Minute)
 	m.Add(called("files", "read", "editor", c.now, time.Millisecond))
-	require.Equal(t, bill.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute is no other hour's")
+	require.Equal(t, report.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute is no other hour's")
 	c.now = noon.Add(31 * 24 * time.Hour)
 	require.True(t, tool(t, m.Report(), "read").Idle)
 }
@@ -106,9 +106,9 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 	m.Save()
 	kept, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
-	for _, r := range []bill.Report{m.Report(), kept} {
+	for _, r := range []report.Report{m.Report(), kept} {
 		require.Equal(t, 1, r.Servers[0].Tools)
-		require.Equal(t, bill.Defined(100), r.Servers[0].Definitions)
+		require.Equal(t, report.DefinitionSize(100), r.Servers[0].Definitions)
 		write := tool(t, r, "write")
 		require.True(t, write.Off)
 		require.False(t, write.Idle, "it need not be turned off")
@@ -195,7 +195,7 @@ func TestServersThatListNothingForNowKeepWhatTheirDefinitionsCost(t *testing.T) 
 	r := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed { return []telemetry.Listed{up} }}).Report()
 	require.Len(t, r.Servers, 2)
 	for _, s := range r.Servers {
-		require.Equal(t, map[string]bill.Definitions{"up": bill.Defined(100), "down": bill.Defined(200)}[s.Name], s.Definitions)
+		require.Equal(t, map[string]report.Definitions{"up": report.DefinitionSize(100), "down": report.DefinitionSize(200)}[s.Name], s.Definitions)
 		require.Equal(t, 1, s.Tools)
 	}
 }
@@ -292,13 +292,13 @@ func TestForeignNamesAreBounded(t *testing.T) {
 
 func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 0, bill.BinOf(0))
-	for bin := range bill.Bins {
-		end := time.Duration(bill.End(bin) * float64(time.Millisecond))
-		require.Equal(t, bin, bill.BinOf(end), "%v", end)
-		require.Equal(t, min(bin+1, bill.Bins-1), bill.BinOf(end+1), "%v", end)
+	require.Equal(t, 0, report.BinOf(0))
+	for bin := range report.Bins {
+		end := time.Duration(report.End(bin) * float64(time.Millisecond))
+		require.Equal(t, bin, report.BinOf(end), "%v", end)
+		require.Equal(t, min(bin+1, report.Bins-1), report.BinOf(end+1), "%v", end)
 	}
-	require.Equal(t, bill.Bins-1, bill.BinOf(24*time.Hour))
+	require.Equal(t, report.Bins-1, report.BinOf(24*time.Hour))
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {

@@ -21,9 +21,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/diagnosis"
 	"goblin/registry/keymap"
+	"goblin/registry/report"
 	"goblin/tui/theme"
 	"goblin/tui/work"
 )
@@ -154,7 +154,7 @@ type Backend interface {
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
 	// Usage tells the costs of servers, tools and clients. It may take a moment.
-	Usage() bill.Report
+	Usage() report.Report
 	// Definition is how a server is started or reached, and what its process takes.
 	Definition(server string) diagnosis.Definition
 	// UnderWay are the requests of all clients that wait for their answers, the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"goblin/registry/bill"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
@@ -42,7 +42,7 @@ func (p *Pane) Subject() pane.Subject {
 			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
 		case r.original != "" && r.idle > 0:
 			text := fmt.Sprintf("Not called since counting began, %s ago", termtext.Age(now.Sub(since)))
-			if !r.LastUsed.IsZero() || now.Sub(since) > bill.Forgotten {
+			if !r.LastUsed.IsZero() || now.Sub(since) > report.UnusedAfter {
 				text = "Not called in 30 days"
 			}
 			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
@@ -96,12 +96,12 @@ func (r *row) facts(now time.Time) []viewer.Fact {
 }
 
 func (r *row) graphs(lk *theme.Look) string {
-	part := func(label string, of func(bill.Minute) float64) string {
+	part := func(label string, of func(report.Minute) float64) string {
 		return lk.Fit(label, 8) + lk.Spark(squeeze(values(r.Hour, of), 30))
 	}
 	return strings.Join([]string{
-		part("calls", func(m bill.Minute) float64 { return float64(m.Calls) }),
-		part("latency", func(m bill.Minute) float64 { return m.Millis }),
+		part("calls", func(m report.Minute) float64 { return float64(m.Calls) }),
+		part("latency", func(m report.Minute) float64 { return m.Millis }),
 	}, "\n")
 }
 

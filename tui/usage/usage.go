@@ -17,8 +17,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/registry/bill"
 	"goblin/registry/keymap"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -45,10 +45,10 @@ type row struct {
 	key, name, server, original string
 	tools, idle                 int
 	off                         bool
-	others                      bill.Others
-	bill.Definitions
-	bill.Figures
-	client *bill.Client
+	others                      report.NonToolLists
+	report.Definitions
+	report.Figures
+	client *report.Client
 	whole  any // as it stands in the bill
 }
 
@@ -63,7 +63,7 @@ type Pane struct {
 	spots  pane.Tabs
 	above  int // lines before the rows, when they were last drawn
 
-	report bill.Report
+	report report.Report
 	busy   bool // a command asks for the bill
 	stale  bool // … which has changed since
 	read   time.Time
@@ -144,19 +144,19 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	p.busy, p.stale = true, false
 	backend := p.app.Backend
 	return func() tea.Msg {
-		report := backend.Usage()
-		return work.Done(func() tea.Cmd { return p.take(report) })
+		figures := backend.Usage()
+		return work.Done(func() tea.Cmd { return p.take(figures) })
 	}
 }
 
-func (p *Pane) take(r bill.Report) tea.Cmd {
+func (p *Pane) take(r report.Report) tea.Cmd {
 	p.report, p.busy, p.read = r, false, p.app.Now()
 	var rows [tables][]row
 	for i := range r.Servers {
 		s := &r.Servers[i]
 		key, server := s.Name, s.Name
 		if s.Gone {
-			key, server = "\x00"+bill.Removed, "" // a server may have this name
+			key, server = "\x00"+report.Removed, "" // a server may have this name
 		}
 		rows[servers] = append(rows[servers], row{key: key, name: s.Name, server: server, tools: s.Tools, idle: s.Idle, others: s.Others, Definitions: s.Definitions, Figures: s.Figures, whole: s})
 	}
@@ -356,18 +356,18 @@ func (p *Pane) graphs(lk *theme.Look, w int) []string {
 		ends = " " + millis(p.report.Latency[0].UpTo) + " to " + millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
-		graph("calls", squeeze(values(f.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
-		graph("latency", squeeze(values(f.Hour, func(m bill.Minute) float64 { return m.Millis }), cells), "", mean),
+		graph("calls", squeeze(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
+		graph("latency", squeeze(values(f.Hour, func(m report.Minute) float64 { return m.Millis }), cells), "", mean),
 		graph("spread", squeeze(counts, cells), ends, spread),
 	}
 }
 
 // waits describes how long calls waited for the user. Other times exclude these waits.
-func waits(f *bill.Figures) string {
+func waits(f *report.Figures) string {
 	return termtext.Count(int(f.Waits), "call") + " waited for the user for " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
-func values(minutes []bill.Minute, of func(bill.Minute) float64) []float64 {
+func values(minutes []report.Minute, of func(report.Minute) float64) []float64 {
 	out := make([]float64, 60)
 	for i := range min(len(minutes), 60) {
 		out[i] = of(minutes[i])
@@ -389,7 +389,7 @@ func squeeze(values []float64, cells int) []float64 {
 }
 
 // hour sums the last hour up.
-func hour(minutes []bill.Minute) (calls, failed int, took float64, timed int) {
+func hour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
 		if m.Millis > 0 {
@@ -461,7 +461,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		{
 			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
-				return lk().Spark(squeeze(values(r.Hour, func(m bill.Minute) float64 { return float64(m.Calls) }), w)), ""
+				return lk().Spark(squeeze(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
 		},
 	}
@@ -499,5 +499,5 @@ func millis(ms float64) string { return dialog.Millis(time.Duration(ms * float64
 
 // broken are the limits that a client's row breaks.
 func (r *row) broken(limit string) bool {
-	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b bill.Break) bool { return b.Limit == limit })
+	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Limit == limit })
 }

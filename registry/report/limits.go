@@ -1,4 +1,4 @@
-package bill
+package report
 
 import (
 	"fmt"
@@ -65,8 +65,8 @@ type Seen struct {
 	Description  int    // characters of that
 }
 
-// Break is a limit that what a client is shown goes beyond.
-type Break struct {
+// LimitViolation is a limit that what a client is shown goes beyond.
+type LimitViolation struct {
 	Limit string `json:"limit"` // tools, name, description or instructions
 	Have  int    `json:"have"`
 	Most  int    `json:"most"`
@@ -75,13 +75,13 @@ type Break struct {
 }
 
 // Breaks are the limits that are broken. name is how the client introduces itself.
-func (l *Limits) Breaks(name string, s Seen) (all []Break) {
+func (l *Limits) Breaks(name string, s Seen) (all []LimitViolation) {
 	if l == nil {
 		return nil
 	}
 	add := func(limit string, have, most int, text, fix string) {
 		if most > 0 && have > most {
-			all = append(all, Break{limit, have, most, text, fix})
+			all = append(all, LimitViolation{limit, have, most, text, fix})
 		}
 	}
 	most := fmt.Sprint(l.Tools)

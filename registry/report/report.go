@@ -1,8 +1,8 @@
-// Package bill is what servers, tools and clients cost: what their definitions take of a
+// Package report is what servers, tools and clients cost: what their definitions take of a
 // model's context, and what calls came to, as people may see it: in a terminal, on screens
 // and as JSON. It must not know how anything is counted. Names are words of servers and
 // clients: the caller that shows them makes them safe.
-package bill
+package report
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Forgotten is how long a tool may be unused before that is told of it.
-const Forgotten = 30 * 24 * time.Hour
+// UnusedAfter is how long a tool may be unused before that is told of it.
+const UnusedAfter = 30 * 24 * time.Hour
 
 // Report is the whole bill.
 type Report struct {
@@ -64,24 +64,24 @@ type Definitions struct {
 	Tokens int `json:"definitionTokens"` // estimated, see [Tokens]
 }
 
-// Defined are definitions of so many bytes.
-func Defined(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
+// DefinitionSize are definitions of so many bytes.
+func DefinitionSize(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
 
 // Tokens estimates how many tokens of a model so many bytes of definitions are: a quarter,
 // rounded up. Models differ by more than that is off, and the vocabulary of one alone would
 // be as large as Goblin.
 func Tokens(bytes int) int { return (bytes + 3) / 4 }
 
-// Others are what lists of prompts, resources, templates and skills take. Clients show those
+// NonToolLists are what lists of prompts, resources, templates and skills take. Clients show those
 // to people, and few give them to a model: they are no part of [Definitions].
-type Others struct {
+type NonToolLists struct {
 	Entries int `json:"entries"`
 	Bytes   int `json:"bytes"`
 	Tokens  int `json:"tokens"` // estimated, of a model that is given them
 }
 
 // Add counts an entry of so many bytes.
-func (o *Others) Add(bytes int) {
+func (o *NonToolLists) Add(bytes int) {
 	o.Entries++
 	o.Bytes += bytes
 	o.Tokens = Tokens(o.Bytes)
@@ -92,11 +92,11 @@ const Removed = "removed"
 
 // Server is a server's part.
 type Server struct {
-	Name   string `json:"name"`
-	Gone   bool   `json:"removed,omitempty"` // the sum of removed and disabled servers
-	Tools  int    `json:"tools"`
-	Idle   int    `json:"unusedTools"`     // of those, not called in [Forgotten], or never
-	Others Others `json:"others,omitzero"` // known while a host runs
+	Name   string       `json:"name"`
+	Gone   bool         `json:"removed,omitempty"` // the sum of removed and disabled servers
+	Tools  int          `json:"tools"`
+	Idle   int          `json:"unusedTools"`     // of those, not called in [Forgotten], or never
+	Others NonToolLists `json:"others,omitzero"` // known while a host runs
 	Definitions
 	Figures
 }
@@ -115,15 +115,15 @@ type Tool struct {
 
 // Client is a client's part, by the name that it introduces itself with.
 type Client struct {
-	Name         string `json:"name"`
-	Connected    bool   `json:"connected"`
-	Tools        int    `json:"tools"`                       // that it is shown
-	Others       Others `json:"others,omitzero"`             // likewise
-	Instructions int    `json:"instructionsBytes,omitempty"` // what it is told of the servers
+	Name         string       `json:"name"`
+	Connected    bool         `json:"connected"`
+	Tools        int          `json:"tools"`                       // that it is shown
+	Others       NonToolLists `json:"others,omitzero"`             // likewise
+	Instructions int          `json:"instructionsBytes,omitempty"` // what it is told of the servers
 	Definitions
 	Figures
-	Limits *Limits `json:"limits,omitempty"` // nil: none are known
-	Breaks []Break `json:"breaks,omitempty"`
+	Limits *Limits          `json:"limits,omitempty"` // nil: none are known
+	Breaks []LimitViolation `json:"breaks,omitempty"`
 }
 
 // Sort orders all rows by cost, then by calls. The sums of removed entries come last.
@@ -215,7 +215,7 @@ func (r *Report) Unused() (tools int, all Definitions) {
 			bytes += r.Tools[i].Definitions.Bytes
 		}
 	}
-	return tools, Defined(bytes)
+	return tools, DefinitionSize(bytes)
 }
 
 // Scale is how times are counted: in bins, each of which ends at √2 of the one before, from
