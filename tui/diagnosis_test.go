@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
@@ -45,7 +45,7 @@ func TestEnterOnOtherServersChecksNothing(t *testing.T) {
 func TestDoctorChecksAnyServerFromAnyPane(t *testing.T) {
 	t.Parallel()
 	r := troubled(t, 120, 40).keys("2")
-	r.backend.finds = diagnosis.Report{}
+	r.backend.finds = report.Diagnosis{}
 	r.backend.finds.Warn("stdout", "a banner", "have it write that to stderr")
 	r.keys(": d o c t o r space f i l e s enter")
 	require.Equal(t, []string{"diagnose files"}, r.backend.acts)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMarkedRowsAreActedOnTogether(t *testing.T) {
 func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.backend.defined = diagnosis.Definition{
+	r.backend.defined = report.Definition{
 		Command: "npx -y files '/srv/my files'", Folder: "/srv", URL: "https://host/mcp", Env: []string{"LANG", "TOKEN"}, Headers: []string{"Authorization"},
 		Processes: 2, Processor: 1500 * time.Millisecond, Memory: 50_000_000,
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
 	"goblin/registry/report"
 )
 
@@ -64,8 +63,8 @@ type fakeBackend struct {
 	fails    error
 	lacking  string // what is found of a server that is tried
 	tried    int
-	finds    diagnosis.Report
-	defined  diagnosis.Definition
+	finds    report.Diagnosis
+	defined  report.Definition
 	usage    report.Report
 	underWay []registry.UnderWay
 	lacks    map[string]string // profile and listed name: by whom
@@ -144,7 +143,7 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 }
 
 // Diagnose finds what the test says.
-func (b *fakeBackend) Diagnose(_ context.Context, server string) (diagnosis.Report, error) {
+func (b *fakeBackend) Diagnose(_ context.Context, server string) (report.Diagnosis, error) {
 	return b.finds, b.act("diagnose " + server)
 }
 
@@ -191,7 +190,7 @@ func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry
 
 func (b *fakeBackend) Usage() report.Report { return b.usage }
 
-func (b *fakeBackend) Definition(string) diagnosis.Definition { return b.defined }
+func (b *fakeBackend) Definition(string) report.Definition { return b.defined }
 
 func (b *fakeBackend) UnderWay() []registry.UnderWay {
 	b.mu.Lock()

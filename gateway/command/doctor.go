@@ -23,7 +23,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/stack"
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -72,7 +72,7 @@ Exit code 1 means that something is broken.`,
 			default:
 				err = a.printText(found.text(len(args) > 0))
 			}
-			if err == nil && found.State == diagnosis.Broken {
+			if err == nil && found.State == report.Broken {
 				return errTold(cli.CodeFailure)
 			}
 			return err
@@ -84,9 +84,9 @@ Exit code 1 means that something is broken.`,
 
 // findings are printed by "goblin doctor".
 type findings struct {
-	State   diagnosis.State    `json:"state"` // the worst
-	Servers []diagnosis.Report `json:"servers"`
-	Goblin  *diagnosis.Report  `json:"goblin,omitempty"` // none if a server was named that is broken
+	State   report.State       `json:"state"` // the worst
+	Servers []report.Diagnosis `json:"servers"`
+	Goblin  *report.Diagnosis  `json:"goblin,omitempty"` // none if a server was named that is broken
 }
 
 // examine checks the server that is named, or all, and then Goblin itself.
@@ -121,11 +121,11 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	if err == nil {
 		m.Look(ctx, place)
 	}
-	found := &findings{Servers: []diagnosis.Report{}}
+	found := &findings{Servers: []report.Diagnosis{}}
 	if m.Wrong == "" {
 		found.Servers = a.examineServers(ctx, cfg, &m, names)
 	}
-	if len(names) == 0 || len(found.Servers) == 0 || found.Servers[0].State != diagnosis.Broken {
+	if len(names) == 0 || len(found.Servers) == 0 || found.Servers[0].State != report.Broken {
 		goblin := m.Check(ctx)
 		found.Goblin = &goblin
 	}
@@ -137,9 +137,9 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 				c.Lines[i] = a.Mask().String(line)
 			}
 		}
-		var worst diagnosis.Report
+		var worst report.Diagnosis
 		worst.State = found.State
-		worst.Add(diagnosis.Check{State: r.State})
+		worst.Add(report.Check{State: r.State})
 		found.State = worst.State
 	}
 	return found, nil
@@ -177,7 +177,7 @@ func (a *App) installed() (all []doctor.Client) {
 }
 
 // examineServers checks the server that is named, or all.
-func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []diagnosis.Report {
+func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []report.Diagnosis {
 	folder, _ := os.Getwd() // where there is none, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
 	free := m.NoPlace != nil || errors.Is(m.NoStatus, daemon.ErrNotRunning) // a daemon lists by itself
@@ -195,23 +195,23 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 		a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), strings.Join(serverNames(cfg), ", ")))
 	})
 	defer telling.Stop()
-	var reports []diagnosis.Report
+	var reports []report.Diagnosis
 	if len(names) > 0 {
 		s, _ := cfg.Server(names[0]) // it was looked for
-		reports = []diagnosis.Report{doctor.Server(ctx, o, s)}
+		reports = []report.Diagnosis{doctor.Server(ctx, o, s)}
 	} else {
 		reports = doctor.Servers(ctx, o)
 	}
 	for i := range reports {
-		m.Hosted(&reports[i], func(server string) (diagnosis.Report, error) {
+		m.Hosted(&reports[i], func(server string) (report.Diagnosis, error) {
 			return (daemon.Remote{Place: m.Place}).Diagnose(ctx, server)
 		})
 	}
 	return reports
 }
 
-func (f *findings) all() []*diagnosis.Report {
-	var all []*diagnosis.Report
+func (f *findings) all() []*report.Diagnosis {
+	var all []*report.Diagnosis
 	for i := range f.Servers {
 		all = append(all, &f.Servers[i])
 	}
@@ -224,7 +224,7 @@ func (f *findings) all() []*diagnosis.Report {
 // text shows what was found, one line for what is fine unless each check is to be shown.
 func (f *findings) text(each bool) string {
 	var out strings.Builder
-	names, states := 0, len(diagnosis.OK)
+	names, states := 0, len(report.OK)
 	for _, r := range f.all() {
 		names = max(names, termtext.Width(subject(r)))
 		for _, c := range r.Checks {
@@ -270,10 +270,10 @@ func (f *findings) text(each bool) string {
 }
 
 // subject names the server of a report, or Goblin itself.
-func subject(r *diagnosis.Report) string { return cmp.Or(r.Server, "goblin") }
+func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
 
 // gist is the check of a healthy report that tells most.
-func gist(r *diagnosis.Report) string {
+func gist(r *report.Diagnosis) string {
 	for _, name := range []string{"lists", "host"} {
 		for _, c := range r.Checks {
 			if c.Name == name {

@@ -21,7 +21,6 @@ import (
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
-	"goblin/registry/diagnosis"
 	"goblin/registry/report"
 )
 
@@ -110,8 +109,8 @@ func (s *scripted) Follow(context.Context) error { return nil }
 
 func (s *scripted) Restart(context.Context, string) error { return nil }
 
-func (s *scripted) Diagnose(context.Context, string) (diagnosis.Report, error) {
-	return diagnosis.Report{}, nil
+func (s *scripted) Diagnose(context.Context, string) (report.Diagnosis, error) {
+	return report.Diagnosis{}, nil
 }
 
 func (s *scripted) Stop(context.Context) error { return nil }

@@ -21,7 +21,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/registry"
 	"goblin/registry/account"
-	"goblin/registry/diagnosis"
 	"goblin/registry/report"
 )
 
@@ -57,7 +56,7 @@ type Gateway interface {
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds out what keeps a server from working, by a process or connection of
 	// its own, in the environment of the gateway.
-	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
+	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 	// Stop makes the gateway end, and does not wait for that.
 	Stop(ctx context.Context) error
 }
@@ -449,8 +448,8 @@ func (r Remote) Restart(ctx context.Context, server string) error {
 }
 
 // Diagnose implements [Gateway].
-func (r Remote) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
-	return ask[diagnosis.Report](ctx, r, "diagnose", server)
+func (r Remote) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
+	return ask[report.Diagnosis](ctx, r, "diagnose", server)
 }
 
 // Stop implements [Gateway].

@@ -21,7 +21,7 @@ import (
 	"goblin/gateway/state"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/stderr"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -261,9 +261,9 @@ func (p *patient) spoke(t *talk) bool {
 	if t.opened {
 		text = fmt.Sprintf("it writes what is no JSON-RPC message: %q", short(t.banner, 200))
 	}
-	c := diagnosis.Check{Name: name, State: diagnosis.Warning, Text: text, Fix: "have it write that to stderr; Goblin skips such lines, but many clients fail"}
+	c := report.Check{Name: name, State: report.Warning, Text: text, Fix: "have it write that to stderr; Goblin skips such lines, but many clients fail"}
 	if !t.opened {
-		c.State, c.Fix = diagnosis.Broken, "have it speak MCP over stdio: a flag may be missing in args, or it prints to stdout what belongs to stderr"
+		c.State, c.Fix = report.Broken, "have it speak MCP over stdio: a flag may be missing in args, or it prints to stdout what belongs to stderr"
 	}
 	return p.Add(c)
 }
@@ -304,7 +304,7 @@ func (p *patient) greeted(t *talk) bool {
 
 // fail adds the check that why broke. fix is for errors that bring none of their own.
 func (p *patient) fail(name string, why *upstream.Error, fix string) {
-	p.Add(diagnosis.Check{Name: name, State: diagnosis.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
+	p.Add(report.Check{Name: name, State: report.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
 }
 
 var address = pattern(`(?i)(?:listening|running|serving|started|available|ready)\b.*?(https?://[^\s'")]+|\bport:? \d+)`)

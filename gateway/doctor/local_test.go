@@ -15,7 +15,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/doctor"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 var tool = obj{"name": "stat", "inputSchema": obj{"type": "object", "properties": obj{"path": obj{"type": "string"}}}}
@@ -29,7 +29,7 @@ func TestAHealthyLocalServerPassesEveryCheck(t *testing.T) {
 	s := tools(tool)
 	s["prompts"] = []any{obj{"name": "p"}}
 	r := examine(t, script(t, s))
-	require.Equal(t, diagnosis.OK, r.State, "%v", r.Checks)
+	require.Equal(t, report.OK, r.State, "%v", r.Checks)
 	require.Equal(t, []string{"command ok", "runs ok", "stdout ok", "handshake ok", "lists ok", "schemas ok", "limits ok"}, outline(r))
 	require.Equal(t, "1 tool, 1 prompt", r.Checks[4].Text)
 }
@@ -46,7 +46,7 @@ func TestAServerIsToldTheAbilitiesThatTheGatewayTells(t *testing.T) {
 		}
 		server := script(t, s)
 		server.Roots = whose
-		require.Equal(t, diagnosis.OK, examine(t, server, func(o *doctor.Options) {
+		require.Equal(t, report.OK, examine(t, server, func(o *doctor.Options) {
 			o.Config.Gateway.Roots = []config.Root{{URI: "file:///w", Name: "w"}, {URI: "file:///v"}}
 		}).State)
 		told, err := os.ReadFile(log)
@@ -102,13 +102,13 @@ func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 			t.Parallel()
 			r := examine(t, tt.server)
 			c := last(t, r)
-			require.Equal(t, diagnosis.Broken, r.State, "%v", r.Checks)
+			require.Equal(t, report.Broken, r.State, "%v", r.Checks)
 			require.Equal(t, tt.check, c.Name, "%v", r.Checks)
-			require.Equal(t, diagnosis.Broken, c.State)
+			require.Equal(t, report.Broken, c.State)
 			require.Contains(t, c.Text, tt.text)
 			require.Contains(t, c.Fix, tt.fix)
 			for _, before := range r.Checks[:len(r.Checks)-1] {
-				require.NotEqual(t, diagnosis.Broken, before.State)
+				require.NotEqual(t, report.Broken, before.State)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := examine(t, script(t, tt.script))
-			require.Equal(t, diagnosis.Warning, r.State, "%v", r.Checks)
+			require.Equal(t, report.Warning, r.State, "%v", r.Checks)
 			found := r.Complaints()
 			require.Len(t, found, 1)
 			require.Equal(t, tt.check, found[0].Name)
@@ -190,10 +190,10 @@ func TestNamesThatClientsRefuseAreBroken(t *testing.T) {
 	t.Parallel()
 	long := script(t, tools(obj{"name": strings.Repeat("long", 20), "inputSchema": obj{"type": "object"}}))
 	r := examine(t, long)
-	require.Equal(t, diagnosis.OK, r.State)
+	require.Equal(t, report.OK, r.State)
 	require.Contains(t, last(t, r).Text, "1 shortened, such as it_longlong")
 	c := last(t, examine(t, long, func(o *doctor.Options) { o.Config.Gateway.MaxName = 120 }))
-	require.Equal(t, diagnosis.Broken, c.State)
+	require.Equal(t, report.Broken, c.State)
 	require.Contains(t, c.Text, "too long for Claude Code")
 	require.Contains(t, c.Fix, "max_name: 51")
 }
@@ -207,7 +207,7 @@ func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 	fix := `env: {PATH: "` + tools + `:${PATH}"}`
 
 	c := last(t, examine(t, config.Server{Command: "mcp-only-here"}))
-	require.Equal(t, diagnosis.Broken, c.State)
+	require.Equal(t, report.Broken, c.State)
 	require.Contains(t, c.Fix, fix, "it is not in PATH, but where programs of its kind are")
 
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
@@ -217,9 +217,9 @@ func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 	require.Contains(t, r.Checks[0].Fix, fix)
 
 	r = examine(t, config.Server{Command: "mcp-only-here", Env: map[string]string{"PATH": tools + ":/bin"}})
-	require.Equal(t, diagnosis.OK, r.Checks[0].State, "the config says where")
+	require.Equal(t, report.OK, r.Checks[0].State, "the config says where")
 	r = examine(t, config.Server{Command: "sh", Args: []string{"-c", "exit 1"}})
-	require.Equal(t, diagnosis.OK, r.Checks[0].State, "every PATH has it")
+	require.Equal(t, report.OK, r.Checks[0].State, "every PATH has it")
 }
 
 func TestNoChildIsLeftBehind(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAllServersAreCheckedInTheOrderOfTheConfig(t *testing.T) {
 	require.Equal(t, []string{"z ok", "slow ok", "off disabled", "a ok", "b ok", "c ok"}, got)
 
 	off := doctor.Server(t.Context(), o, &o.Config.Servers[2])
-	require.Equal(t, diagnosis.Warning, off.State, "who names a disabled server wants to know whether it would work")
+	require.Equal(t, report.Warning, off.State, "who names a disabled server wants to know whether it would work")
 	require.Equal(t, "config", last(t, off).Name)
 }
 

@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -58,8 +58,8 @@ func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
 }
 
 // Check checks all of it.
-func (m *Machine) Check(ctx context.Context) diagnosis.Report {
-	r := diagnosis.Report{Checks: []diagnosis.Check{}}
+func (m *Machine) Check(ctx context.Context) report.Diagnosis {
+	r := report.Diagnosis{Checks: []report.Check{}}
 	if m.config(&r) && m.runtime(&r) && m.host(&r) {
 		m.state(&r)
 		m.versions(ctx, &r)
@@ -68,7 +68,7 @@ func (m *Machine) Check(ctx context.Context) diagnosis.Report {
 	return r
 }
 
-func (m *Machine) config(r *diagnosis.Report) bool {
+func (m *Machine) config(r *report.Diagnosis) bool {
 	if m.Wrong != "" {
 		r.Break("config", m.Wrong, "goblin validate tells all of its mistakes")
 		return false
@@ -77,7 +77,7 @@ func (m *Machine) config(r *diagnosis.Report) bool {
 	return true
 }
 
-func (m *Machine) runtime(r *diagnosis.Report) bool {
+func (m *Machine) runtime(r *report.Diagnosis) bool {
 	const name = "runtime"
 	if m.NoPlace != nil {
 		text, fix := split(m.NoPlace.Error())
@@ -101,7 +101,7 @@ func (m *Machine) runtime(r *diagnosis.Report) bool {
 	return true
 }
 
-func (m *Machine) host(r *diagnosis.Report) bool {
+func (m *Machine) host(r *report.Diagnosis) bool {
 	const name = "host"
 	switch {
 	case errors.Is(m.NoStatus, daemon.ErrNotRunning):
@@ -127,7 +127,7 @@ func (m *Machine) host(r *diagnosis.Report) bool {
 }
 
 // state reports damaged state files. The fix is the last part of a problem's text.
-func (m *Machine) state(r *diagnosis.Report) {
+func (m *Machine) state(r *report.Diagnosis) {
 	for _, p := range m.Damaged {
 		text, fix := split(p.String())
 		r.Warn("state", text, fix)
@@ -136,7 +136,7 @@ func (m *Machine) state(r *diagnosis.Report) {
 
 // versions looks for hosts of other versions of Goblin: a bridge only speaks to a host of
 // its own, so that each version has one, with all its servers.
-func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
+func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
 	for _, place := range daemon.Serving(m.Place.Dir, m.Place.Config, "") {
 		if place.Version == m.Version {
@@ -155,7 +155,7 @@ func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
 }
 
 // clients looks at the entries of clients.
-func (m *Machine) clients(r *diagnosis.Report) {
+func (m *Machine) clients(r *report.Diagnosis) {
 	const name = "clients"
 	self, _ := os.Executable()
 	fine := 0
@@ -196,9 +196,9 @@ func same(command, path string) bool {
 
 // Hosted adds what the running host says of a server that works here: it may have been
 // started with another environment. ask has the host check the server.
-func (m *Machine) Hosted(r *diagnosis.Report, ask func(server string) (diagnosis.Report, error)) {
+func (m *Machine) Hosted(r *report.Diagnosis, ask func(server string) (report.Diagnosis, error)) {
 	const name = "host"
-	if m.Status == nil || r.State == diagnosis.Broken {
+	if m.Status == nil || r.State == report.Broken {
 		return
 	}
 	for _, s := range m.Status.Servers {
@@ -207,7 +207,7 @@ func (m *Machine) Hosted(r *diagnosis.Report, ask func(server string) (diagnosis
 		}
 		text := fmt.Sprintf("it works here, but the running host (pid %d) says: %s", m.Status.PID, s.Error)
 		fix := termtext.Goblin("restart", r.Server)
-		if theirs, err := ask(r.Server); err == nil && theirs.State == diagnosis.Broken {
+		if theirs, err := ask(r.Server); err == nil && theirs.State == report.Broken {
 			found := theirs.Complaints()
 			last := found[len(found)-1]
 			text = fmt.Sprintf("it works here, but not in the running host (pid %d), which has another environment: %s", m.Status.PID, last.Text)

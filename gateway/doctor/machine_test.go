@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/doctor"
 	"goblin/gateway/e2e"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // place is that of a host with a short path.
@@ -56,39 +56,39 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*doctor.Machine)
 		check  string
-		state  diagnosis.State
+		state  report.State
 		text   string
 		fix    string
 	}{
-		"all is well":          {func(*doctor.Machine) {}, "version", diagnosis.OK, "2", ""},
-		"mistakes in the file": {func(m *doctor.Machine) { m.Wrong = "c.yaml:3: unknown key" }, "config", diagnosis.Broken, "c.yaml:3", "goblin validate"},
-		"an open folder":       {func(m *doctor.Machine) { m.NoPlace = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", diagnosis.Broken, "the folder /x is open", "run: chmod 700 /x"},
+		"all is well":          {func(*doctor.Machine) {}, "version", report.OK, "2", ""},
+		"mistakes in the file": {func(m *doctor.Machine) { m.Wrong = "c.yaml:3: unknown key" }, "config", report.Broken, "c.yaml:3", "goblin validate"},
+		"an open folder":       {func(m *doctor.Machine) { m.NoPlace = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", report.Broken, "the folder /x is open", "run: chmod 700 /x"},
 		"a folder that is gone": {func(m *doctor.Machine) {
 			m.Place.Dir = filepath.Join(m.Place.Dir, "gone")
-		}, "runtime", diagnosis.Broken, "nothing can be written to", "rights"},
-		"a host that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, "host", diagnosis.Broken, "it does not answer", "kill it"},
+		}, "runtime", report.Broken, "nothing can be written to", "rights"},
+		"a host that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, "host", report.Broken, "it does not answer", "kill it"},
 		"an edit not taken": {func(m *doctor.Machine) {
 			m.NoStatus, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
-		}, "host", diagnosis.Warning, "the edited config has mistakes", "validate"},
+		}, "host", report.Warning, "the edited config has mistakes", "validate"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
-		}, "clients", diagnosis.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},
+		}, "clients", report.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},
 		"an entry of another one": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/bin/sh"}}
-		}, "clients", diagnosis.Warning, "Cursor starts another Goblin, /bin/sh", "goblin install cursor"},
+		}, "clients", report.Warning, "Cursor starts another Goblin, /bin/sh", "goblin install cursor"},
 		"a file that is not understood": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", File: "/z.json", Problem: "line 3: no comma"}}
-		}, "clients", diagnosis.Warning, "Zed: /z.json: line 3: no comma", "mend that file"},
+		}, "clients", report.Warning, "Zed: /z.json: line 3: no comma", "mend that file"},
 		"an entry of ours": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", Command: self}}
-		}, "clients", diagnosis.OK, "1 client can start this Goblin", ""},
+		}, "clients", report.OK, "1 client can start this Goblin", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := machine(t)
 			tt.change(m)
 			r := m.Check(t.Context())
-			var found diagnosis.Check
+			var found report.Check
 			for _, c := range r.Checks {
 				if c.Name == tt.check {
 					found = c
@@ -109,7 +109,7 @@ func TestHostsOfOtherVersionsAreFound(t *testing.T) {
 	old.Version, old.Socket, old.Lock = "1", filepath.Join(old.Dir, "old.sock"), filepath.Join(old.Dir, "old.lock")
 	hosts(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
-	require.Equal(t, diagnosis.Warning, r.State, "%v", r.Checks)
+	require.Equal(t, report.Warning, r.State, "%v", r.Checks)
 	require.Contains(t, r.Complaints()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
 }
 
@@ -123,8 +123,8 @@ func TestARunningHostIsLookedAt(t *testing.T) {
 	require.NoError(t, m.NoStatus)
 	require.Equal(t, "pid 9, up 0 s, 0 clients", m.Check(t.Context()).Checks[2].Text)
 
-	ask := func(server string) (diagnosis.Report, error) {
-		theirs := diagnosis.Report{Server: server}
+	ask := func(server string) (report.Diagnosis, error) {
+		theirs := report.Diagnosis{Server: server}
 		if server == "path" {
 			theirs.Break("command", "npx is in no folder of PATH", "add PATH")
 		} else {
@@ -137,7 +137,7 @@ func TestARunningHostIsLookedAt(t *testing.T) {
 		"path": "broken it works here, but not in the running host (pid 9), which has another environment: npx is in no folder of PATH → add PATH",
 		"once": "broken it works here, but the running host (pid 9) says: gone → goblin restart once",
 	} {
-		r := diagnosis.Report{Server: server, State: diagnosis.OK}
+		r := report.Diagnosis{Server: server, State: report.OK}
 		m.Hosted(&r, ask)
 		got := string(r.State) + " "
 		for _, c := range r.Checks {

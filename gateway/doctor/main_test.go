@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/doctor"
 	"goblin/gateway/e2e"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func script(t *testing.T, s obj) config.Server {
 }
 
 // examine checks a server under the name it.
-func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) diagnosis.Report {
+func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) report.Diagnosis {
 	t.Helper()
 	s.Name = "it"
 	if s.Type == "" {
@@ -59,14 +59,14 @@ func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) dia
 }
 
 // last is the check that a report ends with.
-func last(t *testing.T, r diagnosis.Report) diagnosis.Check {
+func last(t *testing.T, r report.Diagnosis) report.Check {
 	t.Helper()
 	require.NotEmpty(t, r.Checks)
 	return r.Checks[len(r.Checks)-1]
 }
 
 // outline is a report in short.
-func outline(r diagnosis.Report) (all []string) {
+func outline(r report.Diagnosis) (all []string) {
 	for _, c := range r.Checks {
 		all = append(all, fmt.Sprintf("%s %s", c.Name, c.State))
 	}

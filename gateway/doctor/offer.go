@@ -12,7 +12,6 @@ import (
 	"goblin/gateway/upstream/stderr"
 	"goblin/registry"
 	"goblin/registry/definition"
-	"goblin/registry/diagnosis"
 	"goblin/registry/rawjson"
 	"goblin/registry/report"
 	"goblin/registry/termtext"
@@ -181,7 +180,7 @@ func (p *patient) limits(t *talk) {
 	for _, def := range t.tools {
 		if why := longDescription(def); why != "" {
 			tool, _ := rawjson.String(rawjson.Get(def, "name"))
-			p.Add(diagnosis.Check{Name: name, State: diagnosis.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "what matters most should stand first; tell the server's authors"})
+			p.Add(report.Check{Name: name, State: report.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "what matters most should stand first; tell the server's authors"})
 			return
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/stderr"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -477,7 +477,7 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	} else if why.Fix != "" {
 		text = why.Reason
 	}
-	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: termtext.Goblin("login", p.s.Name)}
+	c := report.Check{Name: name, State: report.Broken, Text: text, Fix: termtext.Goblin("login", p.s.Name)}
 	switch {
 	case p.s.Authorized():
 		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")

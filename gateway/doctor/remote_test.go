@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // peer is an MCP server over HTTP.
@@ -46,7 +46,7 @@ func at(url string) config.Server {
 func TestAHealthyRemoteServerPassesEveryCheck(t *testing.T) {
 	t.Parallel()
 	r := examine(t, serve(t, peer().ServeHTTP))
-	require.Equal(t, diagnosis.OK, r.State, "%v", r.Checks)
+	require.Equal(t, report.OK, r.State, "%v", r.Checks)
 	require.Equal(t, []string{"connect ok", "http ok", "clock ok", "handshake ok", "lists ok", "schemas ok", "limits ok"}, outline(r))
 }
 
@@ -94,7 +94,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 			r := examine(t, tt.server)
 			c := last(t, r)
 			require.Equal(t, tt.check, c.Name, "%v", r.Checks)
-			require.Equal(t, diagnosis.Broken, c.State)
+			require.Equal(t, report.Broken, c.State)
 			require.Contains(t, c.Text, tt.text)
 			require.Contains(t, c.Fix, tt.fix)
 			require.NotContains(t, c.Text, "hunter2")
@@ -120,7 +120,7 @@ func TestAClockThatIsWrongIsAWarning(t *testing.T) {
 			w.Header().Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
 			server.ServeHTTP(w, q)
 		}))
-		require.Equal(t, diagnosis.Warning, r.State)
+		require.Equal(t, report.Warning, r.State)
 		require.Contains(t, r.Complaints()[0].Text, want)
 		require.Equal(t, "limits", last(t, r).Name, "the rest is checked all the same")
 	}

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream"
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // Options configure the checks of servers.
@@ -43,15 +43,15 @@ type Options struct {
 const atOnce = 4
 
 // Servers checks all servers, and reports on them in the order of the config.
-func Servers(ctx context.Context, o Options) []diagnosis.Report {
-	reports := make([]diagnosis.Report, len(o.Config.Servers))
+func Servers(ctx context.Context, o Options) []report.Diagnosis {
+	reports := make([]report.Diagnosis, len(o.Config.Servers))
 	places := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for i := range o.Config.Servers {
 		s := &o.Config.Servers[i]
 		if s.Disabled {
 			reports[i] = newReport(s)
-			reports[i].Add(diagnosis.Check{Name: "config", State: diagnosis.Disabled, Text: "it is disabled in the config"})
+			reports[i].Add(report.Check{Name: "config", State: report.Disabled, Text: "it is disabled in the config"})
 			continue
 		}
 		all.Go(func() {
@@ -64,12 +64,12 @@ func Servers(ctx context.Context, o Options) []diagnosis.Report {
 	return reports
 }
 
-func newReport(s *config.Server) diagnosis.Report {
-	return diagnosis.Report{Server: s.Name, Transport: string(s.Type), Checks: []diagnosis.Check{}}
+func newReport(s *config.Server) report.Diagnosis {
+	return report.Diagnosis{Server: s.Name, Transport: string(s.Type), Checks: []report.Check{}}
 }
 
 // Server checks one server, also if it is disabled.
-func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Report {
+func Server(ctx context.Context, o Options, defined *config.Server) report.Diagnosis {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
@@ -94,7 +94,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 		r.Fine("secrets", strings.Join(defined.References(), ", "))
 	}
 	s := o.definition(resolved.Server)
-	p := &patient{Options: o, Report: &r, s: s, defined: defined}
+	p := &patient{Options: o, Diagnosis: &r, s: s, defined: defined}
 	if s.Type == config.Stdio {
 		p.local(ctx)
 	} else {
@@ -114,7 +114,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 }
 
 // breakEach adds a check for each of texts, or for whole if there are none.
-func breakEach(r *diagnosis.Report, name string, texts []string, whole string) {
+func breakEach(r *report.Diagnosis, name string, texts []string, whole string) {
 	if len(texts) == 0 {
 		texts = []string{whole}
 	}
@@ -144,7 +144,7 @@ func (o *Options) definition(defined *config.Server) *config.Server {
 // patient is a server that is checked.
 type patient struct {
 	Options
-	*diagnosis.Report
+	*report.Diagnosis
 	s       *config.Server
 	defined *config.Server // as the config has it; s is how it is run here
 	absent  []string       // variables of printed commands that are not set here

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/mcpclient"
 	"goblin/gateway/oauth"
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 var errStopped = errors.New("the gateway has stopped")
@@ -141,12 +141,12 @@ func (c *Client) Disconnect(session string) bool {
 }
 
 // Diagnose finds out what keeps a server from working, see [Instance.Diagnose].
-func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+func (c *Client) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
 	return c.instance.Diagnose(ctx, server)
 }
 
 // Definition is how a server is started or reached, see [Instance.Definition].
-func (c *Client) Definition(server string) diagnosis.Definition {
+func (c *Client) Definition(server string) report.Definition {
 	return c.instance.Definition(server)
 }
 

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/servers"
 	"goblin/gateway/view"
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -200,16 +200,16 @@ func (i *Instance) unapprovable() error {
 
 // Diagnose finds out what keeps a server from working, by a process or connection of its
 // own.
-func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+func (i *Instance) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
 	cfg := i.config()
 	s, ok := cfg.Server(server)
 	if !ok {
-		return diagnosis.Report{}, &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+		return report.Diagnosis{}, &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
 	return i.diagnose(ctx, cfg, s), nil
 }
 
-func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) diagnosis.Report {
+func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) report.Diagnosis {
 	return doctor.Server(ctx, doctor.Options{
 		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
 		Redact: i.o.Mask.String, Children: i.children,
@@ -218,12 +218,12 @@ func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.S
 
 // Definition is how a server is started or reached, without secrets, and what its
 // process takes.
-func (i *Instance) Definition(server string) diagnosis.Definition {
+func (i *Instance) Definition(server string) report.Definition {
 	s, ok := i.config().Server(server)
 	if !ok {
-		return diagnosis.Definition{}
+		return report.Definition{}
 	}
-	d := diagnosis.Definition{URL: i.o.Mask.String(s.URL), Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers))}
+	d := report.Definition{URL: i.o.Mask.String(s.URL), Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers))}
 	if s.Command != "" {
 		words := append([]string{s.Command}, s.Args...)
 		for at := range words {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/registry/termtext"
 )
 
@@ -18,7 +18,7 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 	t.Parallel()
 	i, logs := start(t, "", fake{"files", `"tools":[]`, fmt.Sprintf(", env: {API_TOKEN: %q, LEVEL: x}", "s3cret-value-of-a-token")})
 	c := open(t, i, nil)
-	var d diagnosis.Definition
+	var d report.Definition
 	require.Eventually(t, func() bool {
 		d = c.Definition("files")
 		return d.Processes > 0 || runtime.GOOS == "windows"
@@ -32,5 +32,5 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		require.Positive(t, d.Memory)
 	}
-	require.Equal(t, diagnosis.Definition{}, c.Definition("nobody"))
+	require.Equal(t, report.Definition{}, c.Definition("nobody"))
 }

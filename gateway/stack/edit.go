@@ -8,7 +8,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 )
 
 // AddServer puts a server into the config's file and serves it; keys are those of its
@@ -41,7 +41,7 @@ func (i *Instance) TryServer(ctx context.Context, name string, keys map[string]a
 	i.o.Mask.Add(cfg)
 	s, _ := cfg.Server(name) // it was put there
 	for _, c := range i.diagnose(ctx, cfg, s).Checks {
-		if c.State == diagnosis.Broken && c.Name != "login" && c.Name != "schemas" && c.Name != "limits" {
+		if c.State == report.Broken && c.Name != "login" && c.Name != "schemas" && c.Name != "limits" {
 			return c.Text + "; " + c.Fix, nil
 		}
 	}

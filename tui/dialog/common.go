@@ -21,7 +21,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
 	"goblin/registry/keymap"
 	"goblin/registry/report"
 	"goblin/tui/theme"
@@ -152,11 +151,11 @@ type Backend interface {
 	// Switch turns entries on or off for clients of a profile, for all if that is "".
 	Switch(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
-	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
+	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 	// Usage tells the costs of servers, tools and clients. It may take a moment.
 	Usage() report.Report
 	// Definition is how a server is started or reached, and what its process takes.
-	Definition(server string) diagnosis.Definition
+	Definition(server string) report.Definition
 	// UnderWay are the requests of all clients that wait for their answers, the
 	// oldest first, and Withdraw cancels one of them; false: it is over already.
 	UnderWay() []registry.UnderWay

@@ -6,7 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 	"goblin/tui/work"
@@ -19,7 +19,7 @@ const stderrLines = 20
 type finding struct {
 	running bool
 	ready   bool // the server was, when it began
-	report  diagnosis.Report
+	report  report.Diagnosis
 	err     error
 	changes int
 }
@@ -72,7 +72,7 @@ func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Block 
 	case f.err != nil:
 		return []viewer.Block{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
 	}
-	styles := map[diagnosis.State]theme.Style{diagnosis.Broken: lk.Bad, diagnosis.Warning: lk.Warn}
+	styles := map[report.State]theme.Style{report.Broken: lk.Bad, report.Warning: lk.Warn}
 	var facts []viewer.Fact
 	for _, c := range f.report.Checks {
 		facts = append(facts, viewer.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})

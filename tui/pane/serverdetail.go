@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"goblin/registry"
-	"goblin/registry/diagnosis"
+	"goblin/registry/report"
 	"goblin/tui/dialog"
 	"goblin/tui/record"
 	"goblin/tui/remedy"
@@ -138,7 +138,7 @@ func repairBlocks(r registry.Repairs) []viewer.Block {
 }
 
 // definitionFacts are how a server is started or reached, and what its process takes.
-func definitionFacts(d diagnosis.Definition) []viewer.Fact {
+func definitionFacts(d report.Definition) []viewer.Fact {
 	f := []viewer.Fact{
 		{Label: "command", Value: d.Command},
 		{Label: "folder", Value: d.Folder},

@@ -1,8 +1,9 @@
-// Package diagnosis is what was found out about a server, or about Goblin on this
+// Diagnosis is what was found out about a server, or about Goblin on this
 // machine, check by check, as people may see it: in a terminal, on screens and as JSON.
 // It holds no secrets, and must not know how anything is found out. Texts may hold words
 // of servers: the caller that shows them makes them safe.
-package diagnosis
+
+package report
 
 // State is the outcome of a check.
 type State string
@@ -27,8 +28,8 @@ type Check struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
-// Report lists the checks of one subject with their outcomes, in their order.
-type Report struct {
+// Diagnosis lists the checks of one subject with their outcomes, in their order.
+type Diagnosis struct {
 	Server    string  `json:"serverId,omitempty"` // none: Goblin itself
 	Transport string  `json:"transport,omitempty"`
 	State     State   `json:"state"` // the worst
@@ -36,7 +37,7 @@ type Report struct {
 }
 
 // Add adds a check. It reports whether the next one makes sense.
-func (r *Report) Add(c Check) bool {
+func (r *Diagnosis) Add(c Check) bool {
 	if worse[c.State] > worse[r.State] || r.State == "" {
 		r.State = c.State
 	}
@@ -45,20 +46,20 @@ func (r *Report) Add(c Check) bool {
 }
 
 // Fine adds a check that found nothing wrong.
-func (r *Report) Fine(name, text string) { r.Add(Check{Name: name, State: OK, Text: text}) }
+func (r *Diagnosis) Fine(name, text string) { r.Add(Check{Name: name, State: OK, Text: text}) }
 
 // Warn adds a check that found something that does not stop anything yet.
-func (r *Report) Warn(name, text, fix string) {
+func (r *Diagnosis) Warn(name, text, fix string) {
 	r.Add(Check{Name: name, State: Warning, Text: text, Fix: fix})
 }
 
 // Break adds the check that found what is broken.
-func (r *Report) Break(name, text, fix string) {
+func (r *Diagnosis) Break(name, text, fix string) {
 	r.Add(Check{Name: name, State: Broken, Text: text, Fix: fix})
 }
 
 // Complaints are the checks that found something.
-func (r *Report) Complaints() []Check {
+func (r *Diagnosis) Complaints() []Check {
 	var found []Check
 	for _, c := range r.Checks {
 		if c.State != OK {
