@@ -21,7 +21,7 @@ import (
 	"goblin/gateway/state"
 	"goblin/gateway/view"
 	"goblin/registry"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // What servers are called and tagged, and what they have, so that globs choose some of it.
@@ -89,13 +89,13 @@ func (v *drawnView) listed(e *registry.Entry) string {
 		return string(e.JSON())
 	case e.Kind == registry.Template:
 		member = "uriTemplate"
-		if name = naming.Namespaced(e.Server, e.Name); v.flat {
+		if name = names.Namespaced(e.Server, e.Name); v.flat {
 			name = e.Name
 		}
 	default:
 		member = "uri"
-		if name = naming.Namespaced(e.Server, e.Name); v.flat && !naming.IsApp(e.Name) {
-			name = naming.FlatID(e.Server, e.Name)
+		if name = names.Namespaced(e.Server, e.Name); v.flat && !names.IsApp(e.Name) {
+			name = names.FlatID(e.Server, e.Name)
 		}
 	}
 	var definition map[string]any
@@ -216,7 +216,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 					var texts []string
 					for e := range whole.All(k) {
 						if !want.has(e, off) {
-							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, naming.Namespaced(e.Server, e.Name)} {
+							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, names.Namespaced(e.Server, e.Name)} {
 								if target, err := lookup(seen.Is, k, name); err == nil && target.Entry != nil {
 									require.True(rt, want.has(target.Entry, off), "%s %q leads %s to %s %q", k, name, profile, target.Server, target.Name)
 								}
@@ -224,7 +224,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 							continue
 						}
 						texts = append(texts, want.listed(e))
-						for _, name := range []string{e.Listed, naming.Namespaced(e.Server, e.Name), e.Flat} {
+						for _, name := range []string{e.Listed, names.Namespaced(e.Server, e.Name), e.Flat} {
 							if name == "" || k == registry.Template && !strings.Contains(name, "://"+e.Server) || (k == registry.Tool || k == registry.Prompt) && name != e.Listed {
 								continue
 							}
@@ -281,11 +281,11 @@ func viewsOf(t *testing.T, r *registry.Registry, text string) *view.Views {
 }
 
 // tools are what lists have.
-func tools(s *registry.Snapshot) (names []string) {
+func tools(s *registry.Snapshot) (nameList []string) {
 	for e := range s.All(registry.Tool) {
-		names = append(names, e.Listed)
+		nameList = append(nameList, e.Listed)
 	}
-	return names
+	return nameList
 }
 
 func TestAnEditedChoiceOfGoblinsOwnToolsCountsAtOnce(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // Bounds of the content cache.
@@ -187,7 +187,7 @@ func (c *Contents) uriOf(inv *Invocation) string {
 	case Resource:
 		return inv.Name
 	case Template:
-		if server, uri, ours := naming.Split(inv.Expanded); ours && server == inv.Server {
+		if server, uri, ours := names.Split(inv.Expanded); ours && server == inv.Server {
 			return uri
 		}
 		if t, err := c.registry.ResolveResource(inv.Expanded); err == nil && t.Server == inv.Server {

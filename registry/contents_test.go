@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry/moments"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // asked is a successful invocation.
@@ -26,7 +26,7 @@ func asked(kind Kind, server, name string) *Invocation {
 // expanded is the read of a template's expansion.
 func expanded(server, template, uri string) *Invocation {
 	inv := asked(Template, server, template)
-	inv.Expanded = naming.Scheme + server + "/" + uri
+	inv.Expanded = names.Scheme + server + "/" + uri
 	inv.Params = json.RawMessage(`{"v":1}`)
 	return inv
 }

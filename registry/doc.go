@@ -1,5 +1,5 @@
 // Package registry is the catalog: what every server offers, under which
-// names clients see it, and what happens to it.
+// entryNames clients see it, and what happens to it.
 //
 // It owns the immutable [Snapshot] of all lists, the tables that route names
 // and URIs to servers, the servers' states, the state of subscriptions and

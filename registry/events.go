@@ -19,7 +19,7 @@ const (
 	// updatePause is the least time between two records about one URI.
 	updatePause = time.Second
 	maxShort    = 120 // bytes of a name in a record
-	maxNames    = 3   // names of added, and of removed, entries in a record
+	maxNames    = 3   // entryNames of added, and of removed, entries in a record
 )
 
 // events are the gates of what can happen fast.

@@ -22,7 +22,7 @@ const (
 	maxNotifications  = 500
 	maxBody           = 64 << 10
 	maxBodies         = 8 << 20
-	maxField          = 1 << 10 // names and the like in records
+	maxField          = 1 << 10 // entryNames and the like in records
 )
 
 // JournalStats says what a journal holds and what it no longer does.

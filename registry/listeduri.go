@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"goblin/registry/learned"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/uriform"
 )
 
@@ -18,28 +18,28 @@ func (s *Snapshot) ListedURI(server, original string) string {
 	if t := s.table(server); t != nil {
 		return s.listedURI(t, original)
 	}
-	if s.flat && naming.Keeps(original) == "" {
-		return naming.FlatID(server, original)
+	if s.flat && names.NativeScheme(original) == "" {
+		return names.FlatID(server, original)
 	}
-	return naming.Namespaced(server, original)
+	return names.Namespaced(server, original)
 }
 
 func (s *Snapshot) listedURI(t *table, original string) string {
 	if t.rule == nil {
 		return original
 	}
-	for t.from != nil { // names do not depend on what is chosen
+	for t.from != nil { // entryNames do not depend on what is chosen
 		t = t.from
 	}
 	run := t.runs[Resource]
 	if e := run.name(hashKey(original), original); e != nil {
 		return e.Listed
 	}
-	if !s.flat || naming.Keeps(original) != "" {
-		return naming.Namespaced(t.name, original)
+	if !s.flat || names.NativeScheme(original) != "" {
+		return names.Namespaced(t.name, original)
 	}
-	plain := naming.Flatten(original)
-	if t.rule.FlatWhy(plain) != naming.None || run.hasPlain(plain) {
+	plain := names.Flatten(original)
+	if t.rule.FlatWhy(plain) != names.None || run.hasPlain(plain) {
 		return t.name + "_" + plain + t.rule.FlatTail(original, plain)
 	}
 	return t.name + "_" + plain
@@ -63,10 +63,10 @@ func (r *run) hasPlain(plain string) bool {
 // cannot be mixed up: only those have a scheme.
 func newLearned(server string) *learned.Links {
 	return learned.New(func(uri string) []string {
-		plain := strings.TrimLeft(naming.Flatten(uri), "_")
-		short, long := naming.Tails(uri, '~')
+		plain := strings.TrimLeft(names.Flatten(uri), "_")
+		short, long := names.HashSuffixes(uri, '~')
 		keys := []string{plain, plain + short, plain + long}
-		if exact := naming.Namespaced(server, uri); uriform.Norm(exact) != exact {
+		if exact := names.Namespaced(server, uri); uriform.Norm(exact) != exact {
 			keys = append(keys, uriform.Norm(exact))
 		}
 		return keys

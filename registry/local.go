@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 )
 
@@ -98,7 +98,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		}
 		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
 		switch {
-		case name == "" || !naming.ToolChars(name):
+		case name == "" || !names.ToolChars(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)
 		case l.Call == nil && !l.Passes:
 			return fmt.Errorf("local tool %q: no Call", name)
@@ -153,7 +153,7 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	c := recipe{kind: kind, rule: &rule{Rule: &naming.Rule{Server: Local}}, linked: func(uri string) string { return uri }}
+	c := recipe{kind: kind, rule: &rule{Rule: &names.Rule{Server: Local}}, linked: func(uri string) string { return uri }}
 	for i := range drafts {
 		drafts[i].listed = drafts[i].name
 		if kind == Tool {
@@ -176,8 +176,8 @@ func ownToolName(name string, most int) string {
 	if len(name) <= most {
 		return name
 	}
-	short, _ := naming.Tails(Local+"\x00"+name, '_')
-	return name[:most-naming.TailLen] + short
+	short, _ := names.HashSuffixes(Local+"\x00"+name, '_')
+	return name[:most-names.TailLen] + short
 }
 
 // ServersResource is goblin://servers: the state of every server as JSON. The

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // toolNames returns what clients see for each server's tool.
@@ -26,19 +26,19 @@ func toolNames(r *Registry) map[string]string {
 
 // tail is the short tail of a tool, without its separator.
 func tail(server, original string) string {
-	short, _ := naming.Tails(server+"\x00"+original, '_')
+	short, _ := names.HashSuffixes(server+"\x00"+original, '_')
 	return short[1:]
 }
 
 // longTail is the long one, with its separators.
 func longTail(server, original string) string {
-	_, long := naming.Tails(server+"\x00"+original, '_')
+	_, long := names.HashSuffixes(server+"\x00"+original, '_')
 	return long
 }
 
 // flatHash is the short tail of a flat id, without its separator.
 func flatHash(original string) string {
-	short, _ := naming.Tails(original, '~')
+	short, _ := names.HashSuffixes(original, '~')
 	return short[1:]
 }
 
@@ -165,7 +165,7 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 			set(r, s, Resource, uris...)
 		}
 	}
-	names := func(r *Registry) map[string][2]string {
+	nameList := func(r *Registry) map[string][2]string {
 		out := map[string][2]string{}
 		for _, k := range []Kind{Tool, Resource} {
 			for e := range r.Load().All(k) {
@@ -185,7 +185,7 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 			fill(r, servers)
 			fresh := New(Options{Flat: flat, Servers: servers})
 			fill(fresh, servers)
-			require.Equal(t, names(fresh), names(r), "%v", servers)
+			require.Equal(t, nameList(fresh), nameList(r), "%v", servers)
 			for _, k := range []Kind{Tool, Resource} {
 				require.Equal(t, listed(fresh.Load(), k), listed(r.Load(), k))
 			}
@@ -221,13 +221,13 @@ func TestWhatLooksLikeATail(t *testing.T) {
 		"x_0123abcd": true, "_0123abcd": true, "x_0123abcd_0123abcd": true,
 		"0123abcd": false, "x-0123abcd": false, "x_0123abcg": false, "x_0123ABCD": false, "x_0123abc": false, "": false,
 	} {
-		require.Equal(t, want, naming.EndsInTail(name, '_'), name)
+		require.Equal(t, want, names.EndsInTail(name, '_'), name)
 	}
 }
 
 func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
 	t.Parallel()
-	rule := naming.Rules([]string{"a", "a_b", "a_b_c"}, naming.Default)["a"]
+	rule := names.Rules([]string{"a", "a_b", "a_b_c"}, names.Default)["a"]
 	for _, c := range []struct {
 		original string
 		short    bool
@@ -238,16 +238,16 @@ func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
 		{"b_c:x", false}, // not all
 		{"_b_c_x", false},
 	} {
-		short, long := naming.Tails(c.original, '~')
-		require.Equal(t, map[bool]string{true: short, false: long}[c.short], rule.FlatTail(c.original, naming.Flatten(c.original)), c.original)
+		short, long := names.HashSuffixes(c.original, '~')
+		require.Equal(t, map[bool]string{true: short, false: long}[c.short], rule.FlatTail(c.original, names.Flatten(c.original)), c.original)
 	}
 }
 
 func TestNamesThatAreTooLongForAnyConfigHaveNoRules(t *testing.T) {
 	t.Parallel()
-	s := naming.NewSpellings([]string{"a"})
-	require.Len(t, s.OfName("a_"+strings.Repeat("x", naming.Most-2)), 2)
-	require.Nil(t, s.OfName("a_"+strings.Repeat("x", naming.Most-1)), "else they would be kept for each length that somebody asks for")
+	s := names.NewSpellings([]string{"a"})
+	require.Len(t, s.OfName("a_"+strings.Repeat("x", names.Most-2)), 2)
+	require.Nil(t, s.OfName("a_"+strings.Repeat("x", names.Most-1)), "else they would be kept for each length that somebody asks for")
 }
 
 func TestFlatIDs(t *testing.T) {
@@ -257,7 +257,7 @@ func TestFlatIDs(t *testing.T) {
 		{"my_db", "a__b", "my_db_a_b"},
 		{"s", "urn:é:~x", "s_urn_~x"},
 	} {
-		require.Equal(t, c.want, naming.FlatID(c.server, c.uri))
+		require.Equal(t, c.want, names.FlatID(c.server, c.uri))
 	}
 	r := catalog(t, Options{Flat: true}, `
 		s resource file:///a/b

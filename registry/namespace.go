@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // In returns the catalog with resources, templates and the links to them listed in a
@@ -80,7 +80,7 @@ func (r *run) linksAway() bool {
 		return false
 	}
 	for uri := range r.links {
-		if naming.Keeps(uri) == "" {
+		if names.NativeScheme(uri) == "" {
 			return true
 		}
 	}
@@ -125,14 +125,14 @@ func (r *run) namesIn(flat bool) []string {
 	for i := range r.entries {
 		e := &r.entries[i]
 		switch {
-		case naming.Keeps(e.Name) != "":
+		case names.NativeScheme(e.Name) != "":
 			listed[i] = e.Listed
 		case flat && e.Kind == Resource:
 			listed[i] = e.Flat
 		case flat:
 			listed[i] = e.Name
 		default:
-			size += len(naming.Scheme) + len(r.server) + 1 + len(e.Name)
+			size += len(names.Scheme) + len(r.server) + 1 + len(e.Name)
 		}
 	}
 	var all strings.Builder // one allocation for all
@@ -140,7 +140,7 @@ func (r *run) namesIn(flat bool) []string {
 	for i := range r.entries {
 		if listed[i] == "" {
 			from := all.Len()
-			all.WriteString(naming.Scheme)
+			all.WriteString(names.Scheme)
 			all.WriteString(r.server)
 			all.WriteByte('/')
 			all.WriteString(r.entries[i].Name)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goblin/registry/definition"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // twins are two registries that are told the same and list in either namespace.
@@ -66,12 +66,12 @@ var (
 
 // relist draws what a server lists of a kind.
 func (w *twins) relist(t *rapid.T, server string, k Kind) {
-	names := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+plural(k))
-	if len(names) > 4 && k != Resource {
-		names = names[:4]
+	nameList := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+plural(k))
+	if len(nameList) > 4 && k != Resource {
+		nameList = nameList[:4]
 	}
-	items := make([][]byte, len(names))
-	for i, name := range names {
+	items := make([][]byte, len(nameList))
+	for i, name := range nameList {
 		items[i] = item(k, name)
 		if k == Tool {
 			link := rapid.OneOf(drawnURI, rapid.Just("ui://app"), rapid.Just("")).Draw(t, "link")
@@ -135,11 +135,11 @@ func TestALinkThatChangesWithinOneFlatIDChangesInTheOtherNamespace(t *testing.T)
 	r := New(Options{Servers: []string{"a"}, Flat: true})
 	var moved *Snapshot
 	for _, uri := range []string{"file:///_", "file:////"} {
-		require.Equal(t, naming.FlatID("a", "file:///_"), naming.FlatID("a", uri))
+		require.Equal(t, names.FlatID("a", "file:///_"), names.FlatID("a", uri))
 		r.SetList("a", Tool, [][]byte{fmt.Appendf(nil, `{"name":"show","_meta":{"ui":{"resourceUri":%q}}}`, uri)})
 		moved = r.Load().In(false, moved)
 		for e := range moved.All(Tool) {
-			require.Contains(t, string(e.JSON()), naming.Namespaced("a", uri))
+			require.Contains(t, string(e.JSON()), names.Namespaced("a", uri))
 			require.Contains(t, string(e.original()), uri)
 		}
 	}
@@ -184,7 +184,7 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 			var uris []string
 			for range 5 {
 				server, uri := rapid.SampledFrom(w.servers).Draw(rt, "of"), rapid.OneOf(drawnURI, rapid.Just("x:3"), rapid.Just("ui://app")).Draw(rt, "uri")
-				uris = append(uris, uri, naming.Namespaced(server, uri), naming.FlatID(server, uri))
+				uris = append(uris, uri, names.Namespaced(server, uri), names.FlatID(server, uri))
 				require.Equal(rt, w.flat.ListedURI(server, uri), w.uri.Load().In(true, nil).ListedURI(server, uri))
 				require.Equal(rt, w.uri.ListedURI(server, uri), w.flat.Load().In(false, nil).ListedURI(server, uri))
 			}
@@ -198,7 +198,7 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 				before := narrow[i]
 				narrow[i], native[i] = moved[i].Narrow(c, before), of.want.Load().Narrow(c, native[i])
 				alike(rt, native[i], narrow[i], uris)
-				for server := range c.servers { // names do not depend on what is chosen
+				for server := range c.servers { // entryNames do not depend on what is chosen
 					for _, uri := range uris {
 						require.Equal(rt, of.want.ListedURI(server, uri), moved[i].ListedURI(server, uri))
 						if c.servers[server] {
@@ -247,7 +247,7 @@ func TestURIsWithOneFlatIDAndOneTailAreListedOnce(t *testing.T) {
 	for n := 0; pair == nil; n++ { // of 8 digits two are soon the same
 		uri := fmt.Sprintf("x:%017b", n)
 		uri = "x" + strings.NewReplacer("0", "/", "1", ":").Replace(uri[2:])
-		short, _ := naming.Tails(uri, '~')
+		short, _ := names.HashSuffixes(uri, '~')
 		if other := known[short]; other != "" {
 			pair = []string{other, uri}
 		}

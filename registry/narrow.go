@@ -64,7 +64,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 		next.dir = before.dir
 	} else {
 		next.dir = newDirectory(next.tables, nil, s.dir.most)
-		next.dir.spellings = s.dir.spellings // names do not depend on what is chosen
+		next.dir.spellings = s.dir.spellings // entryNames do not depend on what is chosen
 	}
 	for k := range Kind(Kinds) {
 		next.lists[k] = next.narrowed(k, s, before)
@@ -191,7 +191,7 @@ func (r *run) indexPart() {
 	}
 }
 
-// names reports whether an entry is among those of overrides.
+// entryNames reports whether an entry is among those of overrides.
 func (r *run) names(over map[string]*definition.Override) bool {
 	for name := range over {
 		if r.name(hashKey(name), name) != nil {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goblin/registry/definition"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // chosen is what a test chooses: whole servers, and of their things those that keep says
@@ -48,11 +48,11 @@ func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 
 // spelled are ways to ask for an entry.
 func spelledAs(e *Entry) []string {
-	names := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, naming.Namespaced(e.Server, e.Name)}
+	nameList := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, names.Namespaced(e.Server, e.Name)}
 	if e.Flat != "" {
-		names = append(names, e.Flat)
+		nameList = append(nameList, e.Flat)
 	}
-	return names
+	return nameList
 }
 
 func resolveBy(s *Snapshot, k Kind, name string) (Target, error) {
@@ -217,9 +217,9 @@ func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
 	r := catalog(t, Options{}, "a tool one\na tool two\nb tool one")
 	c := &chosen{servers: map[string]bool{"a": true}, keep: func(_ Kind, name string) bool { return name != "two" }}
 	was := r.Load().Narrow(c, nil)
-	changed := func(server string, names ...string) bool {
+	changed := func(server string, nameList ...string) bool {
 		var items [][]byte
-		for _, name := range names {
+		for _, name := range nameList {
 			items = append(items, fmt.Appendf(nil, `{"name":%q}`, name))
 		}
 		r.SetList(server, Tool, items)

@@ -2,7 +2,7 @@ package registry
 
 import "goblin/registry/suggest"
 
-const maxTried = 5000 // names that a wrong one is compared with
+const maxTried = 5000 // entryNames that a wrong one is compared with
 
 // Nearest returns the listed names that look most like a wrong one, best first,
 // at most three; only those of owner, unless that is "". Of long lists only the

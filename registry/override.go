@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"goblin/registry/definition"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 )
 
 // rule says how a server's entries are listed, and what the config has clients see of them.
 type rule struct {
-	*naming.Rule
+	*names.Rule
 	overrides *definition.Set
 }
 
@@ -23,7 +23,7 @@ type rule struct {
 // many bytes at most.
 func newRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*rule {
 	rules := make(map[string]*rule, len(servers))
-	for s, named := range naming.Rules(servers, most) {
+	for s, named := range names.Rules(servers, most) {
 		rules[s] = &rule{named, overrides[s]}
 	}
 	return rules

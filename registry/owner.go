@@ -3,7 +3,7 @@ package registry
 import (
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // Bounds of names and URIs, in requests as in lists: longer ones are nobody's.
@@ -34,8 +34,8 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 			break
 		}
 	}
-	if k == Tool && naming.EndsInTail(name, '_') {
-		if cut := s.cutOwner(name); cut > 0 && at < naming.HeadLen(len(name)) {
+	if k == Tool && names.EndsInTail(name, '_') {
+		if cut := s.cutOwner(name); cut > 0 && at < names.HeadLen(len(name)) {
 			n = cut
 		}
 	}
@@ -48,10 +48,10 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 // cutOwner is the number of the first server whose prefix the name of a tool with a
 // tail may have been cut within, whatever its length, 0 for none.
 func (s *Snapshot) cutOwner(name string) int {
-	if len(name) < naming.Least || len(name) > naming.Most {
+	if len(name) < names.Least || len(name) > names.Most {
 		return 0
 	}
-	head := name[:naming.HeadLen(len(name))]
+	head := name[:names.HeadLen(len(name))]
 	for i, t := range s.tables[1:] {
 		if t.rule.CutBy(head) {
 			return i + 1
@@ -74,7 +74,7 @@ func (d *directory) prefixed(k Kind, key string) int {
 func (s *Snapshot) flatOwner(uri string) (t *table) {
 	var room [128]byte
 	key := room[:0]
-	for i := 0; i < len(uri) && len(key) <= s.dir.longest && naming.StandsInFlat(uri[i]); i++ {
+	for i := 0; i < len(uri) && len(key) <= s.dir.longest && names.StandsInFlat(uri[i]); i++ {
 		under := uri[i] == '_'
 		if under && len(key) > 0 && key[len(key)-1] == '_' {
 			continue
@@ -93,12 +93,12 @@ func (s *Snapshot) flatOwner(uri string) (t *table) {
 // that listed ones keep is ours only below a server that there is; then bare says that
 // it may be that server's own as well.
 func (s *Snapshot) located(uri string) (t *table, server, rest string, ours, bare bool) {
-	if server, rest, ours = naming.Address(uri); ours {
+	if server, rest, ours = names.Address(uri); ours {
 		return s.table(server), server, rest, true, false
 	}
-	for _, kept := range naming.KeptSchemes {
-		if after, ok := naming.CutScheme(uri, kept); ok {
-			server, rest, ok = naming.CutHost(after)
+	for _, kept := range names.KeptSchemes {
+		if after, ok := names.CutScheme(uri, kept); ok {
+			server, rest, ok = names.CutHost(after)
 			if t = s.table(server); ok && t != nil {
 				return t, server, kept + rest, true, true
 			}

@@ -10,7 +10,7 @@ import (
 
 	"goblin/registry/learned"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
@@ -181,14 +181,14 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 			for _, attacker := range servers {
 				r := New(Options{Servers: servers, Flat: true, Own: []string{"catalog_x"}})
 				u := r.rules[attacker]
-				var names, uris []string
+				var nameList, uris []string
 				for listed, victim := range tools {
 					if victim == attacker {
 						continue
 					}
-					names = append(names, listed)
+					nameList = append(nameList, listed)
 					if rest, ok := strings.CutPrefix(listed, u.FullTool("")); ok && rest != "" {
-						names = append(names, rest, strings.Replace(rest, "_", ".", 1))
+						nameList = append(nameList, rest, strings.Replace(rest, "_", ".", 1))
 					}
 				}
 				for flat, victim := range flats {
@@ -196,11 +196,11 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 						continue
 					}
 					uris = append(uris, flat)
-					if rest, ok := strings.CutPrefix(flat, naming.Collapsed(attacker)+"_"); ok && rest != "" {
+					if rest, ok := strings.CutPrefix(flat, names.Collapsed(attacker)+"_"); ok && rest != "" {
 						uris = append(uris, rest, ":"+rest, strings.Replace(rest, "_", ":", 1))
 					}
 				}
-				set(r, attacker, Tool, names...)
+				set(r, attacker, Tool, nameList...)
 				set(r, attacker, Resource, uris...)
 				for e := range r.Load().All(Tool) {
 					if victim, ok := tools[e.Listed]; ok && victim != attacker {
@@ -238,11 +238,11 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			set(r, s, Tool, odd...)
 		}
 		for e := range r.Load().All(Tool) {
-			base := e.Listed[:max(0, len(e.Listed)-naming.TailLen)]
-			if full := r.rules[e.Server].FullTool(e.Name); !naming.EndsInTail(e.Listed, '_') || e.Listed == full || naming.EndsInTail(base, '_') {
+			base := e.Listed[:max(0, len(e.Listed)-names.TailLen)]
+			if full := r.rules[e.Server].FullTool(e.Name); !names.EndsInTail(e.Listed, '_') || e.Listed == full || names.EndsInTail(base, '_') {
 				continue
 			}
-			if naming.ToolChars(e.Name) && len(r.rules[e.Server].FullTool(e.Name)) <= r.opt.MaxName-naming.TailLen {
+			if names.ToolChars(e.Name) && len(r.rules[e.Server].FullTool(e.Name)) <= r.opt.MaxName-names.TailLen {
 				continue // nothing to choose
 			}
 			if short[base] == nil {
@@ -376,7 +376,7 @@ func TestAddressesAreReadAsURLParsersDo(t *testing.T) {
 		"mcp://s": "s|", "mcp://s/": "s|", "mcp://": "|", "mcp:///x": "|x", "mcp://s?a/b": "s|", "mcp://s#a/b": "s|", "mcp://s/?a": "s|?a",
 		"mcp:/s/x": "-", "mcpx://s/x": "-", "": "-", "x": "-", "mc": "-", "\t": "-",
 	} {
-		server, rest, ours := naming.Address(uri)
+		server, rest, ours := names.Address(uri)
 		got := server + "|" + rest
 		if !ours {
 			got = "-"
@@ -438,12 +438,12 @@ func TestListedFindsListedNamesOnly(t *testing.T) {
 				require.True(t, !ok || target.Entry == e, e.Listed)
 			}
 		}
-		for k, names := range map[Kind][]string{
+		for k, nameList := range map[Kind][]string{
 			Tool:     {"y", "my/y", "my_nope", "own", "", "_", strings.Repeat("my_", 1<<20)},
 			Prompt:   {"p", "my_db_p", "my_db/q", "my_db/", "", strings.Repeat("my_", 1<<20)},
 			Resource: {"x:1", "MCP://my_db/x:1", "mcp://my_db/x%3A1", "mcp://my_db/x:learned", "mcp://my_db/x:z", "my_db__x_1", "my_db_x_learned", "mcp://my_db/", "", strings.Repeat("my_", 1<<20)},
 		} {
-			for _, name := range names {
+			for _, name := range nameList {
 				_, ok := r.Load().Lists(k, name)
 				require.False(t, ok, "%s %.40q", k, name)
 			}

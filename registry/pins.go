@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"goblin/registry/definition"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // PinnedTool is a tool whose definition is not the one that was approved: its
@@ -115,13 +115,13 @@ func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
 	if len(tools) == 0 {
 		return nil
 	}
-	able := []*naming.Rule{t.rule.Rule}
+	able := []*names.Rule{t.rule.Rule}
 	for _, rules := range s.dir.spellings.OfName(name) {
 		able = append(able, rules[t.name])
 	}
 	for i := range tools {
 		p := &tools[i]
-		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *naming.Rule) bool { return u.Spells(name, t.rule.given(p.Name), s.ownTool) }) {
+		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *names.Rule) bool { return u.Spells(name, t.rule.given(p.Name), s.ownTool) }) {
 			return p
 		}
 	}

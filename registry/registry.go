@@ -13,7 +13,7 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/latency"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // Options configure the catalog. Zero values take the defaults.
@@ -67,7 +67,7 @@ type Registry struct {
 // without lists, and in [StateStopped] until its supervisor says otherwise.
 func New(o Options) *Registry {
 	if o.MaxName == 0 {
-		o.MaxName = naming.Default
+		o.MaxName = names.Default
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = 1000
@@ -101,9 +101,9 @@ func New(o Options) *Registry {
 }
 
 // serverNames are the names that servers can have, each once.
-func serverNames(names []string) []string {
-	kept := make([]string, 0, len(names))
-	for _, s := range names {
+func serverNames(nameList []string) []string {
+	kept := make([]string, 0, len(nameList))
+	for _, s := range nameList {
 		if s != "" && s != Local && !slices.Contains(kept, s) {
 			kept = append(kept, s)
 		}
@@ -124,12 +124,12 @@ func (r *Registry) Load() *Snapshot { return r.snap.Load() }
 // entries, learned links, state, the rows of their subscriptions, and what is
 // cached of them. The others keep their lists, under the names that they have
 // among the servers there are now and the overrides.
-func (r *Registry) SetServers(names []string, overrides map[string]*definition.Set) {
+func (r *Registry) SetServers(nameList []string, overrides map[string]*definition.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
 	was := r.order
-	r.order = serverNames(names)
+	r.order = serverNames(nameList)
 	if slices.Equal(was, r.order) && reflect.DeepEqual(overrides, r.opt.Overrides) {
 		return
 	}

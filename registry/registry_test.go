@@ -95,7 +95,7 @@ func pages(t testing.TB, s *Snapshot, k Kind) [][]map[string]any {
 	}
 }
 
-func names(k Kind, pages [][]map[string]any) []string {
+func entryNames(k Kind, pages [][]map[string]any) []string {
 	var out []string
 	for _, p := range pages {
 		for _, e := range p {
@@ -197,7 +197,7 @@ func TestListsAreInByteOrderAcrossPages(t *testing.T) {
 		my_db tool x
 		my.a tool x`)
 	for _, k := range []Kind{Tool, Resource} {
-		got := names(k, pages(t, r.Load(), k))
+		got := entryNames(k, pages(t, r.Load(), k))
 		require.IsIncreasing(t, got)
 		require.Equal(t, listed(r.Load(), k), got)
 	}
@@ -231,7 +231,7 @@ func TestPagesOfEqualNamesLoseNone(t *testing.T) {
 		a template file:///{+path}
 		b template file:///{+path}
 		c template file:///{+path}`)
-	require.Equal(t, []string{"file:///{+path}", "file:///{+path}", "file:///{+path}"}, names(Template, pages(t, r.Load(), Template)))
+	require.Equal(t, []string{"file:///{+path}", "file:///{+path}", "file:///{+path}"}, entryNames(Template, pages(t, r.Load(), Template)))
 }
 
 func TestBadCursors(t *testing.T) {

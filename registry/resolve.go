@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
@@ -88,7 +88,7 @@ func (s *Snapshot) target(e *Entry) Target {
 func (t *Target) unique() string {
 	raw := t.Entry == nil || t.Entry.Kind == Template // flat mode lists raw templates
 	if raw && t.Server != Local {
-		return naming.Namespaced(t.Server, t.Name)
+		return names.Namespaced(t.Server, t.Name)
 	}
 	return t.Listed
 }
@@ -105,9 +105,9 @@ func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
 			h.entry(t.runs[Prompt].called(hashKey(rest), rest))
 		}
 	case Resource:
-		if key, flat := naming.FlatKey(name); s.flat && flat {
+		if key, flat := names.FlatKey(name); s.flat && flat {
 			s.flatEntries(&h, key, nil)
-		} else if server, rest, ours := naming.Split(name); ours {
+		} else if server, rest, ours := names.Split(name); ours {
 			if t := s.table(server); t != nil {
 				h.entry(t.runs[Resource].name(hashKey(rest), rest))
 			}
@@ -125,7 +125,7 @@ func (s *Snapshot) listedTool(h *hits, hash uint64) {
 	for end := 1; end <= len(head); end++ {
 		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
 			end += at
-		} else if end = len(head); end < naming.HeadLen(s.dir.most) {
+		} else if end = len(head); end < names.HeadLen(s.dir.most) {
 			return // heads that are not cut end in an underscore
 		}
 		for _, n := range s.dir.byHead[head[:end]] {
@@ -264,12 +264,12 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 		}
 		return s.inServer(t, uri, rest)
 	}
-	if _, own := naming.CutScheme(uri, Local+":"); own {
+	if _, own := names.CutScheme(uri, Local+":"); own {
 		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
 	}
 	h := hits{s: s, kind: Resource, name: uri, budget: maxSteps}
 	owner := s.flatOwner(uri)
-	key, isFlat := naming.FlatKey(uri)
+	key, isFlat := names.FlatKey(uri)
 	if isFlat {
 		s.flatEntries(&h, key, owner)
 		if h.n == 0 {
@@ -371,7 +371,7 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	key := uriform.Norm(naming.Namespaced(t.name, rest))
+	key := uriform.Norm(names.Namespaced(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
@@ -401,7 +401,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		return h.done()
 	}
 	links := t.learned.Alias(key)
-	_, normal, _ := naming.Split(key)
+	_, normal, _ := names.Split(key)
 	for _, l := range []string{normal, decoded} {
 		if len(links) == 0 && l != rest && t.hasLink(l) {
 			links = append(links, l)
@@ -443,7 +443,7 @@ func (r *run) aliases(h *hits, key string) {
 	first, second := r.byNorm.find(r.entries, hashKey(key), key, byNorm)
 	h.entry(first)
 	h.entry(second)
-	if _, rest, ok := naming.Split(key); ok && key != h.name {
+	if _, rest, ok := names.Split(key); ok && key != h.name {
 		h.entry(r.name(hashKey(rest), rest))
 	}
 }
@@ -457,13 +457,13 @@ func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	}
 	h := hits{s: s, kind: Template, name: ref}
 	t, _, rest, _, bare := s.located(ref)
-	switch _, own := naming.CutScheme(ref, Local+":"); {
+	switch _, own := names.CutScheme(ref, Local+":"); {
 	case t != nil:
 		run := t.runs[Template]
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
 		}
-		run.aliases(&h, uriform.Norm(naming.Namespaced(t.name, rest)))
+		run.aliases(&h, uriform.Norm(names.Namespaced(t.name, rest)))
 		if h.n == 0 {
 			decoded := uriform.Unescape(rest)
 			h.entry(run.name(hashKey(decoded), decoded))

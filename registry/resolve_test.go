@@ -11,7 +11,7 @@ import (
 
 	"goblin/registry/learned"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/uriform"
 )
 
@@ -382,13 +382,13 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 			require.Same(t, e, got.Entry, e.Flat)
 			// What a URL parser makes of it finds it too, or says that it could
 			// be another.
-			got, err = r.ResolveResource(uriform.Norm(naming.Namespaced(e.Server, e.Name)))
+			got, err = r.ResolveResource(uriform.Norm(names.Namespaced(e.Server, e.Name)))
 			if err != nil {
 				require.ErrorContains(t, err, "AMBIGUOUS")
 			} else if got.Entry != e {
-				require.Equal(t, naming.Namespaced(e.Server, got.Name), uriform.Norm(naming.Namespaced(e.Server, e.Name)))
+				require.Equal(t, names.Namespaced(e.Server, got.Name), uriform.Norm(names.Namespaced(e.Server, e.Name)))
 			}
-			got, err = r.ResolveResource(naming.Scheme + e.Server + "/" + url.PathEscape(e.Name))
+			got, err = r.ResolveResource(names.Scheme + e.Server + "/" + url.PathEscape(e.Name))
 			if err != nil || got.Entry != e {
 				other, _ := url.PathUnescape(url.PathEscape(e.Name))
 				require.Equal(t, e.Name, other)

@@ -3,7 +3,7 @@ package registry
 import (
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // splits calls f for every reading of a flat key as a server and a rest.
@@ -29,7 +29,7 @@ func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
 		}
 		hash := hashKey(rest)
 		first, second := run.byFlat.find(run.entries, hash, rest, byFlat)
-		if first == nil && t == owner && t.rule != nil && t.rule.FlatWhy(rest) == naming.None {
+		if first == nil && t == owner && t.rule != nil && t.rule.FlatWhy(rest) == names.None {
 			first, second = run.byPlain.find(run.entries, hash, rest, byPlain)
 		}
 		h.entry(first)
@@ -44,9 +44,9 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 		if t.rule == nil {
 			return
 		}
-		plain := t == owner && t.rule.FlatWhy(rest) == naming.None
+		plain := t == owner && t.rule.FlatWhy(rest) == names.None
 		for _, uri := range t.learned.Alias(rest) {
-			if flat := naming.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatTail(uri, flat) {
+			if flat := names.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatTail(uri, flat) {
 				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}
 		}
@@ -58,7 +58,7 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		run := t.runs[Template]
-		if run == nil || t != owner || t.rule.FlatWhy(rest) != naming.None {
+		if run == nil || t != owner || t.rule.FlatWhy(rest) != names.None {
 			return
 		}
 		seen := map[string]bool{}

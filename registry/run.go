@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"goblin/registry/definition"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
@@ -94,7 +94,7 @@ func build(c recipe, items [][]byte) (*run, *problems) {
 		nameURIs(c, drafts, func(d *draft) string { return d.flat })
 		drafts = dropEqual(drafts, ps)
 	case Skill:
-		nameAll(drafts, func(d *draft) string { return naming.Namespaced(c.rule.Server, d.name) })
+		nameAll(drafts, func(d *draft) string { return names.Namespaced(c.rule.Server, d.name) })
 		sortListed(drafts)
 	case Template:
 		nameURIs(c, drafts, func(d *draft) string { return d.name })
@@ -142,10 +142,10 @@ func nameAll(drafts []draft, listed func(*draft) string) {
 // them: those that keep their schemes come behind the others.
 func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
 	nameAll(drafts, func(d *draft) string {
-		if c.flat && naming.Keeps(d.name) == "" {
+		if c.flat && names.NativeScheme(d.name) == "" {
 			return flat(d)
 		}
-		return naming.Namespaced(c.rule.Server, d.name)
+		return names.Namespaced(c.rule.Server, d.name)
 	})
 	sortListed(drafts)
 }
@@ -158,25 +158,25 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 	for _, changed := range []bool{false, true} {
 		for i := range drafts {
 			d := &drafts[i]
-			if naming.ToolChars(d.given) == changed {
+			if names.ToolChars(d.given) == changed {
 				continue
 			}
 			listed, why := c.rule.ToolName(d.given, c.own)
 			full := listed
-			if why != naming.None {
+			if why != names.None {
 				full = c.rule.FullTool(d.given)
 			}
 			_, other := taken[full]
 			taken[full] = struct{}{}
-			if other && why == naming.None {
-				listed, why = c.rule.TailedTool(d.given), naming.Own
+			if other && why == names.None {
+				listed, why = c.rule.TailedTool(d.given), names.Own
 			}
-			d.listed, d.tailed, d.full = listed, why != naming.None, !other
+			d.listed, d.tailed, d.full = listed, why != names.None, !other
 			if !d.tailed {
 				continue
 			}
 			level := slog.LevelInfo
-			if why == naming.Own || why == naming.Goblin {
+			if why == names.Own || why == names.Goblin {
 				level = slog.LevelWarn
 			}
 			ps.add(level, d.name, fmt.Sprintf("listed as %q: %s", listed, why))
@@ -220,7 +220,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	text := make([]byte, 0, size) // one allocation for all
 	ends := make([]int, len(drafts))
 	for i := range drafts {
-		text = naming.AppendFlat(text, drafts[i].name)
+		text = names.AppendFlat(text, drafts[i].name)
 		ends[i] = len(text)
 	}
 	all := unsafe.String(unsafe.SliceData(text), len(text))
@@ -235,7 +235,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		key := strings.TrimLeft(plain(i), "_")
 		if j, ok := first[key]; ok {
 			drafts[i].tailed, drafts[j].tailed = true, true
-			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", naming.SameFlat, clip(drafts[j].name)))
+			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", names.SameFlat, clip(drafts[j].name)))
 			continue
 		}
 		first[key] = i
@@ -248,7 +248,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		b.WriteString(u.Server)
 		b.WriteByte('_')
 		b.WriteString(plain(i))
-		if d.tailed || u.FlatWhy(plain(i)) != naming.None {
+		if d.tailed || u.FlatWhy(plain(i)) != names.None {
 			tail := u.FlatTail(d.name, plain(i))
 			b.WriteString(tail)
 			d.tailed, d.tail = true, uint8(len(tail))
@@ -276,7 +276,7 @@ func (r *run) renames(c recipe, item, key, listed []byte, links []link, edits []
 func (r *run) link(c recipe, item []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
 	for _, l := range links {
 		if c.kind == Skill {
-			edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(naming.Namespaced(r.server, l.uri))))
+			edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(names.Namespaced(r.server, l.uri))))
 			continue
 		}
 		edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(c.linked(l.uri))))
@@ -443,7 +443,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 			list[i] = drafts[n].tpl
 		}
 		r.templates = urimatch.NewIndex(list)
-		r.flats = urimatch.NewFlatIndex(list, naming.Flatten)
+		r.flats = urimatch.NewFlatIndex(list, names.Flatten)
 	}
 }
 
@@ -476,7 +476,7 @@ func (r *run) indexNorm() {
 	es := r.entries
 	var odd []int
 	for i := range es {
-		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != naming.Namespaced(r.server, es[i].Name) {
+		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != names.Namespaced(r.server, es[i].Name) {
 			odd = append(odd, i)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 	"goblin/registry/uriform"
 )
@@ -74,7 +74,7 @@ func (t *table) inSkill(uri string) bool {
 // mayHave reports whether a URI may be one of the server's skills, or in one: those that
 // it does not list are known to itself alone.
 func (t *table) mayHave(uri string) bool {
-	return t.inSkill(uri) || t.skills && strings.HasPrefix(uri, naming.SkillScheme) && !uriform.Climbs(uri)
+	return t.inSkill(uri) || t.skills && strings.HasPrefix(uri, names.SkillScheme) && !uriform.Climbs(uri)
 }
 
 // ResolveSkill finds the skill, or the folder, that a client means by a URI: of a server
@@ -130,7 +130,7 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 	if e := t.runs[Skill].name(hashKey(uri), uri); e != nil {
 		return s.target(e)
 	}
-	return Target{Server: t.name, Name: uri, Listed: naming.Namespaced(t.name, uri)}
+	return Target{Server: t.name, Name: uri, Listed: names.Namespaced(t.name, uri)}
 }
 
 // withheldSkill reports whether a URI is that of a skill, or below one, that clients do

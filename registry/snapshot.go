@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"goblin/registry/learned"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // ErrBadCursor is returned for a cursor that no page of that kind gave.
@@ -27,7 +27,7 @@ type Snapshot struct {
 	flat     bool
 	repair   bool // definitions that client SDKs refuse are changed
 	pageSize int
-	own      []string // names of Goblin's tools, whether listed or not
+	own      []string // entryNames of Goblin's tools, whether listed or not
 	tools    map[string]*LocalTool
 	handlers map[string]*LocalResource
 	pinned   *pinned    // guards itself
@@ -65,12 +65,12 @@ type directory struct {
 	// Bytes of the longest name and the longest head: prefixes end there.
 	longest, longestHead int
 	most                 int // bytes of a tool's listed name
-	spellings            *naming.Spellings
+	spellings            *names.Spellings
 }
 
 func newDirectory(tables []*table, servers []string, most int) *directory {
 	d := &directory{
-		most: most, spellings: naming.NewSpellings(servers),
+		most: most, spellings: names.NewSpellings(servers),
 		byName:  map[string]int{Local: 0},
 		byHead:  map[string][]int{},
 		byTool:  map[string]int{},
@@ -81,8 +81,8 @@ func newDirectory(tables []*table, servers []string, most int) *directory {
 		i++
 		d.byName[t.name] = i
 		d.byHead[t.rule.Head] = append(d.byHead[t.rule.Head], i)
-		d.byFlat[naming.Collapsed(t.name)] = append(d.byFlat[naming.Collapsed(t.name)], i)
-		if name := naming.Sanitize(t.name); d.byTool[name] == 0 {
+		d.byFlat[names.Collapsed(t.name)] = append(d.byFlat[names.Collapsed(t.name)], i)
+		if name := names.Sanitize(t.name); d.byTool[name] == 0 {
 			d.byTool[name] = i
 		}
 		d.longest = max(d.longest, len(t.name))

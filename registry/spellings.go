@@ -3,7 +3,7 @@ package registry
 import (
 	"strings"
 
-	"goblin/registry/naming"
+	"goblin/registry/names"
 )
 
 // spelledTool adds the tools that would be listed as h.name, were names to have
@@ -20,22 +20,22 @@ func (s *Snapshot) spelledTool(h *hits) {
 }
 
 // spelled returns the tool that is listed as name by the rule u, nil for none.
-func (r *run) spelled(name string, u *naming.Rule, own func(string) bool) *Entry {
+func (r *run) spelled(name string, u *names.Rule, own func(string) bool) *Entry {
 	if r == nil || !strings.HasPrefix(name, u.Head) {
 		return nil
 	}
 	if e, _ := r.byFull.find(r.entries, hashKey(name), name, byFull); e != nil && u.Spells(name, e.Given(), own) {
 		return e
 	}
-	for at := len(name) - naming.TailLen; at > 0 && naming.EndsInTail(name[:at+naming.TailLen], '_'); at -= naming.TailLen {
-		tail := name[at : at+naming.TailLen]
+	for at := len(name) - names.TailLen; at > 0 && names.EndsInTail(name[:at+names.TailLen], '_'); at -= names.TailLen {
+		tail := name[at : at+names.TailLen]
 		first, second := r.byTail.find(r.entries, hashKey(tail), tail, byTail)
 		for _, e := range []*Entry{first, second} {
 			if e != nil && u.Spells(name, e.Given(), own) {
 				return e
 			}
 		}
-		if at < len(name)-naming.TailLen {
+		if at < len(name)-names.TailLen {
 			break // a long tail is two
 		}
 	}
@@ -64,10 +64,10 @@ func (r *run) indexSpellings(drafts []draft) {
 }
 
 // byFull is the name that a tool would have, were there room for it.
-func byFull(e *Entry) string { return naming.Sanitize(e.Server) + "_" + naming.Sanitize(e.Given()) }
+func byFull(e *Entry) string { return names.Sanitize(e.Server) + "_" + names.Sanitize(e.Given()) }
 
 // byTail is the tool's short tail.
 func byTail(e *Entry) string {
-	short, _ := naming.Tails(e.Server+"\x00"+e.Given(), '_')
+	short, _ := names.HashSuffixes(e.Server+"\x00"+e.Given(), '_')
 	return short
 }

@@ -105,7 +105,7 @@ func FuzzSetList(f *testing.F) {
 				r.SetList("s", k, [][]byte{a, b})
 				r.SetList("u", k, [][]byte{b})
 				require.Equal(t, before, string(a)+string(b), "the caller's bytes are untouched")
-				require.Len(t, names(k, pages(t, r.Load(), k)), r.Load().Count(k))
+				require.Len(t, entryNames(k, pages(t, r.Load(), k)), r.Load().Count(k))
 			}
 			for e := range r.Load().All(Tool) {
 				target, err := r.ResolveTool(e.Listed)

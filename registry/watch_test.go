@@ -92,7 +92,7 @@ func TestReadersSeeWholeSnapshots(t *testing.T) {
 			for ctx.Err() == nil {
 				s := r.Load()
 				for k := range Kind(Kinds) {
-					if n := len(names(k, pages(t, s, k))); n != s.Count(k) {
+					if n := len(entryNames(k, pages(t, s, k))); n != s.Count(k) {
 						t.Errorf("%d of %d entries", n, s.Count(k))
 					}
 				}

@@ -3,7 +3,7 @@ package inflight
 import (
 	"goblin/registry"
 	"goblin/registry/members"
-	"goblin/registry/naming"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 )
 
@@ -35,11 +35,11 @@ type Namer interface {
 
 // Notice returns the params of a vendor's notification with the URI in them as a client sees
 // it.
-func Notice(r *registry.Registry, names Namer, server string, params []byte) []byte {
+func Notice(r *registry.Registry, nameList Namer, server string, params []byte) []byte {
 	if rawjson.Get(params, "uri") == nil {
 		return params
 	}
-	w := Rewriter{Registry: r, Namer: names, Server: server}
+	w := Rewriter{Registry: r, Namer: nameList, Server: server}
 	params = w.Read(members.Noticed, params)
 	return rawjson.Splice(params, w.Edits...)
 }
@@ -65,8 +65,8 @@ func (w *Rewriter) URI(raw []byte) {
 	listed := w.Asked
 	switch {
 	case w.Skills:
-		listed = naming.Namespaced(w.Server, uri)
-	case uri != w.Name || !naming.IsApp(uri):
+		listed = names.Namespaced(w.Server, uri)
+	case uri != w.Name || !names.IsApp(uri):
 		listed = w.Namer.ListedURI(w.Server, uri)
 	}
 	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/naming registry/rawjson registry/repair registry/ring registry/suggest registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
@@ -35,7 +35,7 @@ var rules = []row{
 	{"registry/keymap", "", "a leaf: which keys there are, not what they do"},
 	{"registry/mime", "", "a leaf"},
 	{"registry/moments", "", "a leaf"},
-	{"registry/naming", "", "a leaf: how things are listed, whatever they are"},
+	{"registry/names", "", "a leaf: how things are listed, whatever they are"},
 	{"registry/suggest", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
@@ -56,7 +56,7 @@ var rules = []row{
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},
 	{"gateway/relays", "gateway/downstream gateway/extensions gateway/jsonrpc gateway/servers gateway/tasks gateway/view registry registry/members registry/rawjson", "whose a request is that Goblin does not know; the root sends it"},
 	{"gateway/notify", "gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/servers gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
-	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/toolerror gateway/upstream gateway/upstream/wire registry registry/members registry/naming registry/rawjson", "what is under way, wherever it goes"},
+	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/toolerror gateway/upstream gateway/upstream/wire registry registry/members registry/names registry/rawjson", "what is under way, wherever it goes"},
 	{"gateway/servers", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/state gateway/telemetry gateway/upstream registry registry/account registry/rawjson registry/termtext", "runs servers, and knows no calls"},
 	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report registry/wire", "records what others say happened"},
 	{"gateway/upstream", "gateway/childproc gateway/config gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/policy gateway/upstream/check gateway/upstream/limiter gateway/upstream/stderr gateway/upstream/timing gateway/upstream/wire registry registry/members registry/rawjson registry/termtext registry/tidy", "knows servers, and no client"},

@@ -1,4 +1,4 @@
-package naming
+package names
 
 import "strings"
 
@@ -160,7 +160,7 @@ func (u *Rule) FullTool(name string) string { return u.tool + Sanitize(name) }
 // TailedTool is the listed name with the tail.
 func (u *Rule) TailedTool(name string) string {
 	full := u.FullTool(name)
-	short, long := Tails(u.Server+"\x00"+name, '_')
+	short, long := HashSuffixes(u.Server+"\x00"+name, '_')
 	base := full[:min(len(full), u.most-TailLen)]
 	others := u.toolRivals(base + short)
 	owner := !u.toolTaken && others == u.toolShared
@@ -225,7 +225,7 @@ func (u *Rule) FlatWhy(plain string) Why {
 
 // FlatTail is the tail of a flat id; plain is the flattened original.
 func (u *Rule) FlatTail(original, plain string) string {
-	short, long := Tails(original, '~')
+	short, long := HashSuffixes(original, '~')
 	others := u.flatRivals(plain)
 	owner := !u.flatTaken && others == u.flatShared
 	if tellsApart(plain, '~', others, owner, original == plain && plain[0] != '_') {

@@ -1,4 +1,4 @@
-package naming
+package names
 
 import (
 	"crypto/sha256"
@@ -22,8 +22,8 @@ var KeptSchemes = [...]string{appScheme, SkillScheme}
 // IsApp reports whether a server's URI is that of an app.
 func IsApp(original string) bool { return strings.HasPrefix(original, appScheme) }
 
-// Keeps returns the scheme that a URI keeps when it is listed, "" for none.
-func Keeps(original string) string {
+// NativeScheme returns the scheme that a URI keeps when it is listed, "" for none.
+func NativeScheme(original string) string {
 	for _, s := range KeptSchemes {
 		if strings.HasPrefix(original, s) {
 			return s
@@ -35,7 +35,7 @@ func Keeps(original string) string {
 // Namespaced is the listed form of a server's URI with namespace: uri, and of apps and
 // skills with any: it keeps the folder in front of its files.
 func Namespaced(server, original string) string {
-	kept := Keeps(original)
+	kept := NativeScheme(original)
 	if kept == "" {
 		return Scheme + server + "/" + original
 	}
@@ -51,7 +51,7 @@ func Split(uri string) (server, rest string, ours bool) {
 		server, rest, _ = strings.Cut(rest, "/")
 		return server, rest, true
 	}
-	kept := Keeps(uri)
+	kept := NativeScheme(uri)
 	if kept == "" {
 		return "", "", false
 	}
@@ -67,9 +67,9 @@ const (
 	longTailLen = 2 * TailLen
 )
 
-// Tails tell apart names that would else be one, by nothing but what they are
+// HashSuffixes tell apart names that would else be one, by nothing but what they are
 // made from: 8 hex digits, or twice 8 where those could be looked for.
-func Tails(of string, separator byte) (short, long string) {
+func HashSuffixes(of string, separator byte) (short, long string) {
 	h := sha256.Sum256([]byte(of))
 	b := make([]byte, 0, longTailLen)
 	b = hex.AppendEncode(append(b, separator), h[:4])
