@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/registry/uriform"
+	"goblin/registry/names"
 )
 
 // library lists resources as servers do: about 200 bytes each.
@@ -196,7 +196,7 @@ func BenchmarkListedURI(b *testing.B) {
 func BenchmarkNorm(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		uriform.Norm("mcp://s/file:///srv/./a b/é.md?x=1#y")
+		names.NormalizeURI("mcp://s/file:///srv/./a b/é.md?x=1#y")
 	}
 }
 

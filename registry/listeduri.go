@@ -5,7 +5,6 @@ import (
 
 	"goblin/registry/learned"
 	"goblin/registry/names"
-	"goblin/registry/uriform"
 )
 
 // ListedURI returns the form in which clients see a server's URI. O(1).
@@ -66,8 +65,8 @@ func newLearned(server string) *learned.Links {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
 		short, long := names.HashSuffixes(uri, '~')
 		keys := []string{plain, plain + short, plain + long}
-		if exact := names.Namespaced(server, uri); uriform.Norm(exact) != exact {
-			keys = append(keys, uriform.Norm(exact))
+		if exact := names.Namespaced(server, uri); names.NormalizeURI(exact) != exact {
+			keys = append(keys, names.NormalizeURI(exact))
 		}
 		return keys
 	})

@@ -11,7 +11,6 @@ import (
 	"goblin/registry/learned"
 
 	"goblin/registry/names"
-	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -406,7 +405,7 @@ func FuzzOwner(f *testing.F) {
 					require.Error(t, err, "%q", name)
 				}
 			}
-			if below || strings.HasPrefix(uriform.Norm(name), "mcp://"+s+"/") {
+			if below || strings.HasPrefix(names.NormalizeURI(name), "mcp://"+s+"/") {
 				for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.Load().ResolveTemplate} {
 					_, err := resolve(name)
 					require.Error(t, err, "%q", name)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"goblin/registry/names"
-	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -371,12 +370,12 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	key := uriform.Norm(names.Namespaced(t.name, rest))
+	key := names.NormalizeURI(names.Namespaced(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
 	}
-	decoded := uriform.Unescape(rest)
+	decoded := names.UnescapeURI(rest)
 	if decoded != rest {
 		h.entry(run.name(hashKey(decoded), decoded))
 		if target, ok, err := h.done(); ok {
@@ -463,9 +462,9 @@ func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
 		}
-		run.aliases(&h, uriform.Norm(names.Namespaced(t.name, rest)))
+		run.aliases(&h, names.NormalizeURI(names.Namespaced(t.name, rest)))
 		if h.n == 0 {
-			decoded := uriform.Unescape(rest)
+			decoded := names.UnescapeURI(rest)
 			h.entry(run.name(hashKey(decoded), decoded))
 		}
 		if h.n == 0 && bare {

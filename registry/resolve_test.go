@@ -12,7 +12,6 @@ import (
 	"goblin/registry/learned"
 
 	"goblin/registry/names"
-	"goblin/registry/uriform"
 )
 
 // outcome says in one line what a request came to.
@@ -382,11 +381,11 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 			require.Same(t, e, got.Entry, e.Flat)
 			// What a URL parser makes of it finds it too, or says that it could
 			// be another.
-			got, err = r.ResolveResource(uriform.Norm(names.Namespaced(e.Server, e.Name)))
+			got, err = r.ResolveResource(names.NormalizeURI(names.Namespaced(e.Server, e.Name)))
 			if err != nil {
 				require.ErrorContains(t, err, "AMBIGUOUS")
 			} else if got.Entry != e {
-				require.Equal(t, names.Namespaced(e.Server, got.Name), uriform.Norm(names.Namespaced(e.Server, e.Name)))
+				require.Equal(t, names.Namespaced(e.Server, got.Name), names.NormalizeURI(names.Namespaced(e.Server, e.Name)))
 			}
 			got, err = r.ResolveResource(names.Scheme + e.Server + "/" + url.PathEscape(e.Name))
 			if err != nil || got.Entry != e {

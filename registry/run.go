@@ -12,7 +12,6 @@ import (
 	"goblin/registry/definition"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
-	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -476,7 +475,7 @@ func (r *run) indexNorm() {
 	es := r.entries
 	var odd []int
 	for i := range es {
-		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != names.Namespaced(r.server, es[i].Name) {
+		if !names.IsCleanURI(es[i].Name) && byNorm(&es[i]) != names.Namespaced(r.server, es[i].Name) {
 			odd = append(odd, i)
 		}
 	}

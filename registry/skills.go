@@ -7,7 +7,6 @@ import (
 
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
-	"goblin/registry/uriform"
 )
 
 // skillFile ends the URI of each skill (SEP-2640). What stands before it is the skill's
@@ -31,13 +30,13 @@ func skillLinks(entry []byte) (links []link, err error) {
 	switch {
 	case !ok || folder == "":
 		return nil, fmt.Errorf("its uri does not end in %s", skillFile)
-	case uriform.Climbs(uri):
+	case names.HasDotDot(uri):
 		return nil, fmt.Errorf("its uri climbs out of its folder")
 	}
 	for file := range rawjson.Elements(rawjson.Get(entry, "resources")) {
 		value := rawjson.Get(file, "uri")
 		own, ok := rawjson.String(value)
-		if !ok || len(own) > MaxURI || !strings.HasPrefix(own, folder+"/") || uriform.Climbs(own) {
+		if !ok || len(own) > MaxURI || !strings.HasPrefix(own, folder+"/") || names.HasDotDot(own) {
 			return nil, fmt.Errorf("its file %q is not in its folder", clip(own))
 		}
 		links = append(links, link{value, own})
@@ -54,7 +53,7 @@ func (r *Registry) SkillsOf(server string, serves bool) {
 // of its, or of what may be a file there.
 func (t *table) inSkill(uri string) bool {
 	run := t.runs[Skill]
-	if run == nil || uriform.Climbs(uri) {
+	if run == nil || names.HasDotDot(uri) {
 		return false
 	}
 	for folder, n := uri, 0; n < maxFolders; n++ {
@@ -74,7 +73,7 @@ func (t *table) inSkill(uri string) bool {
 // mayHave reports whether a URI may be one of the server's skills, or in one: those that
 // it does not list are known to itself alone.
 func (t *table) mayHave(uri string) bool {
-	return t.inSkill(uri) || t.skills && strings.HasPrefix(uri, names.SkillScheme) && !uriform.Climbs(uri)
+	return t.inSkill(uri) || t.skills && strings.HasPrefix(uri, names.SkillScheme) && !names.HasDotDot(uri)
 }
 
 // ResolveSkill finds the skill, or the folder, that a client means by a URI: of a server
@@ -100,7 +99,7 @@ func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	}
 	unknown.Owner = t.name
 	own := rest
-	switch decoded := uriform.Unescape(rest); {
+	switch decoded := names.UnescapeURI(rest); {
 	case t.inSkill(rest):
 	case decoded != rest && t.inSkill(decoded):
 		own = decoded

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/uriform"
+	"goblin/registry/names"
 )
 
 func TestNorm(t *testing.T) {
@@ -38,7 +38,7 @@ func TestNorm(t *testing.T) {
 		"mcp://s/\x7f":                      "mcp://s/%7F",
 		"":                                  "",
 	} {
-		if got := uriform.Norm(in); got != want {
+		if got := names.NormalizeURI(in); got != want {
 			t.Errorf("Norm(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -53,9 +53,9 @@ func TestNormIsStableOnManyURIs(t *testing.T) {
 
 func checkNorm(t *testing.T, uri string) {
 	t.Helper()
-	key := uriform.Norm(uri)
-	require.Equal(t, key, uriform.Norm(key), "%q", uri)
-	if uriform.Clean(uri) {
+	key := names.NormalizeURI(uri)
+	require.Equal(t, key, names.NormalizeURI(key), "%q", uri)
+	if names.IsCleanURI(uri) {
 		require.Equal(t, uri, key)
 	}
 	if strings.HasPrefix(uri, "mcp://s/") {

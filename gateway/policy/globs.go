@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"goblin/registry/uriform"
+	"goblin/registry/names"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -22,7 +22,7 @@ var (
 func decodeGlob(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
-		c, ok := uriform.Triplet(s[i:])
+		c, ok := names.ParseTriplet(s[i:])
 		if !ok {
 			out.WriteByte(s[i])
 			continue

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"goblin/registry/uriform"
+	"goblin/registry/names"
 
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/text/unicode/norm"
@@ -23,8 +23,8 @@ const (
 // steps are the ways in which readers change a URI. templateSteps leave out what would
 // take the expressions of a template for a query or a host.
 var (
-	steps         = []func(string) string{uriform.Unescape, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
-	templateSteps = []func(string) string{uriform.Unescape, trim, turn, lower, dotless, tidy, tidyWhole}
+	steps         = []func(string) string{names.UnescapeURI, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
+	templateSteps = []func(string) string{names.UnescapeURI, trim, turn, lower, dotless, tidy, tidyWhole}
 )
 
 // readings are the ways to read a URI, itself first. It is not ok for one that
@@ -60,7 +60,7 @@ func apply(text string, steps []func(string) string) (all []string, ok bool) {
 // sound reports whether all readers agree about a URI's characters.
 func sound(uri string) bool {
 	for i := 0; i < len(uri); i++ {
-		if _, ok := uriform.Triplet(uri[i:]); uri[i] == '%' && !ok {
+		if _, ok := names.ParseTriplet(uri[i:]); uri[i] == '%' && !ok {
 			return false
 		}
 	}
@@ -274,7 +274,7 @@ func local(s string) string {
 // plain is a URI without escapes, with a small scheme, in the one form of file
 // URIs.
 func plain(s string) string {
-	for next := uriform.Unescape(s); next != s; next = uriform.Unescape(s) {
+	for next := names.UnescapeURI(s); next != s; next = names.UnescapeURI(s) {
 		s = next
 	}
 	return local(lower(s))

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/uriform registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
@@ -41,7 +41,6 @@ var rules = []row{
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 	{"registry/ring", "", "a leaf: how much is kept of whom, not what"},
 	{"registry/tidy", "", "a leaf"},
-	{"registry/uriform", "", "a leaf"},
 	{"registry/urimatch", "", "a leaf"},
 	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
@@ -50,7 +49,7 @@ var rules = []row{
 	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
 	{"gateway/arguments", "gateway/downstream gateway/jsonrpc registry registry/members registry/rawjson", "looks into arguments, wherever they go"},
-	{"gateway/policy", "gateway/config gateway/jsonrpc registry registry/definition registry/rawjson registry/suggest registry/uriform", "what overrides do to calls; what they make of definitions is the registry's"},
+	{"gateway/policy", "gateway/config gateway/jsonrpc registry registry/definition registry/names registry/rawjson registry/suggest", "what overrides do to calls; what they make of definitions is the registry's"},
 	{"gateway/results", "gateway/memlimit registry registry/rawjson", "keeps what was left out, whoever bounds it"},
 	{"gateway/shape", "registry/rawjson registry/repair", "the shape of results, whichever server sent them; members that definitions have, too, are repaired as there"},
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},

@@ -1,16 +1,17 @@
-// Package uriform knows the forms that URL parsers make of a URI, and what in one leads
+// Uriform knows the forms that URL parsers make of a URI, and what in one leads
 // out of the folder that it seems to be in. All functions are pure.
-package uriform
+
+package names
 
 import "strings"
 
-// Norm returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
+// NormalizeURI returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
 // url) make of a URI with a scheme that they do not know: outer white space
 // and inner tabs and line breaks dropped, dot segments resolved, and what may
 // not stand in a URI percent-encoded. Scheme and host stay as they are.
 // Clients that parse the URIs they are given send this form back.
-func Norm(uri string) string {
-	if Clean(uri) {
+func NormalizeURI(uri string) string {
+	if IsCleanURI(uri) {
 		return uri
 	}
 	uri = strings.TrimFunc(uri, func(r rune) bool { return r <= ' ' })
@@ -38,9 +39,9 @@ func Norm(uri string) string {
 	return string(b)
 }
 
-// Clean reports whether nothing in uri can be changed by [Norm], without
+// IsCleanURI reports whether nothing in uri can be changed by [Norm], without
 // false positives; most URIs pass.
-func Clean(uri string) bool {
+func IsCleanURI(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
 		case c <= ' ', c > '~', c == '"', c == '<', c == '>', c == '`', c == '{', c == '}':
@@ -113,14 +114,14 @@ func appendEncoded(b []byte, s, also string) []byte {
 	return b
 }
 
-// Unescape resolves percent triplets; what is none stays.
-func Unescape(s string) string {
+// UnescapeURI resolves percent triplets; what is none stays.
+func UnescapeURI(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
 	}
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
-		if c, ok := Triplet(s[i:]); ok {
+		if c, ok := ParseTriplet(s[i:]); ok {
 			b = append(b, c)
 			i += 2
 		} else {
@@ -130,8 +131,8 @@ func Unescape(s string) string {
 	return string(b)
 }
 
-// Triplet is the byte that a percent triplet at the beginning of s stands for.
-func Triplet(s string) (c byte, ok bool) {
+// ParseTriplet is the byte that a percent triplet at the beginning of s stands for.
+func ParseTriplet(s string) (c byte, ok bool) {
 	if len(s) < 3 || s[0] != '%' {
 		return 0, false
 	}
@@ -150,9 +151,9 @@ func unhex(c byte) byte {
 	return 0xff
 }
 
-// Climbs reports whether a URI has a segment that means a folder or the one above it,
+// HasDotDot reports whether a URI has a segment that means a folder or the one above it,
 // however that is escaped.
-func Climbs(uri string) bool {
+func HasDotDot(uri string) bool {
 	_, path, _ := strings.Cut(uri, "://")
 	for more := true; more; {
 		var segment string
