@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"goblin/registry/definition"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
-	"goblin/registry/urimatch"
 )
 
 // Choice says what of a catalog some clients see. What it answers must not change, and
@@ -268,7 +268,7 @@ func (r *run) draft(k Kind, i int, places []int) (d draft) {
 	e := &r.entries[i]
 	switch {
 	case k == Template:
-		d.tpl, _ = urimatch.Parse(e.Name) // it was parsed before
+		d.tpl, _ = names.ParseTemplate(e.Name) // it was parsed before
 		d.order = places[i]
 	case k == Tool && len(r.byFull.slots) > 0:
 		full := byFull(e)

@@ -11,7 +11,6 @@ import (
 	"goblin/registry/learned"
 
 	"goblin/registry/names"
-	"goblin/registry/urimatch"
 )
 
 // A name below a prefix of github, which has listed nothing, reaches nobody else,
@@ -327,7 +326,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	require.Equal(t, "ok x:listed", outcome(r.ResolveResource("x:listed")))
 	require.Equal(t, "ok y:1 by y:{v}", outcome(r.ResolveResource("y:1")))
 	require.Equal(t, "ok x:learned by x:{+v}", outcome(r.ResolveResource("mcp://ok/x:learned")))
-	budget := urimatch.Budget(maxSteps)
+	budget := names.MatchBudget(maxSteps)
 	r.Load().table("s1").runs[Template].template(uri, &budget)
 	require.True(t, budget.Spent())
 }

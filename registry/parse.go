@@ -10,9 +10,9 @@ import (
 
 	"goblin/registry/definition"
 	"goblin/registry/members"
+	"goblin/registry/names"
 	"goblin/registry/rawjson"
 	"goblin/registry/repair"
-	"goblin/registry/urimatch"
 )
 
 // Bounds of what one list may bring.
@@ -30,13 +30,13 @@ type draft struct {
 	name   string
 	given  string // name, or what an override makes of it
 	listed string
-	flat   string             // of resources
-	links  []link             // of tools: what points to resources
-	tpl    *urimatch.Template // of templates
-	order  int                // place in the list as received
-	tailed bool               // renamed beyond the prefix
-	full   bool               // of tools: no other of the server has more right to its whole name
-	tail   uint8              // bytes of the tail of the flat id
+	flat   string          // of resources
+	links  []link          // of tools: what points to resources
+	tpl    *names.Template // of templates
+	order  int             // place in the list as received
+	tailed bool            // renamed beyond the prefix
+	full   bool            // of tools: no other of the server has more right to its whole name
+	tail   uint8           // bytes of the tail of the flat id
 	over   *definition.Applied
 	raw    []byte // the item as received
 	fixed  *fixed // how it was repaired; nil for not
@@ -220,7 +220,7 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 		}
 	}
 	if kind == Template {
-		if d.tpl, err = urimatch.Parse(d.name); err != nil {
+		if d.tpl, err = names.ParseTemplate(d.name); err != nil {
 			return d, fmt.Errorf("invalid URI template: %w", err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"goblin/registry/names"
-	"goblin/registry/urimatch"
 )
 
 const (
@@ -26,7 +25,7 @@ type hits struct {
 	targets []Target
 	one     Target // targets[0], without allocating for the usual case
 	n       int
-	budget  urimatch.Budget // for templates
+	budget  names.MatchBudget // for templates
 }
 
 func (h *hits) add(t Target) {

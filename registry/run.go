@@ -12,7 +12,6 @@ import (
 	"goblin/registry/definition"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
-	"goblin/registry/urimatch"
 )
 
 // run is one server's list of one kind. It is immutable and shared between
@@ -33,8 +32,8 @@ type run struct {
 	byPlain  index // of resources: plain flat ids that several of them share
 	byNorm   index // of resources and templates: alias keys that differ from the listed form
 
-	templates *urimatch.Index
-	flats     *urimatch.FlatIndex
+	templates *names.TemplateIndex
+	flats     *names.FlatTemplateIndex
 	order     []int32 // of templates: entry for each place in the list as received
 	part      []int32 // of a part of a run, which has no arena: where its entries are in whole
 	whole     *run
@@ -432,7 +431,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 		r.indexNorm()
 	}
 	if kind == Template {
-		list := make([]*urimatch.Template, len(drafts))
+		list := make([]*names.Template, len(drafts))
 		r.order = make([]int32, len(drafts))
 		for i := range r.order {
 			r.order[i] = int32(i)
@@ -441,8 +440,8 @@ func (r *run) index(kind Kind, drafts []draft) {
 		for i, n := range r.order {
 			list[i] = drafts[n].tpl
 		}
-		r.templates = urimatch.NewIndex(list)
-		r.flats = urimatch.NewFlatIndex(list, names.Flatten)
+		r.templates = names.NewTemplateIndex(list)
+		r.flats = names.NewFlatTemplateIndex(list, names.Flatten)
 	}
 }
 
@@ -519,7 +518,7 @@ func (r *run) listed(h uint64, listed string) *Entry {
 
 // template returns the template that says most about a URI, nil for none and when
 // the budget is spent.
-func (r *run) template(uri string, budget *urimatch.Budget) *Entry {
+func (r *run) template(uri string, budget *names.MatchBudget) *Entry {
 	if r == nil {
 		return nil
 	}

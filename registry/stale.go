@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"goblin/registry/moments"
-	"goblin/registry/urimatch"
+	"goblin/registry/names"
 )
 
 // Bounds of how far up an update of a URI is followed: servers choose the
@@ -134,13 +134,13 @@ func (c *Contents) leftLocked(inv *Invocation) bool {
 		return false
 	}
 	t := c.registry.Load().table(inv.Server)
-	budget := urimatch.Budget(maxSteps)
+	budget := names.MatchBudget(maxSteps)
 	return t != nil && !t.reaches(inv.Kind, inv.Name, &budget)
 }
 
 // reaches reports whether an entry is listed or, of resources, can be read
 // without. It may be false by mistake when the budget is spent.
-func (t *table) reaches(kind Kind, name string, budget *urimatch.Budget) bool {
+func (t *table) reaches(kind Kind, name string, budget *names.MatchBudget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
 	}
@@ -170,7 +170,7 @@ func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 	}
 	run := t.runs[kind]
 	c.leave(t.name, kind, was, run, now)
-	budget := urimatch.Budget(maxSteps) // for all: the lock is held
+	budget := names.MatchBudget(maxSteps) // for all: the lock is held
 	return c.remove(t.name, func(n *content) bool {
 		name := n.inv.Name
 		hash := hashKey(name)

@@ -8,8 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/names"
 	"goblin/registry/termtext"
-	"goblin/registry/urimatch"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/work"
@@ -144,7 +144,7 @@ func (a *Common) getPrompt(e *registry.Entry, args json.RawMessage) tea.Cmd {
 
 // Expand opens the form of a template's variables.
 func (a *Common) Expand(it Item) tea.Cmd {
-	t, err := urimatch.Parse(it.Listed)
+	t, err := names.ParseTemplate(it.Listed)
 	if err != nil {
 		return a.Complain("%s: %v", it.Listed, err)
 	}

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/urimatch registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
@@ -41,7 +41,6 @@ var rules = []row{
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 	{"registry/ring", "", "a leaf: how much is kept of whom, not what"},
 	{"registry/tidy", "", "a leaf"},
-	{"registry/urimatch", "", "a leaf"},
 	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
 	{"gateway", "gateway/arguments gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/instructions gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/projects gateway/relays gateway/results gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/toolerror gateway/upstream gateway/view registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
@@ -114,7 +113,7 @@ var rules = []row{
 	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
 
 	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/ask tui/clients tui/dialog tui/filter tui/images tui/keys tui/list tui/pane tui/past tui/pulse tui/query tui/record tui/textfield tui/theme tui/usage tui/view tui/viewer tui/work", "the screen defines the interfaces that it calls"},
-	{"tui/dialog", "registry registry/keymap registry/report registry/termtext registry/urimatch tui/form tui/keys tui/textfield tui/theme tui/work", "knows no pane: what it asks of the screen is an interface"},
+	{"tui/dialog", "registry registry/keymap registry/names registry/report registry/termtext tui/form tui/keys tui/textfield tui/theme tui/work", "knows no pane: what it asks of the screen is an interface"},
 	{"tui/ask", "registry registry/keymap registry/rawjson registry/termtext tui/dialog tui/form tui/keys tui/textfield tui/theme tui/viewer tui/work", "asks by dialogs, and knows no pane"},
 	{"tui/pane", "registry registry/account registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/filter tui/form tui/keys tui/list tui/newserver tui/pulse tui/query tui/record tui/remedy tui/shell tui/textfield tui/theme tui/view tui/viewer tui/work", "knows no app"},
 	{"tui/clients", "registry registry/termtext tui/dialog tui/filter tui/keys tui/list tui/textfield tui/theme tui/work", "is given what leads to the panes"},

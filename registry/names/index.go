@@ -1,4 +1,4 @@
-package urimatch
+package names
 
 import (
 	"cmp"
@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Index finds the templates of a list that match a URI without trying all:
+// TemplateIndex finds the templates of a list that match a URI without trying all:
 // only those whose literal prefix the URI begins with.
-type Index struct {
+type TemplateIndex struct {
 	templates []*Template
 	prefixes  prefixes
 }
 
-// NewIndex returns the index of a list. It keeps the slice.
-func NewIndex(list []*Template) *Index {
-	x := &Index{templates: list}
+// NewTemplateIndex returns the index of a list. It keeps the slice.
+func NewTemplateIndex(list []*Template) *TemplateIndex {
+	x := &TemplateIndex{templates: list}
 	x.prefixes = newPrefixes(len(list), func(i int) string { return list[i].Prefix() })
 	for _, g := range x.prefixes.groups {
 		slices.SortFunc(g.members, func(a, b int32) int {
@@ -30,7 +30,7 @@ func NewIndex(list []*Template) *Index {
 // uri: the one with the most literal bytes, then with the longest literal
 // prefix, then the first in the list. It returns -1 when none matches, and when
 // the budget is spent.
-func (x *Index) Match(uri string, budget *Budget) int {
+func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 	if len(uri) > MaxURI {
 		return -1
 	}
@@ -53,15 +53,15 @@ func (x *Index) Match(uri string, budget *Budget) int {
 	return best
 }
 
-// FlatIndex is the [Index] of flat spellings.
-type FlatIndex struct {
-	flats    []*Flat // nil for templates without a flat form
+// FlatTemplateIndex is the [Index] of flat spellings.
+type FlatTemplateIndex struct {
+	flats    []*FlatTemplate // nil for templates without a flat form
 	prefixes prefixes
 }
 
-// NewFlatIndex returns the index of a list's flat forms.
-func NewFlatIndex(list []*Template, flatten func(string) string) *FlatIndex {
-	x := &FlatIndex{flats: make([]*Flat, len(list))}
+// NewFlatTemplateIndex returns the index of a list's flat forms.
+func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTemplateIndex {
+	x := &FlatTemplateIndex{flats: make([]*FlatTemplate, len(list))}
 	var with []int32
 	for i, t := range list {
 		if f, ok := t.Flatten(flatten); ok {
@@ -78,11 +78,11 @@ func NewFlatIndex(list []*Template, flatten func(string) string) *FlatIndex {
 	return x
 }
 
-// Parse calls yield, until it returns false, for every template that can have
+// ParseTemplate calls yield, until it returns false, for every template that can have
 // given the flat spelling s: with its place in the list, the number of ways
 // (2 for several) and, for one way, the expansion. It stops when the budget is
 // spent.
-func (x *FlatIndex) Parse(s string, budget *Budget, yield func(i, ways int, uri string) bool) {
+func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, ways int, uri string) bool) {
 	if len(s) > MaxURI {
 		return
 	}
@@ -131,7 +131,7 @@ func newPrefixes(n int, of func(int) string) prefixes {
 
 // longest returns the group with the longest prefix of s, -1 for none; the
 // shorter ones are its parents. It is -1, too, when the budget is spent.
-func (x *prefixes) longest(s string, budget *Budget) int {
+func (x *prefixes) longest(s string, budget *MatchBudget) int {
 	g := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].prefix > s }) - 1
 	for g >= 0 && !strings.HasPrefix(s, x.groups[g].prefix) {
 		if !budget.take(compared(x.groups[g].prefix)) {

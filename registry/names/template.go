@@ -1,4 +1,4 @@
-package urimatch
+package names
 
 import (
 	"fmt"
@@ -34,9 +34,9 @@ type variable struct {
 	explode bool
 }
 
-// Parse reads a template. It accepts every level of RFC 6570, and in literals
+// ParseTemplate reads a template. It accepts every level of RFC 6570, and in literals
 // everything but braces.
-func Parse(s string) (*Template, error) {
+func ParseTemplate(s string) (*Template, error) {
 	if len(s) > MaxTemplate {
 		return nil, fmt.Errorf("template longer than %d bytes", MaxTemplate)
 	}

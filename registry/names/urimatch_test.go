@@ -1,4 +1,4 @@
-package urimatch
+package names
 
 import (
 	"strconv"
@@ -31,7 +31,7 @@ func TestMatch(t *testing.T) {
 		{"{a}{b}", "ab|abc", "a"},
 		{"plain:uri", "plain:uri", "plain:uris|plain:ur"},
 	} {
-		tpl, err := Parse(c.template)
+		tpl, err := ParseTemplate(c.template)
 		if err != nil {
 			t.Fatalf("Parse(%q): %v", c.template, err)
 		}
@@ -53,7 +53,7 @@ func TestParseRefusesBadTemplates(t *testing.T) {
 		"file:///{bad", "a}b", "{}", "{+}", "{a,}", "{=a}", "{|a}", "{a b}", "{a:0}", "{a:10000}", "{a:x}", "{a:+1}", "{a:01}",
 		"{a*:3}", "{{a}}", "{.}", "{a..b}", "{%zz}", strings.Repeat("{a}", MaxVariables+1), strings.Repeat("x", MaxTemplate+1),
 	} {
-		if _, err := Parse(s); err == nil {
+		if _, err := ParseTemplate(s); err == nil {
 			t.Errorf("Parse(%q) succeeded", s)
 		}
 	}
@@ -75,7 +75,7 @@ func TestExpand(t *testing.T) {
 		"{word}": "%C3%A9%E6%97%A5%F0%9F%91%A9", "{+word}": "%C3%A9%E6%97%A5%F0%9F%91%A9", "{word:1}": "%C3%A9", "{?word:2}": "?word=%C3%A9%E6%97%A5",
 		"日 {x}": "%E6%97%A5%201024", "{pct}": "%25E6%259%21", "{+pct}": "%E6%259!", "{my-var}": "a%20b", "{broken}": "%FF", "{x}{empty}{?empty}": "1024",
 	} {
-		tpl, err := Parse(template)
+		tpl, err := ParseTemplate(template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%s does not match its expansion %s", template, got)
 		}
 	}
-	tpl, _ := Parse("{b}{/a,b:3}{?c*}")
+	tpl, _ := ParseTemplate("{b}{/a,b:3}{?c*}")
 	if got := strings.Join(tpl.Names(), " "); got != "b a c" {
 		t.Errorf("the variables are %s", got)
 	}
@@ -129,7 +129,7 @@ func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		tpl, err := Parse(text.String())
+		tpl, err := ParseTemplate(text.String())
 		if err != nil {
 			t.Fatalf("Parse(%q): %v", text.String(), err)
 		}
@@ -172,13 +172,13 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 	}
 	var list []*Template
 	for _, s := range texts {
-		tpl, err := Parse(s)
+		tpl, err := ParseTemplate(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, tpl)
 	}
-	x := NewIndex(list)
+	x := NewTemplateIndex(list)
 	for uri, want := range map[string]string{
 		"file:///logs/a/b":      "file:///logs/{+path}",
 		"file:///logs/app.log":  "file:///logs/app.log",
@@ -197,19 +197,19 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 			t.Errorf("Match(%q) = %q, want %q", uri, got, want)
 		}
 	}
-	if i := NewIndex(list[1:]).Match("zzz://q", ample()); i != -1 {
+	if i := NewTemplateIndex(list[1:]).Match("zzz://q", ample()); i != -1 {
 		t.Errorf("matched %d without a template for it", i)
 	}
 }
 
 // ample is more than any test needs.
-func ample() *Budget {
-	b := Budget(1 << 40)
+func ample() *MatchBudget {
+	b := MatchBudget(1 << 40)
 	return &b
 }
 
 // checkSteps fails when a match took more than in proportion to both lengths.
-func checkSteps(t testing.TB, template, uri string, templates int, left Budget) {
+func checkSteps(t testing.TB, template, uri string, templates int, left MatchBudget) {
 	t.Helper()
 	if took, most := 1<<40-int(left), templates*2*(perTemplate+8*(len(template)+1)*(len(uri)+1)); took > most {
 		t.Fatalf("%d steps for %d and %d bytes, want at most %d", took, len(template), len(uri), most)
@@ -232,12 +232,12 @@ func TestStepsGrowWithTheProductOfBothLengthsOnly(t *testing.T) {
 		for _, unit := range []string{"a", "?a", "?aa&aaa", "&a=", "&aa=a", ";a=a;aa", "/a", "%C3", "é", "?"} {
 			for _, size := range []int{10, 1000, MaxURI} {
 				uri := strings.Repeat(unit, size/len(unit))
-				tpl, err := Parse(template)
+				tpl, err := ParseTemplate(template)
 				if err != nil {
 					t.Fatal(err)
 				}
 				budget := ample()
-				NewIndex([]*Template{tpl}).Match(uri, budget)
+				NewTemplateIndex([]*Template{tpl}).Match(uri, budget)
 				if took, most := 1<<40-int(*budget), perTemplate+8*(size+1)*(len(tpl.parts)+MaxVariables+len(template)/16); took > most {
 					t.Errorf("%.40s with %d bytes of %s: %d steps, want at most %d", template, size, unit, took, most)
 				}
@@ -247,7 +247,7 @@ func TestStepsGrowWithTheProductOfBothLengthsOnly(t *testing.T) {
 }
 
 func TestLongerURIsMatchNothing(t *testing.T) {
-	tpl, err := Parse("{+a}")
+	tpl, err := ParseTemplate("{+a}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestLongerURIsMatchNothing(t *testing.T) {
 	for size, want := range map[int]bool{MaxURI: true, MaxURI + 1: false} {
 		uri := strings.Repeat("a", size)
 		_, ways := flat.Parse(uri)
-		if one, of := tpl.Match(uri), NewIndex([]*Template{tpl}).Match(uri, ample()); one != want || (of == 0) != want || (ways == 1) != want {
+		if one, of := tpl.Match(uri), NewTemplateIndex([]*Template{tpl}).Match(uri, ample()); one != want || (of == 0) != want || (ways == 1) != want {
 			t.Errorf("%d bytes: %v, %d of an index, %d ways from a flat spelling", size, one, of, ways)
 		}
 	}
@@ -272,18 +272,18 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 		list := make([]*Template, 1500)
 		for i := range list {
 			var err error
-			if list[i], err = Parse(text(i)); err != nil {
+			if list[i], err = ParseTemplate(text(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		x, flats := NewIndex(list), NewFlatIndex(list, flatten)
+		x, flats := NewTemplateIndex(list), NewFlatTemplateIndex(list, flatten)
 		for _, size := range []int{1, 100, MaxURI, MaxURI + 1, 1 << 16} {
 			uri := strings.Repeat("a", size)
-			for what, look := range map[string]func(*Budget){
-				"match": func(b *Budget) { x.Match(uri, b) },
-				"flat":  func(b *Budget) { flats.Parse(uri, b, func(int, int, string) bool { return true }) },
+			for what, look := range map[string]func(*MatchBudget){
+				"match": func(b *MatchBudget) { x.Match(uri, b) },
+				"flat":  func(b *MatchBudget) { flats.Parse(uri, b, func(int, int, string) bool { return true }) },
 			} {
-				budget := Budget(most)
+				budget := MatchBudget(most)
 				look(&budget)
 				// One part of one template may be over when the end is noticed.
 				if took := most - int(budget); took > most+4*MaxURI*(2*MaxVariables+3) {
@@ -292,9 +292,9 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 			}
 		}
 	}
-	tpl, _ := Parse("{+a}")
-	budget := Budget(10)
-	if i := NewIndex([]*Template{tpl}).Match("x:1", &budget); i != -1 || !budget.Spent() {
+	tpl, _ := ParseTemplate("{+a}")
+	budget := MatchBudget(10)
+	if i := NewTemplateIndex([]*Template{tpl}).Match("x:1", &budget); i != -1 || !budget.Spent() {
 		t.Errorf("found %d with a spent budget", i)
 	}
 }
@@ -303,18 +303,18 @@ func TestWhatWasFoundBeforeTheBudgetWasSpentIsNotTheAnswer(t *testing.T) {
 	const uri = "x:abcdefgh"
 	var list []*Template
 	for _, s := range []string{"x:{v}", "{+v}abcdefgh"} { // the second one says more, and is looked at later
-		tpl, err := Parse(s)
+		tpl, err := ParseTemplate(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, tpl)
 	}
 	first := ample()
-	if i := NewIndex(list[:1]).Match(uri, first); i != 0 {
+	if i := NewTemplateIndex(list[:1]).Match(uri, first); i != 0 {
 		t.Fatalf("found %d", i)
 	}
-	budget := Budget(1<<40) - *first
-	if i := NewIndex(list).Match(uri, &budget); i != -1 {
+	budget := MatchBudget(1<<40) - *first
+	if i := NewTemplateIndex(list).Match(uri, &budget); i != -1 {
 		t.Errorf("found %d with a budget for one of two", i)
 	}
 }
@@ -323,7 +323,7 @@ func TestThePrefixIsWhatBothSpellingsShare(t *testing.T) {
 	for template, want := range map[string]string{
 		"x:{a}": "x:", "{a}": "", "": "", "x:y": "x:y", "x:a b{c}": "x:a", "é{c}": "", "x:\"{c}": "x:",
 	} {
-		tpl, err := Parse(template)
+		tpl, err := ParseTemplate(template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func TestFlatParse(t *testing.T) {
 		{"x{a}", "x_a", "", 0}, // no spelling has two underscores in a row, so no value begins with one
 		{"plain:uri", "plain_uri", "plain:uri", 1},
 	} {
-		tpl, err := Parse(c.template)
+		tpl, err := ParseTemplate(c.template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,7 +375,7 @@ func TestFlatParse(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"x{?a}", "x{/a}", "x{a,b}", "x{a*}", "x{a:3}"} {
-		tpl, _ := Parse(s)
+		tpl, _ := ParseTemplate(s)
 		if _, ok := tpl.Flatten(flatten); ok {
 			t.Errorf("%s has a flat form", s)
 		}
@@ -395,7 +395,7 @@ func TestFlatParseNeverGuesses(t *testing.T) {
 			text.WriteString(l + "{v}")
 			uri.WriteString(l + v)
 		}
-		tpl, err := Parse(text.String())
+		tpl, err := ParseTemplate(text.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,14 +410,14 @@ func TestFlatParseNeverGuesses(t *testing.T) {
 func TestFlatIndexYieldsEveryReading(t *testing.T) {
 	var list []*Template
 	for _, s := range []string{"x{?q}", "db://{t}", "db:/{t}", "other:{v}"} {
-		tpl, err := Parse(s)
+		tpl, err := ParseTemplate(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, tpl)
 	}
 	got := map[int]string{}
-	NewFlatIndex(list, flatten).Parse("db_1", ample(), func(i, ways int, uri string) bool {
+	NewFlatTemplateIndex(list, flatten).Parse("db_1", ample(), func(i, ways int, uri string) bool {
 		got[i] = uri
 		return true
 	})
@@ -431,7 +431,7 @@ func FuzzMatch(f *testing.F) {
 		f.Add(s, "file:///a/b?a=1&b=2")
 	}
 	f.Fuzz(func(t *testing.T, template, uri string) {
-		tpl, err := Parse(template)
+		tpl, err := ParseTemplate(template)
 		if err != nil {
 			return
 		}
@@ -440,19 +440,19 @@ func FuzzMatch(f *testing.F) {
 			t.Fatalf("literal template %q does not match itself", template)
 		}
 		budget := ample()
-		NewIndex([]*Template{tpl, tpl}).Match(uri, budget)
+		NewTemplateIndex([]*Template{tpl, tpl}).Match(uri, budget)
 		checkSteps(t, template, uri, 2, *budget)
 		if flat, ok := tpl.Flatten(flatten); ok {
 			flat.Parse(flatten(uri))
 			budget := ample()
-			NewFlatIndex([]*Template{tpl}, flatten).Parse(flatten(uri), budget, func(int, int, string) bool { return true })
+			NewFlatTemplateIndex([]*Template{tpl}, flatten).Parse(flatten(uri), budget, func(int, int, string) bool { return true })
 			checkSteps(t, template, uri, 1, *budget)
 		}
 	})
 }
 
 func BenchmarkMatch(b *testing.B) {
-	tpl, _ := Parse("mcp://database/{table}/{id}")
+	tpl, _ := ParseTemplate("mcp://database/{table}/{id}")
 	b.ReportAllocs()
 	for b.Loop() {
 		tpl.Match("mcp://database/users/42")
@@ -461,7 +461,7 @@ func BenchmarkMatch(b *testing.B) {
 
 // A template made to be slow takes time in proportion, not more.
 func BenchmarkMatchHostile(b *testing.B) {
-	tpl, _ := Parse(strings.Repeat("{+a}", MaxVariables) + "!")
+	tpl, _ := ParseTemplate(strings.Repeat("{+a}", MaxVariables) + "!")
 	uri := strings.Repeat("a", MaxURI)
 	for b.Loop() {
 		tpl.Match(uri)
@@ -473,14 +473,14 @@ func BenchmarkMatchHostile(b *testing.B) {
 func BenchmarkLookUpHostile(b *testing.B) {
 	list := make([]*Template, 10_000)
 	for i := range list {
-		list[i], _ = Parse("{+a}{+b}{?c,d}" + strconv.Itoa(i))
+		list[i], _ = ParseTemplate("{+a}{+b}{?c,d}" + strconv.Itoa(i))
 	}
-	x := NewIndex(list)
+	x := NewTemplateIndex(list)
 	for _, size := range []int{100, MaxURI} {
 		uri := strings.Repeat("a", size)
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			for b.Loop() {
-				budget := Budget(1 << 22)
+				budget := MatchBudget(1 << 22)
 				x.Match(uri, &budget)
 			}
 		})

@@ -1,12 +1,12 @@
-package urimatch
+package names
 
 import (
 	"strings"
 )
 
-// Flat recognises the flat spelling of a template's expansions: that in which
+// FlatTemplate recognises the flat spelling of a template's expansions: that in which
 // every run of bytes outside of [A-Za-z0-9.~-] has become one underscore.
-type Flat struct {
+type FlatTemplate struct {
 	parts []flatPart
 }
 
@@ -20,8 +20,8 @@ type flatPart struct {
 // Flatten returns the template's flat form; ok is false for templates with
 // expressions other than {v} and {+v}, which flat spellings cannot be told
 // apart for. flatten must be the function that made the spellings.
-func (t *Template) Flatten(flatten func(string) string) (f *Flat, ok bool) {
-	f = &Flat{}
+func (t *Template) Flatten(flatten func(string) string) (f *FlatTemplate, ok bool) {
+	f = &FlatTemplate{}
 	for i, p := range t.parts {
 		if p.vars == nil {
 			lit := flatten(p.lit)
@@ -40,7 +40,7 @@ func (t *Template) Flatten(flatten func(string) string) (f *Flat, ok bool) {
 }
 
 // Prefix returns the flattened text before the first variable.
-func (f *Flat) Prefix() string {
+func (f *FlatTemplate) Prefix() string {
 	if len(f.parts) == 0 || f.parts[0].variable {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (f *Flat) Prefix() string {
 }
 
 // parse finds nothing when the budget is spent.
-func (f *Flat) parse(s string, budget *Budget) (uri string, ways int) {
+func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways int) {
 	if len(s) > MaxURI || !budget.take(perTemplate+compared(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
 		return "", 0
 	}
@@ -101,7 +101,7 @@ func (f *Flat) parse(s string, budget *Budget) (uri string, ways int) {
 func (p *flatPart) takes(c byte) bool { return c != '_' || !p.reserved }
 
 // expand follows the only way through s.
-func (f *Flat) expand(s string, count [][]uint8) string {
+func (f *FlatTemplate) expand(s string, count [][]uint8) string {
 	var b strings.Builder
 	at := 0
 	for i := range f.parts {

@@ -1,4 +1,4 @@
-package urimatch
+package names
 
 import (
 	"strings"
@@ -52,26 +52,26 @@ func (a set) add(b set) {
 	}
 }
 
-// Budget is the work that a look-up may take, in steps of about a nanosecond: a
+// MatchBudget is the work that a look-up may take, in steps of about a nanosecond: a
 // byte of the URI looked at for a part of a template. Steps are counted, not
 // timed, so that a look-up has the same outcome everywhere.
-type Budget int
+type MatchBudget int
 
 // perTemplate is the cost of looking at a template, however soon it does not match.
 const perTemplate = 64
 
 // take spends n steps and reports whether there were as many.
-func (b *Budget) take(n int) bool {
-	*b -= Budget(n)
+func (b *MatchBudget) take(n int) bool {
+	*b -= MatchBudget(n)
 	return *b >= 0
 }
 
 // Spent reports whether the work needed more than there was. What was found then
 // may be wrong.
-func (b *Budget) Spent() bool { return *b < 0 }
+func (b *MatchBudget) Spent() bool { return *b < 0 }
 
 // match is false when the budget is spent.
-func (t *Template) match(uri string, budget *Budget) bool {
+func (t *Template) match(uri string, budget *MatchBudget) bool {
 	if len(uri) > MaxURI || !budget.take(perTemplate+compared(t.prefix)) || !strings.HasPrefix(uri, t.prefix) {
 		return false
 	}
@@ -115,7 +115,7 @@ func compared(text string) int { return 1 + len(text)/16 }
 type matcher struct {
 	s      string
 	sets   [4]set
-	budget *Budget
+	budget *MatchBudget
 }
 
 // literal sets to to what lit reaches from from.

@@ -1,11 +1,11 @@
-package urimatch
+package names
 
 import "math"
 
-// Parse reads s, a flat spelling. It returns in how many ways the template
+// ParseTemplate reads s, a flat spelling. It returns in how many ways the template
 // can have given it, where 2 means several, and for 1 the expansion.
-func (f *Flat) Parse(s string) (uri string, ways int) {
-	budget := Budget(math.MaxInt)
+func (f *FlatTemplate) Parse(s string) (uri string, ways int) {
+	budget := MatchBudget(math.MaxInt)
 	return f.parse(s, &budget)
 }
 
@@ -13,6 +13,6 @@ func (f *Flat) Parse(s string) (uri string, ways int) {
 // simple and reserved expressions ({v}, {+v}) must not be empty; those of the
 // other operators may be undefined.
 func (t *Template) Match(uri string) bool {
-	budget := Budget(math.MaxInt)
+	budget := MatchBudget(math.MaxInt)
 	return t.match(uri, &budget)
 }

@@ -1,4 +1,4 @@
-package urimatch
+package names
 
 import (
 	"fmt"
