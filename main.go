@@ -27,7 +27,7 @@ import (
 	"goblin/gateway/stack"
 	"goblin/meta"
 	"goblin/meta/lua"
-	"goblin/meta/lua/interpreter"
+	"goblin/meta/lua/worker"
 	"goblin/tui"
 	"goblin/tui/checklist"
 	"goblin/tui/theme"
@@ -76,7 +76,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 	tools := meta.New(meta.Options{
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting, Permits: i.Permits,
 		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
-		ScriptCommand: []string{self, interpreter.Command},
+		ScriptCommand: []string{self, worker.Command},
 		Embeddings: meta.Embeddings{
 			URL: cfg.Search.Embeddings, Model: cfg.Search.Model, Token: cfg.Search.AuthToken, Failed: i.EmbeddingsFailed,
 		},

@@ -13,7 +13,7 @@ import (
 
 	"goblin/meta"
 	"goblin/meta/lua"
-	"goblin/meta/lua/interpreter"
+	"goblin/meta/lua/worker"
 	"goblin/registry"
 )
 
@@ -27,7 +27,7 @@ var scriptCommand = func() []string {
 	if err != nil {
 		panic(err)
 	}
-	return []string{self, interpreter.Command}
+	return []string{self, worker.Command}
 }()
 
 // newTools are tools whose processes end with the test.

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/meta/lua"
-	"goblin/meta/lua/interpreter"
+	"goblin/meta/lua/worker"
 	"goblin/registry"
 )
 
@@ -27,7 +27,7 @@ var (
 )
 
 // newRunner returns a Runner whose processes are this test.
-func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), interpreter.Command) }
+func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), worker.Command) }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -60,7 +60,7 @@ func (c closing) Run() int {
 		defer func() { _ = os.RemoveAll(dir) }()
 		program = must(build(dir))
 	}
-	runner = lua.NewRunner(program, interpreter.Command)
+	runner = lua.NewRunner(program, worker.Command)
 	defer runner.Close()
 	return c.M.Run()
 }

@@ -1,7 +1,7 @@
 // Package lua runs scripts over all servers: what an agent would do in many
 // calls, with the results in between kept out of its context.
 //
-// Each script runs in a process of its own, which goblin/meta/lua/interpreter is
+// Each script runs in a process of its own, which goblin/meta/lua/worker is
 // the inside of; this package starts it, answers it and ends it, and runs nothing
 // of the script here. It knows the catalog ([goblin/registry]) and its [Host], but
 // no transport, no screen and no config. README.md beside this file is the manual

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goblin/meta/lua"
-	"goblin/meta/lua/interpreter"
+	"goblin/meta/lua/worker"
 )
 
 func kindOf(err error) lua.Kind {
@@ -41,7 +41,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T) *crowd {
-	r := lua.NewRunner(program, interpreter.Command)
+	r := lua.NewRunner(program, worker.Command)
 	t.Cleanup(r.Close)
 	return &crowd{
 		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 16 << 20},

@@ -36,7 +36,7 @@ type Runner struct {
 }
 
 // NewRunner returns a Runner whose processes are started by a command, which has to
-// start a process of goblin/meta/lua/interpreter.
+// start a process of goblin/meta/lua/worker.
 func NewRunner(command ...string) *Runner {
 	r := &Runner{command: command, full: make(chan struct{}, atFull)}
 	r.ctx, r.close = context.WithCancel(context.Background())

@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/interpreter tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/account registry/definition registry/latency registry/learned registry/members registry/mime registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
@@ -110,7 +110,7 @@ var rules = []row{
 	{"meta/embeddings", "meta/search registry", "joins two ways to search the catalog"},
 	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/wire", "registry/suggest", "both processes import it"},
-	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
+	{"meta/lua/worker", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
 
 	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/ask tui/clients tui/dialog tui/filter tui/images tui/keys tui/list tui/pane tui/past tui/pulse tui/query tui/record tui/textfield tui/theme tui/usage tui/view tui/viewer tui/work", "the screen defines the interfaces that it calls"},
 	{"tui/dialog", "registry registry/keymap registry/names registry/report registry/termtext tui/form tui/keys tui/textfield tui/theme tui/work", "knows no pane: what it asks of the screen is an interface"},

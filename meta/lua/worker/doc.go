@@ -1,4 +1,4 @@
-// Package interpreter is the process of a script: it runs one, and ends. A
+// Package worker is the process of a script: it runs one, and ends. A
 // process that Goblin starts beforehand waits for its script here. A program that
 // imports this package is such a process when its one argument is [Command].
 //
@@ -26,4 +26,4 @@
 //     few milliseconds and before each call: garbage is free. Beyond a small part the
 //     script waits until Goblin allows more. The system limits what one look could miss.
 //   - 256 calls within each other; JSON is at most 500 deep.
-package interpreter
+package worker

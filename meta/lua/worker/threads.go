@@ -1,4 +1,4 @@
-package interpreter
+package worker
 
 import glua "github.com/yuin/gopher-lua"
 

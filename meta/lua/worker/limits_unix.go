@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package interpreter
+package worker
 
 import (
 	"os"
