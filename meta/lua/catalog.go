@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -14,9 +14,9 @@ import (
 const maxCards = 1000 // of a list
 
 // catalog answers what a script asks about what the servers list.
-func (s *session) catalog(q *wire.ToGoblin) {
+func (s *session) catalog(q *worker.ToGoblin) {
 	snap := s.host.Snapshot()
-	if q.Ask == wire.AskList {
+	if q.Ask == worker.AskList {
 		cards, err := s.cards(snap, q)
 		s.answer(q, cards, err)
 		return
@@ -28,20 +28,20 @@ func (s *session) catalog(q *wire.ToGoblin) {
 
 // tool finds a tool of a server: by the name that clients know, without the server's, else by its identifier. A server that
 // has not listed any tools yet may have it; who routes the call knows.
-func tool(snap *registry.Snapshot, server, name string) (wire.Tool, error) {
+func tool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
 	if e := snap.Called(server, registry.Tool, name); e != nil {
-		return wire.Tool{Name: name, Listed: e.Listed}, nil
+		return worker.Tool{Name: name, Listed: e.Listed}, nil
 	}
 	if e := snap.Named(server, registry.Tool, name); e != nil { // clients have another name for it
-		return wire.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.Given())
+		return worker.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.Given())
 	}
-	var found []wire.Tool
+	var found []worker.Tool
 	var names, uses []string
 	for e := range snap.Server(server, registry.Tool) {
-		id := wire.Identifier(e.Given())
+		id := worker.Identifier(e.Given())
 		if id == name {
-			found = append(found, wire.Tool{Name: e.Given(), Listed: e.Listed})
-			uses = append(uses, fmt.Sprintf("%s[%q]", wire.Global(server), e.Given()))
+			found = append(found, worker.Tool{Name: e.Given(), Listed: e.Listed})
+			uses = append(uses, fmt.Sprintf("%s[%q]", worker.Global(server), e.Given()))
 		}
 		names = append(names, id)
 		if id != e.Given() {
@@ -52,15 +52,15 @@ func tool(snap *registry.Snapshot, server, name string) (wire.Tool, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return wire.Tool{}, fmt.Errorf("%s is the identifier of %d tools of server %q: use %s", name, len(found), server, strings.Join(uses, " or "))
+		return worker.Tool{}, fmt.Errorf("%s is the identifier of %d tools of server %q: use %s", name, len(found), server, strings.Join(uses, " or "))
 	case len(names) == 0:
-		return wire.Tool{Name: name, Listed: server + "/" + name}, nil
+		return worker.Tool{Name: name, Listed: server + "/" + name}, nil
 	}
-	return wire.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, wire.Meant(name, names))
+	return worker.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, worker.Meant(name, names))
 }
 
 // cards are the entries of a kind that match, as a JSON array.
-func (s *session) cards(snap *registry.Snapshot, q *wire.ToGoblin) ([]byte, error) {
+func (s *session) cards(snap *registry.Snapshot, q *worker.ToGoblin) ([]byte, error) {
 	kinds := map[string]registry.Kind{"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource}
 	kind, ok := kinds[q.Kind]
 	if !ok {

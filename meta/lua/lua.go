@@ -34,7 +34,7 @@ import (
 	"context"
 	"time"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 	"goblin/registry"
 )
 
@@ -105,19 +105,19 @@ type Result struct {
 }
 
 // Error is a script that failed.
-type Error = wire.Error
+type Error = worker.Error
 
 // Kind says why it did.
-type Kind = wire.Kind
+type Kind = worker.Kind
 
 // The kinds of [Error].
 const (
-	Syntax    = wire.Syntax
-	Runtime   = wire.Runtime
-	Timeout   = wire.Timeout
-	Memory    = wire.Memory
-	Calls     = wire.Calls
-	Output    = wire.Output
-	Cancelled = wire.Cancelled
-	Crash     = wire.Crash
+	Syntax    = worker.Syntax
+	Runtime   = worker.Runtime
+	Timeout   = worker.Timeout
+	Memory    = worker.Memory
+	Calls     = worker.Calls
+	Output    = worker.Output
+	Cancelled = worker.Cancelled
+	Crash     = worker.Crash
 )

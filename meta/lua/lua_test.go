@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/meta/lua"
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 )
 
 func run(t *testing.T, h lua.Host, script string) (lua.Result, error) {
@@ -326,7 +326,7 @@ func TestProgressPerCall(t *testing.T) {
 func TestNamesThatAreEquallyNearComeInOneOrder(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"cat", "bat", "hat"}, {"hat", "cat", "bat"}, {"bat", "hat", "cat"}} {
-		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, wire.Meant("at", names))
+		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, worker.Meant("at", names))
 	}
 	for range 20 {
 		_, err := run(t, newHost(t), "ypcall(1)")

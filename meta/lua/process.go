@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 )
 
 const (
@@ -118,7 +118,7 @@ func (p *process) crash(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
 	for _, sign := range noMemory {
 		if strings.Contains(words, sign) {
-			return wire.Large(l.Memory)
+			return worker.Large(l.Memory)
 		}
 	}
 	how := p.cmd.ProcessState.String()
@@ -126,7 +126,7 @@ func (p *process) crash(l Limits, err error) *Error {
 		how = err.Error()
 	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
-		how += ": " + first[:min(len(first), wire.MaxMessage)]
+		how += ": " + first[:min(len(first), worker.MaxMessage)]
 	}
 	return &Error{Kind: Crash, Message: fmt.Sprintf("the script's process ended unexpectedly (%s)", how)}
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 )
 
 const (
@@ -102,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, script string, h Host, l Limits) (Resu
 		return Result{}, cancelled(err)
 	}
 	if len(script) > MaxScript {
-		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), wire.Size(MaxScript))}
+		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), worker.Size(MaxScript))}
 	}
 	if !r.enter() {
 		return Result{}, cancelled(context.Canceled)
@@ -147,7 +147,7 @@ func (s *session) run(script string, p *process) *Error {
 		defer close(over)
 		s.stop(p)
 	})
-	err := s.send(wire.Start{
+	err := s.send(worker.Start{
 		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, Small: s.limits.small(),
 		CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
 	}, []byte(script))
@@ -185,7 +185,7 @@ func (s *session) stop(p *process) {
 		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
 			defer close(sent)
-			_ = s.send(wire.ToScript{Stop: limit}, nil)
+			_ = s.send(worker.ToScript{Stop: limit}, nil)
 		}()
 		defer func() { <-sent }()
 		wait := time.NewTimer(grace)

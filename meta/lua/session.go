@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 	"goblin/registry/rawjson"
 )
 
@@ -61,7 +61,7 @@ func (s *session) leave() {
 func (s *session) send(head any, body []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return wire.Write(s.in, head, body)
+	return worker.Write(s.in, head, body)
 }
 
 // errRules is a process that does not do as it should.
@@ -72,8 +72,8 @@ var errRules = errors.New("it broke the rules")
 func (s *session) listen(out io.Reader) (failed *Error, err error) {
 	in := bufio.NewReaderSize(out, 16<<10)
 	for {
-		var q wire.ToGoblin
-		size, err := wire.ReadHead(in, wire.MaxHead, &q)
+		var q worker.ToGoblin
+		size, err := worker.ReadHead(in, worker.MaxHead, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (s *session) listen(out io.Reader) (failed *Error, err error) {
 		switch {
 		case size < 0:
 			return nil, errRules
-		case q.Ask == wire.TellPrint, q.Ask == wire.TellResult:
+		case q.Ask == worker.TellPrint, q.Ask == worker.TellResult:
 			err = s.output(in, q.Ask, size)
 		case size > s.limits.Memory:
 			return nil, errRules
@@ -113,21 +113,21 @@ func (s *session) left() int64 {
 
 // output takes what the script printed, or its result, if there is room for it.
 func (s *session) output(in io.Reader, what string, size int64) error {
-	if what == wire.TellResult {
+	if what == worker.TellResult {
 		s.result.JSON = nil
 	}
 	if s.ctx.Err() != nil {
 		return discard(in, size)
 	}
 	if size > s.left() {
-		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", wire.Size(s.limits.Output))})
+		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", worker.Size(s.limits.Output))})
 		return discard(in, size)
 	}
-	body, err := wire.ReadBody(in, size)
+	body, err := worker.ReadBody(in, size)
 	switch {
 	case err != nil:
 		return err
-	case what == wire.TellPrint:
+	case what == worker.TellPrint:
 		s.printed = append(s.printed, body...)
 	case rawjson.Valid(body) != nil:
 		return errRules
@@ -138,25 +138,25 @@ func (s *session) output(in io.Reader, what string, size int64) error {
 }
 
 // long says whether a question is about what no server can have.
-func long(q *wire.ToGoblin) bool {
-	name := wire.MaxName
-	if q.Ask == wire.AskRead {
-		name = wire.MaxURI
+func long(q *worker.ToGoblin) bool {
+	name := worker.MaxName
+	if q.Ask == worker.AskRead {
+		name = worker.MaxURI
 	}
-	return len(q.Name) > name || max(len(q.Server), len(q.Tool), len(q.Kind), len(q.MIME)) > wire.MaxName
+	return len(q.Name) > name || max(len(q.Server), len(q.Tool), len(q.Kind), len(q.MIME)) > worker.MaxName
 }
 
 // end reads how a script ended.
-func (s *session) end(in io.Reader, e *wire.End, size int64) (*Error, error) {
-	if size < 0 || size > s.limits.Output+wire.MaxMessage || len(e.Hint) > maxHint {
+func (s *session) end(in io.Reader, e *worker.End, size int64) (*Error, error) {
+	if size < 0 || size > s.limits.Output+worker.MaxMessage || len(e.Hint) > maxHint {
 		return nil, errRules
 	}
-	message, err := wire.ReadBody(in, size)
+	message, err := worker.ReadBody(in, size)
 	if err != nil {
 		return nil, err
 	}
 	if e.Failure != "" {
-		text := wire.Cut(string(message), s.left())
+		text := worker.Cut(string(message), s.left())
 		return &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(text, "\uFFFD")}, nil
 	}
 	if s.result.JSON == nil && len(s.printed) == 0 {
@@ -167,19 +167,19 @@ func (s *session) end(in io.Reader, e *wire.End, size int64) (*Error, error) {
 
 // question reads the rest of a question and answers it, what takes time in a
 // goroutine of its own.
-func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
+func (s *session) question(in io.Reader, q *worker.ToGoblin, size int64) error {
 	switch q.Ask {
-	case wire.AskTool, wire.AskList:
+	case worker.AskTool, worker.AskList:
 		s.catalog(q)
 		return discard(in, size)
-	case wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch:
+	case worker.AskCall, worker.AskRead, worker.AskPrompt, worker.AskSearch:
 		if s.calls >= s.limits.Calls {
 			s.cancel(&Error{Kind: Calls, Message: fmt.Sprintf("the script makes more than %d calls (lua.calls)", s.limits.Calls)})
 			return discard(in, size)
 		}
 		s.calls++
-	case wire.AskMemory:
-	case wire.TellBegun:
+	case worker.AskMemory:
+	case worker.TellBegun:
 		return discard(in, size)
 	default:
 		return errRules
@@ -190,7 +190,7 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 	back, ok := s.take(size)
 	body, err := []byte(nil), error(nil)
 	if ok {
-		body, err = wire.ReadBody(in, size)
+		body, err = worker.ReadBody(in, size)
 	} else {
 		err = discard(in, size)
 	}
@@ -202,9 +202,9 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 		case err != nil:
 		case !ok:
 			s.answer(q, nil, errNoRoom)
-		case q.Ask == wire.AskMemory:
+		case q.Ask == worker.AskMemory:
 			if s.grow() {
-				_ = s.send(wire.ToScript{ID: q.ID}, nil)
+				_ = s.send(worker.ToScript{ID: q.ID}, nil)
 			}
 		default:
 			raw, err := s.ask(q, body)
@@ -217,7 +217,7 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 }
 
 // ask makes the request that a question is about.
-func (s *session) ask(q *wire.ToGoblin, body []byte) ([]byte, error) {
+func (s *session) ask(q *worker.ToGoblin, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
 		return nil, errors.New("the arguments are no JSON object")
 	}
@@ -227,11 +227,11 @@ func (s *session) ask(q *wire.ToGoblin, body []byte) ([]byte, error) {
 		params = append(append(params, `,"arguments":`...), body...)
 	}
 	switch q.Ask {
-	case wire.AskCall:
+	case worker.AskCall:
 		return s.host.Request(s.ctx, "tools/call", append(params, '}'))
-	case wire.AskPrompt:
+	case worker.AskPrompt:
 		return s.host.Request(s.ctx, "prompts/get", append(params, '}'))
-	case wire.AskRead:
+	case worker.AskRead:
 		return s.host.Request(s.ctx, "resources/read", append(named("uri"), '}'))
 	default:
 		return s.host.Search(s.ctx, q.Name, SearchOptions{Kind: q.Kind, Server: q.Server, Limit: q.Limit})
@@ -239,16 +239,16 @@ func (s *session) ask(q *wire.ToGoblin, body []byte) ([]byte, error) {
 }
 
 // tell tells the client of a call that ended; false when the script has, too.
-func (s *session) tell(q *wire.ToGoblin) bool {
+func (s *session) tell(q *worker.ToGoblin) bool {
 	var label string
 	switch q.Ask {
-	case wire.AskCall:
+	case worker.AskCall:
 		label = q.Server + "." + q.Tool
-	case wire.AskRead:
+	case worker.AskRead:
 		label = "resources.read " + q.Name
-	case wire.AskPrompt:
+	case worker.AskPrompt:
 		label = "prompts.get " + q.Name
-	case wire.AskSearch:
+	case worker.AskSearch:
 		label = "search " + q.Name
 	}
 	s.progress.Lock()
@@ -270,8 +270,8 @@ type answered interface {
 var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
 
 // answer sends the answer to a question, when there is room for it.
-func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
-	head := wire.ToScript{ID: q.ID}
+func (s *session) answer(q *worker.ToGoblin, raw []byte, err error) {
+	head := worker.ToScript{ID: q.ID}
 	size := int64(len(raw))
 	switch {
 	case err != nil:
@@ -286,7 +286,7 @@ func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
 			head.Code, raw = &code, a.ErrorData()
 		}
 	case size > s.limits.Memory:
-		s.cancel(wire.Large(s.limits.Memory))
+		s.cancel(worker.Large(s.limits.Memory))
 		return
 	case size > s.limits.small()/4 && !s.grow():
 		return
@@ -294,7 +294,7 @@ func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
 	back, ok := s.take(int64(len(raw)))
 	defer back()
 	if !ok {
-		head, raw = wire.ToScript{ID: q.ID, Error: errNoRoom.Error()}, nil
+		head, raw = worker.ToScript{ID: q.ID, Error: errNoRoom.Error()}, nil
 	}
 	_ = s.send(head, raw) // a process that is gone needs no answer
 }

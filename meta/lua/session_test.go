@@ -7,7 +7,7 @@ import (
 	"io"
 	"testing"
 
-	"goblin/meta/lua/wire"
+	"goblin/meta/lua/worker"
 	"goblin/registry"
 )
 
@@ -33,18 +33,18 @@ func FuzzProcess(f *testing.F) {
 	frames := func(heads ...any) []byte {
 		var b bytes.Buffer
 		for _, head := range heads {
-			if err := wire.Write(&b, head, []byte(`{"a":1}`)); err != nil {
+			if err := worker.Write(&b, head, []byte(`{"a":1}`)); err != nil {
 				f.Fatal(err)
 			}
 		}
 		return b.Bytes()
 	}
 	for _, ask := range []string{
-		wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch, wire.AskTool, wire.AskList, wire.AskMemory, wire.TellPrint, wire.TellResult, "else",
+		worker.AskCall, worker.AskRead, worker.AskPrompt, worker.AskSearch, worker.AskTool, worker.AskList, worker.AskMemory, worker.TellPrint, worker.TellResult, "else",
 	} {
-		f.Add(frames(wire.ToGoblin{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, wire.ToGoblin{End: &wire.End{}}))
+		f.Add(frames(worker.ToGoblin{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, worker.ToGoblin{End: &worker.End{}}))
 	}
-	f.Add(frames(wire.ToGoblin{End: &wire.End{Failure: wire.Runtime}}))
+	f.Add(frames(worker.ToGoblin{End: &worker.End{Failure: worker.Runtime}}))
 	f.Add(append([]byte{0, 0, 0, 2, 0x7f, 0, 0, 0, 0, 0, 0, 0}, "{}"...))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
@@ -61,7 +61,7 @@ func FuzzProcess(f *testing.F) {
 		switch {
 		case s.result.JSON != nil && !json.Valid(s.result.JSON):
 			t.Fatalf("no JSON: %q", s.result.JSON)
-		case s.left() < 0, failed != nil && int64(len(failed.Message)) > max(s.left(), wire.MaxMessage):
+		case s.left() < 0, failed != nil && int64(len(failed.Message)) > max(s.left(), worker.MaxMessage):
 			t.Fatal("too much")
 		}
 		if r.moving.Load() != 0 || len(r.full) != 0 || s.calls > l.Calls {

@@ -108,9 +108,8 @@ var rules = []row{
 	{"meta", "meta/embeddings meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/rawjson registry/suggest registry/tidy", "reads the catalog only"},
 	{"meta/embeddings", "meta/search registry", "joins two ways to search the catalog"},
-	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
-	{"meta/lua/wire", "registry/suggest", "both processes import it"},
-	{"meta/lua/worker", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
+	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
+	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
 	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/ask tui/clients tui/dialog tui/filter tui/images tui/keys tui/list tui/pane tui/past tui/pulse tui/query tui/record tui/textfield tui/theme tui/usage tui/view tui/viewer tui/work", "the screen defines the interfaces that it calls"},
 	{"tui/dialog", "registry registry/keymap registry/names registry/report registry/termtext tui/form tui/keys tui/textfield tui/theme tui/work", "knows no pane: what it asks of the screen is an interface"},

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
-
-	"goblin/meta/lua/wire"
 )
 
 // kept are the functions of gopher-lua's base library that a script gets as
@@ -123,7 +121,7 @@ func (r *run) print(L *glua.LState) int {
 		}
 		line.WriteString(r.shown(L, L.Get(i)))
 	}
-	r.tell(wire.TellPrint, []byte(line.String()+"\n"))
+	r.tell(TellPrint, []byte(line.String()+"\n"))
 	return 0
 }
 
@@ -200,7 +198,7 @@ func (r *run) lookUp(L *glua.LState) int {
 
 // splitLine takes the line off an error's text.
 func splitLine(text string) (line int, message string) {
-	rest, ok := strings.CutPrefix(text, wire.ChunkName+":")
+	rest, ok := strings.CutPrefix(text, ChunkName+":")
 	if !ok {
 		return 0, text
 	}
@@ -223,10 +221,10 @@ func (r *run) hint(message string) string {
 		if r.missed == "" {
 			return ""
 		}
-		if slices.Contains(wire.Reserved, r.missed) {
+		if slices.Contains(Reserved, r.missed) {
 			return fmt.Sprintf("; scripts have no %s", r.missed)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.missed, wire.Meant(r.missed, r.catalog.names(r.main)))
+		return fmt.Sprintf("; nothing is called %q%s", r.missed, Meant(r.missed, r.catalog.names(r.main)))
 	}
 	return ""
 }

@@ -8,17 +8,16 @@ import (
 
 	glua "github.com/yuin/gopher-lua"
 
-	"goblin/meta/lua/wire"
 	"goblin/registry/rawjson"
 )
 
 const maxParallel = 8 // requests of one run under way
 
 // ask asks Goblin for what counts as a call, and raises what fails.
-func (r *run) ask(L *glua.LState, q wire.ToGoblin, body []byte) []byte {
+func (r *run) ask(L *glua.LState, q ToGoblin, body []byte) []byte {
 	a := r.answer(L, q, body)
 	server := q.Server
-	if q.Ask != wire.AskCall {
+	if q.Ask != AskCall {
 		server = ""
 	}
 	if a.Error != "" {
@@ -40,7 +39,7 @@ func (r *run) ask(L *glua.LState, q wire.ToGoblin, body []byte) []byte {
 }
 
 // answer waits for an answer without the lock, so that others run meanwhile.
-func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
+func (r *run) answer(L *glua.LState, q ToGoblin, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()
 	r.grow() // the answer may take long to come, and watch may not have looked yet
@@ -60,7 +59,7 @@ func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
 }
 
 // question asks for what is free: what the servers list.
-func (r *run) question(L *glua.LState, q wire.ToGoblin) []byte {
+func (r *run) question(L *glua.LState, q ToGoblin) []byte {
 	a := r.answer(L, q, nil)
 	if a.Error != "" {
 		L.RaiseError("%s", a.Error)
@@ -71,7 +70,7 @@ func (r *run) question(L *glua.LState, q wire.ToGoblin) []byte {
 // bounded raises an error for a name or URI that no server has.
 func bounded(L *glua.LState, what, text string, most int) {
 	if len(text) > most {
-		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), wire.Size(int64(most)))
+		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), Size(int64(most)))
 	}
 }
 
@@ -104,7 +103,7 @@ func (r *run) errorText(v glua.LValue) string {
 	}
 	var b strings.Builder
 	if line, ok := t.RawGetString("line").(glua.LNumber); ok {
-		fmt.Fprintf(&b, "%s:%d: ", wire.ChunkName, int(line))
+		fmt.Fprintf(&b, "%s:%d: ", ChunkName, int(line))
 	}
 	if server, ok := t.RawGetString("server").(glua.LString); ok {
 		b.WriteString(string(server))
@@ -140,7 +139,7 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 		default:
 			L.RaiseError("%s.%s takes a table of arguments, not a %s", srv.name, tool, v.Type())
 		}
-		raw := r.ask(L, wire.ToGoblin{Ask: wire.AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
+		raw := r.ask(L, ToGoblin{Ask: AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
 		if string(rawjson.Get(raw, "isError")) == "true" {
 			e := r.newError(L, srv.name, tool, reported(raw))
 			if v, err := r.decode(L, raw); err == nil {

@@ -10,7 +10,6 @@ import (
 
 	glua "github.com/yuin/gopher-lua"
 
-	"goblin/meta/lua/wire"
 	"goblin/registry"
 )
 
@@ -46,7 +45,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		s := &server{name: name, table: t}
 		c.servers = append(c.servers, s)
 		c.byName[name], c.byTable[t] = s, s
-		c.byID[wire.Global(name)] = append(c.byID[wire.Global(name)], s)
+		c.byID[Global(name)] = append(c.byID[Global(name)], s)
 		servers.RawSetString(name, t)
 	}
 	servers.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
@@ -55,7 +54,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		for _, s := range c.servers {
 			names = append(names, s.name)
 		}
-		L.RaiseError("no server is called %q%s", name, wire.Meant(name, names))
+		L.RaiseError("no server is called %q%s", name, Meant(name, names))
 		return 0
 	}})
 	L.SetGlobal("servers", servers)
@@ -96,7 +95,7 @@ func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 func (c *catalog) names(L *glua.LState) []string {
 	var names []string
 	for _, s := range c.servers {
-		names = append(names, wire.Global(s.name))
+		names = append(names, Global(s.name))
 	}
 	L.Get(glua.GlobalsIndex).(*glua.LTable).ForEach(func(k, v glua.LValue) {
 		if name, ok := k.(glua.LString); ok && v != glua.LNil {
@@ -113,9 +112,9 @@ func (c *catalog) tool(L *glua.LState) int {
 		L.RaiseError("this is no server")
 	}
 	key := L.Get(2).String()
-	bounded(L, "name of the tool", key, wire.MaxName-len(srv.name)-1)
-	var t wire.Tool
-	_ = json.Unmarshal(c.run.question(L, wire.ToGoblin{Ask: wire.AskTool, Server: srv.name, Name: key}), &t)
+	bounded(L, "name of the tool", key, MaxName-len(srv.name)-1)
+	var t Tool
+	_ = json.Unmarshal(c.run.question(L, ToGoblin{Ask: AskTool, Server: srv.name, Name: key}), &t)
 	fn := L.NewFunction(c.run.callTool(srv, t.Name, t.Listed))
 	srv.table.RawSetString(key, fn)
 	L.Push(fn)
@@ -147,7 +146,7 @@ func (o options) text(name string) string {
 	case *glua.LNilType:
 		return ""
 	case glua.LString:
-		bounded(o.L, name, string(v), wire.MaxName)
+		bounded(o.L, name, string(v), MaxName)
 		return string(v)
 	default:
 		o.L.RaiseError("%s: %s must be a string, not a %s", o.what, name, v.Type())
@@ -172,8 +171,8 @@ func (o options) count(name string, def, most int) int {
 func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		o := optionsAt(L, 1, what, append([]string{"server"}, append(also, "limit", "offset")...)...)
-		q := wire.ToGoblin{
-			Ask: wire.AskList, Kind: kind.String(), Server: o.text("server"), MIME: o.text("mime"),
+		q := ToGoblin{
+			Ask: AskList, Kind: kind.String(), Server: o.text("server"), MIME: o.text("mime"),
 			Limit: o.count("limit", defaultCards, maxCards), Offset: o.count("offset", 0, 1<<40),
 		}
 		if q.Server != "" && c.byName[q.Server] == nil {
@@ -187,8 +186,8 @@ func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGF
 
 func (c *catalog) readResource(L *glua.LState) int {
 	uri := L.CheckString(1)
-	bounded(L, "URI", uri, wire.MaxURI)
-	raw := c.run.ask(L, wire.ToGoblin{Ask: wire.AskRead, Name: uri}, nil)
+	bounded(L, "URI", uri, MaxURI)
+	raw := c.run.ask(L, ToGoblin{Ask: AskRead, Name: uri}, nil)
 	L.Push(c.run.converted(L, raw, "contents"))
 	return 1
 }
@@ -197,7 +196,7 @@ func (c *catalog) readResource(L *glua.LState) int {
 // scalars become ones.
 func (c *catalog) getPrompt(L *glua.LState) int {
 	name, args := L.CheckString(1), L.OptTable(2, nil)
-	bounded(L, "name of the prompt", name, wire.MaxName)
+	bounded(L, "name of the prompt", name, MaxName)
 	var body []byte
 	if args != nil {
 		given := L.CreateTable(0, 4)
@@ -213,7 +212,7 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 		}
 		body = text
 	}
-	raw := c.run.ask(L, wire.ToGoblin{Ask: wire.AskPrompt, Name: name}, body)
+	raw := c.run.ask(L, ToGoblin{Ask: AskPrompt, Name: name}, body)
 	L.Push(c.run.mustDecode(L, raw))
 	return 1
 }
@@ -221,8 +220,8 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 func (c *catalog) search(L *glua.LState) int {
 	r, query := c.run, L.CheckString(1)
 	o := optionsAt(L, 2, "search", "kind", "server", "limit")
-	bounded(L, "query", query, wire.MaxName)
-	q := wire.ToGoblin{Ask: wire.AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
+	bounded(L, "query", query, MaxName)
+	q := ToGoblin{Ask: AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
 	switch q.Kind {
 	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String(), registry.Skill.String():
 	default:

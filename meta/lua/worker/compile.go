@@ -11,8 +11,6 @@ import (
 	glua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
-
-	"goblin/meta/lua/wire"
 )
 
 // What means more here than in Lua is a call of these functions. They are locals
@@ -41,10 +39,10 @@ func (p *program) shadowHint() string {
 func compile(script string) (p *program, err error) {
 	defer func() {
 		if v := recover(); v != nil { // the library's parser
-			p, err = nil, &wire.Error{Kind: wire.Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
+			p, err = nil, &Error{Kind: Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
 		}
 	}()
-	chunk, err := parse.Parse(strings.NewReader(script), wire.ChunkName)
+	chunk, err := parse.Parse(strings.NewReader(script), ChunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}
@@ -56,25 +54,25 @@ func compile(script string) (p *program, err error) {
 	body.SetLastLine(last)
 	locals := at(&ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{at(&ast.Comma3Expr{}, 1)}}, 1)
 	run := at(&ast.ReturnStmt{Exprs: []ast.Expr{at(&ast.FuncCallExpr{Func: body}, 1)}}, 1)
-	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, wire.ChunkName)
+	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, ChunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}
 	return p, nil
 }
 
-func syntaxError(err error, script string) *wire.Error {
+func syntaxError(err error, script string) *Error {
 	var inParser *parse.Error
 	var inCompiler *glua.CompileError
 	switch {
 	case errors.As(err, &inParser) && inParser.Pos.Line == parse.EOF:
-		return &wire.Error{Kind: wire.Syntax, Line: strings.Count(strings.TrimRight(script, "\n"), "\n") + 1, Message: inParser.Message + " at the end of the script"}
+		return &Error{Kind: Syntax, Line: strings.Count(strings.TrimRight(script, "\n"), "\n") + 1, Message: inParser.Message + " at the end of the script"}
 	case errors.As(err, &inParser):
-		return &wire.Error{Kind: wire.Syntax, Line: inParser.Pos.Line, Message: fmt.Sprintf("%s near %q", inParser.Message, inParser.Token)}
+		return &Error{Kind: Syntax, Line: inParser.Pos.Line, Message: fmt.Sprintf("%s near %q", inParser.Message, inParser.Token)}
 	case errors.As(err, &inCompiler):
-		return &wire.Error{Kind: wire.Syntax, Line: inCompiler.Line, Message: inCompiler.Message}
+		return &Error{Kind: Syntax, Line: inCompiler.Line, Message: inCompiler.Message}
 	}
-	return &wire.Error{Kind: wire.Syntax, Message: err.Error()}
+	return &Error{Kind: Syntax, Message: err.Error()}
 }
 
 // at sets the line of a node that the parser did not make.

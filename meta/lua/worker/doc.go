@@ -4,7 +4,7 @@
 //
 // It owns what a script sees of the servers, and the conversion between JSON and Lua
 // values; the language is that of gopher-lua. It reaches nothing but the two pipes to
-// Goblin; what it asks and tells there is in goblin/meta/lua/wire.
+// Goblin; what it asks and tells there is in goblin/meta/lua/worker.
 //
 // # Goroutines
 //

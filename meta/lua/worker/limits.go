@@ -10,8 +10,6 @@ import (
 	"time"
 
 	glua "github.com/yuin/gopher-lua"
-
-	"goblin/meta/lua/wire"
 )
 
 // look is how often the memory is looked at.
@@ -33,7 +31,7 @@ func newStopper() *stopper {
 }
 
 // stop ends the script; the first reason counts.
-func (s *stopper) stop(e *wire.Error) {
+func (s *stopper) stop(e *Error) {
 	s.cancel(e)
 	s.busy.Store(true)
 }
@@ -61,8 +59,8 @@ func (s *stopper) Done() <-chan struct{} {
 }
 
 // failure returns the error that ended the script, nil if it goes on.
-func (s *stopper) failure() *wire.Error {
-	var e *wire.Error
+func (s *stopper) failure() *Error {
+	var e *Error
 	errors.As(context.Cause(s), &e)
 	return e
 }
@@ -105,7 +103,7 @@ func (r *run) grow() {
 	r.asking.Lock()
 	defer r.asking.Unlock()
 	if !r.allowed.Load() {
-		_, ok := r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended)
+		_, ok := r.link.ask(ToGoblin{Ask: AskMemory}, nil, r.ended)
 		r.allowed.Store(ok)
 	}
 }
@@ -139,7 +137,7 @@ func (r *run) weigh() {
 	runtime.GC()
 	held, limit := r.held(), r.start.Memory
 	if held > limit {
-		r.stop(wire.Large(limit))
+		r.stop(Large(limit))
 	}
 	r.next.Store(held + limit/4)
 }
@@ -147,7 +145,7 @@ func (r *run) weigh() {
 // room ends the script that makes a text of n bytes which it has no memory for.
 func (r *run) room(L *glua.LState, n int64) {
 	if n > r.start.Memory {
-		r.stop(wire.Large(r.start.Memory))
+		r.stop(Large(r.start.Memory))
 		r.raise(L)
 	}
 }

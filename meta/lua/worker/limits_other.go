@@ -2,10 +2,8 @@
 
 package worker
 
-import "goblin/meta/lua/wire"
-
 // limit does nothing: the process watches its memory, Goblin its time.
-func limit(*wire.Start) {}
+func limit(*Start) {}
 
 // closeOthers does nothing: a process inherits what it was given only.
 func closeOthers() {}

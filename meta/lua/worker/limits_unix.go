@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"goblin/meta/lua/wire"
 )
 
 // slack is the number of bytes that the process may map beyond the script's memory and a
@@ -18,7 +16,7 @@ const slack = 96 << 20
 
 // limit asks the system to limit the process, as a second line: what it refuses is
 // an error of the script, or its end.
-func limit(start *wire.Start) {
+func limit(start *Start) {
 	set := func(what int, n uint64) {
 		_ = unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n})
 	}

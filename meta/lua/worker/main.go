@@ -8,8 +8,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"goblin/meta/lua/wire"
 )
 
 const (
@@ -40,15 +38,15 @@ func serve(in io.Reader, out io.Writer) int {
 	debug.SetTraceback("none")
 	closeOthers()
 	unwanted := time.AfterFunc(patience, func() { os.Exit(0) })
-	var start wire.Start
-	size, err := wire.ReadHead(in, wire.MaxHead, &start)
+	var start Start
+	size, err := ReadHead(in, MaxHead, &start)
 	if errors.Is(err, io.EOF) {
 		return 0 // it is not needed
 	}
 	if err != nil {
 		return 2
 	}
-	script, err := wire.ReadBody(in, size)
+	script, err := ReadBody(in, size)
 	if err != nil {
 		return 2
 	}
@@ -57,15 +55,15 @@ func serve(in io.Reader, out io.Writer) int {
 	}
 	limit(&start)
 	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
-	if err := l.write(wire.ToGoblin{Ask: wire.TellBegun}, nil); err != nil {
+	if err := l.write(ToGoblin{Ask: TellBegun}, nil); err != nil {
 		return 1
 	}
 	r := newRun(start, l)
 	go l.read(r.stop)
 	go r.watch()
-	ended := make(chan *wire.Error, 1)
+	ended := make(chan *Error, 1)
 	go func() { ended <- r.script(string(script)) }()
-	var failed *wire.Error
+	var failed *Error
 	select {
 	case <-l.gone:
 		return 1
@@ -84,17 +82,17 @@ func serve(in io.Reader, out io.Writer) int {
 }
 
 // finish tells Goblin how the script ended.
-func (r *run) finish(failed *wire.Error) error {
+func (r *run) finish(failed *Error) error {
 	if failed == nil {
-		return r.link.write(wire.ToGoblin{End: &wire.End{Hint: r.prog.shadowHint()}}, nil)
+		return r.link.write(ToGoblin{End: &End{Hint: r.prog.shadowHint()}}, nil)
 	}
-	message := wire.Cut(failed.Message, r.start.Output)
-	return r.link.write(wire.ToGoblin{End: &wire.End{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
+	message := Cut(failed.Message, r.start.Output)
+	return r.link.write(ToGoblin{End: &End{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
 // answer is Goblin's reply to a question.
 type answer struct {
-	wire.ToScript
+	ToScript
 	body []byte
 }
 
@@ -110,22 +108,22 @@ type link struct {
 	waiting map[int]chan answer
 }
 
-func (l *link) write(head wire.ToGoblin, body []byte) error {
+func (l *link) write(head ToGoblin, body []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	return wire.Write(l.out, head, body)
+	return Write(l.out, head, body)
 }
 
 // read brings answers to those who wait for them, and orders to stop.
-func (l *link) read(stop func(*wire.Error)) {
+func (l *link) read(stop func(*Error)) {
 	defer close(l.gone)
 	for {
-		var head wire.ToScript
-		size, err := wire.ReadHead(l.in, wire.MaxHead, &head)
+		var head ToScript
+		size, err := ReadHead(l.in, MaxHead, &head)
 		if err != nil {
 			return
 		}
-		body, err := wire.ReadBody(l.in, size)
+		body, err := ReadBody(l.in, size)
 		if err != nil {
 			return
 		}
@@ -144,7 +142,7 @@ func (l *link) read(stop func(*wire.Error)) {
 }
 
 // ask asks Goblin; there is no answer if ended is closed first.
-func (l *link) ask(q wire.ToGoblin, body []byte, ended <-chan struct{}) (a answer, ok bool) {
+func (l *link) ask(q ToGoblin, body []byte, ended <-chan struct{}) (a answer, ok bool) {
 	ch := make(chan answer, 1)
 	l.mu.Lock()
 	l.last++

@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	glua "github.com/yuin/gopher-lua"
-
-	"goblin/meta/lua/wire"
 )
 
 const (
@@ -18,7 +16,7 @@ const (
 // run is the run of the script. Its fields are guarded by lock while all{…} is
 // under way, but for those of stopper; requests are made without it.
 type run struct {
-	start wire.Start
+	start Start
 	link  *link
 	*stopper
 	growth
@@ -38,7 +36,7 @@ type run struct {
 	missed    string // the last name that was looked up in vain
 }
 
-func newRun(start wire.Start, l *link) *run {
+func newRun(start Start, l *link) *run {
 	return &run{
 		start: start, link: l, stopper: newStopper(), growth: growth{base: memory()},
 		prog: &program{}, slots: make(chan struct{}, maxParallel),
@@ -46,7 +44,7 @@ func newRun(start wire.Start, l *link) *run {
 }
 
 // script runs a script to its end.
-func (r *run) script(source string) *wire.Error {
+func (r *run) script(source string) *Error {
 	prog, err := compile(source)
 	if err != nil {
 		return asError(err)
@@ -64,10 +62,10 @@ func (r *run) script(source string) *wire.Error {
 	return nil
 }
 
-func asError(err error) *wire.Error {
-	var e *wire.Error
+func asError(err error) *Error {
+	var e *Error
 	if !errors.As(err, &e) {
-		e = &wire.Error{Kind: wire.Runtime, Message: err.Error()}
+		e = &Error{Kind: Runtime, Message: err.Error()}
 	}
 	return e
 }
@@ -113,27 +111,27 @@ func (r *run) execute() (err error) {
 		if e := r.failure(); e != nil {
 			return e
 		}
-		return &wire.Error{Kind: wire.Runtime, Message: "the returned value " + err.Error()}
+		return &Error{Kind: Runtime, Message: "the returned value " + err.Error()}
 	}
 	return nil
 }
 
 // tell gives Goblin what the script prints, or its result.
 func (r *run) tell(what string, text []byte) {
-	_ = r.link.write(wire.ToGoblin{Ask: what}, text) // without Goblin the process ends
+	_ = r.link.write(ToGoblin{Ask: what}, text) // without Goblin the process ends
 }
 
 // setResult gives a value as the result.
 func (r *run) setResult(v glua.LValue) error {
 	text, err := r.encode(v)
 	if err == nil {
-		r.tell(wire.TellResult, text)
+		r.tell(TellResult, text)
 	}
 	return err
 }
 
 // explain makes the error of a run of what ended it.
-func (r *run) explain(err error) *wire.Error {
+func (r *run) explain(err error) *Error {
 	var api *glua.ApiError
 	text := err.Error()
 	if errors.As(err, &api) {
@@ -144,7 +142,7 @@ func (r *run) explain(err error) *wire.Error {
 		if r.line > 0 {
 			line = r.line
 		}
-		return &wire.Error{Kind: e.Kind, Line: line, Message: e.Message}
+		return &Error{Kind: e.Kind, Line: line, Message: e.Message}
 	}
-	return &wire.Error{Kind: wire.Runtime, Line: line, Message: message + r.hint(message)}
+	return &Error{Kind: Runtime, Line: line, Message: message + r.hint(message)}
 }

@@ -11,7 +11,6 @@ import (
 
 	glua "github.com/yuin/gopher-lua"
 
-	"goblin/meta/lua/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -133,7 +132,7 @@ func (e *encoder) value(v glua.LValue) (err error) {
 		}
 	}
 	if err == nil && int64(len(e.out)) > e.start.Memory {
-		e.stop(wire.Large(e.start.Memory))
+		e.stop(Large(e.start.Memory))
 		return e.failure()
 	}
 	return err

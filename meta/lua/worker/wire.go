@@ -1,11 +1,12 @@
-// Package wire is what Goblin and the process of a script say to each other: the
+// Wire is what Goblin and the process of a script say to each other: the
 // frames on its stdin and stdout, how to read and write them, and how scripts write
 // names. goblin/meta/lua is the one end, goblin/meta/lua/worker the other.
 //
 // A frame is a head in JSON and a body of bytes as they are, each with its length
 // in front. Who reads says how long both may be, and learns the body's length
 // before it has to hold it.
-package wire
+
+package worker
 
 import (
 	"encoding/binary"
