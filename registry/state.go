@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"sync"
 	"time"
-
-	"goblin/registry/account"
 )
 
 // State is the phase of a server's supervisor.
@@ -46,14 +44,14 @@ type ServerState struct {
 	Held            string     // what keeps it from sleeping although nobody calls it
 	Restarts        int
 	LastError       string
-	Attempts        int              // to connect that failed since it was up
-	Retry           time.Time        // when the next one is, while there is no connection
-	Since           time.Time        // of State; when zero the registry fills it at a change
-	Latency         time.Duration    // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
-	PID             int              // of a child, else 0
-	Projects        []Project        // that have a process of it; by folder
-	CanLogIn        bool             // a user can log in there
-	Login           *account.Account // nil: nobody is logged in
+	Attempts        int           // to connect that failed since it was up
+	Retry           time.Time     // when the next one is, while there is no connection
+	Since           time.Time     // of State; when zero the registry fills it at a change
+	Latency         time.Duration // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
+	PID             int           // of a child, else 0
+	Projects        []Project     // that have a process of it; by folder
+	CanLogIn        bool          // a user can log in there
+	Login           *Account      // nil: nobody is logged in
 }
 
 // Project is the process of a server for one project.

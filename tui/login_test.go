@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/account"
 )
 
 // logsIn presses l at a server that needs a login, and takes the page of that. The
@@ -113,7 +112,7 @@ func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
 	r := office(t, 80, 24, plainEnv)
 	finish := r.logsIn(loginPage)
 	r.keys("p")
-	r.at("github", registry.ServerState{State: registry.StateReady, Transport: "http", CanLogIn: true, Login: &account.Account{User: "eve"}})
+	r.at("github", registry.ServerState{State: registry.StateReady, Transport: "http", CanLogIn: true, Login: &registry.Account{User: "eve"}})
 	require.Empty(t, r.app.Dialogs)
 	require.Contains(t, r.screen(), "github: logged in as eve")
 	close(r.backend.holds)
@@ -131,7 +130,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	require.Contains(t, r.line("enter open"), "l log in")
 	r.at("github", registry.ServerState{
 		State: registry.StateReady, Transport: "http", CanLogIn: true, Listed: true,
-		Login: &account.Account{User: "ada\x1b[2J@example.com", Renews: true},
+		Login: &registry.Account{User: "ada\x1b[2J@example.com", Renews: true},
 	})
 	r.run(r.app.Follow())
 	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")

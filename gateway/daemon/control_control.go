@@ -20,7 +20,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/registry"
-	"goblin/registry/account"
 	"goblin/registry/report"
 )
 
@@ -135,11 +134,11 @@ type Server struct {
 	Held      string `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
 	// Definitions lists the changed and dropped definitions of the server;
 	// or nil if there are none.
-	Definitions *Definitions     `json:"definitions,omitempty"`
-	Restarts    int              `json:"restarts"`
-	PID         int              `json:"pid,omitempty"`
-	LatencyMS   float64          `json:"latencyMs,omitempty"`
-	Login       *account.Account `json:"login,omitempty"` // nil: nobody is logged in
+	Definitions *Definitions      `json:"definitions,omitempty"`
+	Restarts    int               `json:"restarts"`
+	PID         int               `json:"pid,omitempty"`
+	LatencyMS   float64           `json:"latencyMs,omitempty"`
+	Login       *registry.Account `json:"login,omitempty"` // nil: nobody is logged in
 	// Remembered is when the server listed what is counted, before this host started; zero
 	// once it has listed for this one.
 	Remembered time.Time `json:"remembered,omitzero"`

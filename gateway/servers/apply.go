@@ -12,7 +12,6 @@ import (
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream"
 	"goblin/registry"
-	"goblin/registry/account"
 )
 
 // drainLimit is how long calls at a server that was replaced or removed may
@@ -175,7 +174,7 @@ type outlet struct {
 
 	stating sync.Mutex           // guards the next two
 	state   registry.ServerState // as the backend told it last
-	who     *account.Account     // nil: nobody is logged in
+	who     *registry.Account    // nil: nobody is logged in
 
 	mu     sync.RWMutex // read-locked while something is written
 	closed bool

@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/oauth"
 	"goblin/registry"
-	"goblin/registry/account"
 )
 
 // loginCheck is how often it is looked whether somebody logged in or out by another
@@ -118,7 +117,7 @@ func (o *outlet) tellLogin(server string) (lost bool) {
 func (o *outlet) lookLocked() {
 	o.who = nil
 	if is, ok := o.login.Who(); ok {
-		o.who = &account.Account{User: is.User, Until: is.Until, Renews: is.Renews}
+		o.who = &registry.Account{User: is.User, Until: is.Until, Renews: is.Renews}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
-	"goblin/registry/account"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/work"
@@ -22,7 +21,7 @@ type login struct {
 	dialog.Still
 	app    *dialog.Common
 	server string
-	before *account.Account // who was logged in
+	before *registry.Account // who was logged in
 	ctx    context.Context
 	cancel context.CancelFunc
 	pages  chan string // the last page to open; capacity 1

@@ -1,7 +1,8 @@
-// Package account is who Goblin is at a remote server, as people may see it: on
+// Account is who Goblin is at a remote server, as people may see it: on
 // screens, in lists and as JSON. It holds no token, and must not know how anybody
 // logs in.
-package account
+
+package registry
 
 import (
 	"cmp"
