@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"goblin/registry/latency"
 	"goblin/registry/ring"
 	"goblin/registry/wire"
 )
@@ -246,7 +245,7 @@ type TrafficJournal struct {
 	bodies    bodies
 	asked     uint64 // records that are no notifications
 	feed      *feed
-	latencies *latency.Servers // of the servers that answered
+	latencies *ServerLatency // of the servers that answered
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"goblin/registry/definition"
-	"goblin/registry/latency"
 	"goblin/registry/names"
 )
 
@@ -57,7 +56,7 @@ type Registry struct {
 	repairs       repairs
 	sessions      sessions
 	contents      Contents
-	latencies     latency.Servers
+	latencies     ServerLatency
 	events        events
 	logs          LogJournal
 	traffic       TrafficJournal

@@ -1,6 +1,7 @@
-// Package latency remembers how long servers took for their last answers. It knows them by
+// Latency remembers how long servers took for their last answers. It knows them by
 // name alone.
-package latency
+
+package registry
 
 import (
 	"slices"
@@ -11,8 +12,8 @@ import (
 // kept is how many of a server's last answers its latency is the median of.
 const kept = 32
 
-// Servers are how long servers took for their last answers.
-type Servers struct {
+// ServerLatency are how long servers took for their last answers.
+type ServerLatency struct {
 	mu      sync.Mutex
 	servers map[string]*lastAnswers
 	last    *lastAnswers // of the server that answered last, or nil
@@ -25,7 +26,7 @@ type lastAnswers struct {
 }
 
 // Add notes how long a known server took.
-func (l *Servers) Add(server string, took time.Duration) {
+func (l *ServerLatency) Add(server string, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil || l.last.server != server {
@@ -38,7 +39,7 @@ func (l *Servers) Add(server string, took time.Duration) {
 }
 
 // Know begins to count for a server, and Forget ends that.
-func (l *Servers) Know(server string) {
+func (l *ServerLatency) Know(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.servers == nil {
@@ -50,7 +51,7 @@ func (l *Servers) Know(server string) {
 }
 
 // Forget ends counting for a server, and drops what it took.
-func (l *Servers) Forget(server string) {
+func (l *ServerLatency) Forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.servers, server)
@@ -58,7 +59,7 @@ func (l *Servers) Forget(server string) {
 }
 
 // Median is 0 for a server that has not answered yet.
-func (l *Servers) Median(server string) time.Duration {
+func (l *ServerLatency) Median(server string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.servers[server]
