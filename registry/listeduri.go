@@ -3,7 +3,6 @@ package registry
 import (
 	"strings"
 
-	"goblin/registry/learned"
 	"goblin/registry/names"
 )
 
@@ -60,8 +59,8 @@ func (r *run) hasPlain(plain string) bool {
 
 // newLearned is empty. Aliases are the flat id and, where it differs, the alias key, which
 // cannot be mixed up: only those have a scheme.
-func newLearned(server string) *learned.Links {
-	return learned.New(func(uri string) []string {
+func newLearned(server string) *LinkCache {
+	return NewLinkCache(func(uri string) []string {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
 		short, long := names.HashSuffixes(uri, '~')
 		keys := []string{plain, plain + short, plain + long}

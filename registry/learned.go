@@ -1,6 +1,7 @@
-// Package learned remembers URIs that a server returned without listing them, so that
+// Learned remembers URIs that a server returned without listing them, so that
 // clients can read them. It knows their other spellings only as it is told.
-package learned
+
+package registry
 
 import (
 	"container/list"
@@ -11,15 +12,15 @@ import (
 
 // Bounds of a server's links.
 const (
-	Max      = 4096
-	MaxBytes = 4 << 20
-	MaxURI   = 8 << 10
-	MaxAlike = 20 // that are kept of those with one alias
+	Max        = 4096
+	MaxBytes   = 4 << 20
+	MaxLinkURI = 8 << 10
+	MaxAlike   = 20 // that are kept of those with one alias
 )
 
-// Links is the LRU of URIs that a server returned without listing them. Besides the URIs
+// LinkCache is the LRU of URIs that a server returned without listing them. Besides the URIs
 // themselves it knows their aliases. Make it with [New].
-type Links struct {
+type LinkCache struct {
 	aliasesOf func(uri string) []string
 
 	mu      sync.Mutex
@@ -36,9 +37,9 @@ type alias struct {
 	more int // that are not in uris
 }
 
-// New is empty. aliasesOf returns the other keys by which a URI is found.
-func New(aliasesOf func(uri string) []string) *Links {
-	return &Links{
+// NewLinkCache is empty. aliasesOf returns the other keys by which a URI is found.
+func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
+	return &LinkCache{
 		aliasesOf: aliasesOf,
 		recent:    list.New(),
 		uris:      map[string]*list.Element{},
@@ -47,8 +48,8 @@ func New(aliasesOf func(uri string) []string) *Links {
 }
 
 // Add notes a URI, which is used last for now.
-func (l *Links) Add(uri string) {
-	if uri == "" || len(uri) > MaxURI {
+func (l *LinkCache) Add(uri string) {
+	if uri == "" || len(uri) > MaxLinkURI {
 		return
 	}
 	l.mu.Lock()
@@ -77,7 +78,7 @@ func (l *Links) Add(uri string) {
 	}
 }
 
-func (l *Links) drop(e *list.Element) {
+func (l *LinkCache) drop(e *list.Element) {
 	uri := l.recent.Remove(e).(string)
 	delete(l.uris, uri)
 	l.bytes -= len(uri)
@@ -95,7 +96,7 @@ func (l *Links) drop(e *list.Element) {
 }
 
 // Has reports whether the server returned exactly this URI.
-func (l *Links) Has(uri string) bool {
+func (l *LinkCache) Has(uri string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok := l.uris[uri]
@@ -107,7 +108,7 @@ func (l *Links) Has(uri string) bool {
 
 // Alias returns what an alias stands for, at most MaxAlike
 // of it; nothing if it is not known which of several.
-func (l *Links) Alias(key string) []string {
+func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.aliases[key]
@@ -118,7 +119,7 @@ func (l *Links) Alias(key string) []string {
 }
 
 // Clear forgets all.
-func (l *Links) Clear() {
+func (l *LinkCache) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recent.Init()
@@ -128,7 +129,7 @@ func (l *Links) Clear() {
 }
 
 // Size is how many URIs there are, of how many bytes, and how many have an alias.
-func (l *Links) Size(of string) (uris, bytes, alike int) {
+func (l *LinkCache) Size(of string) (uris, bytes, alike int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.aliases[of]; a != nil {
