@@ -1,13 +1,8 @@
 package registry
 
-import "goblin/registry/mime"
-
-// ErrBadMIME is returned for a MIME pattern that is not a glob, or too long.
-var ErrBadMIME = mime.ErrBad
-
-// MIMEFilter is [mime.Filter] for the types of entries.
+// MIMEFilter is [matchMIME] for the types of entries.
 func MIMEFilter(pattern string) (func(*Entry) bool, error) {
-	fits, err := mime.Filter(pattern)
+	fits, err := matchMIME(pattern)
 	if fits == nil {
 		return nil, err
 	}
