@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/moments"
 	"goblin/registry/names"
 )
 
@@ -273,7 +272,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 	now := time.Unix(50, 0)
 	r := New(Options{Servers: []string{"a"}, Now: func() time.Time { return now }})
-	uris := make([]string, moments.Max+10)
+	uris := make([]string, MaxLastSeen+10)
 	for i := range uris {
 		uris[i] = fmt.Sprintf("x:/%05d", i)
 	}
@@ -293,11 +292,11 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 		r.Contents().Put(inv)
 		require.NotNil(t, r.Contents().Last(inv.Kind, "a", inv.Name))
 	}
-	require.LessOrEqual(t, r.contents.past["a"].left.Len(), moments.Max)
-	for i := range 3 * moments.Max {
+	require.LessOrEqual(t, r.contents.past["a"].left.Len(), MaxLastSeen)
+	for i := range 3 * MaxLastSeen {
 		r.contents.past["a"].updated.Note(uint64(i), now)
 	}
-	require.Equal(t, moments.Max, r.contents.past["a"].updated.Len())
+	require.Equal(t, MaxLastSeen, r.contents.past["a"].updated.Len())
 	remove(r, "a")
 	require.Empty(t, r.contents.past)
 }
@@ -308,7 +307,7 @@ func TestMoreURIsMayBeUpdatedThanAreRemembered(t *testing.T) {
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "y:", Status: SubscriptionOn})
 	r.Touched("a", "x:/1")
-	for i := range moments.Max {
+	for i := range MaxLastSeen {
 		r.Touched("a", fmt.Sprintf("y:/%d", i))
 	}
 	inv := asked(Resource, "a", "x:/1")

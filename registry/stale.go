@@ -4,7 +4,6 @@ import (
 	"iter"
 	"time"
 
-	"goblin/registry/moments"
 	"goblin/registry/names"
 )
 
@@ -219,7 +218,7 @@ func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 			is.name(hashKey(e.Name), e.Name) != nil { // under another listed name
 			continue
 		}
-		if len(gone) == moments.Max {
+		if len(gone) == MaxLastSeen {
 			return gone, false
 		}
 		gone = append(gone, entryHash(kind, e.Name))
@@ -237,8 +236,8 @@ func (r *Registry) outdated(server, uri string, now time.Time) {
 
 // past notes the latest events of a server's entries.
 type past struct {
-	left    moments.Moments // entries that left a list, by entryHash
-	updated moments.Moments // URIs that the server said had changed, and those above them, by hashKey
+	left    LastSeen // entries that left a list, by entryHash
+	updated LastSeen // URIs that the server said had changed, and those above them, by hashKey
 	// unlisted is when a list lost an entry last, by kind.
 	unlisted [Kinds]time.Time
 }

@@ -25,12 +25,11 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/definition registry/members registry/moments registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/definition registry/members registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
 	{"registry/keymap", "", "a leaf: which keys there are, not what they do"},
-	{"registry/moments", "", "a leaf"},
 	{"registry/names", "", "a leaf: how things are listed, whatever they are"},
 	{"registry/suggest", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
