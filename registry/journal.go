@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"goblin/registry/ring"
 	"goblin/registry/wire"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // JournalStats says what a journal holds and what it no longer does.
-type JournalStats = ring.Stats
+type JournalStats = RingStats
 
 // The values of LogRecord.Source.
 const (
@@ -52,7 +51,7 @@ type LogRecord struct {
 // displaces its own lines only. What belongs to no server counts as one.
 type LogJournal struct {
 	mu    sync.Mutex
-	ring  ring.Ring[LogRecord]
+	ring  Ring[LogRecord]
 	bytes int
 	feed  *feed
 }
@@ -239,7 +238,7 @@ func (o *origins) find(v origin) *origin {
 // [LogJournal]. Equal notifications share a record with the number of the last one.
 type TrafficJournal struct {
 	mu        sync.Mutex
-	ring      ring.Ring[stored] // of requests
+	ring      Ring[stored] // of requests
 	notes     notes
 	origins   origins
 	bodies    bodies

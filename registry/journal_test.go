@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"goblin/registry/ring"
 )
 
 func TestLogsKeepTheLast(t *testing.T) {
@@ -263,7 +261,7 @@ func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 // A ring keeps what a plain search through all that was ever put says.
 func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := ring.Ring[int]{Max: rapid.IntRange(1, 20).Draw(t, "max")}
+		g := Ring[int]{Max: rapid.IntRange(1, 20).Draw(t, "max")}
 		type kept struct {
 			server string
 			seq    uint64

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/definition registry/members registry/names registry/rawjson registry/repair registry/ring registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/definition registry/members registry/names registry/rawjson registry/repair registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
@@ -34,7 +34,6 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
-	{"registry/ring", "", "a leaf: how much is kept of whom, not what"},
 	{"registry/tidy", "", "a leaf"},
 	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 

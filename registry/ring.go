@@ -1,6 +1,7 @@
-// Package ring keeps the last records of several servers, so that none of them takes the
+// Ring keeps the last records of several servers, so that none of them takes the
 // places of others. It knows servers by name and must not know what records are.
-package ring
+
+package registry
 
 import "slices"
 
@@ -28,8 +29,8 @@ type Ring[T any] struct {
 
 const nowhere = -1
 
-// Stats says what a ring holds and what it no longer does.
-type Stats struct {
+// RingStats says what a ring holds and what it no longer does.
+type RingStats struct {
 	First   uint64 // sequence number of the oldest record, 0 when empty
 	Next    uint64 // number that the next record gets; the first ever is 1
 	Dropped uint64 // records that had to make room so far
@@ -207,9 +208,9 @@ func (g *Ring[T]) Room(from uint64, n int) int {
 	return most
 }
 
-// Stats says which records are there.
-func (g *Ring[T]) Stats() Stats {
-	s := Stats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
+// RingStats says which records are there.
+func (g *Ring[T]) Stats() RingStats {
+	s := RingStats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
 	for ; g.left > 0; g.begin++ {
 		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
 			s.First = p.seq
