@@ -37,8 +37,8 @@ import (
 	"time"
 
 	"goblin/gateway/atomicfile"
+	"goblin/registry"
 	"goblin/registry/rawjson"
-	"goblin/registry/tidy"
 )
 
 const (
@@ -380,7 +380,7 @@ func (s *ListCache) flush(save func(server string, c *change) error) {
 		}
 		delete(changes, server)
 	}
-	tidy.Memory(size) // they were held until now
+	registry.FreeAfterList(size) // they were held until now
 }
 
 func (s *ListCache) save(server string, c *change) error {

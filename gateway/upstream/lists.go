@@ -18,7 +18,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/registry/tidy"
 )
 
 // listing holds the differences between the kinds of lists.
@@ -245,7 +244,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	}
 	fetch()
 	first()
-	tidy.Memory(size)
+	registry.FreeAfterList(size)
 	var p timing.Pace
 	for {
 		var retry <-chan time.Time
@@ -266,7 +265,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			}
 		}
 		fetch()
-		tidy.Memory(size)
+		registry.FreeAfterList(size)
 		p.Ended()
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/registry/tidy"
 )
 
 // Index finds entries of a registry's catalog. Make one with [New]. Its
@@ -70,7 +69,7 @@ func (x *Index) Run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		tidy.Memory(s.read(old))
+		registry.FreeAfterList(s.read(old))
 		var due <-chan time.Time
 		if !s.due.IsZero() {
 			due = time.After(s.due.Sub(x.now()))

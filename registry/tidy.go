@@ -1,5 +1,6 @@
-// Package tidy gives memory back after work that needed much of it.
-package tidy
+// Tidy gives memory back after work that needed much of it.
+
+package registry
 
 import (
 	"runtime/debug"
@@ -17,11 +18,11 @@ var tidying struct {
 	began time.Time
 }
 
-// Memory gives back the memory that was needed for taking in a list whose
+// FreeAfterList gives back the memory that was needed for taking in a list whose
 // definitions have size bytes; it does nothing for one below 8 MiB. It is called
 // when that is over, by who took it in: it collects all garbage, which takes
 // some ten milliseconds. What several are done with at a time is collected once.
-func Memory(size int) {
+func FreeAfterList(size int) {
 	if size < heavy {
 		return
 	}
