@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"goblin/registry/wire"
 )
 
 // Bounds of the journals.
@@ -143,7 +141,7 @@ type TrafficRecord struct {
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
-	// Wire is how it went over the wire, see [goblin/registry/wire]; kept and given as these.
+	// Wire is how it went over the wire, see [goblin/registry]; kept and given as these.
 	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
@@ -251,7 +249,7 @@ type TrafficJournal struct {
 // allocates only while the journal still grows, and for origins it has not had of late.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
-	how := rec.Wire[:min(len(rec.Wire), wire.Most)]
+	how := rec.Wire[:min(len(rec.Wire), Most)]
 	from := origin{
 		session: bounded(rec.Session, maxField), client: bounded(rec.Client, maxField),
 		server: bounded(rec.Server, maxField), method: bounded(rec.Method, maxField),
@@ -291,7 +289,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 // Bodies lie in pages, each of one server, so that who has most of them can give
 // up its oldest.
 const (
-	pageSize = 2*maxBody + wire.Most // fits any record's
+	pageSize = 2*maxBody + Most // fits any record's
 	maxPages = maxBodies / pageSize
 )
 

@@ -16,7 +16,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/registry"
-	"goblin/registry/wire"
 )
 
 // httpServer is a server over HTTP with one tool, which sets a cookie.
@@ -94,30 +93,30 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	post(`{"jsonrpc":"2.0","id":"call-1","method":"tools/call","params":{"name":"s_t"}}`)
 
 	rec := recordOf(t, i, "tools/call", 0)
-	require.Equal(t, "http", wire.ID(rec.Wire, wire.Transport))
-	require.Equal(t, `"call-1"`, wire.ID(rec.Wire, wire.ClientID))
-	require.Regexp(t, `^\d+$`, wire.ID(rec.Wire, wire.ServerID))
-	lines := func(p wire.Part) string { return strings.Join(wire.Lines(rec.Wire, p), "\n") }
-	require.Regexp(t, `^POST /mcp HTTP/1.1\n`, lines(wire.FromClient))
-	require.Contains(t, lines(wire.FromClient), "X-Asked-By: the test")
-	require.Contains(t, lines(wire.FromClient), "Authorization: [hidden]")
-	require.Equal(t, "HTTP/1.1 200 OK\nContent-Type: application/json", lines(wire.ToClient))
-	require.Regexp(t, `^POST / HTTP/1.1\n`, lines(wire.ToServer))
-	require.Contains(t, lines(wire.ToServer), "X-Team: blue")
-	require.Contains(t, lines(wire.ToServer), "User-Agent: goblin/v")
-	require.Contains(t, lines(wire.ToServer), "X-Odd: [hidden]", "secrets of the config are known by their values")
-	require.Regexp(t, `^HTTP/1.1 200 OK\n`, lines(wire.FromServer))
-	require.Contains(t, lines(wire.FromServer), "X-Answered-By: the test")
-	require.Contains(t, lines(wire.FromServer), "Set-Cookie: [hidden]")
+	require.Equal(t, "http", registry.ID(rec.Wire, registry.Transport))
+	require.Equal(t, `"call-1"`, registry.ID(rec.Wire, registry.ClientID))
+	require.Regexp(t, `^\d+$`, registry.ID(rec.Wire, registry.ServerID))
+	lines := func(p registry.WirePart) string { return strings.Join(registry.Lines(rec.Wire, p), "\n") }
+	require.Regexp(t, `^POST /mcp HTTP/1.1\n`, lines(registry.FromClient))
+	require.Contains(t, lines(registry.FromClient), "X-Asked-By: the test")
+	require.Contains(t, lines(registry.FromClient), "Authorization: [hidden]")
+	require.Equal(t, "HTTP/1.1 200 OK\nContent-Type: application/json", lines(registry.WireToClient))
+	require.Regexp(t, `^POST / HTTP/1.1\n`, lines(registry.WireToServer))
+	require.Contains(t, lines(registry.WireToServer), "X-Team: blue")
+	require.Contains(t, lines(registry.WireToServer), "User-Agent: goblin/v")
+	require.Contains(t, lines(registry.WireToServer), "X-Odd: [hidden]", "secrets of the config are known by their values")
+	require.Regexp(t, `^HTTP/1.1 200 OK\n`, lines(registry.FromServer))
+	require.Contains(t, lines(registry.FromServer), "X-Answered-By: the test")
+	require.Contains(t, lines(registry.FromServer), "Set-Cookie: [hidden]")
 	require.NotContains(t, string(rec.Wire), "s3cr3t")
 	require.NotContains(t, string(rec.Wire), session)
 
 	p := join(t, i) // over a stream there are ids only
 	p.ask("tools/call", `{"name":"s_t"}`)
 	rec = recordOf(t, i, "tools/call", rec.Seq)
-	require.Equal(t, "1", wire.ID(rec.Wire, wire.ClientID))
-	require.Empty(t, wire.Lines(rec.Wire, wire.FromClient))
-	require.NotEmpty(t, wire.Lines(rec.Wire, wire.FromServer))
+	require.Equal(t, "1", registry.ID(rec.Wire, registry.ClientID))
+	require.Empty(t, registry.Lines(rec.Wire, registry.FromClient))
+	require.NotEmpty(t, registry.Lines(rec.Wire, registry.FromServer))
 	p.ask("ping", `{}`)
 	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers that by itself")
 }

@@ -7,20 +7,20 @@ import (
 	"sync"
 
 	"goblin/gateway/downstream"
-	"goblin/registry/wire"
+	"goblin/registry"
 )
 
 // wires are where it is written how exchanges went over the wire.
 var wires = sync.Pool{New: func() any {
-	b := make([]byte, 0, wire.Most)
+	b := make([]byte, 0, registry.Most)
 	return &b
 }}
 
 // how writes down how an exchange went over the wire: from a client, and on to a server
 // by a call, which answered with a code.
 func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
-	text = wire.AppendWord(text, wire.ClientID, x.ID())
-	text = wire.AppendWord(text, wire.Transport, x.Session().Transport())
+	text = registry.AppendWord(text, registry.ClientID, x.ID())
+	text = registry.AppendWord(text, registry.Transport, x.Session().Transport())
 	text = ofClient(text, x, code)
 	if call == nil {
 		return text
@@ -28,15 +28,15 @@ func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
 	id, answer := call.Wire()
 	if id != 0 {
 		var room [20]byte
-		text = wire.AppendWord(text, wire.ServerID, strconv.AppendInt(room[:0], id, 10))
+		text = registry.AppendWord(text, registry.ServerID, strconv.AppendInt(room[:0], id, 10))
 	}
 	if answer == nil || answer.Request == nil {
 		return text
 	}
-	text = line(text, wire.ToServer, answer.Request)
-	text = wire.AppendHeaders(text, wire.ToServer, answer.Request.Header)
-	text = wire.Append(text, wire.FromServer, answer.Proto, answer.Status)
-	return wire.AppendHeaders(text, wire.FromServer, answer.Header)
+	text = line(text, registry.WireToServer, answer.Request)
+	text = registry.AppendHeaders(text, registry.WireToServer, answer.Request.Header)
+	text = registry.AppendWire(text, registry.FromServer, answer.Proto, answer.Status)
+	return registry.AppendHeaders(text, registry.FromServer, answer.Header)
 }
 
 // ofClient writes down what HTTP says between a client and Goblin.
@@ -45,19 +45,19 @@ func ofClient(text []byte, x *downstream.Exchange, code int) []byte {
 	if r == nil {
 		return text
 	}
-	text = line(text, wire.FromClient, r)
-	text = wire.AppendHeaders(text, wire.FromClient, r.Header)
-	text = wire.Append(text, wire.ToClient, r.Proto, strconv.Itoa(status), http.StatusText(status))
-	return wire.Append(text, wire.ToClient, "Content-Type:", kind)
+	text = line(text, registry.FromClient, r)
+	text = registry.AppendHeaders(text, registry.FromClient, r.Header)
+	text = registry.AppendWire(text, registry.WireToClient, r.Proto, strconv.Itoa(status), http.StatusText(status))
+	return registry.AppendWire(text, registry.WireToClient, "Content-Type:", kind)
 }
 
 // line writes down the line of a request, without a query, which may hold a secret.
-func line(text []byte, p wire.Part, r *http.Request) []byte {
+func line(text []byte, p registry.WirePart, r *http.Request) []byte {
 	path := ""
 	if r.URL != nil {
 		path = r.URL.EscapedPath()
 	}
-	return wire.Append(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
+	return registry.AppendWire(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
 }
 
 // How writes down how an exchange that is under way came.

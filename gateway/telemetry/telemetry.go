@@ -17,7 +17,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
-	"goblin/registry/wire"
 )
 
 // most is how many bytes of a body a record keeps.
@@ -118,7 +117,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	defer wires.Put(room)
 	*room = how((*room)[:0], x, a.Call, a.Code)
 	j.Registry.Traffic().Append(registry.TrafficRecord{
-		Wire:         j.Mask.Head(*room, wire.Most),
+		Wire:         j.Mask.Head(*room, registry.Most),
 		Time:         start,
 		Session:      x.Session().ID(),
 		Client:       client,

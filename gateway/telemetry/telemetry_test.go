@@ -11,13 +11,12 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/registry"
-	"goblin/registry/wire"
 )
 
 func TestTheLineOfARequestHasNoQuery(t *testing.T) {
 	t.Parallel()
 	for target, path := range map[string]string{"/mcp?key=secret": "/mcp", "/a%2Fb?secret": "/a%2Fb", "/?secret": "/"} {
-		text := string(line(nil, wire.FromClient, httptest.NewRequest(http.MethodPost, target, nil)))
+		text := string(line(nil, registry.FromClient, httptest.NewRequest(http.MethodPost, target, nil)))
 		require.Contains(t, text, path)
 		require.NotContains(t, text, "secret")
 	}

@@ -7,7 +7,6 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/rawjson"
-	"goblin/registry/wire"
 	"goblin/tui/viewer"
 )
 
@@ -17,8 +16,8 @@ func ID(r *registry.TrafficRecord) viewer.Fact {
 	if Notified(r) {
 		return f
 	}
-	f.Value = cmp.Or(wire.ID(r.Wire, wire.ClientID), "not kept")
-	if server := wire.ID(r.Wire, wire.ServerID); server != "" {
+	f.Value = cmp.Or(registry.ID(r.Wire, registry.ClientID), "not kept")
+	if server := registry.ID(r.Wire, registry.ServerID); server != "" {
 		f.Value += " from the client, " + server + " to the server"
 	}
 	return f
@@ -26,7 +25,7 @@ func ID(r *registry.TrafficRecord) viewer.Fact {
 
 // id returns the id for a record's copy: that of its client, if it is known.
 func id(r *registry.TrafficRecord) json.RawMessage {
-	if kept := wire.ID(r.Wire, wire.ClientID); json.Valid([]byte(kept)) {
+	if kept := registry.ID(r.Wire, registry.ClientID); json.Valid([]byte(kept)) {
 		return json.RawMessage(kept)
 	}
 	return nil
@@ -34,17 +33,17 @@ func id(r *registry.TrafficRecord) json.RawMessage {
 
 // Asked are the headers of a request: as they came, and as they went on.
 func Asked(r *registry.TrafficRecord) []viewer.Block {
-	return append(headers(r, wire.FromClient, "headers from the client"), headers(r, wire.ToServer, "headers to the server")...)
+	return append(headers(r, registry.FromClient, "headers from the client"), headers(r, registry.WireToServer, "headers to the server")...)
 }
 
 // Answered are the headers of the answer to it: as they came, and as they went on.
 func Answered(r *registry.TrafficRecord) []viewer.Block {
-	return append(headers(r, wire.FromServer, "headers from the server"), headers(r, wire.ToClient, "headers to the client")...)
+	return append(headers(r, registry.FromServer, "headers from the server"), headers(r, registry.WireToClient, "headers to the client")...)
 }
 
 // headers are those of one way; nil where it was not HTTP.
-func headers(r *registry.TrafficRecord, p wire.Part, title string) []viewer.Block {
-	lines := wire.Lines(r.Wire, p)
+func headers(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Block {
+	lines := registry.Lines(r.Wire, p)
 	if len(lines) == 0 {
 		return nil
 	}
@@ -78,7 +77,7 @@ func Headers(r *registry.TrafficRecord) []viewer.Block {
 
 // Carried says over what a record went: how its client is connected, and its server.
 func Carried(reg *registry.Registry, r *registry.TrafficRecord) string {
-	client := wire.ID(r.Wire, wire.Transport)
+	client := registry.ID(r.Wire, registry.Transport)
 	for _, s := range reg.Sessions() {
 		if client == "" && s.ID == r.Session {
 			client = s.Transport

@@ -25,7 +25,7 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/definition registry/members registry/names registry/rawjson registry/repair registry/suggest registry/wire", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/definition registry/members registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
@@ -34,7 +34,6 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
-	{"registry/wire", "", "a leaf: how something went, whatever it was"},
 
 	{"gateway", "gateway/arguments gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/instructions gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/projects gateway/relays gateway/results gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/toolerror gateway/upstream gateway/view registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/members registry/rawjson", "follows tasks; how a tool is found is the root's"},
@@ -49,7 +48,7 @@ var rules = []row{
 	{"gateway/notify", "gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/servers gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
 	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/toolerror gateway/upstream gateway/upstream/wire registry registry/members registry/names registry/rawjson", "what is under way, wherever it goes"},
 	{"gateway/servers", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/state gateway/telemetry gateway/upstream registry registry/rawjson registry/termtext", "runs servers, and knows no calls"},
-	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report registry/wire", "records what others say happened"},
+	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report", "records what others say happened"},
 	{"gateway/upstream", "gateway/childproc gateway/config gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/policy gateway/upstream/check gateway/upstream/limiter gateway/upstream/stderr gateway/upstream/timing gateway/upstream/wire registry registry/members registry/rawjson registry/termtext", "knows servers, and no client"},
 	{"gateway/upstream/timing", "registry/rawjson", "a leaf: how long to wait, for whatever"},
 	{"gateway/upstream/wire", "gateway/jsonrpc gateway/memlimit registry/rawjson", "reads a stream, whatever its events say"},
@@ -116,7 +115,7 @@ var rules = []row{
 	{"tui/newserver", "tui/dialog tui/form tui/work", "asks for a server of the config, and knows no pane"},
 	{"tui/remedy", "registry registry/termtext tui/viewer", "knows states, and no pane"},
 	{"tui/query", "registry/termtext tui/dialog tui/keys tui/textfield tui/theme tui/viewer tui/work", "is given its JSON"},
-	{"tui/record", "registry registry/rawjson registry/termtext registry/wire tui/dialog tui/viewer", "tells what a record is, and knows no list of them"},
+	{"tui/record", "registry registry/rawjson registry/termtext tui/dialog tui/viewer", "tells what a record is, and knows no list of them"},
 	{"tui/shell", "registry registry/rawjson registry/termtext", "writes commands, and runs none"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},
 	{"tui/checklist", "registry/termtext tui/theme", "asks which, whatever of"},

@@ -1,11 +1,12 @@
-// Package wire writes down how an exchange went over the wire, beside its params and
+// Wire writes down how an exchange went over the wire, beside its params and
 // result: the ids that it had on both sides, and what HTTP said where that carried it.
 //
 // It is text, short and without pointers, since records of traffic are kept by the
 // thousand; writing it allocates nothing but the text. Headers that hold secrets by their
 // name lose their values here, before anything is kept; secrets known by their value are
 // the caller's to hide. A leaf: it knows no transport.
-package wire
+
+package registry
 
 import (
 	"bytes"
@@ -20,18 +21,18 @@ const (
 	mostLine = 1 << 10
 )
 
-// Part names the role of a line of the text.
-type Part byte
+// WirePart names the role of a line of the text.
+type WirePart byte
 
 // The parts. That of HTTP begin with the line of the request, or of the status.
 const (
-	ClientID   Part = 'i' // as the client wrote it: JSON
-	ServerID   Part = 's' // as the server got it
-	Transport  Part = 't' // of the client
-	FromClient Part = 'a'
-	ToClient   Part = 'b'
-	ToServer   Part = 'c'
-	FromServer Part = 'd'
+	ClientID     WirePart = 'i' // as the client wrote it: JSON
+	ServerID     WirePart = 's' // as the server got it
+	Transport    WirePart = 't' // of the client
+	FromClient   WirePart = 'a'
+	WireToClient WirePart = 'b'
+	WireToServer WirePart = 'c'
+	FromServer   WirePart = 'd'
 )
 
 const (
@@ -39,11 +40,13 @@ const (
 	cutOff = "…"
 )
 
-// Append adds a line of some words.
-func Append(text []byte, p Part, words ...string) []byte { return add(text, p, " ", words...) }
+// AppendWire adds a line of some words.
+func AppendWire(text []byte, p WirePart, words ...string) []byte {
+	return addWire(text, p, " ", words...)
+}
 
 // AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
-func AppendWord[T ~string | ~[]byte](text []byte, p Part, word T) []byte {
+func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
 	if len(word) == 0 || len(text)+len(word)+2 > Most || len(word) > mostLine {
 		return text
 	}
@@ -51,24 +54,24 @@ func AppendWord[T ~string | ~[]byte](text []byte, p Part, word T) []byte {
 }
 
 // AppendHeaders adds headers.
-func AppendHeaders(text []byte, p Part, headers map[string][]string) []byte {
+func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte {
 	for name, values := range headers {
 		for _, v := range values {
 			if Secret(name) {
 				v = hidden
 			}
 			if v == "" {
-				text = Append(text, p, name)
+				text = AppendWire(text, p, name)
 			} else {
-				text = add(text, p, ": ", name, v)
+				text = addWire(text, p, ": ", name, v)
 			}
 		}
 	}
 	return text
 }
 
-// add adds a line of parts with something between them, if there is room.
-func add(text []byte, p Part, between string, parts ...string) []byte {
+// addWire adds a line of parts with something between them, if there is room.
+func addWire(text []byte, p WirePart, between string, parts ...string) []byte {
 	size := len(text) + len("p\n")
 	for _, s := range parts {
 		size += min(len(s), mostLine) + len(cutOff) + len(between)
@@ -151,7 +154,7 @@ func tell(name string) bool {
 }
 
 // Lines are those of a part, sorted but for the first of a part of HTTP.
-func Lines(text []byte, p Part) (all []string) {
+func Lines(text []byte, p WirePart) (all []string) {
 	for l := range strings.Lines(string(text)) {
 		if l[0] == byte(p) && strings.HasSuffix(l, "\n") {
 			all = append(all, l[1:len(l)-1])
@@ -164,7 +167,7 @@ func Lines(text []byte, p Part) (all []string) {
 }
 
 // ID is a line of a part that has only one, "" for none.
-func ID(text []byte, p Part) string {
+func ID(text []byte, p WirePart) string {
 	if all := Lines(text, p); len(all) > 0 {
 		return all[0]
 	}
