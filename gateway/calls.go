@@ -18,7 +18,6 @@ import (
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -326,7 +325,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		if b != nil {
 			g.ask.Demanded(r.Session(), server, b.UnitOf(r.Session()), e)
 		}
-		e = w.Read(members.Fault, e)
+		e = w.Read(rawjson.ErrorObject, e)
 		r.refuse(e, w.Edits...)
 		return true
 	}
@@ -345,10 +344,10 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		w.Shape, w.Skills = reply.Shape, true
 	}
 	sent := r.repair(server, name, reply)
-	result := w.Read(members.Result(r.Method()), sent)
+	result := w.Read(rawjson.Result(r.Method()), sent)
 	if &result[0] != &sent[0] {
 		if b := g.Servers.Get(server); b != nil {
-			b.Removed(r.Method(), members.Result(r.Method()), sent)
+			b.Removed(r.Method(), rawjson.Result(r.Method()), sent)
 		}
 	}
 	if short := g.shorten(r, server, result, w.Edits); short != nil {

@@ -13,7 +13,6 @@ import (
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -191,7 +190,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 			refuse(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		}
 	}
-	if err := members.Params(x.Method()).Check(x.Sent()); err != nil {
+	if err := rawjson.Params(x.Method()).Check(x.Sent()); err != nil {
 		refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
 	}
 	if m := r.Modern(); m != nil && m.LogLevel != "" {
@@ -225,7 +224,7 @@ func extension(g *Gateway, r *request) {
 
 // Notified implements [downstream.Handler].
 func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
-	params = members.Params(method).Clean(nil, params)
+	params = rawjson.Params(method).Clean(nil, params)
 	switch method {
 	case "notifications/progress":
 		g.ask.Progress(s, params)

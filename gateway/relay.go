@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/serverreq"
 	"goblin/gateway/upstream"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -88,7 +87,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)
-	result = members.Result(method).Clean(nil, result)
+	result = rawjson.Result(method).Clean(nil, result)
 	g.journal.Question(session, s.Name(), method, params, result, err, start)
 	return result, err
 }

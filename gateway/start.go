@@ -5,7 +5,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -21,7 +20,7 @@ import (
 type plain struct {
 	member string
 	kind   registry.Kind
-	params *members.Tree
+	params *rawjson.KeyTree
 
 	name, meta, task int // places of the members, -1 for none
 }
@@ -33,7 +32,7 @@ var plains = map[string]*plain{
 }
 
 func newPlain(method, member string, kind registry.Kind) *plain {
-	t := members.Params(method)
+	t := rawjson.Params(method)
 	return &plain{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 

@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/notify"
 	"goblin/gateway/tasks"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -35,7 +34,7 @@ func (g *Gateway) subscribe(r *request) {
 	switch {
 	case errors.As(err, &refused):
 		w := inflight.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}
-		r.refuse(w.Read(members.Fault, refused.Object), w.Edits...)
+		r.refuse(w.Read(rawjson.ErrorObject, refused.Object), w.Edits...)
 	case err != nil:
 		r.fail(err)
 	default:

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"goblin/registry/definition"
-	"goblin/registry/members"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
 	"goblin/registry/repair"
@@ -109,7 +108,7 @@ func clip(s string) string {
 }
 
 // definitions name the members of an entry that decide.
-var definitions = [Kinds]*members.Tree{members.Tool, members.Prompt, members.Resource, members.Template, members.Skill}
+var definitions = [Kinds]*rawjson.KeyTree{rawjson.Tool, rawjson.Prompt, rawjson.Resource, rawjson.Template, rawjson.Skill}
 
 // keyOf is the member that names an entry of a kind.
 func keyOf(k Kind) string {

@@ -12,7 +12,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -29,7 +28,7 @@ func CheckHeaders(x *downstream.Exchange, definition []byte, known bool) error {
 	for _, b := range mcp.ExtractParamHeaderBindings(tool) {
 		paths = append(paths, b.Path)
 	}
-	if err := members.Paths(paths...).Check(rawjson.Get(x.Params(), "arguments")); err != nil {
+	if err := rawjson.Paths(paths...).Check(rawjson.Get(x.Params(), "arguments")); err != nil {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: of the arguments, %v", err)
 	}
 	m := x.Modern()

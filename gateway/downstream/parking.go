@@ -11,7 +11,6 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -356,7 +355,7 @@ func (x *Exchange) join() bool {
 		return false
 	}
 	x.state = &returned{ours: true}
-	if members.Params(x.method).Check(x.params) != nil {
+	if rawjson.Params(x.method).Check(x.params) != nil {
 		return false // the handler says what is wrong with them
 	}
 	p, ticket, err := x.session.opt.Parking.find(x, state)

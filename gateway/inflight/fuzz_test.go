@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -44,7 +43,7 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 		}
 		rewritten := func(method string) []byte {
 			w := newRewriter()
-			return rawjson.Splice(w.Read(members.Result(method), result), w.Edits...)
+			return rawjson.Splice(w.Read(rawjson.Result(method), result), w.Edits...)
 		}
 		var tool struct {
 			Content []link `json:"content"`

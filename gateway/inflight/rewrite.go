@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/names"
 	"goblin/registry/rawjson"
 )
@@ -40,13 +39,13 @@ func Notice(r *registry.Registry, nameList Namer, server string, params []byte) 
 		return params
 	}
 	w := Rewriter{Registry: r, Namer: nameList, Server: server}
-	params = w.Read(members.Noticed, params)
+	params = w.Read(rawjson.Noticed, params)
 	return rawjson.Splice(params, w.Edits...)
 }
 
 // Read collects the edits of a result or an error and returns the text that they
 // are made in: the one given, or one without members that are in doubt.
-func (w *Rewriter) Read(tree *members.Tree, text []byte) []byte {
+func (w *Rewriter) Read(tree *rawjson.KeyTree, text []byte) []byte {
 	w.whole = text
 	if !tree.Read(w.Shape, text, w) {
 		w.whole, w.Shape, w.Edits = tree.Clean(w.Shape, text), nil, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -19,49 +18,49 @@ func newRewriter() *Rewriter {
 
 var rewrites = []struct {
 	name, result, want string
-	tree               *members.Tree
+	tree               *rawjson.KeyTree
 }{
 	{
 		"contents of a read: only uri",
 		`{"contents":[{"uri":"file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"x\u003ay","mimeType":"image/png"}],"uri":"file:///a"}`,
 		`{"contents":[{"uri":"mcp://s/file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"mcp://s/x:y","mimeType":"image/png"}],"uri":"file:///a"}`,
-		members.Result("resources/read"),
+		rawjson.Result("resources/read"),
 	},
 	{
 		"tool result: links and embedded resources, never text or structured content",
 		`{"content":[{"uri":"file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://w"}}}`,
 		`{"content":[{"uri":"mcp://s/file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"mcp://s/file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://s/w"}}}`,
-		members.Result("tools/call"),
+		rawjson.Result("tools/call"),
 	},
 	{
 		"prompt: content of messages, single and in lists",
 		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:1","text":""}}},{"content":[{"type":"resource_link","uri":"a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
 		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"mcp://s/a:1","text":""}}},{"content":[{"type":"resource_link","uri":"mcp://s/a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
-		members.Result("prompts/get"),
+		rawjson.Result("prompts/get"),
 	},
 	{
 		"error data",
 		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"file:///a","other":[]}}`,
 		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"mcp://s/file:///a","other":[]}}`,
-		members.Fault,
+		rawjson.ErrorObject,
 	},
 	{
 		"odd contents",
-		`{"contents":{"uri":"a:1"}}`, `{"contents":{"uri":"a:1"}}`, members.Result("resources/read"),
+		`{"contents":{"uri":"a:1"}}`, `{"contents":{"uri":"a:1"}}`, rawjson.Result("resources/read"),
 	},
 	{
 		"odd blocks",
 		`{"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5},[{"type":"resource_link","uri":"a"}]]}`,
 		`{"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5},[{"type":"resource_link","uri":"a"}]]}`,
-		members.Result("tools/call"),
+		rawjson.Result("tools/call"),
 	},
-	{"odd messages", `{"messages":"x"}`, `{"messages":"x"}`, members.Result("prompts/get")},
-	{"odd data", `{"data":null}`, `{"data":null}`, members.Fault},
+	{"odd messages", `{"messages":"x"}`, `{"messages":"x"}`, rawjson.Result("prompts/get")},
+	{"odd data", `{"data":null}`, `{"data":null}`, rawjson.ErrorObject},
 	{
 		"members in doubt are left out",
 		`{"content":[{"type":"resource_link","uri":"a:1","URI":"mcp://o/a:2"}],"Content":[]}`,
 		`{"content":[{"type":"resource_link","uri":"mcp://s/a:1"}]}`,
-		members.Result("tools/call"),
+		rawjson.Result("tools/call"),
 	},
 }
 
@@ -84,7 +83,7 @@ func TestLinksThatAServerGaveBecomeReadable(t *testing.T) {
 	w := newRewriter()
 	_, err := w.Registry.ResolveResource("mcp://s/file:///output.json")
 	require.Error(t, err, "it was never listed")
-	w.Read(members.Result("tools/call"), result)
+	w.Read(rawjson.Result("tools/call"), result)
 	target, err := w.Registry.ResolveResource("mcp://s/file:///output.json")
 	require.NoError(t, err)
 	require.Equal(t, "file:///output.json", target.Name)
@@ -101,8 +100,8 @@ func FuzzRewrite(f *testing.F) {
 		if rawjson.Valid(result) != nil || len(result) > 1<<16 {
 			return
 		}
-		for _, tree := range []*members.Tree{
-			members.Result("resources/read"), members.Result("tools/call"), members.Result("prompts/get"), members.Result("tasks/get"), members.Fault,
+		for _, tree := range []*rawjson.KeyTree{
+			rawjson.Result("resources/read"), rawjson.Result("tools/call"), rawjson.Result("prompts/get"), rawjson.Result("tasks/get"), rawjson.ErrorObject,
 		} {
 			w := newRewriter()
 			out := rawjson.Splice(bytes.Clone(w.Read(tree, result)), w.Edits...)
@@ -129,6 +128,6 @@ func BenchmarkToolResult(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w := Rewriter{Server: "s"}
-		w.Read(members.Result("tools/call"), result)
+		w.Read(rawjson.Result("tools/call"), result)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"goblin/gateway/tasks"
 	"goblin/gateway/view"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -82,7 +81,7 @@ func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []raw
 	if extensions.Of(declared) == nil {
 		return "", "", nil, unknown
 	}
-	if err := members.Extended.Check(x.Sent()); err != nil {
+	if err := rawjson.Extended.Check(x.Sent()); err != nil {
 		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
 	}
 	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {
@@ -113,7 +112,7 @@ func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (se
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel() // nothing is waited for
-	params = members.Extended.Clean(nil, params)
+	params = rawjson.Extended.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
 		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.FindFor(ctx, s, resolve, value)

@@ -14,7 +14,6 @@ import (
 	"goblin/gateway/upstream"
 	"goblin/gateway/upstream/wire"
 	"goblin/registry"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -411,7 +410,7 @@ func (t *Tasks) stateOf(x *downstream.Exchange, own *Task) []byte {
 		}
 		return nil
 	}
-	state := members.Result("tasks/get").Clean(reply.Shape, reply.Result)
+	state := rawjson.Result("tasks/get").Clean(reply.Shape, reply.Result)
 	t.note(own, state)
 	return rename(state, own.id)
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -137,11 +136,11 @@ func (s *Server) words(v []byte) string {
 // to the caller that passes it on, since no member of it decides anything here.
 func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
-		reply.Error = l.clean(c, members.Fault, reply.Shape, reply.Error)
+		reply.Error = l.clean(c, rawjson.ErrorObject, reply.Shape, reply.Error)
 	}
 	if c.modern && reply.Result != nil {
 		was := reply.Result
-		reply.Result = l.clean(c, members.Result(c.Method), reply.Shape, was)
+		reply.Result = l.clean(c, rawjson.Result(c.Method), reply.Shape, was)
 		if &reply.Result[0] != &was[0] {
 			reply.Shape = nil // it describes the other text
 		}
@@ -150,7 +149,7 @@ func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 }
 
 // clean returns the text without ambiguous members, and logs their removal.
-func (l *link) clean(c *Call, tree *members.Tree, shape *rawjson.Shape, text []byte) []byte {
+func (l *link) clean(c *Call, tree *rawjson.KeyTree, shape *rawjson.Shape, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
 		l.srv.Removed(c.Method, tree, text)
@@ -159,8 +158,8 @@ func (l *link) clean(c *Call, tree *members.Tree, shape *rawjson.Shape, text []b
 }
 
 // Removed logs that ambiguous members were removed from a text.
-func (s *Server) Removed(method string, tree *members.Tree, text []byte) {
-	if doubt, ok := errors.AsType[*members.AmbiguousError](tree.Check(text)); ok {
+func (s *Server) Removed(method string, tree *rawjson.KeyTree, text []byte) {
+	if doubt, ok := errors.AsType[*rawjson.AmbiguousError](tree.Check(text)); ok {
 		s.Repaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))
 	}
 }

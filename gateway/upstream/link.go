@@ -14,7 +14,6 @@ import (
 	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/timing"
 	"goblin/gateway/upstream/wire"
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -386,7 +385,7 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 		return
 	}
 	kept := *m // of the copies only this one goes to the heap
-	kept.Params = members.Params(m.Method).Clean(m.Shape, m.Params)
+	kept.Params = rawjson.Params(m.Method).Clean(m.Shape, m.Params)
 	if m.IsRequest() {
 		l.serve(ctx, c, &kept)
 	} else {

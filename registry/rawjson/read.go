@@ -135,7 +135,7 @@ func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) 
 
 // Get returns the value of the member name of the valid object obj, nil when
 // there is none. Of several members of that name it returns the last, as
-// decoders do; see goblin/registry/members where that matters.
+// decoders do; see goblin/registry/rawjson where that matters.
 func Get(obj []byte, name string) []byte { return (*Shape)(nil).Get(obj, name) }
 
 // Path follows member names down nested objects; nil when one is missing.

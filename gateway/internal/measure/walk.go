@@ -21,7 +21,7 @@ import (
 // not a step of a walk. The demo servers are not on this side of the wire.
 var values = []string{
 	"gateway/config", "gateway/demo", "registry/termtext", "gateway/jsonrpc", "gateway/logs",
-	"gateway/memlimit", "gateway/telemetry", "registry/members", "registry/rawjson",
+	"gateway/memlimit", "gateway/telemetry", "registry/rawjson", "registry/rawjson",
 }
 
 // visits is added to Goblin when it is built for a walk: each function says its

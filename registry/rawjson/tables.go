@@ -1,4 +1,4 @@
-package members
+package rawjson
 
 // The members of `_meta` that decide (2026-07-28, basic, general fields; 2025-11-25,
 // progress and tasks).
@@ -14,15 +14,15 @@ var meta = object(
 )
 
 // uri is the value of a member that is a URI of the server.
-var uri = &Tree{uri: true}
+var uri = &KeyTree{uri: true}
 
-func asBlock(t *Tree) *Tree {
+func asBlock(t *KeyTree) *KeyTree {
 	t.block = true
 	return t
 }
 
 // oneOrMore is the Tree of a value that is either as t says, or an array of such.
-func oneOrMore(t *Tree) *Tree {
+func oneOrMore(t *KeyTree) *KeyTree {
 	more := *t
 	more.each = t
 	return &more
@@ -40,7 +40,7 @@ var (
 )
 
 // params are those of requests and notifications, in whatever direction.
-var params = map[string]*Tree{
+var params = map[string]*KeyTree{
 	"tools/call":               object("name", "arguments", "task", object("ttl"), "inputResponses", "requestState", "_meta", meta),
 	"prompts/get":              object("name", "arguments", "inputResponses", "requestState", "_meta", meta),
 	"resources/read":           object("uri", "inputResponses", "requestState", "_meta", meta),
@@ -69,8 +69,8 @@ var params = map[string]*Tree{
 }
 
 var (
-	task  = object("taskId", "inputResponses", "requestState", "_meta", meta)
-	other = object("_meta", meta)
+	task         = object("taskId", "inputResponses", "requestState", "_meta", meta)
+	otherMembers = object("_meta", meta)
 )
 
 // Extended is the Tree of the params of a request or notification of an extension that
@@ -82,23 +82,23 @@ var Extended = object("uri", "name", "taskId", "_meta", meta)
 var Noticed = object("uri", uri, "_meta", meta)
 
 // Params is the Tree of the params of a request or notification.
-func Params(method string) *Tree {
+func Params(method string) *KeyTree {
 	if t := params[method]; t != nil {
 		return t
 	}
-	return other
+	return otherMembers
 }
 
 // What the results have in common that pass through to clients: what makes them
 // something else than the result of the method (2026-07-28, MRTR and tasks).
-func result(more ...any) *Tree {
+func result(more ...any) *KeyTree {
 	return object(append(more,
 		"resultType", "ttlMs", "cacheScope", "requestState",
-		"inputRequests", &Tree{values: object("method", "params", question)})...)
+		"inputRequests", &KeyTree{values: object("method", "params", question)})...)
 }
 
 // parts are written into the Tree by object.
-func (t *Tree) parts() (parts []any) {
+func (t *KeyTree) parts() (parts []any) {
 	for _, m := range t.members {
 		parts = append(parts, m.name)
 		if m.tree != nil {
@@ -109,34 +109,34 @@ func (t *Tree) parts() (parts []any) {
 }
 
 var (
-	question = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
-	block    = asBlock(object("type", "uri", "resource", object("uri", uri)))
-	state    = []any{"taskId", "status", "ttl", "pollInterval"}
-	call     = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
+	question     = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
+	block        = asBlock(object("type", "uri", "resource", object("uri", uri)))
+	stateMembers = []any{"taskId", "status", "ttl", "pollInterval"}
+	call         = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
 )
 
-var results = map[string]*Tree{
-	"tools/call":          result(append(append([]any{"task", object(state...)}, call...), state...)...),
+var results = map[string]*KeyTree{
+	"tools/call":          result(append(append([]any{"task", object(stateMembers...)}, call...), stateMembers...)...),
 	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
 	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
 	"completion/complete": result("_meta", meta),
 	"skills/get": result("skill", object("uri", uri, "frontmatter", object("name", "description"),
 		"resources", array(object("uri", uri, "digest", "size"))), "_meta", meta),
 	"resources/directory/read": result("resources", array(object("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
-	"tasks/get":                result(append([]any{"result", result(call...), "error", Fault, "_meta", meta}, state...)...),
+	"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, stateMembers...)...),
 	"tasks/result":             result(call...),
-	"tasks/cancel":             result(append(state, "_meta", meta)...),
-	"tasks/update":             result(append(state, "_meta", meta)...),
+	"tasks/cancel":             result(append(stateMembers, "_meta", meta)...),
+	"tasks/update":             result(append(stateMembers, "_meta", meta)...),
 
 	// Answers of clients to questions of servers.
-	"elicitation/create":     object("action", "task", object(state...), "_meta", meta),
-	"sampling/createMessage": object("task", object(state...), "_meta", meta),
+	"elicitation/create":     object("action", "task", object(stateMembers...), "_meta", meta),
+	"sampling/createMessage": object("task", object(stateMembers...), "_meta", meta),
 	"roots/list":             object("roots", array(object("uri")), "_meta", meta),
 }
 
 // Result is the Tree of the result of a request; nil where Goblin alone reads it.
-func Result(method string) *Tree { return results[method] }
+func Result(method string) *KeyTree { return results[method] }
 
-// Fault is the Tree of an error object.
-var Fault = object("code", "message",
+// ErrorObject is the Tree of an error object.
+var ErrorObject = object("code", "message",
 	"data", object("uri", uri, "code", "requiredCapabilities", "elicitations", array(question)))

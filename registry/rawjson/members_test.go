@@ -1,4 +1,4 @@
-package members_test
+package rawjson_test
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -42,21 +41,21 @@ func TestMembersThatReadersMayTakeForAnotherAreFound(t *testing.T) {
 		`{"arguments":{"a":1},"Arguments":{"a":2}}`:                       `readers may take member "Arguments" for "arguments"; leave it out`,
 		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskid":1}}}`: `readers may take member "taskid" for "_meta.io.modelcontextprotocol/related-task.taskId"; leave it out`,
 	} {
-		err := members.Params("tools/call").Check([]byte(text))
+		err := rawjson.Params("tools/call").Check([]byte(text))
 		if want == "" {
 			require.NoError(t, err, text)
 		} else {
 			require.EqualError(t, err, want, text)
 		}
 	}
-	require.Error(t, members.Params("vendor/method").Check([]byte(`{"_meta":{},"_Meta":{}}`)))
-	require.NoError(t, members.Params("vendor/method").Check([]byte(`{"name":1,"Name":2}`)))
-	require.Error(t, members.Params("completion/complete").Check([]byte(`{"ref":{"type":"ref/prompt","name":"a"},"ref":{}}`)))
+	require.Error(t, rawjson.Params("vendor/method").Check([]byte(`{"_meta":{},"_Meta":{}}`)))
+	require.NoError(t, rawjson.Params("vendor/method").Check([]byte(`{"name":1,"Name":2}`)))
+	require.Error(t, rawjson.Params("completion/complete").Check([]byte(`{"ref":{"type":"ref/prompt","name":"a"},"ref":{}}`)))
 }
 
 func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 	t.Parallel()
-	tree := members.Paths([]string{"state", "of"}, []string{"state", "at"}, []string{})
+	tree := rawjson.Paths([]string{"state", "of"}, []string{"state", "at"}, []string{})
 	for text, want := range map[string]string{
 		`{"state":{"of":1,"at":2,"other":3,"Other":4}}`:     ``,
 		"{\"\u017ftate\":1}":                                "readers may take member \"\u017ftate\" for \"state\"; leave it out",
@@ -70,12 +69,12 @@ func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 			require.EqualError(t, err, want, text)
 		}
 	}
-	require.EqualError(t, members.Paths([]string{"\u212aelvin"}).Check([]byte(`{"kelvin":1}`)), "readers may take member \"kelvin\" for \"\u212aelvin\"; leave it out")
+	require.EqualError(t, rawjson.Paths([]string{"\u212aelvin"}).Check([]byte(`{"kelvin":1}`)), "readers may take member \"kelvin\" for \"\u212aelvin\"; leave it out")
 	var many [][]string
 	for i := range 100 {
 		many = append(many, []string{fmt.Sprintf("m%d", i)})
 	}
-	tree = members.Paths(many...)
+	tree = rawjson.Paths(many...)
 	require.Error(t, tree.Check([]byte(`{"M63":1}`)))
 	require.NoError(t, tree.Check([]byte(`{"M64":1}`)), "those beyond the bound do not count")
 }
@@ -92,14 +91,14 @@ func TestURIsOfContentAreThoseOfLinksAndOfWhatIsEmbedded(t *testing.T) {
 		`{"content":[{"type":"resource_link"},{"type":"text","uri":"a"},{"type":"resource","uri":"b"},{"uri":"c"},{"type":"text","resource":{"uri":"d"}}]}`: nil,
 	} {
 		var told uris
-		require.True(t, members.Result("tools/call").Read(nil, []byte(text), &told))
+		require.True(t, rawjson.Result("tools/call").Read(nil, []byte(text), &told))
 		require.Equal(t, want, told, text)
 	}
 }
 
 func TestValuesOfTheMembersThatDecideAreFoundByTheirPlaces(t *testing.T) {
 	t.Parallel()
-	call := members.Params("tools/call")
+	call := rawjson.Params("tools/call")
 	require.Negative(t, call.Place("uri"))
 	for text, want := range map[string][]string{
 		`{"name": "a" ,"other":{"name":"b"},"_meta":{"progressToken":1},"arguments":{"name":"c","task":[]} }`: {`"a"`, ``, `{"progressToken":1}`},
@@ -150,14 +149,14 @@ func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {
 			tt.want = tt.text
 		}
 		text := []byte(tt.text)
-		got := members.Result(tt.method).Clean(nil, text)
+		got := rawjson.Result(tt.method).Clean(nil, text)
 		require.Equal(t, tt.want, string(got))
 		if tt.want == tt.text {
 			require.Same(t, &text[0], &got[0], "not copied")
 		}
 	}
 	require.Equal(t, `{"code":1,"message":"m","data":{"uri":"a"}}`,
-		string(members.Fault.Clean(nil, []byte(`{"code":1,"message":"m","data":{"uri":"a","Uri":"mcp://other/b"},"Data":{}}`))))
+		string(rawjson.ErrorObject.Clean(nil, []byte(`{"code":1,"message":"m","data":{"uri":"a","Uri":"mcp://other/b"},"Data":{}}`))))
 }
 
 // A reader returns the value that it takes for a member of an object, nil for none.
@@ -196,7 +195,7 @@ var readers = map[string]func(obj []byte, name string) []byte{
 
 // agreed fails if a reader takes another value than Goblin for a member that
 // decides. names are those of a Tree, in the form of what members.Tree.Walk gives.
-func agreed(t *testing.T, tree *members.Tree, text []byte) {
+func agreed(t *testing.T, tree *rawjson.KeyTree, text []byte) {
 	t.Helper()
 	tree.Walk(text, func(obj []byte, name string) {
 		ours := rawjson.Get(obj, name)
@@ -235,8 +234,8 @@ func FuzzReadersAgree(f *testing.F) {
 			return
 		}
 		method := methods[int(n)%len(methods)]
-		for _, tree := range []*members.Tree{
-			members.Params(method), members.Result(method), members.Fault, members.Tool, members.Prompt, members.Resource, members.Template,
+		for _, tree := range []*rawjson.KeyTree{
+			rawjson.Params(method), rawjson.Result(method), rawjson.ErrorObject, rawjson.Tool, rawjson.Prompt, rawjson.Resource, rawjson.Template,
 		} {
 			passes := tree.Check(text) == nil
 			if passes {
@@ -255,7 +254,7 @@ func BenchmarkCheckACall(b *testing.B) {
 	text := []byte(`{"name":"server_tool","arguments":{"path":"/tmp/x","limit":10},"_meta":{"progressToken":7}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if members.Params("tools/call").Check(text) != nil {
+		if rawjson.Params("tools/call").Check(text) != nil {
 			b.Fatal("refused")
 		}
 	}
@@ -265,6 +264,6 @@ func BenchmarkCleanAResult(b *testing.B) {
 	text := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 100) + `"},{"type":"resource_link","uri":"file:///a","name":"a"}],"structuredContent":{"a":1}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		members.Result("tools/call").Clean(nil, text)
+		rawjson.Result("tools/call").Clean(nil, text)
 	}
 }

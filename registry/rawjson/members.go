@@ -1,4 +1,4 @@
-// Package members knows which members of an MCP message decide something: where a
+// Members knows which members of an MCP message decide something: where a
 // request goes, whom a notification concerns, whose URI stands in a result. It
 // finds the members that another reader of the same text may take for one of
 // them.
@@ -16,32 +16,31 @@
 // a revision adds later) are never looked at. All functions are pure. The texts
 // must be valid JSON; the time grows with their length, and a text without doubt
 // is neither copied nor decoded.
-package members
+
+package rawjson
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"goblin/registry/rawjson"
 )
 
-// Tree names the members of an object that decide, and what decides inside of
+// KeyTree names the members of an object that decide, and what decides inside of
 // their values. A nil Tree names none.
-type Tree struct {
-	members []member
-	first   byteSet // bytes with which a key may begin that is one of them, or folds to one
-	each    *Tree   // of the elements, if the value is an array
-	values  *Tree   // of the value of every member, whatever its name
-	uri     bool    // the value is a URI of the server
-	block   bool    // a content block: what is in it depends on its "type", the first member
+type KeyTree struct {
+	members []memberMembers
+	first   byteSet  // bytes with which a key may begin that is one of them, or folds to one
+	each    *KeyTree // of the elements, if the value is an array
+	values  *KeyTree // of the value of every member, whatever its name
+	uri     bool     // the value is a URI of the server
+	block   bool     // a content block: what is in it depends on its "type", the first member
 }
 
-type member struct {
+type memberMembers struct {
 	name  string
 	ascii bool // the name is
-	tree  *Tree
+	tree  *KeyTree
 }
 
 // byteSet has a bit for each byte. The trees are made at every start of Goblin, so they
@@ -65,13 +64,13 @@ const maxMembers = 64
 
 // object makes a Tree of names and the trees of their values: a name, or a name
 // and a *Tree, one after another.
-func object(parts ...any) *Tree {
-	t := &Tree{members: make([]member, 0, len(parts))}
+func object(parts ...any) *KeyTree {
+	t := &KeyTree{members: make([]memberMembers, 0, len(parts))}
 	for _, p := range parts {
 		switch p := p.(type) {
 		case string:
-			t.members = append(t.members, member{name: p, ascii: isASCII(p)})
-		case *Tree:
+			t.members = append(t.members, memberMembers{name: p, ascii: isASCII(p)})
+		case *KeyTree:
 			t.members[len(t.members)-1].tree = p
 		}
 	}
@@ -100,7 +99,7 @@ func isASCII(s string) bool {
 
 // Paths is the Tree of an object in which the values at these paths decide. Of one
 // object no more than 64 members count.
-func Paths(paths ...[]string) *Tree {
+func Paths(paths ...[]string) *KeyTree {
 	inner := map[string][][]string{}
 	var names []string
 	for _, p := range paths {
@@ -124,7 +123,7 @@ func Paths(paths ...[]string) *Tree {
 }
 
 // array is the Tree of an array with such elements.
-func array(of *Tree) *Tree { return &Tree{each: of} }
+func array(of *KeyTree) *KeyTree { return &KeyTree{each: of} }
 
 // AmbiguousError is a member that readers may take for one that decides.
 type AmbiguousError struct {
@@ -133,7 +132,7 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	if name, _ := rawjson.String([]byte(e.Member)); strings.HasSuffix("."+e.Name, "."+name) {
+	if name, _ := String([]byte(e.Member)); strings.HasSuffix("."+e.Name, "."+name) {
 		return fmt.Sprintf("member %q stands more than once", e.Name)
 	}
 	return fmt.Sprintf("readers may take member %s for %q; leave it out", e.Member, e.Name)
@@ -141,7 +140,7 @@ func (e *AmbiguousError) Error() string {
 
 // Check returns an *[AmbiguousError] for the first member of a text that readers
 // may take for one that decides, nil when there is none.
-func (t *Tree) Check(text []byte) error {
+func (t *KeyTree) Check(text []byte) error {
 	if e := t.find(nil, text, nil); e != nil {
 		return e
 	}
@@ -152,7 +151,7 @@ func (t *Tree) Check(text []byte) error {
 // decides; of several with its very name the last stays. A text without such
 // members is returned as it is, the same slice. shape reads the text, see
 // [rawjson.Shape]; it may be nil, and does not fit a text that was changed.
-func (t *Tree) Clean(shape *rawjson.Shape, text []byte) []byte {
+func (t *KeyTree) Clean(shape *Shape, text []byte) []byte {
 	if t.find(shape, text, nil) == nil {
 		return text
 	}
@@ -161,14 +160,14 @@ func (t *Tree) Clean(shape *rawjson.Shape, text []byte) []byte {
 
 // Read tells of the URIs in a text that has no members in doubt. It returns false,
 // maybe after it told of some, when there are such: see [Tree.Clean].
-func (t *Tree) Read(shape *rawjson.Shape, text []byte, to Visitor) bool {
+func (t *KeyTree) Read(shape *Shape, text []byte, to Visitor) bool {
 	return t.find(shape, text, to) == nil
 }
 
 // Split is Check that gives the raw values of the members of an object, too, each at the
 // place that [Tree.Place] tells, if values has it; nil for those that are not there.
-func (t *Tree) Split(text []byte, values [][]byte) error {
-	if i := rawjson.AfterSpace(text, 0); i < len(text) && text[i] == '{' {
+func (t *KeyTree) Split(text []byte, values [][]byte) error {
+	if i := AfterSpace(text, 0); i < len(text) && text[i] == '{' {
 		if _, e := t.walkMembers(nil, text, i, nil, values); e != nil {
 			return e
 		}
@@ -178,19 +177,19 @@ func (t *Tree) Split(text []byte, values [][]byte) error {
 
 // Place is that of a member's value in what Split fills; -1 for one that the Tree does not
 // name.
-func (t *Tree) Place(name string) int {
-	return slices.IndexFunc(t.members, func(m member) bool { return m.name == name })
+func (t *KeyTree) Place(name string) int {
+	return slices.IndexFunc(t.members, func(m memberMembers) bool { return m.name == name })
 }
 
 // find returns the first member in doubt. to may be nil.
-func (t *Tree) find(shape *rawjson.Shape, v []byte, to Visitor) *AmbiguousError {
-	_, err := t.walk(shape, v, rawjson.AfterSpace(v, 0), to)
+func (t *KeyTree) find(shape *Shape, v []byte, to Visitor) *AmbiguousError {
+	_, err := t.walk(shape, v, AfterSpace(v, 0), to)
 	return err
 }
 
 // walk is find for the value that begins at i; it returns the place after that. The text
 // is gone through once, whatever is looked for in how deep a value.
-func (t *Tree) walk(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+func (t *KeyTree) walk(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	switch {
 	case t == nil || i >= len(text):
 	case t.uri && to != nil:
@@ -208,12 +207,12 @@ func (t *Tree) walk(shape *rawjson.Shape, text []byte, i int, to Visitor) (end i
 	return shape.After(text, i), nil
 }
 
-func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
-	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] != ']'; i = rawjson.AfterSpace(text, i+1) {
+func (t *KeyTree) walkElements(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+	for i = AfterSpace(text, i+1); i < len(text) && text[i] != ']'; i = AfterSpace(text, i+1) {
 		if i, err = t.each.walk(shape, text, i, to); err != nil {
 			return i, err
 		}
-		if i = rawjson.AfterSpace(text, i); i >= len(text) || text[i] != ',' {
+		if i = AfterSpace(text, i); i >= len(text) || text[i] != ',' {
 			break
 		}
 	}
@@ -221,15 +220,15 @@ func (t *Tree) walkElements(shape *rawjson.Shape, text []byte, i int, to Visitor
 }
 
 // walkMembers puts the values of the members into values, too, as far as it has places.
-func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
+func (t *KeyTree) walkMembers(shape *Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
-	for i = rawjson.AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = rawjson.AfterSpace(text, i+1) {
-		end := rawjson.AfterString(text, i)
-		k := rawjson.Key(text[i:end])
-		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ':' {
+	for i = AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = AfterSpace(text, i+1) {
+		end := AfterString(text, i)
+		k := Key(text[i:end])
+		if i = AfterSpace(text, end); i >= len(text) || text[i] != ':' {
 			break
 		}
-		i = rawjson.AfterSpace(text, i+1)
+		i = AfterSpace(text, i+1)
 		tree := t.values
 		at, exact := t.match(k)
 		if at >= 0 {
@@ -248,7 +247,7 @@ func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor,
 		if at >= 0 && at < len(values) {
 			values[at] = text[i:end]
 		}
-		if i = rawjson.AfterSpace(text, end); i >= len(text) || text[i] != ',' {
+		if i = AfterSpace(text, end); i >= len(text) || text[i] != ',' {
 			break
 		}
 	}
@@ -257,7 +256,7 @@ func (t *Tree) walkMembers(shape *rawjson.Shape, text []byte, i int, to Visitor,
 
 // walkBlock is walkMembers for a content block: a link has a URI, and an embedded resource
 // has one inside.
-func (t *Tree) walkBlock(shape *rawjson.Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+func (t *KeyTree) walkBlock(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	var parts [3][]byte
 	if end, err = t.walkMembers(shape, text, i, nil, parts[:]); err != nil {
 		return end, err
@@ -265,7 +264,7 @@ func (t *Tree) walkBlock(shape *rawjson.Shape, text []byte, i int, to Visitor) (
 	if to == nil {
 		return end, nil
 	}
-	switch kind, uri, resource := rawjson.Key(parts[0]), parts[1], parts[2]; {
+	switch kind, uri, resource := Key(parts[0]), parts[1], parts[2]; {
 	case uri != nil && kind.Is("resource_link"):
 		to.URI(uri)
 	case kind.Is("resource"):
@@ -281,7 +280,7 @@ func (e *AmbiguousError) in(name string) *AmbiguousError {
 }
 
 // match returns the place of the member that k is, or folds to; -1 for none.
-func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
+func (t *KeyTree) match(k Key) (at int, exact bool) {
 	if !t.first.has(k[1]) {
 		return -1, false
 	}
@@ -306,7 +305,7 @@ func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
 }
 
 // matchDecoded is match for a key with escapes, or beyond ASCII.
-func (t *Tree) matchDecoded(k rawjson.Key) (at int, exact bool) {
+func (t *KeyTree) matchDecoded(k Key) (at int, exact bool) {
 	name := string(k.Name())
 	start, _, _ := strings.Cut(name, "\x00") // where readers in C stop
 	for i := range t.members {
@@ -318,12 +317,12 @@ func (t *Tree) matchDecoded(k rawjson.Key) (at int, exact bool) {
 }
 
 // append appends the value without the members in doubt.
-func (t *Tree) append(dst, v []byte) []byte {
+func (t *KeyTree) append(dst, v []byte) []byte {
 	switch {
-	case t != nil && t.each != nil && rawjson.IsArray(v):
+	case t != nil && t.each != nil && IsArray(v):
 		dst = append(dst, '[')
 		first := true
-		for e := range rawjson.Elements(v) {
+		for e := range Elements(v) {
 			if !first {
 				dst = append(dst, ',')
 			}
@@ -331,12 +330,12 @@ func (t *Tree) append(dst, v []byte) []byte {
 			dst = t.each.append(dst, e)
 		}
 		return append(dst, ']')
-	case t == nil || !rawjson.IsObject(v):
+	case t == nil || !IsObject(v):
 		return append(dst, v...)
 	}
 	var last [maxMembers]int // the place of the last member of each name, from 1
 	n := 0
-	for k := range rawjson.Members(v) {
+	for k := range Members(v) {
 		n++
 		if i, exact := t.match(k); exact {
 			last[i] = n
@@ -344,7 +343,7 @@ func (t *Tree) append(dst, v []byte) []byte {
 	}
 	dst = append(dst, '{')
 	at, kept := 0, false
-	for k, value := range rawjson.Members(v) {
+	for k, value := range Members(v) {
 		at++
 		i, exact := t.match(k)
 		tree := t.values
