@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
 	"goblin/registry"
@@ -91,7 +90,7 @@ func (r *request) fail(err error) {
 	}
 	if failed := skillFault(r.Method(), view.ToJSONRPC(err)); r.forModels(err) {
 		r.failed = !r.misled
-		r.reply(toolerror.Result(failed))
+		r.reply(jsonrpc.ToolErrorResult(failed))
 	} else {
 		e := r.Fail(withFault(err, failed))
 		r.code, r.answer = e.Code, e.Object()
@@ -119,7 +118,7 @@ func withFault(err error, e *jsonrpc.Error) *jsonrpc.Error {
 // and catches it.
 func (r *request) forModels(err error) bool {
 	var failed *upstream.Error
-	return r.Method() == toolerror.Method && r.outer == nil && (r.misled || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
+	return r.Method() == jsonrpc.MethodToolsCall && r.outer == nil && (r.misled || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
 }
 
 type method func(*Gateway, *request)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
 
@@ -370,7 +369,7 @@ func unanswered(method string, closing bool) *jsonrpc.Error {
 // failureLocked answers a request that failed here. A client that made no handshake is
 // one of a revision without.
 func (b *bridge) failureLocked(id []byte, method string, e *jsonrpc.Error) []byte {
-	return toolerror.Frame(id, method, b.session.initialize == nil, e)
+	return jsonrpc.ToolErrorFrame(id, method, b.session.initialize == nil, e)
 }
 
 func connectionError(message string) *jsonrpc.Error {

@@ -7,7 +7,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/telemetry"
-	"goblin/gateway/toolerror"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -60,7 +59,7 @@ func (w *Waiting) Withdraw(session, id string) bool {
 			const reason = "cancelled " + byUser
 			e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was "+reason)
 			e.Data = []byte(`{"code":"CANCELLED"}`)
-			return x.Withdraw(reason, toolerror.Frame(x.ID(), x.Method(), x.Modern() != nil, e), e.Code)
+			return x.Withdraw(reason, jsonrpc.ToolErrorFrame(x.ID(), x.Method(), x.Modern() != nil, e), e.Code)
 		}
 	}
 	return false

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
 
@@ -208,8 +207,8 @@ func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) 
 	if err == nil && r.Error != nil {
 		err = jsonrpc.ParseErrorObject(r.Error)
 	}
-	if err == nil && method == toolerror.Method {
-		if e := toolerror.Read(r.Result); e != nil {
+	if err == nil && method == jsonrpc.MethodToolsCall {
+		if e := jsonrpc.ReadToolError(r.Result); e != nil {
 			return nil, e
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"goblin/gateway/daemon"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/toolerror"
 )
 
 // refuseTime is how long a client without room may take to ask for something,
@@ -56,7 +55,7 @@ func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 		}
 		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
 		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
-		_, _ = c.Write(toolerror.Frame(m.ID, m.Method, true, e)) // a client that left need not know
+		_, _ = c.Write(jsonrpc.ToolErrorFrame(m.ID, m.Method, true, e)) // a client that left need not know
 		return
 	}
 }
