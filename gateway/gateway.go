@@ -27,7 +27,6 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
-	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/results"
 	"goblin/gateway/serverreq"
@@ -94,7 +93,7 @@ type Gateway struct {
 	logins  *serverreq.Logins
 	results *results.Store
 
-	projects projects.Projects
+	projects downstream.Projects
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }

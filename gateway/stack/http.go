@@ -10,7 +10,6 @@ import (
 	"net/netip"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/projects"
 	"goblin/registry"
 )
 
@@ -61,7 +60,7 @@ func (i *Instance) listenHTTP() error {
 		Options:        options,
 		AuthToken:      g.AuthToken,
 		HasProfile:     i.gateway.HasProfile,
-		Project:        projects.Folder,
+		Project:        downstream.Folder,
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),

@@ -32,7 +32,6 @@ import (
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/projects"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/view"
@@ -185,7 +184,7 @@ func New(o Options) (*Instance, error) {
 		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
 	})
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
-	if folder := projects.Own(o.Folder); folder != "" {
+	if folder := downstream.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
 	}
 	if o.Extend != nil {

@@ -1,10 +1,11 @@
-// Package projects finds out in which project a client is, for servers that have a
+// Projects finds out in which project a client is, for servers that have a
 // process for each: by the URL that it uses, else by its first root, else by the folder
 // of the process that it speaks through, if that lies in a repository.
 //
 // It must not know servers, nor what runs for a project. Decide waits for the client's
 // answer, 5 s at most unless the client is stateless; the others do not wait.
-package projects
+
+package downstream
 
 import (
 	"context"
@@ -20,18 +21,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"goblin/gateway/downstream"
 	"goblin/registry/rawjson"
 )
 
 // Projects knows the projects of sessions.
 type Projects struct {
 	// Join is called when a session has come into a project, or into none ("").
-	Join func(s *downstream.Session, folder string)
+	Join func(s *Session, folder string)
 
 	telling sync.Mutex // held while a session gets its project, before mu
 	mu      sync.Mutex
-	known   map[*downstream.Session]*decision
+	known   map[*Session]*decision
 }
 
 // decision is the project that was found for a session.
@@ -45,14 +45,14 @@ type decision struct {
 const askLimit = 5 * time.Second
 
 // Decide finds out in which project the session of a request is, unless that is known.
-func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
+func (p *Projects) Decide(ctx context.Context, x *Exchange) {
 	for p.decide(ctx, x) && ctx.Err() == nil {
 		continue
 	}
 }
 
 // decide is Decide, unless the roots change meanwhile: what was told of them may be old.
-func (p *Projects) decide(ctx context.Context, x *downstream.Exchange) (again bool) {
+func (p *Projects) decide(ctx context.Context, x *Exchange) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
 	if other := p.begin(s, d, x.Modern() == nil); other != nil {
@@ -92,14 +92,14 @@ func (p *Projects) decide(ctx context.Context, x *downstream.Exchange) (again bo
 
 // begin notes that a session is asked, and returns the decision that there is or that
 // is under way. Each call of a stateless client asks for itself: one may never come back.
-func (p *Projects) begin(s *downstream.Session, d *decision, one bool) (other *decision) {
+func (p *Projects) begin(s *Session, d *decision, one bool) (other *decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if other = p.known[s]; other != nil {
 		return other
 	}
 	if p.known == nil {
-		p.known = make(map[*downstream.Session]*decision)
+		p.known = make(map[*Session]*decision)
 	}
 	if one {
 		p.known[s] = d
@@ -109,7 +109,7 @@ func (p *Projects) begin(s *downstream.Session, d *decision, one bool) (other *d
 
 // Forget makes the next request of a session decide anew: its roots have changed, or it
 // has ended.
-func (p *Projects) Forget(s *downstream.Session) {
+func (p *Projects) Forget(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d := p.known[s]; d != nil {
@@ -119,7 +119,7 @@ func (p *Projects) Forget(s *downstream.Session) {
 }
 
 // Why says why a session has no project.
-func (p *Projects) Why(s *downstream.Session) string {
+func (p *Projects) Why(s *Session) string {
 	p.mu.Lock()
 	d := p.known[s]
 	p.mu.Unlock()
@@ -133,7 +133,7 @@ func (p *Projects) Why(s *downstream.Session) string {
 	return noRoots(s)
 }
 
-func noRoots(s *downstream.Session) string {
+func noRoots(s *Session) string {
 	switch at := s.Place(); {
 	case s.Anonymous():
 		return "over HTTP, only a client with a token may choose the folder; set gateway.auth_token, or connect over stdio"
@@ -149,7 +149,7 @@ func noRoots(s *downstream.Session) string {
 
 // find is the folder of the project that a request's client is in. It is not final
 // where the client could not be asked yet.
-func find(ctx context.Context, x *downstream.Exchange) (folder string, final bool, err error) {
+func find(ctx context.Context, x *Exchange) (folder string, final bool, err error) {
 	s := x.Session()
 	if s.Anonymous() { // its roots are not even asked for: they may be of any user
 		return "", true, errors.New(noRoots(s))
@@ -176,7 +176,7 @@ func find(ctx context.Context, x *downstream.Exchange) (folder string, final boo
 }
 
 // firstRoot asks a client for its roots.
-func firstRoot(ctx context.Context, x *downstream.Exchange) (uri string, ok bool) {
+func firstRoot(ctx context.Context, x *Exchange) (uri string, ok bool) {
 	if x.Modern() == nil { // a stateless one comes back when it likes to
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, askLimit)
