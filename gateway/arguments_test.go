@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/arguments"
+	"goblin/gateway"
 	"goblin/registry"
 )
 
@@ -38,7 +38,7 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, pair, sizes",
 		`{"n":true,"sizes":"s"}`:          `/n must be integer, not true; /sizes must be array, not "s"`,
 	} {
-		err := arguments.Fit(tool, []byte(args))
+		err := gateway.ValidateNested(tool, []byte(args))
 		if want == "" {
 			require.NoError(t, err, args)
 			continue
@@ -59,7 +59,7 @@ func TestACallOfACallIsThatOfTheToolWhichItNames(t *testing.T) {
 		`{"name":"call_tool","arguments":{"name":"a","args":{}}}`:                       `unknown argument "args"; known are name, arguments`,
 		`{"name":"call_tool","arguments":{"name":["` + strings.Repeat("x", 99) + `"]}}`: `argument "name" must be a string, not ["` + strings.Repeat("x", 62) + "…",
 	} {
-		got, err := arguments.Named([]byte(params))
+		got, err := gateway.NestedParams([]byte(params))
 		if err != nil {
 			require.Contains(t, err.Error(), want, params)
 			continue

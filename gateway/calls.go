@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"goblin/gateway/arguments"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
@@ -28,8 +27,8 @@ func (g *Gateway) callTool(r *request) {
 	if passed {
 		t, edits, err = r.passed()
 	}
-	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON(), arguments.HeaderMark) {
-		err = arguments.CheckHeaders(r.Exchange, t.Entry.JSON(), !passed)
+	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON(), HeaderMark) {
+		err = CheckHeaders(r.Exchange, t.Entry.JSON(), !passed)
 	}
 	if err != nil {
 		r.fail(err)
@@ -55,19 +54,19 @@ func (g *Gateway) callTool(r *request) {
 // models are told, as of those of any tool.
 func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) {
 	r.server = registry.Local
-	params, err := arguments.Named(r.Params())
+	params, err := NestedParams(r.Params())
 	if err == nil {
 		r.Become(params)
 		t, edits, err = r.seek("name", (*registry.Snapshot).ResolveTool)
 	}
 	if err == nil {
-		err = arguments.Fit(t, rawjson.Get(params, "arguments"))
+		err = ValidateNested(t, rawjson.Get(params, "arguments"))
 	}
 	if err == nil {
 		return t, edits, nil
 	}
 	if e := view.ToJSONRPC(err); e.Code == jsonrpc.CodeInvalidParams {
-		r.misled, err = true, arguments.Told(e)
+		r.misled, err = true, FormatError(e)
 	}
 	return t, nil, err
 }

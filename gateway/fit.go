@@ -1,4 +1,4 @@
-package arguments
+package gateway
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ const mostSteps = 10_000
 // mostMistakes are told of; the first ones help to mend the others.
 const mostMistakes = 5
 
-// Fit says what is wrong with a call that another one stands for: that it stands for one,
+// ValidateNested says what is wrong with a call that another one stands for: that it stands for one,
 // too, or its arguments, and where, by the schema of its tool. What it does not know about
 // schemas it leaves to the server, which has the last word.
-func Fit(t registry.Target, arguments []byte) error {
+func ValidateNested(t registry.Target, arguments []byte) error {
 	if t.Local != nil && t.Local.Tool.Passes {
 		return Wrong("%s cannot call itself", t.Listed)
 	}

@@ -1,9 +1,10 @@
-// Package arguments looks into the arguments of calls of tools, which else pass as they
+// Arguments looks into the arguments of calls of tools, which else pass as they
 // are: at those that HTTP headers repeat, at those of a call that names another tool, and
 // whether these fit that tool.
 //
 // It owns what is wrong with them; it must not know whose a tool is, nor send anything.
-package arguments
+
+package gateway
 
 import (
 	"strings"
@@ -45,9 +46,9 @@ func CheckHeaders(x *downstream.Exchange, definition []byte, known bool) error {
 	return nil
 }
 
-// Named are the params of the call that a call stands for: its arguments are the name of
+// NestedParams are the params of the call that a call stands for: its arguments are the name of
 // a tool and the arguments of that. All else is the same.
-func Named(params []byte) ([]byte, error) {
+func NestedParams(params []byte) ([]byte, error) {
 	var name, inner []byte
 	for k, v := range rawjson.Members(rawjson.Get(params, "arguments")) {
 		var is *[]byte
@@ -86,8 +87,8 @@ func Wrong(format string, args ...any) error {
 	return e
 }
 
-// Told is an error as Goblin's own tools tell it: its code comes first.
-func Told(e *jsonrpc.Error) *jsonrpc.Error {
+// FormatError is an error as Goblin's own tools tell it: its code comes first.
+func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
 	told := *e
 	if code, ok := rawjson.String(rawjson.Get(e.Data, "code")); ok {
 		told.Message = code + ": " + e.Message
