@@ -7,7 +7,6 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
-	"goblin/gateway/instructions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
 	"goblin/registry"
@@ -60,13 +59,13 @@ func (r *request) instructions() string {
 
 // Instructions returns the text for models that belongs to these lists.
 func Instructions(g *Gateway, lists *registry.Snapshot) string {
-	var servers []instructions.Server
+	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
 		if state, _ := g.reg.State(b.Name()); lists.Knows(b.Name()) {
-			servers = append(servers, instructions.Server{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions})
+			servers = append(servers, DescribedServer{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions})
 		}
 	}
-	return instructions.Text(servers, func(tool string) bool { return lists.Named(registry.Local, registry.Tool, tool) != nil })
+	return InstructionsText(servers, func(tool string) bool { return lists.Named(registry.Local, registry.Tool, tool) != nil })
 }
 
 // off says why nothing of a server can be had for now; "" if it can, or may soon.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/instructions"
+	"goblin/gateway"
 )
 
 // said is what the text has of each server's own instructions, by name.
@@ -36,15 +36,15 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 		"characters of four bytes":  {3, strings.Repeat("𝒳", 4000), ""},
 		"characters of three bytes": {3, strings.Repeat("語", 4000), "語" + strings.Repeat("語", 700)},
 	} {
-		var servers []instructions.Server
+		var servers []gateway.DescribedServer
 		for i := range c.servers {
-			servers = append(servers, instructions.Server{Name: fmt.Sprintf("server%d", i), Said: c.text})
+			servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("server%d", i), Said: c.text})
 			if c.off != "" {
-				servers = append(servers, instructions.Server{Name: fmt.Sprintf("off%d", i), Off: c.off})
+				servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("off%d", i), Off: c.off})
 			}
 		}
-		servers = append(servers, instructions.Server{Name: "short", Said: "Ask  me\nfirst."})
-		text := instructions.Text(servers, func(tool string) bool { return tool != "call_tool" })
+		servers = append(servers, gateway.DescribedServer{Name: "short", Said: "Ask  me\nfirst."})
+		text := gateway.InstructionsText(servers, func(tool string) bool { return tool != "call_tool" })
 		n := len(utf16.Encode([]rune(text)))
 		require.Less(t, n, 2048, what)
 		if c.text != "" {
@@ -71,7 +71,7 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 
 func TestInstructionsNameWhatIsOff(t *testing.T) {
 	t.Parallel()
-	text := instructions.Text([]instructions.Server{
+	text := gateway.InstructionsText([]gateway.DescribedServer{
 		{Name: "a", Off: "${TOKEN} is\u001b[31m not set", Said: "not shown"},
 		{Name: "b", Off: "disabled"},
 		{Name: "c", Said: "shown"},

@@ -34,7 +34,7 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 
-	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/instructions gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/relays gateway/results gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/relays gateway/results gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
@@ -57,7 +57,6 @@ var rules = []row{
 	{"gateway/downstream", "gateway/jsonrpc gateway/memlimit registry/rawjson", "knows clients, and no server"},
 	{"gateway/jsonrpc", "gateway/memlimit registry/rawjson", "frames, whatever they say"},
 	{"gateway/memlimit", "", "a leaf"},
-	{"gateway/instructions", "", "a text about servers, whatever they are"},
 	{"gateway/config", "gateway/state registry/definition registry/keymap registry/rawjson registry/suggest", "knows what may be written, not what becomes of it"},
 	{"gateway/configedit", "gateway/atomicfile gateway/config gateway/state", "changes the config's text, for whomever"},
 	{"gateway/clientconfig", "gateway/atomicfile gateway/config gateway/configedit gateway/secrets gateway/state", "knows the files of other programs, and no command"},

@@ -1,10 +1,11 @@
-// Package instructions writes what clients tell models of Goblin: what it is, how
-// names are made, which servers are off and why, and what the others say of
+// Instructions writes what clients tell models of Goblin: what it is, how
+// namesOf are made, which servers are off and why, and what the others say of
 // themselves.
 //
 // It owns the bound on that text and its fair division; it knows servers by nothing
 // but the strings that it gets. It is a plain function without state.
-package instructions
+
+package gateway
 
 import (
 	"fmt"
@@ -25,14 +26,14 @@ const (
 	maxRead   = 4 << 10
 )
 
-// Server is one of those behind Goblin.
-type Server struct {
+// DescribedServer is one of those behind Goblin.
+type DescribedServer struct {
 	Name string
 	Off  string // why it is off; "" if it is not
 	Said string // its own instructions
 }
 
-const names = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
+const namesOf = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
 // uses tells the purposes of Goblin's own tools, in the order in which they are used.
@@ -70,10 +71,10 @@ func tools(has func(tool string) bool) string {
 	return text + "."
 }
 
-// Text are the instructions for these servers, in their order. has says which of Goblin's
+// InstructionsText are the instructions for these servers, in their order. has says which of Goblin's
 // own tools are listed. Servers for which there is no room are counted.
-func Text(servers []Server, has func(tool string) bool) string {
-	text := "Goblin serves several MCP servers as one: " + list(servers) + ". " + names + tools(has)
+func InstructionsText(servers []DescribedServer, has func(tool string) bool) string {
+	text := "Goblin serves several MCP servers as one: " + joinNames(servers) + ". " + namesOf + tools(has)
 	var off, on []part
 	for _, s := range servers {
 		switch {
@@ -89,8 +90,8 @@ func Text(servers []Server, has func(tool string) bool) string {
 	return text + share(on, most-length(text))
 }
 
-// list names servers as far as there is room.
-func list(servers []Server) string {
+// joinNames names servers as far as there is room.
+func joinNames(servers []DescribedServer) string {
 	var out strings.Builder
 	for i, s := range servers {
 		if out.Len()+len(s.Name) > mostNames {
