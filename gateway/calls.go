@@ -10,7 +10,6 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/policy"
-	"goblin/gateway/results"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
@@ -80,7 +79,7 @@ func (g *Gateway) fetchPrompt(r *request) {
 }
 
 func (g *Gateway) readResource(r *request) {
-	if uri, _ := rawjson.String(rawjson.Get(r.Params(), "uri")); results.Is(uri) {
+	if uri, _ := rawjson.String(rawjson.Get(r.Params(), "uri")); IsResultURI(uri) {
 		g.readRest(r, uri)
 		return
 	}
@@ -105,7 +104,7 @@ func (r *request) Returns() bool {
 	case "prompts/get":
 		resolve = (*registry.Snapshot).ResolvePrompt
 	case "resources/read":
-		if results.Is(r.name) {
+		if IsResultURI(r.name) {
 			return true
 		}
 		resolve = (*registry.Snapshot).ResolveResource

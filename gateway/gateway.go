@@ -28,7 +28,6 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
 	"goblin/gateway/relays"
-	"goblin/gateway/results"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
@@ -91,7 +90,7 @@ type Gateway struct {
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
 	logins  *serverreq.Logins
-	results *results.Store
+	results *ResultStore
 
 	projects downstream.Projects
 
@@ -107,7 +106,7 @@ func New(o Options) *Gateway {
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}
-	g.calls, g.results = inflight.NewTable(), results.New(o.Memory)
+	g.calls, g.results = inflight.NewTable(), NewResultStore(o.Memory)
 	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(servers.Options{

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/results"
 	"goblin/gateway/shape"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -11,7 +10,7 @@ import (
 // shorten returns a result with the edits made and the middle of its text left out, if the
 // config bounds it for its server and client; else nil. What scripts call they get whole.
 func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
-	if r.outer != nil || !results.May(r.Method(), result) {
+	if r.outer != nil || !CanTruncate(r.Method(), result) {
 		return nil
 	}
 	limit := int64(0) // of Goblin's own tools, where a profile does not say more
@@ -21,9 +20,9 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	if limit = g.Views.MaxResult(r.Exchange, limit); limit == 0 {
 		return nil
 	}
-	bound := results.Bound{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
+	bound := ResultLimit{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
 	if e := r.target.Entry; e != nil {
-		bound.Raised = results.Raised(e.Original)
+		bound.Raised = RequestedLimit(e.Original)
 	}
 	return g.results.Cut(r.Method(), result, edits, bound)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"goblin/gateway"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/results"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -41,7 +41,7 @@ func texts(parts ...string) []byte {
 }
 
 // rest reads all pages of what a result says it has left out.
-func rest(t require.TestingT, s *results.Store, owner, uri string, most int) string {
+func rest(t require.TestingT, s *gateway.ResultStore, owner, uri string, most int) string {
 	var all strings.Builder
 	for uri != "" {
 		result, err := s.Read(owner, uri)
@@ -62,7 +62,7 @@ func rest(t require.TestingT, s *results.Store, owner, uri string, most int) str
 
 func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 	t.Parallel()
-	const limit = results.MinLimit
+	const limit = gateway.MinLimit
 	long := strings.Repeat("0123456789", 1000)
 	for name, c := range map[string]struct {
 		result string
@@ -81,8 +81,8 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 		"too long by a part of one character": {result: string(texts(long[:limit/2-1] + "৺" + long[:limit/2-1])), whole: true},
 		"a content that is no list":           {result: `{"content":"` + long + `"}`, whole: true},
 	} {
-		s := results.New(nil)
-		got := s.Cut("tools/call", []byte(c.result), nil, results.Bound{Limit: limit, Raised: c.raised, Owner: "me", Tool: "t", Links: true})
+		s := gateway.NewResultStore(nil)
+		got := s.Cut("tools/call", []byte(c.result), nil, gateway.ResultLimit{Limit: limit, Raised: c.raised, Owner: "me", Tool: "t", Links: true})
 		if c.whole {
 			require.Nil(t, got, name)
 			continue
@@ -115,9 +115,9 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringN(1, 20, 60).Draw(t, "text"), rapid.IntRange(1, 400).Draw(t, "times"))
-		limit := rapid.IntRange(results.MinLimit, 3000).Draw(t, "limit")
-		s := results.New(nil)
-		bound := results.Bound{Limit: limit, Links: true}
+		limit := rapid.IntRange(gateway.MinLimit, 3000).Draw(t, "limit")
+		s := gateway.NewResultStore(nil)
+		bound := gateway.ResultLimit{Limit: limit, Links: true}
 		got := s.Cut("tools/call", texts(text), nil, bound)
 		task := s.Cut("tasks/get", []byte(`{"taskId":"1","result":`+string(texts(text))+`}`), nil, bound)
 		require.Equal(t, got == nil, task == nil)
@@ -127,7 +127,7 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 			return
 		}
 		require.Equal(t, read(t, got).Content[0], read(t, rawjson.Get(task, "result")).Content[0])
-		require.True(t, results.May("tools/call", texts(text)))
+		require.True(t, gateway.CanTruncate("tools/call", texts(text)))
 		after := read(t, got).Content
 		require.Equal(t, text, after[0].Text+rest(t, s, "", after[3].URI, limit)+after[2].Text)
 		require.LessOrEqual(t, len(after[0].Text)+len(after[2].Text), limit+8)
@@ -139,17 +139,17 @@ func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
 	result := []byte(`{"content":[{"type":"resource_link","uri":"x:1","name":"n"},{"type":"text","text":"` + strings.Repeat("a", 3000) + `"}]}`)
 	at := strings.Index(string(result), `"x:1"`)
 	edit := rawjson.Edit{Start: at, End: at + 5, Text: []byte(`"mcp://a/x:1"`)}
-	got := results.New(nil).Cut("tools/call", result, []rawjson.Edit{edit}, results.Bound{Limit: results.MinLimit})
+	got := gateway.NewResultStore(nil).Cut("tools/call", result, []rawjson.Edit{edit}, gateway.ResultLimit{Limit: gateway.MinLimit})
 	require.Equal(t, "mcp://a/x:1", read(t, got).Content[0].URI)
 	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
 }
 
 func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
 	t.Parallel()
-	const limit = results.MinLimit
-	s := results.New(nil)
+	const limit = gateway.MinLimit
+	s := gateway.NewResultStore(nil)
 	a, b := strings.Repeat("a", 1000), strings.Repeat("b", 1500)
-	got := read(t, s.Cut("tools/call", texts(a, b), nil, results.Bound{Limit: limit, Links: true})).Content
+	got := read(t, s.Cut("tools/call", texts(a, b), nil, gateway.ResultLimit{Limit: limit, Links: true})).Content
 	require.Equal(t, a[:limit/2], got[0].Text)
 	uri := got[3].URI
 	require.Contains(t, got[1].Text, "read the resource "+uri+" and then "+uri+"/2, within an hour.]")
@@ -159,9 +159,9 @@ func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
 
 func TestWhoMayReadTheRestOfAResult(t *testing.T) {
 	t.Parallel()
-	s := results.New(nil)
+	s := gateway.NewResultStore(nil)
 	cut := func(owner string) string {
-		c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", 5000)), nil, results.Bound{Limit: results.MinLimit, Owner: owner, Links: true})).Content
+		c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", 5000)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 		return c[len(c)-1].URI
 	}
 	fails := func(owner, uri, why string) {
@@ -193,9 +193,9 @@ func TestWhoMayReadTheRestOfAResult(t *testing.T) {
 func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := results.New(nil)
+		s := gateway.NewResultStore(nil)
 		cut := func(owner string, size int) (uri, note string) {
-			c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", size)), nil, results.Bound{Limit: results.MinLimit, Owner: owner, Links: true})).Content
+			c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", size)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 			return c[len(c)-1].URI, c[1].Text
 		}
 		reads := func(owner, uri string) bool {
@@ -216,18 +216,18 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		_, _ = cut("me", 20<<20)
 		require.False(t, reads("me", second), "so do the oldest bytes")
 
-		time.Sleep(results.Life - time.Minute)
+		time.Sleep(gateway.Life - time.Minute)
 		require.True(t, reads("them", other))
-		time.Sleep(results.Life - time.Minute)
+		time.Sleep(gateway.Life - time.Minute)
 		require.True(t, reads("them", other), "what is read stays")
-		time.Sleep(results.Life + time.Second)
+		time.Sleep(gateway.Life + time.Second)
 		require.False(t, reads("them", other))
 	})
-	many := results.New(nil)
+	many := gateway.NewResultStore(nil)
 	long := texts(strings.Repeat("x", 2000))
 	var oldest string
 	for i := range 1025 {
-		c := read(t, many.Cut("tools/call", long, nil, results.Bound{Limit: results.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
+		c := read(t, many.Cut("tools/call", long, nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
 		if i == 0 {
 			oldest = c[len(c)-1].URI
 		}
@@ -236,14 +236,14 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	require.Error(t, err, "however many sessions there are, they have 1024 results")
 
 	account := memlimit.New(4 << 20)
-	s := results.New(account)
-	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, results.Bound{Limit: results.MinLimit, Owner: "me"}))
+	s := gateway.NewResultStore(account)
+	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: "me"}))
 	require.False(t, account.Party().Room(900<<10))
 	s.Drop("me")
 	require.True(t, account.Party().Room(900<<10), "what is dropped is room again")
 
-	full := results.New(memlimit.New(1 << 20))
-	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, results.Bound{Limit: results.MinLimit, Links: true}))
+	full := gateway.NewResultStore(memlimit.New(1 << 20))
+	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))
 	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
 	require.NotContains(t, got, "resource_link")
 }
@@ -252,8 +252,8 @@ func TestResultsOfToolsAloneAreCut(t *testing.T) {
 	t.Parallel()
 	long := texts(strings.Repeat("x", 2000))
 	for method, want := range map[string]bool{"tools/call": true, "tasks/get": true, "tasks/result": true, "resources/read": false, "prompts/get": false} {
-		require.Equal(t, want, results.May(method, long), method)
-		require.False(t, results.May(method, texts("x")), method)
+		require.Equal(t, want, gateway.CanTruncate(method, long), method)
+		require.False(t, gateway.CanTruncate(method, texts("x")), method)
 	}
 }
 
@@ -266,6 +266,6 @@ func TestToolsRaiseTheirBound(t *testing.T) {
 		`{"_meta":{"anthropic/maxResultSizeChars":"1"}}`:     0,
 		`{"_meta":[]}`: 0, `{}`: 0, ``: 0,
 	} {
-		require.Equal(t, want, results.Raised([]byte(definition)), definition)
+		require.Equal(t, want, gateway.RequestedLimit([]byte(definition)), definition)
 	}
 }

@@ -34,12 +34,11 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 
-	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/relays gateway/results gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/relays gateway/serverreq gateway/servers gateway/shape gateway/skills gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
 	{"gateway/policy", "gateway/config gateway/jsonrpc registry registry/definition registry/names registry/rawjson registry/suggest", "what overrides do to calls; what they make of definitions is the registry's"},
-	{"gateway/results", "gateway/memlimit registry registry/rawjson", "keeps what was left out, whoever bounds it"},
 	{"gateway/shape", "registry/rawjson registry/repair", "the shape of results, whichever server sent them; members that definitions have, too, are repaired as there"},
 	{"gateway/skills", "gateway/jsonrpc registry registry/rawjson", "reads what servers answered, whoever asked"},
 	{"gateway/relays", "gateway/downstream gateway/extensions gateway/jsonrpc gateway/servers gateway/tasks gateway/view registry registry/rawjson", "whose a request is that Goblin does not know; the root sends it"},

@@ -1,4 +1,4 @@
-package results
+package gateway
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ const (
 	raisedKey = "anthropic/maxResultSizeChars"
 )
 
-// Raised is how many characters of its text a tool says that a client should get; 0 if its
+// RequestedLimit is how many characters of its text a tool says that a client should get; 0 if its
 // definition, which may be nil, does not say. Whoever bounds results does not go below that.
-func Raised(definition []byte) int {
+func RequestedLimit(definition []byte) int {
 	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", raisedKey))
 	if !ok || n <= 0 {
 		return 0
@@ -29,8 +29,8 @@ func Raised(definition []byte) int {
 	return int(min(n, maxRaised))
 }
 
-// Bound says how much of a result a client gets.
-type Bound struct {
+// ResultLimit says how much of a result a client gets.
+type ResultLimit struct {
 	Limit  int    // bytes of text, MinLimit at least
 	Raised int    // see [Raised]
 	Owner  string // may read the rest; "": every client that knows its URI
@@ -45,8 +45,8 @@ type block struct {
 	isText bool
 }
 
-// May reports whether a result of a method may be one to cut.
-func May(method string, result []byte) bool {
+// CanTruncate reports whether a result of a method may be one to cut.
+func CanTruncate(method string, result []byte) bool {
 	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == inTask)
 }
 
@@ -58,7 +58,7 @@ const inTask = "tasks/get"
 // head and tail, and keeps what is between them. It returns nil for one that is short
 // enough: what counts is the text of the blocks of type text, together. Whatever else is in
 // it stays whole. The result may be overwritten afterwards.
-func (s *Store) Cut(method string, result []byte, edits []rawjson.Edit, b Bound) []byte {
+func (s *ResultStore) Cut(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if method != inTask {
 		return s.cut(result, edits, b)
 	}
@@ -71,7 +71,7 @@ func (s *Store) Cut(method string, result []byte, edits []rawjson.Edit, b Bound)
 	return rawjson.Splice(result, rawjson.Replace(result, inner, short))
 }
 
-func (s *Store) cut(result []byte, edits []rawjson.Edit, b Bound) []byte {
+func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if textSize(rawjson.Get(result, "content"), b) <= b.Limit {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s *Store) cut(result []byte, edits []rawjson.Edit, b Bound) []byte {
 
 // textSize is how many bytes of text there are, 0 if the tool has raised the bound to as
 // much.
-func textSize(content []byte, b Bound) (size int) {
+func textSize(content []byte, b ResultLimit) (size int) {
 	if len(content) <= b.Limit {
 		return 0
 	}
@@ -117,7 +117,7 @@ func blockText(e []byte) (string, bool) {
 
 // shorten returns the content of what is left of the blocks, and keeps the rest; nil if
 // nothing can be left out, since what is too much is a part of one character.
-func (s *Store) shorten(blocks []block, b Bound) []byte {
+func (s *ResultStore) shorten(blocks []block, b ResultLimit) []byte {
 	size := 0
 	for _, one := range blocks {
 		size += len(one.text)
@@ -203,7 +203,7 @@ const nextKey = "goblin/next"
 
 // Read returns the result of a resources/read of what was left out: a page of the text, and
 // where the next one is. The error is a *[registry.NotFoundError].
-func (s *Store) Read(owner, uri string) ([]byte, error) {
+func (s *ResultStore) Read(owner, uri string) ([]byte, error) {
 	k, page, err := s.find(owner, uri)
 	if err != nil {
 		return nil, err

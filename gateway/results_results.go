@@ -1,4 +1,4 @@
-// Package results makes long results of tools short: the head and the tail of the text go
+// Results makes long results of tools short: the head and the tail of the text go
 // to the client, and what is between them is kept for a while as a resource that is read
 // page by page.
 //
@@ -7,7 +7,8 @@
 // which it ends, or clients without one that share a name. Such clients have it if they
 // know the URI, which cannot be guessed. It must not know what bounds results. Nothing here
 // blocks; all methods may be called from any goroutine.
-package results
+
+package gateway
 
 import (
 	"crypto/rand"
@@ -26,8 +27,8 @@ import (
 // prefix begins the URIs of what was left out.
 const prefix = "goblin://results/"
 
-// Is reports whether a URI is one of what was left out, now or ever.
-func Is(uri string) bool { return strings.HasPrefix(uri, prefix) }
+// IsResultURI reports whether a URI is one of what was left out, now or ever.
+func IsResultURI(uri string) bool { return strings.HasPrefix(uri, prefix) }
 
 // Bounds of what is kept; the oldest makes room.
 const (
@@ -39,8 +40,8 @@ const (
 	maxCounts = 1024
 )
 
-// Store keeps what was left out. Make it with [New].
-type Store struct {
+// ResultStore keeps what was left out. Make it with [New].
+type ResultStore struct {
 	party *memlimit.Party
 
 	mu    sync.Mutex
@@ -58,12 +59,12 @@ type rest struct {
 	timer *time.Timer
 }
 
-// New makes a store whose bytes count for an account, which may be nil.
-func New(a *memlimit.Account) *Store { return &Store{party: a.Party()} }
+// NewResultStore makes a store whose bytes count for an account, which may be nil.
+func NewResultStore(a *memlimit.Account) *ResultStore { return &ResultStore{party: a.Party()} }
 
 // keep keeps a text for an owner, whole or as much as there is room for. It returns nil
 // if there is none.
-func (s *Store) keep(owner, text string, page int) *rest {
+func (s *ResultStore) keep(owner, text string, page int) *rest {
 	if len(text) > maxOne {
 		text = text[:boundary(text, maxOne)]
 	}
@@ -93,7 +94,7 @@ func (s *Store) keep(owner, text string, page int) *rest {
 }
 
 // heldLocked returns how much is kept for an owner.
-func (s *Store) heldLocked(owner string) (count, bytes int) {
+func (s *ResultStore) heldLocked(owner string) (count, bytes int) {
 	for _, k := range s.all {
 		if k.owner == owner {
 			count++
@@ -105,7 +106,7 @@ func (s *Store) heldLocked(owner string) (count, bytes int) {
 
 // forget takes the oldest out that fits, and returns its bytes; 0 if none fits. The lock
 // is held.
-func (s *Store) forget(fits func(*rest) bool) int {
+func (s *ResultStore) forget(fits func(*rest) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
 		return 0
@@ -118,7 +119,7 @@ func (s *Store) forget(fits func(*rest) bool) int {
 	return len(k.text)
 }
 
-func (s *Store) drop(fits func(*rest) bool) {
+func (s *ResultStore) drop(fits func(*rest) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for slices.ContainsFunc(s.all, fits) {
@@ -127,10 +128,10 @@ func (s *Store) drop(fits func(*rest) bool) {
 }
 
 // Drop forgets what an owner has.
-func (s *Store) Drop(owner string) { s.drop(func(k *rest) bool { return k.owner == owner }) }
+func (s *ResultStore) Drop(owner string) { s.drop(func(k *rest) bool { return k.owner == owner }) }
 
 // find returns what a URI stands for to an owner, and which page of it.
-func (s *Store) find(owner, uri string) (*rest, int, error) {
+func (s *ResultStore) find(owner, uri string) (*rest, int, error) {
 	id, number, paged := strings.Cut(strings.TrimPrefix(uri, prefix), "/")
 	page := 1
 	if paged {
