@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/policy"
 	"goblin/gateway/serverreq"
-	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/gateway/view"
@@ -331,9 +330,9 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return true
 	}
-	if b := g.Servers.Get(server); b != nil && skills.About(r.Method()) {
+	if b := g.Servers.Get(server); b != nil && IsSkillsMethod(r.Method()) {
 		var err error
-		if reply, err = skills.Reply(r.Method(), reply, func(uri string) bool {
+		if reply, err = FilterSkills(r.Method(), reply, func(uri string) bool {
 			return b.Permits(registry.Resource, uri) && r.view().Sees(server, registry.Resource, uri)
 		}); err != nil {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "of the skill, " + err.Error()})
@@ -490,7 +489,7 @@ func (r *request) pinned() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:
 		return registry.Tool, true
-	case skills.About(r.Method()):
+	case IsSkillsMethod(r.Method()):
 		return registry.Skill, true
 	}
 	return 0, false

@@ -3,7 +3,6 @@ package gateway
 import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/skills"
 	"goblin/gateway/view"
 	"goblin/registry"
 )
@@ -37,7 +36,7 @@ func askSkill(g *Gateway, r *request) {
 
 // skillFault makes an unknown skill what the extension wants it to be in each revision.
 func skillFault(method string, e *jsonrpc.Error) *jsonrpc.Error {
-	if skills.About(method) && e.Code == downstream.CodeResourceNotFound {
+	if IsSkillsMethod(method) && e.Code == downstream.CodeResourceNotFound {
 		e.Code = jsonrpc.CodeInvalidParams
 	}
 	return e

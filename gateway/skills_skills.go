@@ -1,7 +1,8 @@
-// Package skills reads what servers answer about skills and their folders (SEP-2640),
+// Skills reads what servers answer about skills and their folders (SEP-2640),
 // and leaves out what clients may not have. It knows neither connections nor clients;
 // what is denied, the caller says. All functions are pure.
-package skills
+
+package gateway
 
 import (
 	"goblin/gateway/jsonrpc"
@@ -15,12 +16,12 @@ const (
 	Directory = "resources/directory/read"
 )
 
-// About reports whether a method names a skill or a folder.
-func About(method string) bool { return method == Get || method == Directory }
+// IsSkillsMethod reports whether a method names a skill or a folder.
+func IsSkillsMethod(method string) bool { return method == Get || method == Directory }
 
-// Reply filters and renames a server's reply to such a request for clients. permits says
+// FilterSkills filters and renames a server's reply to such a request for clients. permits says
 // of a URI of the server's whether they may have it.
-func Reply(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
+func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
 	if method == Get {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))
 	}
