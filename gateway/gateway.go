@@ -27,7 +27,6 @@ import (
 	"goblin/gateway/inflight"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
-	"goblin/gateway/relays"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
 	"goblin/gateway/state"
@@ -88,7 +87,7 @@ type Gateway struct {
 	News    *notify.News
 	ask     *serverreq.Router
 	tasks   *tasks.Tasks
-	relays  *relays.Relays
+	relays  *ExtensionRelays
 	logins  *serverreq.Logins
 	results *ResultStore
 
@@ -123,7 +122,7 @@ func New(o Options) *Gateway {
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
-	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
+	g.relays = NewRelays(RelayOptions{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
 	g.News = notify.New(notify.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
 		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.Views,

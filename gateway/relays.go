@@ -1,4 +1,4 @@
-// Package relays passes on what belongs to extensions that Goblin does not know: it says
+// Relays passes on what belongs to extensions that Goblin does not know: it says
 // which server a client's request or notification is for, and declares to clients what
 // servers declare.
 //
@@ -6,7 +6,8 @@
 // client and that server declare an extension in common. Requests are sent by the
 // caller; notifications are queued here, and nothing waits for a server. It knows
 // neither methods nor what they mean.
-package relays
+
+package gateway
 
 import (
 	"context"
@@ -23,8 +24,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options configure Relays.
-type Options struct {
+// RelayOptions configure Relays.
+type RelayOptions struct {
 	Registry *registry.Registry
 	Servers  *servers.Fleet
 	Tasks    *tasks.Tasks
@@ -32,18 +33,18 @@ type Options struct {
 	Views    *view.Views
 }
 
-// Relays is made by [New].
-type Relays struct {
-	o          Options
+// ExtensionRelays is made by [New].
+type ExtensionRelays struct {
+	o          RelayOptions
 	complaints extensions.Complaints
 }
 
-// New makes Relays, of which all methods may be called from any goroutine.
-func New(o Options) *Relays { return &Relays{o: o} }
+// NewRelays makes Relays, of which all methods may be called from any goroutine.
+func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
 
 // Capabilities are Goblin's own with the extensions of those servers that a client sees
 // which are enabled, as last heard.
-func (r *Relays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
+func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
 	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
 		name, _ := rawjson.String(k)
@@ -55,7 +56,7 @@ func (r *Relays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
 	return rawjson.SetMember(own, "extensions", union)
 }
 
-func (r *Relays) union(of *registry.Snapshot) (union []byte, complaints []string) {
+func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints []string) {
 	var all []extensions.Declared
 	for _, s := range r.o.Registry.StatesIn(of) {
 		if s.State != registry.StateDisabled {
@@ -66,7 +67,7 @@ func (r *Relays) union(of *registry.Snapshot) (union []byte, complaints []string
 }
 
 // Compare logs what is left out of the extensions of servers, once.
-func (r *Relays) Compare() {
+func (r *ExtensionRelays) Compare() {
 	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
 		r.o.Logger.Warn("Not declared to clients", "what", c)
@@ -75,7 +76,7 @@ func (r *Relays) Compare() {
 
 // Route says which server a request is for, with the edits that put the server's own
 // spelling into its params, and the name that decided. The error is for the client.
-func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []rawjson.Edit, err error) {
+func (r *ExtensionRelays) Route(x *downstream.Exchange) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
 	if extensions.Of(declared) == nil {
@@ -105,7 +106,7 @@ func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []raw
 
 // Notice passes on a notification of a client, and returns the server that gets it, ""
 // for none.
-func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (server string) {
+func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []byte) (server string) {
 	declared := s.Client().Capabilities
 	if extensions.Of(declared) == nil {
 		return ""
@@ -134,14 +135,14 @@ func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (se
 	return server
 }
 
-func (r *Relays) shared(declared []byte, server string) bool {
+func (r *ExtensionRelays) shared(declared []byte, server string) bool {
 	state, ok := r.o.Registry.State(server)
 	return ok && extensions.Shared(declared, state.Capabilities)
 }
 
 // owner is whose a URI, name or task of a client is and how its server spells it;
 // nobody's, if it is unknown. An ambiguous one is an error.
-func (r *Relays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
+func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
 	resolvers := []view.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
 	case "uri":
