@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/lookup"
+	"goblin/gateway/command"
 )
 
 // book is of two servers, of which one is renamed in part for the clients of a profile.
-func book(profile bool) *lookup.Book {
-	b := lookup.New("tool")
+func book(profile bool) *command.NameIndex {
+	b := command.NewNameIndex("tool")
 	b.Add("clock", "time_in", "clock_time_in")
 	b.Add("clock", "zones", "clock_zones")
 	b.Add("atlas", "zones", "atlas_zones")
@@ -50,19 +50,19 @@ func TestNamesMeanThings(t *testing.T) {
 	} {
 		found, err := book(c.profile).Find(c.names...)
 		require.NoError(t, err, c.names)
-		require.Equal(t, c.want, fmt.Sprint(lookup.Names(found)), "%v, profile %v", c.names, c.profile)
+		require.Equal(t, c.want, fmt.Sprint(command.Names(found)), "%v, profile %v", c.names, c.profile)
 	}
 }
 
 func TestWhatClientsOfTheProfileSeeGoesFirst(t *testing.T) {
 	t.Parallel()
-	b := lookup.New("tool")
+	b := command.NewNameIndex("tool")
 	b.Add("a", "one", "a_one")
 	b.Add("b", "a_one", "b_a_one")
 	b.See("b", "a_one", "a_one")
 	found, err := b.Find("a_one")
 	require.NoError(t, err)
-	require.Equal(t, []lookup.Thing{{Server: "b", Name: "a_one", Listed: "b_a_one", Seen: "a_one"}}, found)
+	require.Equal(t, []command.Thing{{Server: "b", Name: "a_one", Listed: "b_a_one", Seen: "a_one"}}, found)
 }
 
 func TestNamesThatMeanNothingAreToldWithWhatIsNear(t *testing.T) {
@@ -72,7 +72,7 @@ func TestNamesThatMeanNothingAreToldWithWhatIsNear(t *testing.T) {
 		many.Add(fmt.Sprint("s", i), "same", fmt.Sprintf("s%d_same", i))
 	}
 	for _, c := range []struct {
-		of   *lookup.Book
+		of   *command.NameIndex
 		name string
 		code int
 		want string
@@ -83,7 +83,7 @@ func TestNamesThatMeanNothingAreToldWithWhatIsNear(t *testing.T) {
 		{book(false), "plaec", cli.CodeNotFound, `no tool is called "plaec"; did you mean "atlas_place"?`},
 		{book(false), "clock_now", cli.CodeNotFound, `no tool is called "clock_now"`},
 		{book(false), "", cli.CodeNotFound, `no tool is called ""`},
-		{lookup.New("prompt"), "x", cli.CodeNotFound, `no prompt is called "x"; no server lists any`},
+		{command.NewNameIndex("prompt"), "x", cli.CodeNotFound, `no prompt is called "x"; no server lists any`},
 		{book(false), "zones", cli.CodeFailure, `2 servers have a tool "zones"; say "clock/zones" or "atlas/zones"`},
 		{many, "same", cli.CodeFailure, `20 servers have a tool "same"; say "s0/same" or "s1/same" or "s2/same" or "s3/same" or "s4/same" or "s5/same" or "s6/same" or "s7/same", or one of 12 more`},
 	} {

@@ -13,7 +13,6 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/gateway/lookup"
 	"goblin/gateway/state"
 	"goblin/registry/termtext"
 )
@@ -86,7 +85,7 @@ enough if no other has it.`, list, word, end, list),
 				return err
 			}
 			a.hostTakes(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
-			return a.answer(asJSON, map[string]any{word: lookup.Names(things)}, told(things, known, before, on, profile))
+			return a.answer(asJSON, map[string]any{word: Names(things)}, told(things, known, before, on, profile))
 		},
 	}
 	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")
@@ -148,9 +147,9 @@ func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q daemon.OffQue
 
 // thingsCalled finds what names mean to clients of a profile, "" for all: in what servers list, and
 // in what is off.
-func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]lookup.Thing, error) {
+func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]Thing, error) {
 	kind := strings.TrimSuffix(list, "s")
-	book := lookup.New(kind)
+	book := NewNameIndex(kind)
 	book.Profile = profile
 	p, ok := cfg.Profile(profile)
 	foreign := func(server string) bool {
@@ -164,7 +163,7 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state
 		}
 		for i := range all {
 			if server, name, listed := all[i].Server, all[i].Original(), all[i].Listed(); foreign(server) {
-				book.Outside = append(book.Outside, lookup.Thing{Server: server, Name: name, Listed: listed})
+				book.Outside = append(book.Outside, Thing{Server: server, Name: name, Listed: listed})
 			} else {
 				book.Add(server, name, listed)
 			}
@@ -192,7 +191,7 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state
 }
 
 // told says what is off or on now, and what was before.
-func told(things []lookup.Thing, known, before []state.ToggleEntry, on bool, profile string) string {
+func told(things []Thing, known, before []state.ToggleEntry, on bool, profile string) string {
 	var did, was, still []string
 	for i := range things {
 		off := slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&known[i]) })

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/lookup"
 	"goblin/gateway/state"
 )
 
@@ -51,7 +50,7 @@ servers:
 
 func TestWhatIsOffAlreadyAndWhatStaysOffIsTold(t *testing.T) {
 	t.Parallel()
-	things := []lookup.Thing{{Server: "a", Name: "x", Listed: "a_x"}, {Server: "a", Name: "y", Listed: "a_y"}}
+	things := []Thing{{Server: "a", Name: "x", Listed: "a_x"}, {Server: "a", Name: "y", Listed: "a_y"}}
 	of := func(profile string) []state.ToggleEntry {
 		return []state.ToggleEntry{{Profile: profile, Server: "a", Kind: "tool", Name: "x"}, {Profile: profile, Server: "a", Kind: "tool", Name: "y"}}
 	}

@@ -1,8 +1,9 @@
-// Package lookup finds what users of the shell mean by names of tools, prompts, resources and
+// Lookup finds what users of the shell mean by names of tools, prompts, resources and
 // templates: as clients see them, as their servers call them, and globs on either. It must
 // not know where the names are from, nor what becomes of the things. A [Book] belongs to one
 // goroutine.
-package lookup
+
+package command
 
 import (
 	"cmp"
@@ -37,8 +38,8 @@ func Names(things []Thing) []string {
 	return names
 }
 
-// Book has all that names can mean.
-type Book struct {
+// NameIndex has all that names can mean.
+type NameIndex struct {
 	// Profile is the profile whose clients the names are about; "" for all clients.
 	Profile string
 	// Outside lists entries of servers that the profile does not have.
@@ -49,10 +50,10 @@ type Book struct {
 	at     map[[2]string]int
 }
 
-// New is an empty book of a kind of things, such as "tool".
-func New(kind string) *Book { return &Book{kind: kind, at: make(map[[2]string]int)} }
+// NewNameIndex is an empty book of a kind of things, such as "tool".
+func NewNameIndex(kind string) *NameIndex { return &NameIndex{kind: kind, at: make(map[[2]string]int)} }
 
-func (b *Book) thing(server, name string) *Thing {
+func (b *NameIndex) thing(server, name string) *Thing {
 	at, ok := b.at[[2]string{server, name}]
 	if !ok {
 		at = len(b.things)
@@ -63,17 +64,17 @@ func (b *Book) thing(server, name string) *Thing {
 }
 
 // Add puts in what a server calls name and clients listed, which may be "".
-func (b *Book) Add(server, name, listed string) {
+func (b *NameIndex) Add(server, name, listed string) {
 	if t := b.thing(server, name); listed != "" {
 		t.Listed = listed
 	}
 }
 
 // See says what the clients call a thing that somebody asks about.
-func (b *Book) See(server, name, seen string) { b.thing(server, name).Seen = seen }
+func (b *NameIndex) See(server, name, seen string) { b.thing(server, name).Seen = seen }
 
-// ways are how a name may mean a thing, the surest first.
-var ways = []func(t *Thing, name string) bool{
+// lookupNames are how a name may mean a thing, the surest first.
+var lookupNames = []func(t *Thing, name string) bool{
 	func(t *Thing, name string) bool { return t.Seen != "" && name == t.Seen },
 	func(t *Thing, name string) bool { return t.Listed != "" && name == t.Listed || name == t.full() },
 	func(t *Thing, name string) bool { return name == t.Name },
@@ -87,7 +88,7 @@ const bare = 2
 
 // Find returns what names mean, each thing once. The error tells exit code and reason: one
 // of them means nothing, or is what several servers call something.
-func (b *Book) Find(names ...string) (found []Thing, err error) {
+func (b *NameIndex) Find(names ...string) (found []Thing, err error) {
 	for _, name := range names {
 		means, err := b.find(name)
 		switch {
@@ -105,8 +106,8 @@ func (b *Book) Find(names ...string) (found []Thing, err error) {
 	return found, nil
 }
 
-func (b *Book) find(name string) (found []Thing, err error) {
-	for way, fits := range ways {
+func (b *NameIndex) find(name string) (found []Thing, err error) {
+	for way, fits := range lookupNames {
 		for i := range b.things {
 			if fits(&b.things[i], name) {
 				found = append(found, b.things[i])
@@ -140,7 +141,7 @@ func onlySeen(things []Thing) (seen []Thing) {
 // few are how many of several are named.
 const few = 8
 
-func (b *Book) several(name string, found []Thing) error {
+func (b *NameIndex) several(name string, found []Thing) error {
 	var say []string
 	for i := range found[:min(len(found), few)] {
 		say = append(say, fmt.Sprintf("%q", found[i].full()))
@@ -153,12 +154,12 @@ func (b *Book) several(name string, found []Thing) error {
 }
 
 // none returns the error for a name that means nothing. It names the profile.
-func (b *Book) none(name string) error {
+func (b *NameIndex) none(name string) error {
 	text := fmt.Sprintf("no %s is called %q", b.kind, name)
 	if b.Profile != "" {
 		text = fmt.Sprintf("profile %q: %s", b.Profile, text)
 	}
-	for _, fits := range ways {
+	for _, fits := range lookupNames {
 		for i := range b.Outside {
 			if t := &b.Outside[i]; fits(t, name) {
 				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, t.Server)
@@ -169,7 +170,7 @@ func (b *Book) none(name string) error {
 }
 
 // instead says what a name may have meant that means nothing.
-func (b *Book) instead(name string) string {
+func (b *NameIndex) instead(name string) string {
 	names, own := Names(b.things), make([]string, len(b.things))
 	for i := range b.things {
 		own[i] = b.things[i].Name
