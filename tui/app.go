@@ -23,7 +23,6 @@ import (
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/usage"
-	"goblin/tui/work"
 )
 
 // Times of the screen.
@@ -165,7 +164,7 @@ func wait[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd
 			if !ok {
 				return nil
 			}
-			return work.Done(func() tea.Cmd { return then(v) })
+			return keys.FuncMsg(func() tea.Cmd { return then(v) })
 		case <-ctx.Done():
 			return nil
 		}
@@ -244,7 +243,7 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 // background handles what is no input.
 func (a *app) background(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case work.Done:
+	case keys.FuncMsg:
 		return msg()
 	case laterMsg:
 		return msg()

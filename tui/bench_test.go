@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -107,7 +107,7 @@ func BenchmarkUpdates(b *testing.B) {
 			n++
 			r.reg.Touched("server-0", fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", n%1000*4%97, n%1000*4))
 		}
-		r.app.Update(work.Done(func() tea.Cmd { return r.app.changed(registry.Subscriptions | registry.Cached | registry.Logs) }))
+		r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.changed(registry.Subscriptions | registry.Cached | registry.Logs) }))
 		_ = r.app.View()
 	}
 }

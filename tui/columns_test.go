@@ -15,10 +15,10 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // head is the line that names the columns of the list, without borders.
@@ -129,10 +129,10 @@ func TestNothingIsCutWhileThereIsRoom(t *testing.T) {
 		`{"uri":"demo://resource/static/document/architecture-of-the-whole.md","name":"architecture-of-the-whole.md","mimeType":"text/markdown"}`,
 		`{"uri":"demo://a","name":"a","title":"A short one with a title","mimeType":"application/json"}`)
 	r.list("odd", registry.Tool, `{"name":"日本語の道具","title":"日本語の道具の題名","description":"道具の説明"}`)
-	for _, keys := range []string{"2 F", "4"} {
-		r.keys(keys)
+	for _, entryKeys := range []string{"2 F", "4"} {
+		r.keys(entryKeys)
 		for _, l := range strings.Split(r.screen(), "\n")[4:10] {
-			require.NotContains(t, l, "…", keys)
+			require.NotContains(t, l, "…", entryKeys)
 		}
 	}
 	require.Contains(t, r.line("demo://resource/static/document/architecture-of-the-whole.md"), "architecture-of-the-whole.md  ")
@@ -326,7 +326,7 @@ func crowd(t testing.TB, n int) (table *list.Table[int], asked *int) {
 // finish runs commands that lead to nothing else.
 func (r *rig) finish(cmd tea.Cmd) {
 	for cmd != nil {
-		done, ok := cmd().(work.Done)
+		done, ok := cmd().(keys.FuncMsg)
 		require.True(r.t, ok)
 		cmd = done()
 	}
@@ -395,8 +395,8 @@ func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: server, Method: "tools/call", Name: server + "_trigger-long-running-operation", Status: "success", Duration: time.Second, Size: 10})
 		}
 		r.changed(registry.AllChanges)
-		for _, keys := range []string{"5", "5 ] ]"} {
-			line := r.keys(keys).line("> ")
+		for _, entryKeys := range []string{"5", "5 ] ]"} {
+			line := r.keys(entryKeys).line("> ")
 			require.Regexp(t, `> \d\d:\d\d:\d\d`, line)
 			require.Contains(t, line, "notes", "%d cells", w)
 			require.Contains(t, r.line("info"), "everyth", "%d cells", w)

@@ -16,7 +16,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // palette runs commands by name.
@@ -160,7 +159,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			where = gather(snap)
 		}
 		found := where.search(ctx, text, now)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			d.places = where
 			if gen != d.gen {
 				return nil

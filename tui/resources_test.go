@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"goblin/tui/dialog"
+	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -490,7 +490,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 			r := office(t, 80, 24, plainEnv).keys("2 / forecast enter enter")
 			r.screen()
 			item := r.app.Panes[r.app.Open].Item()
-			hear(r, work.Done(func() tea.Cmd {
+			hear(r, keys.FuncMsg(func() tea.Cmd {
 				r.app.Answered(dialog.Request{Item: item, Show: true})
 				return nil
 			}))

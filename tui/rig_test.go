@@ -14,8 +14,8 @@ import (
 
 	"goblin/tui/ask"
 	"goblin/tui/images"
+	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -125,8 +125,8 @@ func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string
 	return b.lacking, nil
 }
 
-func (b *fakeBackend) AddServer(name string, keys map[string]any) error {
-	text, _ := json.Marshal(keys) // texts and lists of them
+func (b *fakeBackend) AddServer(name string, entryKeys map[string]any) error {
+	text, _ := json.Marshal(entryKeys) // texts and lists of them
 	return b.act("add " + name + " " + string(text))
 }
 func (b *fakeBackend) RemoveServer(server string) error { return b.act("remove " + server) }
@@ -410,7 +410,7 @@ func keyOf(word string) tea.KeyMsg {
 // changed gives the screen what changed in the registry.
 func (r *rig) changed(what registry.Changes) *rig {
 	r.t.Helper()
-	r.take(work.Done(func() tea.Cmd { return r.app.changed(what) }), 0)
+	r.take(keys.FuncMsg(func() tea.Cmd { return r.app.changed(what) }), 0)
 	return r
 }
 

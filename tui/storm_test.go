@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/work"
+	"goblin/tui/keys"
 )
 
 // held is what is in use once all garbage is collected.
@@ -47,7 +47,7 @@ func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 				})
 			}
 			if n%2 == 0 {
-				r.settled(r.app.Update(work.Done(func() tea.Cmd { return r.app.changed(registry.AllChanges) })))
+				r.settled(r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.changed(registry.AllChanges) })))
 				_ = r.app.View()
 			}
 			if n%25 == 0 {

@@ -13,7 +13,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/textfield"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // Sampling is a server's wish for a model's answer, which this screen's user
@@ -63,7 +62,7 @@ func (d *Sampling) build(width int) tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: dialog.Unfolded})
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.View.Show(doc, true)
 			}

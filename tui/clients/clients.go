@@ -22,7 +22,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // clientRow is a session, and what the journal and the subscriptions know of it.
@@ -311,7 +310,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
-			return work.Done(func() tea.Cmd {
+			return keys.FuncMsg(func() tea.Cmd {
 				if !done {
 					return a.Complain("%s has left already", name)
 				}

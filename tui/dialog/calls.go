@@ -14,8 +14,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/keys"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // Request is something to ask of a server and to keep the answer of.
@@ -206,10 +206,10 @@ func (c *calls) Start(r Request) tea.Cmd {
 		took := a.Now().Sub(began)
 		if ctx.Err() != nil {
 			// What was kept before is worth more than that it was left.
-			return work.Done(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
+			return keys.FuncMsg(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
 		}
 		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if !r.Quiet {
 				c.record(r.Item, inv)
 			}

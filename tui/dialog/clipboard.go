@@ -8,7 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/work"
+	"goblin/tui/keys"
 )
 
 // mostCopied is how much terminals take by OSC 52.
@@ -68,7 +68,7 @@ func (a *Common) OpenIn(program string, c Shown) tea.Cmd {
 			safe = termtext.JSON
 		}
 		err := term.Open(ctx, program, c.Name, []byte(safe(string(c.Data))))
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if err != nil {
 				return tea.Batch(tea.ClearScreen, a.Complain("open in $%s: %v", strings.ToUpper(program), err))
 			}
@@ -90,7 +90,7 @@ func (a *Common) saveTo(c Shown, path string) tea.Cmd {
 	return a.Push(NewEntry(a, "Save "+Size(int64(len(c.Data)))+" to", path, func(to string) tea.Cmd {
 		return func() tea.Msg {
 			where, err := term.Save(ctx, to, c.Data)
-			return work.Done(func() tea.Cmd {
+			return keys.FuncMsg(func() tea.Cmd {
 				if err != nil {
 					return tea.Batch(a.saveTo(c, to), a.Complain("save: %v", err))
 				}

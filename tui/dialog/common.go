@@ -23,8 +23,8 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/report"
+	"goblin/tui/keys"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // Common is shared by the panes and dialogs of one screen.
@@ -90,7 +90,7 @@ func (c *Common) Complain(format string, args ...any) tea.Cmd {
 func (c *Common) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		err := run()
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if err != nil {
 				return c.Complain("%s: %v", failed, err)
 			}
@@ -119,9 +119,9 @@ type Backend interface {
 	SetEnabled(server string, on bool) error
 	// TryServer starts a server once, as if AddServer had added it, and says what keeps it
 	// from working; it fails if it could not be added. It may take a minute.
-	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
+	TryServer(ctx context.Context, name string, entryKeys map[string]any) (lacks string, err error)
 	// AddServer puts a server into the config; keys are those of its entry there.
-	AddServer(name string, keys map[string]any) error
+	AddServer(name string, entryKeys map[string]any) error
 	// RemoveServer takes a server out of the config, and SetDisabled turns it off or on
 	// there, for good.
 	RemoveServer(server string) error

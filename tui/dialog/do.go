@@ -12,7 +12,6 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/form"
 	"goblin/tui/keys"
-	"goblin/tui/work"
 )
 
 // CallTool opens the form of a tool's arguments.
@@ -296,7 +295,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 			return nil // a form works without suggestions
 		}
 		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			d.Form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
 			return nil
 		})

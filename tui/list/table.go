@@ -18,8 +18,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // AtOnce is the number of rows up to which a filter runs inside Update: below
@@ -149,7 +149,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 	}
 	return func() tea.Msg {
 		s := find()
-		return work.Done(func() tea.Cmd { return take(s) })
+		return keys.FuncMsg(func() tea.Cmd { return take(s) })
 	}
 }
 
@@ -188,7 +188,7 @@ func (t *Table[R]) Again() tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		ok := s.search(ctx, sorting, now)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if gen != t.gen {
 				return nil
 			}

@@ -15,7 +15,7 @@ import (
 
 	"goblin/tui/dialog"
 	"goblin/tui/form"
-	"goblin/tui/work"
+	"goblin/tui/keys"
 )
 
 const title = "Add a server"
@@ -44,7 +44,7 @@ func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
 	}
 	trying, failed := false, "" // a command tries one; the values that did not work
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
-		name, keys, err := entry(args)
+		name, entryKeys, err := entry(args)
 		if err != nil {
 			d.Form.Fail(err.Error())
 			return nil
@@ -57,12 +57,12 @@ func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
 		return func() tea.Msg {
 			lacks := ""
 			if !anyhow {
-				lacks, err = a.Backend.TryServer(ctx, name, keys)
+				lacks, err = a.Backend.TryServer(ctx, name, entryKeys)
 			}
 			if lacks == "" && err == nil && ctx.Err() == nil {
-				err = a.Backend.AddServer(name, keys)
+				err = a.Backend.AddServer(name, entryKeys)
 			}
-			return work.Done(func() tea.Cmd {
+			return keys.FuncMsg(func() tea.Cmd {
 				d.Title, trying = title, false
 				switch {
 				case ctx.Err() != nil:
@@ -85,7 +85,7 @@ func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
 }
 
 // entry is a server of the config as the form says.
-func entry(values json.RawMessage) (name string, keys map[string]any, err error) {
+func entry(values json.RawMessage) (name string, entryKeys map[string]any, err error) {
 	var v struct {
 		Name, Target       string
 		Args, Env, Headers []string
@@ -93,7 +93,7 @@ func entry(values json.RawMessage) (name string, keys map[string]any, err error)
 	if err := json.Unmarshal(values, &v); err != nil {
 		return "", nil, err
 	}
-	keys = make(map[string]any)
+	entryKeys = make(map[string]any)
 	remote := strings.Contains(v.Target, "://")
 	switch {
 	case remote && len(v.Args)+len(v.Env) > 0:
@@ -101,18 +101,18 @@ func entry(values json.RawMessage) (name string, keys map[string]any, err error)
 	case !remote && len(v.Headers) > 0:
 		return "", nil, fmt.Errorf("headers are for remote servers, not for programs")
 	case remote:
-		keys["url"] = strings.TrimSpace(v.Target)
+		entryKeys["url"] = strings.TrimSpace(v.Target)
 	case len(v.Args) == 0: // typed in one line
 		words := strings.Fields(v.Target)
 		if len(words) == 0 {
 			return "", nil, fmt.Errorf("name a program or a URL")
 		}
-		keys["command"] = words[0]
+		entryKeys["command"] = words[0]
 		if len(words) > 1 {
-			keys["args"] = words[1:]
+			entryKeys["args"] = words[1:]
 		}
 	default:
-		keys["command"], keys["args"] = strings.TrimSpace(v.Target), v.Args
+		entryKeys["command"], entryKeys["args"] = strings.TrimSpace(v.Target), v.Args
 	}
 	for key, list := range map[string]struct {
 		pairs []string
@@ -127,8 +127,8 @@ func entry(values json.RawMessage) (name string, keys map[string]any, err error)
 			values[strings.TrimSpace(name)] = value
 		}
 		if len(values) > 0 {
-			keys[key] = values
+			entryKeys[key] = values
 		}
 	}
-	return v.Name, keys, nil
+	return v.Name, entryKeys, nil
 }

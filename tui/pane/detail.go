@@ -8,9 +8,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/dialog"
+	"goblin/tui/keys"
 	"goblin/tui/query"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // detail is the panel that shows what the cursor is on. Its text is made in
@@ -90,7 +90,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if gen != d.gen {
 				return nil
 			}

@@ -7,9 +7,9 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/keys"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // stderrLines is the maximum number of lines of stderr that a check shows.
@@ -44,7 +44,7 @@ func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	a.Waiting++
 	return func() tea.Msg {
 		report, err := a.Backend.Diagnose(a.Ctx, s.Name)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			a.Waiting--
 			f.running, f.report, f.err = false, report, err
 			f.changes++

@@ -15,7 +15,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // Facet chooses values of a field from a list with counts. What it applies is
@@ -103,7 +102,7 @@ func (d *Facet) Begin() tea.Cmd {
 	}
 	return func() tea.Msg {
 		all, err := find()
-		return work.Done(func() tea.Cmd { return take(all, err) })
+		return keys.FuncMsg(func() tea.Cmd { return take(all, err) })
 	}
 }
 

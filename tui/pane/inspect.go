@@ -14,7 +14,6 @@ import (
 	"goblin/tui/record"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // sideBySide is the width of the screen from which request and response stand
@@ -106,7 +105,7 @@ func (d *Exchange) build() tea.Cmd {
 			}
 			docs[i] = doc
 		}
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if gen == d.gen {
 				for i, doc := range docs {
 					d.Views[i].Show(doc, true)

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/work"
 )
 
 // login is a login under way: it shows the page to log in at, and waits.
@@ -67,7 +66,7 @@ func (d *login) run() tea.Msg {
 	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.agree, d.pasted)
 	left := d.ctx.Err() != nil
 	d.cancel()
-	return work.Done(func() tea.Cmd {
+	return keys.FuncMsg(func() tea.Cmd {
 		d.app.Waiting--
 		d.close()
 		switch {
@@ -157,13 +156,13 @@ func (d *login) confirm(q ask) tea.Cmd {
 func (d *login) await() tea.Msg {
 	select {
 	case q := <-d.asked:
-		return work.Done(func() tea.Cmd { return d.confirm(q) })
+		return keys.FuncMsg(func() tea.Cmd { return d.confirm(q) })
 	case page := <-d.pages:
 		wrong := d.app.Term.Browse(d.ctx, page)
 		if errors.Is(wrong, context.Canceled) {
 			return nil
 		}
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			d.page, d.wrong = page, wrong
 			if d.secret != nil { // another user may have agreed
 				d.app.Drop(d.secret)

@@ -15,7 +15,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
@@ -104,7 +103,7 @@ func (d *mistakes) edit() tea.Cmd {
 	ctx, term := d.app.Ctx, d.app.Term
 	return func() tea.Msg {
 		err := term.Open(ctx, "file", m.File+":"+strconv.Itoa(max(m.Line, 1)), nil)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if err != nil {
 				return tea.Batch(tea.ClearScreen, d.app.Complain("open in $EDITOR: %v", err))
 			}

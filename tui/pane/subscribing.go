@@ -11,9 +11,9 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
+	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // readSubscriptions reads the table of subscriptions: in a command where there
@@ -40,7 +40,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 	return func() tea.Msg {
 		subs := read()
 		news := updatesSince(old, subs)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			p.reading = false
 			cmd := p.take(subs, news)
 			if p.stale {
@@ -92,7 +92,7 @@ func (p *Resources) follow() tea.Cmd {
 		return nil
 	}
 	p.reread[at] = true
-	return p.app.After(settle, work.Done(func() tea.Cmd {
+	return p.app.After(settle, keys.FuncMsg(func() tea.Cmd {
 		delete(p.reread, at)
 		if p.Item() != it || p.app.Calls.Of(it) != nil {
 			return nil
@@ -217,7 +217,7 @@ func (p *Resources) toggle(it dialog.Item, more *int) tea.Cmd {
 	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
 	return func() tea.Msg {
 		_, err := a.Backend.Request(a.Ctx, method, params, nil)
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			delete(p.asking, at)
 			if err == nil && more != nil {
 				*more++

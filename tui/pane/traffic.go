@@ -16,10 +16,10 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/record"
 	"goblin/tui/theme"
-	"goblin/tui/work"
 )
 
 // trafficRow is a record of traffic, without bodies, and what is made of it
@@ -81,7 +81,7 @@ func (p *Logs) AskUnderWay() tea.Cmd {
 	backend := p.app.Backend
 	return func() tea.Msg {
 		found := backend.UnderWay()
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			p.open.asking = false
 			return p.underWay(found)
 		})
@@ -204,7 +204,7 @@ func (p *Logs) Withdraw() tea.Cmd {
 		all = append(all, func() tea.Cmd {
 			return func() tea.Msg {
 				done := a.Backend.Withdraw(r.Session, r.open)
-				return work.Done(func() tea.Cmd {
+				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
 						return a.Complain("%s %s has ended already", dialog.Clean(r.Method), dialog.Clean(r.Name))
 					}

@@ -22,7 +22,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // Past is the list, and below it the call under the cursor.
@@ -67,7 +66,7 @@ func (d *Past) show() tea.Cmd {
 	gen, lk := d.gen, d.app.Look
 	return func() tea.Msg {
 		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: dialog.Unfolded})
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
 			}

@@ -20,7 +20,6 @@ import (
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
-	"goblin/tui/work"
 )
 
 // Query is the dialog.
@@ -81,7 +80,7 @@ func (d *Query) search() tea.Cmd {
 	return func() tea.Msg {
 		found, n, err := Find(v, size, path)
 		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: dialog.Unfolded})
-		return work.Done(func() tea.Cmd {
+		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {
 				d.found, d.n = found, n

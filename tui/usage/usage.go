@@ -27,7 +27,6 @@ import (
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/view"
-	"goblin/tui/work"
 )
 
 // The tables.
@@ -139,13 +138,13 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 			return nil // somebody looks already
 		}
 		p.stale = true
-		return p.app.After(often-now.Sub(p.read), work.Done(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
+		return p.app.After(often-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
 	}
 	p.busy, p.stale = true, false
 	backend := p.app.Backend
 	return func() tea.Msg {
 		figures := backend.Usage()
-		return work.Done(func() tea.Cmd { return p.take(figures) })
+		return keys.FuncMsg(func() tea.Cmd { return p.take(figures) })
 	}
 }
 

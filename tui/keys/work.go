@@ -1,11 +1,12 @@
-// Package work lets commands hand back a function that Update runs.
+// Work lets commands hand back a function that Update runs.
 //
 // A command does what can wait and returns a [Done], which changes the model
 // where alone that is allowed. The package knows no model.
-package work
+
+package keys
 
 import tea "github.com/charmbracelet/bubbletea"
 
-// Done is a message that carries what is to be done with a result. Commands
+// FuncMsg is a message that carries what is to be done with a result. Commands
 // return it, Update runs it.
-type Done func() tea.Cmd
+type FuncMsg func() tea.Cmd
