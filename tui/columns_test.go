@@ -14,7 +14,6 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -312,7 +311,7 @@ func crowd(t testing.TB, n int) (table *list.Table[int], asked *int) {
 		*asked++
 		return fmt.Sprintf("row %05d", (i*7919)%n)
 	}
-	table = list.New(context.Background(), time.Now, text, text, func([]int) []filter.Field { return nil })
+	table = list.New(context.Background(), time.Now, text, text, func([]int) []list.Field { return nil })
 	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, Least: 4, Text: text})
 	rows := make([]int, n)
 	for i := range rows {

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -187,7 +186,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 // places are searched by "open": the catalog as it was when the palette was opened.
 type places struct {
 	rows  [registry.Kinds][]*registry.Entry
-	index [registry.Kinds]*filter.Index
+	index [registry.Kinds]*list.Index
 }
 
 // mostOpened of each kind are offered.
@@ -200,7 +199,7 @@ func gather(s *registry.Snapshot) *places {
 	for k := range registry.Kind(registry.Kinds) {
 		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
 		p.rows[k] = rows
-		p.index[k] = filter.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
+		p.index[k] = list.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
 	}
 	return p
 }
@@ -211,7 +210,7 @@ func (p *places) search(ctx context.Context, text string, now time.Time) []*regi
 	for w := range strings.FieldsSeq(text) {
 		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
 	}
-	query := filter.Parse(strings.Join(words, " "), nil)
+	query := list.Parse(strings.Join(words, " "), nil)
 	var found []*registry.Entry
 	for k := range p.index {
 		rows, err := query.Match(ctx, p.index[k], now)

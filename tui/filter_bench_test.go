@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/filter"
+	"goblin/tui/list"
 )
 
 const many = 100_000
@@ -34,10 +34,10 @@ func uris() []uri {
 
 func BenchmarkMatch(b *testing.B) {
 	all := uris()
-	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
-	fs := []filter.Field{
-		{Name: "server", Kind: filter.Text, Text: func(i int) string { return all[i].server }},
-		{Name: "mime", Kind: filter.Text, Text: func(i int) string { return all[i].mime }},
+	ix := list.NewIndex(many, func(i int) string { return all[i].text })
+	fs := []list.Field{
+		{Name: "server", Kind: list.Text, Text: func(i int) string { return all[i].server }},
+		{Name: "mime", Kind: list.Text, Text: func(i int) string { return all[i].mime }},
 	}
 	for _, query := range []string{
 		"", "c", "conf", "config-main", "zzqx", "Conf", "-conf", "~c", "~conf", "~cfgmain", "server:gi mime:json readme", "mime:text/*", "file config main 7",
@@ -46,7 +46,7 @@ func BenchmarkMatch(b *testing.B) {
 			b.ReportAllocs()
 			var n int
 			for b.Loop() {
-				found, err := filter.Parse(query, fs).Match(b.Context(), ix, time.Time{})
+				found, err := list.Parse(query, fs).Match(b.Context(), ix, time.Time{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -59,8 +59,8 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkExcludes(b *testing.B) {
 	all := uris()
-	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
-	q := filter.Parse("config readme zzqx", nil)
+	ix := list.NewIndex(many, func(i int) string { return all[i].text })
+	q := list.Parse("config readme zzqx", nil)
 	for b.Loop() {
 		if q.Excludes(b.Context(), ix, time.Time{}) != "zzqx" {
 			b.Fatal("not named")
@@ -72,14 +72,14 @@ func BenchmarkNewIndex(b *testing.B) {
 	all := uris()
 	b.ReportAllocs()
 	for b.Loop() {
-		filter.NewIndex(many, func(i int) string { return all[i].text })
+		list.NewIndex(many, func(i int) string { return all[i].text })
 	}
 }
 
 // A window of rows.
 func BenchmarkSpans(b *testing.B) {
 	all := uris()[:60]
-	q := filter.Parse("config main ~srv", nil)
+	q := list.Parse("config main ~srv", nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range all {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/filter"
+	"goblin/tui/list"
 )
 
 // Whatever is typed, Parse gives a query that works, and what Set writes is
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	}
 	ix := index()
 	f.Fuzz(func(t *testing.T, text, v, w string) {
-		q := filter.Parse(text, fields())
+		q := list.Parse(text, fields())
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		if q.Empty() {
@@ -34,20 +34,20 @@ func FuzzParse(f *testing.F) {
 		}
 
 		want := []string{asTyped(v), asTyped(w)}
-		set := filter.Set(text, "server", want)
-		require.Equal(t, want, filter.Values(set, "server"), "%q", set)
-		require.Equal(t, filter.Values(text, "mime"), filter.Values(set, "mime"), "%q", set)
-		require.Equal(t, set, filter.Set(set, "server", filter.Values(set, "server")), "writing what is there changes nothing")
+		set := list.Set(text, "server", want)
+		require.Equal(t, want, list.Values(set, "server"), "%q", set)
+		require.Equal(t, list.Values(text, "mime"), list.Values(set, "mime"), "%q", set)
+		require.Equal(t, set, list.Set(set, "server", list.Values(set, "server")), "writing what is there changes nothing")
 
 		// Without the facet, exactly the other terms are left.
-		others := filter.Parse(filter.Set(text, "server", nil), fields())
-		back := filter.Parse(filter.Set(set, "server", nil), fields())
+		others := list.Parse(list.Set(text, "server", nil), fields())
+		back := list.Parse(list.Set(set, "server", nil), fields())
 		a, err := others.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		b, err := back.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		require.Equal(t, a, b)
-		if len(filter.Values(text, "server"))+len(filter.Values(text, "srv")) == 0 {
+		if len(list.Values(text, "server"))+len(list.Values(text, "srv")) == 0 {
 			require.Equal(t, found, a)
 		}
 	})
@@ -80,7 +80,7 @@ func FuzzSpans(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, text, in string) {
-		q := filter.Parse(text, nil)
+		q := list.Parse(text, nil)
 		spans := q.Spans(in)
 		bounds := map[int]bool{len(in): true}
 		for i := range in { // also steps over each byte that is no text
@@ -93,7 +93,7 @@ func FuzzSpans(f *testing.F) {
 			require.True(t, bounds[s.Start] && bounds[s.End], "%v in %q", spans, in)
 			end = s.End
 		}
-		ix := filter.NewIndex(1, func(int) string { return in })
+		ix := list.NewIndex(1, func(int) string { return in })
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		positive := !q.Empty() && !strings.Contains(text, "-")
@@ -117,8 +117,8 @@ func TestFoldingOfEveryRune(t *testing.T) {
 		for o := unicode.SimpleFold(r); ; o = unicode.SimpleFold(o) {
 			if !unicode.IsUpper(o) && !unicode.IsTitle(o) {
 				text := "1" + string(r) + "2"
-				spans := filter.Parse(string(o), nil).Spans(text)
-				require.Equal(t, []filter.Span{{Start: 1, End: 1 + utf8.RuneLen(r)}}, spans, "%q in %q", o, text)
+				spans := list.Parse(string(o), nil).Spans(text)
+				require.Equal(t, []list.Span{{Start: 1, End: 1 + utf8.RuneLen(r)}}, spans, "%q in %q", o, text)
 			}
 			if o == r {
 				break

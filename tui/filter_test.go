@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/filter"
+	"goblin/tui/list"
 )
 
 var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -32,24 +32,24 @@ var rows = []row{
 	{"f", "My Files", "file:///c-o-n-f/mainline.json", "application/json", false, 90 * time.Minute, 2e6},
 }
 
-func fields() []filter.Field {
-	return []filter.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Text: func(i int) string { return rows[i].server }},
-		{Name: "mime", Kind: filter.Text, Text: func(i int) string { return rows[i].mime }},
-		{Name: "sub", Kind: filter.YesNo, YesNo: func(i int) bool { return rows[i].sub }},
-		{Name: "updated", Kind: filter.Age, Time: func(i int) time.Time {
+func fields() []list.Field {
+	return []list.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Text: func(i int) string { return rows[i].server }},
+		{Name: "mime", Kind: list.Text, Text: func(i int) string { return rows[i].mime }},
+		{Name: "sub", Kind: list.YesNo, YesNo: func(i int) bool { return rows[i].sub }},
+		{Name: "updated", Kind: list.Age, Time: func(i int) time.Time {
 			if rows[i].ago == 0 {
 				return time.Time{}
 			}
 			return now.Add(-rows[i].ago)
 		}},
-		{Name: "ms", Kind: filter.Number, Number: func(i int) float64 { return rows[i].ms }},
-		{Name: "broken", Kind: filter.Text},
+		{Name: "ms", Kind: list.Number, Number: func(i int) float64 { return rows[i].ms }},
+		{Name: "broken", Kind: list.Text},
 	}
 }
 
-func index() *filter.Index {
-	return filter.NewIndex(len(rows), func(i int) string { return rows[i].uri })
+func index() *list.Index {
+	return list.NewIndex(len(rows), func(i int) string { return rows[i].uri })
 }
 
 func ids(found []int32) string {
@@ -192,7 +192,7 @@ func TestGrammar(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q := filter.Parse(c.query, fields())
+			q := list.Parse(c.query, fields())
 			found, err := q.Match(t.Context(), index(), now)
 			require.NoError(t, err)
 			require.NotNil(t, found)
@@ -222,9 +222,9 @@ func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 		"sub:" + strings.Repeat("é", 99): `sub takes yes or no, not "` +
 			strings.Repeat("é", 31) + `…"`,
 	} {
-		require.Equal(t, want, filter.Parse(query, fields()).Problem(), "%s", query)
+		require.Equal(t, want, list.Parse(query, fields()).Problem(), "%s", query)
 	}
-	require.Equal(t, `no field "foo" here, and no quotes around text`, filter.Parse("foo:bar", nil).Problem())
+	require.Equal(t, `no field "foo" here, and no quotes around text`, list.Parse("foo:bar", nil).Problem())
 }
 
 func TestEmptyAndRanked(t *testing.T) {
@@ -242,7 +242,7 @@ func TestEmptyAndRanked(t *testing.T) {
 		{"-~a", false, false},
 		{"-~a ~b", false, true},
 	} {
-		q := filter.Parse(c.query, fields())
+		q := list.Parse(c.query, fields())
 		require.Equal(t, c.empty, q.Empty(), "%s", c.query)
 		require.Equal(t, c.ranked, q.Ranked(), "%s", c.query)
 	}
@@ -260,8 +260,8 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 		}
 		return "the_cat_of_my_granny"
 	}
-	ix := filter.NewIndex(n, text)
-	q := filter.Parse("~cfg", nil)
+	ix := list.NewIndex(n, text)
+	q := list.Parse("~cfg", nil)
 	found, err := q.Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Len(t, found, n, "what is not scored is still found")
@@ -279,13 +279,13 @@ func TestOfTooManyRowsThoseAreScoredWhoseLettersLieClosest(t *testing.T) {
 		{"behind another of the letters", "~cfg", wide, "c" + strings.Repeat("x", 50) + "c-fg"},
 		{"the letters between those of all words together", "~cfg ~mn", "cfg m----n", "c-fg m--n"},
 	} {
-		ix := filter.NewIndex(most+1, func(i int) string {
+		ix := list.NewIndex(most+1, func(i int) string {
 			if i == most {
 				return c.near
 			}
 			return c.others
 		})
-		found, err := filter.Parse(c.query, nil).Match(t.Context(), ix, now)
+		found, err := list.Parse(c.query, nil).Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		require.Less(t, slices.Index(found, most), most, "%s: what is not scored comes last", c.name)
 	}
@@ -294,8 +294,8 @@ func TestOfTooManyRowsThoseAreScoredWhoseLettersLieClosest(t *testing.T) {
 func TestScoreCountsWordBoundaries(t *testing.T) {
 	t.Parallel()
 	texts := []string{"xxrxxmxx", "readMe", "r_m"}
-	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
-	found, err := filter.Parse("~rm", nil).Match(t.Context(), ix, now)
+	ix := list.NewIndex(len(texts), func(i int) string { return texts[i] })
+	found, err := list.Parse("~rm", nil).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, int32(0), found[2], "%v", found)
 }
@@ -304,23 +304,23 @@ func TestMatchEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	reads := 0
-	fs := []filter.Field{{Name: "n", Kind: filter.Number, Number: func(int) float64 {
+	fs := []list.Field{{Name: "n", Kind: list.Number, Number: func(int) float64 {
 		if reads++; reads == 5000 {
 			cancel()
 		}
 		return 1
 	}}}
-	ix := filter.NewIndex(100_000, func(int) string { return "abc" })
-	found, err := filter.Parse("n:1", fs).Match(ctx, ix, now)
+	ix := list.NewIndex(100_000, func(int) string { return "abc" })
+	found, err := list.Parse("n:1", fs).Match(ctx, ix, now)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, found)
 	require.LessOrEqual(t, reads, 2*4096)
 
 	for _, query := range []string{"", "~abc"} {
-		_, err = filter.Parse(query, fs).Match(ctx, ix, now)
+		_, err = list.Parse(query, fs).Match(ctx, ix, now)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.Empty(t, filter.Parse("zzz", fs).Excludes(ctx, ix, now))
+	require.Empty(t, list.Parse("zzz", fs).Excludes(ctx, ix, now))
 }
 
 func TestFieldsWithManyValues(t *testing.T) {
@@ -328,9 +328,9 @@ func TestFieldsWithManyValues(t *testing.T) {
 	// More values than are remembered, each of them met twice.
 	const n = 6000
 	value := func(i int) string { return strings.Repeat("x", i%3000) }
-	fs := []filter.Field{{Name: "v", Kind: filter.Text, Text: value}}
-	ix := filter.NewIndex(n, func(int) string { return "" })
-	found, err := filter.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, now)
+	fs := []list.Field{{Name: "v", Kind: list.Text, Text: value}}
+	ix := list.NewIndex(n, func(int) string { return "" })
+	found, err := list.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, []int32{5, 2500, 3005, 5500}, found)
 }
@@ -350,9 +350,9 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 		"server:docs server:nothere": "",
 		"":                           "",
 	} {
-		require.Equal(t, want, filter.Parse(query, fields()).Excludes(t.Context(), index(), now), "%s", query)
+		require.Equal(t, want, list.Parse(query, fields()).Excludes(t.Context(), index(), now), "%s", query)
 	}
-	require.Empty(t, filter.Parse("a", nil).Excludes(t.Context(), filter.NewIndex(0, nil), now), "no rows, no culprit")
+	require.Empty(t, list.Parse("a", nil).Excludes(t.Context(), list.NewIndex(0, nil), now), "no rows, no culprit")
 }
 
 func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
@@ -360,18 +360,18 @@ func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
 	for words, means := range map[string]bool{
 		"": true, "config.json": true, "onf": true, "confjson": true, "json conf": true, "fsc": true, "SRVJS": true, "cofig": false, "jsonconf": false, "cj x": false, "cjx": false,
 	} {
-		require.Equal(t, means, filter.Spells(words, "file:///srv/config.json"), words)
+		require.Equal(t, means, list.Spells(words, "file:///srv/config.json"), words)
 	}
-	require.True(t, filter.Spells("gumu", "getUserMusic"))
-	require.True(t, filter.Spells("übäp", "Über.Äpfel"))
-	require.False(t, filter.Spells("nope", "notes/improve_note"))
-	require.True(t, filter.Spells("notim", "not_note_improve"), "wherever it begins")
+	require.True(t, list.Spells("gumu", "getUserMusic"))
+	require.True(t, list.Spells("übäp", "Über.Äpfel"))
+	require.False(t, list.Spells("nope", "notes/improve_note"))
+	require.True(t, list.Spells("notim", "not_note_improve"), "wherever it begins")
 }
 
 func TestLettersOfAWordAreInOnePartOfAText(t *testing.T) {
 	t.Parallel()
-	ix := filter.NewIndex(3, func(i int) string { return []string{"memory_open_nodes\x00open_nodes", "x\x00no_pens", "nop\x00e"}[i] })
-	found, err := filter.Parse("~nope", nil).Match(t.Context(), ix, time.Time{})
+	ix := list.NewIndex(3, func(i int) string { return []string{"memory_open_nodes\x00open_nodes", "x\x00no_pens", "nop\x00e"}[i] })
+	found, err := list.Parse("~nope", nil).Match(t.Context(), ix, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, []int32{1}, found)
 }
@@ -402,7 +402,7 @@ func TestSpans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got, from := "", 0
-			for _, s := range filter.Parse(c.query, fields()).Spans(c.text) {
+			for _, s := range list.Parse(c.query, fields()).Spans(c.text) {
 				got += c.text[from:s.Start] + "[" + c.text[s.Start:s.End] + "]"
 				from = s.End
 			}
@@ -414,7 +414,7 @@ func TestSpans(t *testing.T) {
 func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 	t.Parallel()
 	texts := []string{"echo\x00\x00runs along", "long-run\x00Runs", "sum\x00Long sums\x00adds", "prolong", "Long\x00x\x00y", "along\x00Long"}
-	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
+	ix := list.NewIndex(len(texts), func(i int) string { return texts[i] })
 	for query, want := range map[string][]int32{
 		"long":       {1, 3, 4, 5, 2, 0},
 		"Long":       {4, 2, 5}, // in the second part of the last, whose first has a small one
@@ -423,7 +423,7 @@ func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 		"s":          {2, 1, 0},
 		"":           {0, 1, 2, 3, 4, 5},
 	} {
-		got, err := filter.Parse(query, nil).Match(t.Context(), ix, time.Now())
+		got, err := list.Parse(query, nil).Match(t.Context(), ix, time.Now())
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%q", query)
 	}
@@ -453,17 +453,17 @@ func TestFacets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := filter.Set(c.text, c.field, c.values)
+			got := list.Set(c.text, c.field, c.values)
 			require.Equal(t, c.want, got)
-			require.Equal(t, c.values, filter.Values(got, c.field))
+			require.Equal(t, c.values, list.Values(got, c.field))
 		})
 	}
-	require.Equal(t, []string{"a b", "c"}, filter.Values(`x server:"a b" -server:d server: SERVER:c "server:e"`, "server"))
+	require.Equal(t, []string{"a b", "c"}, list.Values(`x server:"a b" -server:d server: SERVER:c "server:e"`, "server"))
 
-	require.Equal(t, "x server:a", filter.Toggle("x", "server", "a"))
-	require.Equal(t, "x server:a server:b", filter.Toggle("x server:a", "server", "b"))
-	require.Equal(t, "x server:b", filter.Toggle("x server:A server:b", "server", "a"))
-	require.Equal(t, "x", filter.Toggle("x server:a", "server", "a"))
-	require.Equal(t, "x server:git server:gi", filter.Toggle("x server:git", "server", "gi"), "a part is another value")
-	require.Equal(t, "", filter.Toggle(`mime:""`, "mime", ""))
+	require.Equal(t, "x server:a", list.Toggle("x", "server", "a"))
+	require.Equal(t, "x server:a server:b", list.Toggle("x server:a", "server", "b"))
+	require.Equal(t, "x server:b", list.Toggle("x server:A server:b", "server", "a"))
+	require.Equal(t, "x", list.Toggle("x server:a", "server", "a"))
+	require.Equal(t, "x server:git server:gi", list.Toggle("x server:git", "server", "gi"), "a part is another value")
+	require.Equal(t, "", list.Toggle(`mime:""`, "mime", ""))
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"goblin/registry/keymap"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/pane"
 )
 
 // paneFields are the fields of a pane's filter, by what they are fields of.
 type paneFields struct {
 	of     string
-	fields []filter.Field
+	fields []list.Field
 }
 
 // filterFields are those of the pane's lists.

@@ -12,8 +12,8 @@ import (
 	"goblin/registry"
 	"goblin/registry/suggest"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 )
@@ -458,7 +458,7 @@ func (d *palette) enter() tea.Cmd {
 		d.note = dialog.Clean(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !filter.Spells(arg, c.entry.Listed) && !filter.Spells(arg, c.entry.Label) {
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
 		d.note = "nothing is called " + dialog.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}

@@ -17,7 +17,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -54,12 +53,12 @@ type Clients struct {
 // New is the list of the sessions that are open.
 func New(a Desk) *Clients {
 	d := &Clients{app: a}
-	text := func(name, help string, value func(*clientRow) string) func([]clientRow) filter.Field {
-		return func(rows []clientRow) filter.Field {
-			return filter.Field{Name: name, Kind: filter.Text, Help: help, Text: func(i int) string { return value(&rows[i]) }}
+	text := func(name, help string, value func(*clientRow) string) func([]clientRow) list.Field {
+		return func(rows []clientRow) list.Field {
+			return list.Field{Name: name, Kind: list.Text, Help: help, Text: func(i int) string { return value(&rows[i]) }}
 		}
 	}
-	fields := []func([]clientRow) filter.Field{
+	fields := []func([]clientRow) list.Field{
 		text("client", "its name", func(r *clientRow) string { return r.Client }),
 		text("transport", "stdio, socket, http or screen", func(r *clientRow) string { return r.Transport }),
 		text("version", "its version", func(r *clientRow) string { return r.Version }),
@@ -68,7 +67,7 @@ func New(a Desk) *Clients {
 	d.Table = list.New(a.Ctx, a.Now,
 		func(r clientRow) string { return r.ID },
 		func(r clientRow) string { return strings.Join([]string{r.Client, r.ClientTitle, r.ID}, "\x00") },
-		func(rows []clientRow) (all []filter.Field) {
+		func(rows []clientRow) (all []list.Field) {
 			for _, f := range fields {
 				all = append(all, f(rows))
 			}

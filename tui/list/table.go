@@ -17,7 +17,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 )
@@ -30,10 +29,10 @@ const AtOnce = 3000
 // Filtering many rows happens in commands; results that come too late are
 // dropped by their generation.
 type Table[R any] struct {
-	key    func(R) string                // what the cursor follows
-	text   func(R) string                // what words are looked for in
-	Fields func(rows []R) []filter.Field // over rows that will not change
-	Orders []Order[R]                    // at least one
+	key    func(R) string         // what the cursor follows
+	text   func(R) string         // what words are looked for in
+	Fields func(rows []R) []Field // over rows that will not change
+	Orders []Order[R]             // at least one
 	// Hidden returns a function that reports whether the list leaves a row out, with or
 	// without a filter. Commands may call that function. Hidden may be nil.
 	Hidden func() func(r R, filtered bool) bool
@@ -44,9 +43,9 @@ type Table[R any] struct {
 
 	Rows  []R
 	heads int // leading rows for which Head is true
-	index *filter.Index
+	index *Index
 	Found []int32 // rows that match, in the order shown
-	query *filter.Query
+	query *Query
 	Typed string
 	Order int
 	// Reversed is the order's other way round.
@@ -79,23 +78,23 @@ type Table[R any] struct {
 }
 
 // New is an empty list in its first order.
-func New[R any](ctx context.Context, now func() time.Time, key, text func(R) string, fields func([]R) []filter.Field, orders ...Order[R]) *Table[R] {
+func New[R any](ctx context.Context, now func() time.Time, key, text func(R) string, fields func([]R) []Field, orders ...Order[R]) *Table[R] {
 	t := &Table[R]{key: key, text: text, Fields: fields, Orders: orders, ctx: ctx, now: now, cancel: func() {}}
 	if len(t.Orders) == 0 {
 		t.Orders = []Order[R]{{Name: "listed"}}
 	}
-	t.index, t.ranks = filter.NewIndex(0, nil), &ranks{}
-	t.query = filter.Parse("", t.Fields(nil))
+	t.index, t.ranks = NewIndex(0, nil), &ranks{}
+	t.query = Parse("", t.Fields(nil))
 	return t
 }
 
 // state is the input and the result of a search.
 type state[R any] struct {
 	rows   []R
-	index  *filter.Index
+	index  *Index
 	extent extent
 	ranks  *ranks
-	query  *filter.Query
+	query  *Query
 	found  []int32
 	needs  []need
 	took   time.Duration
@@ -129,8 +128,8 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 			s.heads++
 		}
 		s.extent = measure(columns, s.rows)
-		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
-		s.query = filter.Parse(typed, fields(s.rows))
+		s.index = NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
+		s.query = Parse(typed, fields(s.rows))
 		s.search(t.ctx, sorting, now)
 		return s
 	}
@@ -170,7 +169,7 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 // Again runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
 func (t *Table[R]) Again() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: filter.Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
 	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
@@ -484,10 +483,10 @@ func (t *Table[R]) Position() int {
 }
 
 // Filtered is the filter as typed and as understood.
-func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
+func (t *Table[R]) Filtered() (string, *Query) { return t.Typed, t.query }
 
 // Terms are the fields that a filter can name.
-func (t *Table[R]) Terms() []filter.Field { return t.Fields(t.Rows) }
+func (t *Table[R]) Terms() []Field { return t.Fields(t.Rows) }
 
 // Spent is how long the last search took.
 func (t *Table[R]) Spent() time.Duration { return t.Took }
@@ -497,7 +496,7 @@ func (t *Table[R]) Excludes() string { return t.guilt }
 
 // Matching is of [Rows].
 func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error) {
-	query, index, now := filter.Parse(typed, t.Fields(t.Rows)), t.index, t.now
+	query, index, now := Parse(typed, t.Fields(t.Rows)), t.index, t.now
 	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, now()) }
 }
 
@@ -521,14 +520,14 @@ type Rows interface {
 	Uncounted() int // leading rows that Total leaves out
 	Window() int    // rows in sight
 	Position() int
-	Filtered() (typed string, query *filter.Query)
+	Filtered() (typed string, query *Query)
 	Sorting(lk *theme.Look) string
 	Spent() time.Duration // by the last search
 	// Matching finds the rows that a filter would leave. The function it gives
 	// may be called from a command.
 	Matching(typed string) func(context.Context) ([]int32, error)
 	Excludes() string
-	Terms() []filter.Field
+	Terms() []Field
 }
 
 // Cursor scrolls a list by its cursor.

@@ -15,7 +15,6 @@ import (
 	"goblin/registry/definition"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -54,13 +53,13 @@ const freshFor = 5 * time.Second
 
 func newCatalog(a *Desk, kind registry.Kind) *catalog {
 	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
-	fields := func(rows []*registry.Entry) []filter.Field {
-		all := []filter.Field{
-			{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
-			{Name: "name", Kind: filter.Text, Help: "its name only", Text: func(i int) string { return rows[i].Listed }},
+	fields := func(rows []*registry.Entry) []list.Field {
+		all := []list.Field{
+			{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
+			{Name: "name", Kind: list.Text, Help: "its name only", Text: func(i int) string { return rows[i].Listed }},
 		}
 		if kind == registry.Resource || kind == registry.Template {
-			all = append(all, filter.Field{Name: "mime", Aliases: []string{"type"}, Kind: filter.Text, Help: "its MIME type; globs as in text/*", Text: func(i int) string { return rows[i].MIME }})
+			all = append(all, list.Field{Name: "mime", Aliases: []string{"type"}, Kind: list.Text, Help: "its MIME type; globs as in text/*", Text: func(i int) string { return rows[i].MIME }})
 		}
 		return all
 	}

@@ -10,7 +10,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -22,7 +21,7 @@ import (
 type Facet struct {
 	dialog.Still
 	app    *Desk
-	field  filter.Field
+	field  list.Field
 	known  bool // the open pane has the field
 	title  string
 	All    []value
@@ -57,13 +56,13 @@ func NewFacet(field, title string) func(*Desk) dialog.Dialog {
 }
 
 // FieldCalled finds a text field by name or alias.
-func FieldCalled(all []filter.Field, name string) (filter.Field, bool) {
+func FieldCalled(all []list.Field, name string) (list.Field, bool) {
 	for _, f := range all {
-		if f.Kind == filter.Text && f.Text != nil && (strings.EqualFold(f.Name, name) || slices.ContainsFunc(f.Aliases, func(s string) bool { return strings.EqualFold(s, name) })) {
+		if f.Kind == list.Text && f.Text != nil && (strings.EqualFold(f.Name, name) || slices.ContainsFunc(f.Aliases, func(s string) bool { return strings.EqualFold(s, name) })) {
 			return f, true
 		}
 	}
-	return filter.Field{}, false
+	return list.Field{}, false
 }
 
 // Begin counts, in a command when there are many rows.
@@ -79,7 +78,7 @@ func (d *Facet) Begin() tea.Cmd {
 	typed, _ := r.Filtered()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
-	matches := r.Matching(filter.Set(typed, f.Name, nil))
+	matches := r.Matching(list.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
 		all, err := CountValues(ctx, f, heads, heads+n)
 		if err == nil {
@@ -116,7 +115,7 @@ func (d *Facet) take(all []value) {
 }
 
 // recount leaves of the counts the rows that match.
-func recount(ctx context.Context, all []value, f filter.Field, matches func(context.Context) ([]int32, error)) error {
+func recount(ctx context.Context, all []value, f list.Field, matches func(context.Context) ([]int32, error)) error {
 	rows, err := matches(ctx)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func recount(ctx context.Context, all []value, f filter.Field, matches func(cont
 }
 
 // CountValues counts the values of a field in rows from up to to, the most frequent first.
-func CountValues(ctx context.Context, f filter.Field, from, to int) ([]value, error) {
+func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, error) {
 	counts := map[string]int{}
 	for i := from; i < to; i++ {
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -153,23 +152,23 @@ func CountValues(ctx context.Context, f filter.Field, from, to int) ([]value, er
 
 // asked are the values that a filter asks for in a field, under any of its
 // names.
-func asked(typed string, f filter.Field) []string {
-	values := filter.Values(typed, f.Name)
+func asked(typed string, f list.Field) []string {
+	values := list.Values(typed, f.Name)
 	for _, alias := range f.Aliases {
-		values = append(values, filter.Values(typed, alias)...)
+		values = append(values, list.Values(typed, alias)...)
 	}
 	return values
 }
 
 // tick marks the values that a filter asks for, as the filter itself would.
-func tick(ctx context.Context, all []value, f filter.Field, typed string) {
+func tick(ctx context.Context, all []value, f list.Field, typed string) {
 	values := asked(typed, f)
 	if len(values) == 0 {
 		return
 	}
-	own := filter.Field{Name: f.Name, Kind: filter.Text, Text: func(i int) string { return all[i].Text }}
-	query := filter.Parse(filter.Set("", f.Name, values), []filter.Field{own})
-	index := filter.NewIndex(len(all), func(int) string { return "" })
+	own := list.Field{Name: f.Name, Kind: list.Text, Text: func(i int) string { return all[i].Text }}
+	query := list.Parse(list.Set("", f.Name, values), []list.Field{own})
+	index := list.NewIndex(len(all), func(int) string { return "" })
 	found, _ := query.Match(ctx, index, time.Time{}) // a context that ended: nobody looks at it
 	if query.Empty() {
 		return
@@ -215,11 +214,11 @@ func (d *Facet) typed() string {
 }
 
 // WithField replaces what a filter asks for in a field, under any of its names.
-func WithField(typed string, f filter.Field, values []string) string {
+func WithField(typed string, f list.Field, values []string) string {
 	for _, alias := range f.Aliases {
-		typed = filter.Set(typed, alias, nil)
+		typed = list.Set(typed, alias, nil)
 	}
-	return filter.Set(typed, f.Name, values)
+	return list.Set(typed, f.Name, values)
 }
 
 // narrow leaves the values that contain the typed words.

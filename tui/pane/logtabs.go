@@ -16,7 +16,6 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
@@ -198,7 +197,7 @@ func (b below[R]) Position() int { return b.Table.Position() + 1 }
 
 // Filter ends following when the best match stands first.
 func (b below[R]) Filter(typed string) tea.Cmd {
-	if b.Tail && filter.Parse(typed, b.Fields(nil)).Ranked() {
+	if b.Tail && list.Parse(typed, b.Fields(nil)).Ranked() {
 		b.Leave()
 	}
 	return b.Table.Filter(typed)
@@ -323,12 +322,12 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 	}
 }
 
-func logFields(rows []*logRow) []filter.Field {
-	return []filter.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "the server that it is about", Text: func(i int) string { return rows[i].Server }},
-		{Name: "level", Kind: filter.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
-		{Name: "source", Kind: filter.Text, Help: "where it comes from: stderr, message, goblin, event", Text: func(i int) string { return rows[i].Source }},
-		{Name: "session", Kind: filter.Text, Help: "the session of a client", Text: func(i int) string { return rows[i].Session }},
+func logFields(rows []*logRow) []list.Field {
+	return []list.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server that it is about", Text: func(i int) string { return rows[i].Server }},
+		{Name: "level", Kind: list.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
+		{Name: "source", Kind: list.Text, Help: "where it comes from: stderr, message, goblin, event", Text: func(i int) string { return rows[i].Source }},
+		{Name: "session", Kind: list.Text, Help: "the session of a client", Text: func(i int) string { return rows[i].Session }},
 	}
 }
 
@@ -472,7 +471,7 @@ func tabOf(source string) int {
 
 // StderrOf shows what a server printed and said.
 func (a *Desk) StderrOf(server string) tea.Cmd {
-	of := filter.Set("", "server", []string{"=" + server})
+	of := list.Set("", "server", []string{"=" + server})
 	if a.printed(server) {
 		return a.showLogs(TabStderr, of)
 	}

@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -31,7 +30,7 @@ func NewMistakes(a *Desk) tea.Cmd {
 	}
 	d := &mistakes{app: a}
 	text := func(m registry.Mistake) string { return fmt.Sprintf("%s:%d %s", m.File, m.Line, m.Text) }
-	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []filter.Field { return nil })
+	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []list.Field { return nil })
 	d.Table.Arrange(
 		list.Column[registry.Mistake]{Name: "file", Rank: 1, Least: 8, Wants: 20, Quiet: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
 		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {

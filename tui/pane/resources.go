@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -51,22 +50,22 @@ func newResources(a *Desk) *Resources {
 	p.Templates = newCatalog(a, registry.Template)
 	p.Templates.below = []registry.Kind{registry.Skill}
 	plain := p.All.Table.Fields
-	p.All.Table.Fields = func(rows []*registry.Entry) []filter.Field {
+	p.All.Table.Fields = func(rows []*registry.Entry) []list.Field {
 		subs := p.subs // replaced, never changed
 		at := func(i int) (registry.SubscriptionState, bool) {
 			s, ok := subs[spot{rows[i].Server, rows[i].Name}]
 			return s, ok
 		}
 		return append(plain(rows),
-			filter.Field{Name: "sub", Kind: filter.YesNo, Help: "subscribed: yes or no", YesNo: func(i int) bool {
+			list.Field{Name: "sub", Kind: list.YesNo, Help: "subscribed: yes or no", YesNo: func(i int) bool {
 				s, ok := at(i)
 				return ok && s.Status != registry.SubscriptionRefused
 			}},
-			filter.Field{Name: "updated", Kind: filter.Age, Help: "last update: <5m, >1h", Time: func(i int) time.Time {
+			list.Field{Name: "updated", Kind: list.Age, Help: "last update: <5m, >1h", Time: func(i int) time.Time {
 				s, _ := at(i)
 				return s.LastUpdate
 			}},
-			filter.Field{Name: "size", Kind: filter.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
+			list.Field{Name: "size", Kind: list.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
 	}
 	p.All.Table.Orders = append(p.All.Table.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
@@ -323,7 +322,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		}},
 		"subscribed": {Run: func() tea.Cmd {
 			typed, _ := p.Rows().Filtered()
-			return p.app.SetFilter(filter.Toggle(typed, "sub", "yes"))
+			return p.app.SetFilter(list.Toggle(typed, "sub", "yes"))
 		}},
 	}
 }

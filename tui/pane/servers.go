@@ -12,7 +12,6 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pulse"
@@ -45,11 +44,11 @@ func newServers(a *Desk) *Servers {
 	return p
 }
 
-func serverFields(rows []registry.ServerState) []filter.Field {
-	text := func(name, help string, value func(registry.ServerState) string, aliases ...string) filter.Field {
-		return filter.Field{Name: name, Aliases: aliases, Kind: filter.Text, Help: help, Text: func(i int) string { return value(rows[i]) }}
+func serverFields(rows []registry.ServerState) []list.Field {
+	text := func(name, help string, value func(registry.ServerState) string, aliases ...string) list.Field {
+		return list.Field{Name: name, Aliases: aliases, Kind: list.Text, Help: help, Text: func(i int) string { return value(rows[i]) }}
 	}
-	return []filter.Field{
+	return []list.Field{
 		text("server", "its name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
 		text("state", "ready, sleeping, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return string(s.State) }),
 		text("transport", "stdio, http or sse", func(s registry.ServerState) string { return s.Transport }),
@@ -357,7 +356,7 @@ func (p *Servers) open() tea.Cmd {
 // inspect shows the requests to the server, or all of them.
 func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
-		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
+		return p.app.showTraffic(list.Set("", "server", []string{s.Name}))
 	}
 	return p.app.Inspect(dialog.Item{})
 }

@@ -15,7 +15,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/record"
@@ -347,30 +346,30 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	}
 }
 
-func trafficFields(rows []*trafficRow) []filter.Field {
-	return []filter.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
-		{Name: "client", Kind: filter.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
-		{Name: "method", Kind: filter.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
-		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
-		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
-		{Name: "status", Kind: filter.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
+func trafficFields(rows []*trafficRow) []list.Field {
+	return []list.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
+		{Name: "client", Kind: list.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
+		{Name: "method", Kind: list.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
+		{Name: "name", Kind: list.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
+		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
+		{Name: "status", Kind: list.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
 			if rows[i].open != "" {
 				return waitWords // whichever there was room for
 			}
 			return record.Status(&rows[i].TrafficRecord)
 		}},
-		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return record.Failed(&rows[i].TrafficRecord) }},
-		{Name: "ms", Kind: filter.Number, Help: "how long it took: >500", Number: func(i int) float64 {
+		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return record.Failed(&rows[i].TrafficRecord) }},
+		{Name: "ms", Kind: list.Number, Help: "how long it took: >500", Number: func(i int) float64 {
 			if record.Notified(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
 			return float64(rows[i].Duration-rows[i].Waited) / float64(time.Millisecond)
 		}},
-		{Name: "size", Kind: filter.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
+		{Name: "size", Kind: list.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
 			return float64(record.Size(&rows[i].TrafficRecord))
 		}},
-		{Name: "session", Kind: filter.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
+		{Name: "session", Kind: list.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
 	}
 }
 
@@ -562,7 +561,7 @@ func (a *Desk) showTraffic(typed string) tea.Cmd {
 
 // TrafficOf shows the requests of a session.
 func (a *Desk) TrafficOf(session string) tea.Cmd {
-	return a.showTraffic(filter.Set("", "session", []string{"=" + session}))
+	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
 }
 
 // showLogs jumps to what a filter leaves in a tab of Logs.
@@ -577,7 +576,7 @@ func (a *Desk) showLogs(tab int, typed string) tea.Cmd {
 func about(it dialog.Item) string {
 	text := ""
 	if it.Server != "" {
-		text = filter.Set(text, "server", []string{"=" + it.Server})
+		text = list.Set(text, "server", []string{"=" + it.Server})
 	}
 	var names []string
 	for _, name := range []string{it.Listed, it.Name} {
@@ -590,7 +589,7 @@ func about(it dialog.Item) string {
 		}
 	}
 	if len(names) > 0 {
-		text = filter.Set(text, "name", names)
+		text = list.Set(text, "name", names)
 	}
 	return text
 }

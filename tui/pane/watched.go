@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -35,10 +34,10 @@ func NewWatched(a *Desk) dialog.Dialog {
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
 	d.Table = list.New(a.Ctx, a.Now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
-		func(rows []registry.SubscriptionState) []filter.Field {
-			return []filter.Field{
-				{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
-				{Name: "status", Kind: filter.Text, Help: "asked, on or refused", Text: func(i int) string { return rows[i].Status }},
+		func(rows []registry.SubscriptionState) []list.Field {
+			return []list.Field{
+				{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
+				{Name: "status", Kind: list.Text, Help: "asked, on or refused", Text: func(i int) string { return rows[i].Status }},
 			}
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})

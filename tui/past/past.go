@@ -17,7 +17,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -45,7 +44,7 @@ func New(a *dialog.Common, it dialog.Item) (*Past, tea.Cmd) {
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
-		func([]*registry.Invocation) []filter.Field { return nil })
+		func([]*registry.Invocation) []list.Field { return nil })
 	d.arrange()
 	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
 	return d, tea.Batch(fill, a.Push(d), d.show())

@@ -21,7 +21,6 @@ import (
 	"goblin/registry/report"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -83,9 +82,9 @@ func New(a *pane.Desk) *Pane {
 	return p
 }
 
-func fields(rows []row) []filter.Field {
-	text := func(name, help string, value func(*row) string) filter.Field {
-		return filter.Field{Name: name, Kind: filter.Text, Help: help, Text: func(i int) string { return value(&rows[i]) }}
+func fields(rows []row) []list.Field {
+	text := func(name, help string, value func(*row) string) list.Field {
+		return list.Field{Name: name, Kind: list.Text, Help: help, Text: func(i int) string { return value(&rows[i]) }}
 	}
 	yes := func(is bool) string {
 		if is {
@@ -93,7 +92,7 @@ func fields(rows []row) []filter.Field {
 		}
 		return "no"
 	}
-	return []filter.Field{
+	return []list.Field{
 		text("server", "whose tool it is", func(r *row) string { return r.server }),
 		text("unused", "yes: not called in 30 days, of servers a tool of theirs", func(r *row) string { return yes(r.idle > 0) }),
 		text("off", "yes: turned off for all clients, so that it costs nothing", func(r *row) string { return yes(r.off) }),

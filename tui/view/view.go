@@ -12,7 +12,6 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/dialog"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -40,7 +39,7 @@ func New(a *dialog.Common) tea.Cmd {
 		rows = append(rows, row{name, a.Backend.Sees(name)})
 	}
 	d := &Chooser{app: a}
-	d.Table = list.New(a.Ctx, a.Now, row.name, row.name, func([]row) []filter.Field { return nil })
+	d.Table = list.New(a.Ctx, a.Now, row.name, row.name, func([]row) []list.Field { return nil })
 	d.arrange()
 	fill := d.Table.Refresh(len(rows), func() []row { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {

@@ -1,4 +1,4 @@
-// Package filter is the language of the filter bar: which rows of a list a
+// Filter is the language of the filter bar: which rows of a list a
 // line of text asks for, in which order, and what to highlight in them.
 //
 //	config main          both, in any order, anywhere in the row's text
@@ -30,7 +30,8 @@
 // is called. Text in different Unicode normal forms is different text.
 //
 // The package knows no catalog, no screen and no keys.
-package filter
+
+package list
 
 import (
 	"slices"
