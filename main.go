@@ -29,7 +29,6 @@ import (
 	"goblin/meta/lua"
 	"goblin/meta/lua/worker"
 	"goblin/tui"
-	"goblin/tui/checklist"
 	"goblin/tui/theme"
 )
 
@@ -207,12 +206,12 @@ func newRoot(p *serve.Process) *cobra.Command {
 // chooser asks the user of the terminal which of several things to take.
 func chooser(p *serve.Process) command.ChooseFunc {
 	return func(ctx context.Context, c *command.Choice) (bool, error) {
-		list := &checklist.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
+		list := &tui.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
 		for _, it := range c.Items {
-			list.Items = append(list.Items, checklist.Item(it))
+			list.Items = append(list.Items, tui.Item(it))
 		}
 		l := theme.New(theme.Options{Theme: p.Theme, ASCII: p.ASCII, Getenv: p.App.Getenv})
-		ok, err := checklist.Ask(ctx, p.In, p.Err, l, list)
+		ok, err := tui.Ask(ctx, p.In, p.Err, l, list)
 		for i := range c.Items {
 			c.Items[i].On = list.Items[i].On
 		}

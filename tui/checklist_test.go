@@ -10,14 +10,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/checklist"
 	"goblin/tui/theme"
 )
 
-func things() *checklist.List {
-	return &checklist.List{
+func things() *List {
+	return &List{
 		Title: "Which?", About: []string{"found in a file", "and another"}, Switch: "keep secrets",
-		Items: []checklist.Item{
+		Items: []Item{
 			{Cells: []string{"files", "npx files", "Cursor"}, On: true},
 			{Cells: []string{"db", "uvx db \x1b[31mred", "Kiro"}, Notes: []string{"needs \x1b[2JKEY"}, On: true},
 			{Cells: []string{"web", "https://example.com", "Zed"}},
@@ -48,7 +47,7 @@ func TestAChecklistIsAnsweredByKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := things()
-			ok, err := checklist.Ask(context.Background(), strings.NewReader(test.keys), new(bytes.Buffer), theme.New(theme.Options{}), list)
+			ok, err := Ask(context.Background(), strings.NewReader(test.keys), new(bytes.Buffer), theme.New(theme.Options{}), list)
 			require.NoError(t, err)
 			require.Equal(t, test.ok, ok)
 			var taken []string
@@ -76,7 +75,7 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := checklist.Model(theme.New(theme.Options{}), things())
+			m := Model(theme.New(theme.Options{}), things())
 			m.Update(tea.WindowSizeMsg{Width: test.w, Height: test.h})
 			view := ansi.Strip(m.View())
 			lines := strings.Split(view, "\n")

@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/checklist tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
@@ -109,7 +109,6 @@ var rules = []row{
 	{"tui/record", "registry registry/rawjson registry/termtext tui/dialog tui/viewer", "tells what a record is, and knows no list of them"},
 	{"tui/shell", "registry registry/rawjson registry/termtext", "writes commands, and runs none"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},
-	{"tui/checklist", "registry/termtext tui/theme", "asks which, whatever of"},
 	{"tui/list", "registry/termtext tui/keys tui/theme", "a leaf"},
 	{"tui/textfield", "registry/termtext tui/theme", "holds text, wherever it is typed"},
 	{"tui/form", "registry/keymap registry/rawjson registry/termtext tui/keys tui/textfield tui/theme", "asks for values, whatever they are for"},

@@ -1,7 +1,8 @@
-// Package checklist asks the user of a terminal which of several things to take. It is one
+// Checklist asks the user of a terminal which of several things to take. It is one
 // small Bubble Tea program of its own, for commands that ask before they do something; it
 // knows neither what the things are nor what becomes of them.
-package checklist
+
+package tui
 
 import (
 	"context"
