@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/pulse"
 	"goblin/tui/viewer"
 )
 
@@ -29,7 +28,7 @@ type Desk struct {
 	Used    map[int]bool // panes that the user has done something in
 	since   time.Time
 	Layout  layout
-	Pulse   *pulse.Pulse
+	Pulse   *Pulse
 	Demo    bool     // the built-in demo
 	Own     bool     // the config is the user's, not the demo
 	Command []string // what clients start, for commands about the same config

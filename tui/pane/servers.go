@@ -14,7 +14,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/pulse"
 	"goblin/tui/theme"
 )
 
@@ -223,7 +222,7 @@ func (p *Servers) arrange() {
 		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
-		p.lately("requests", 10, pulse.Requests), p.lately("errors", 12, pulse.Failures), p.lately("times", 13, pulse.Took),
+		p.lately("requests", 10, Requests), p.lately("errors", 12, Failures), p.lately("times", 13, LatencySeries),
 		serverCol{
 			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
@@ -264,7 +263,7 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 }
 
 // lately is a column of the last two minutes.
-func (p *Servers) lately(title string, rank int, what pulse.What) serverCol {
+func (p *Servers) lately(title string, rank int, what What) serverCol {
 	a := p.app
 	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
 		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)

@@ -1,4 +1,4 @@
-// Package pulse is what was asked of servers in the last minutes, as one screen saw it in
+// Pulse is what was asked of servers in the last minutes, as one screen saw it in
 // the journal of traffic: requests, failures and how long answers took, in short spans of
 // time, and as lines and facts to be drawn.
 //
@@ -6,7 +6,8 @@
 // costs a comparison when nothing was asked since. What the journal has dropped before it
 // was read is not counted. It knows no pane; it belongs to the goroutine of one screen's
 // Update and View.
-package pulse
+
+package pane
 
 import (
 	"fmt"
@@ -31,7 +32,7 @@ type What int
 const (
 	Requests What = iota
 	Failures
-	Took // the mean time of answers, in seconds
+	LatencySeries // the mean time of answers, in seconds
 )
 
 // Pulse has what was asked of each server.
@@ -42,8 +43,8 @@ type Pulse struct {
 	servers map[string]*series
 }
 
-// New is an empty one; failed says which records are failures.
-func New(failed func(*registry.TrafficRecord) bool) *Pulse {
+// NewPulse is an empty one; failed says which records are failures.
+func NewPulse(failed func(*registry.TrafficRecord) bool) *Pulse {
 	return &Pulse{failed: failed, servers: make(map[string]*series)}
 }
 
@@ -186,6 +187,6 @@ func (p *Pulse) Facts(lk *theme.Look, now time.Time, server string) []viewer.Fac
 	return []viewer.Fact{
 		fact("requests", Requests, fmt.Sprintf("%s in %d min", dialog.Grouped(sum.asked), spans*span/60)),
 		fact("failed", Failures, dialog.Grouped(sum.failed)),
-		fact("took", Took, dialog.Millis(mean)+" on average"),
+		fact("took", LatencySeries, dialog.Millis(mean)+" on average"),
 	}
 }
