@@ -11,7 +11,6 @@ import (
 	"goblin/registry/report"
 	"goblin/tui/dialog"
 	"goblin/tui/record"
-	"goblin/tui/remedy"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -40,7 +39,7 @@ func (p *Servers) Subject() Subject {
 			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
-			blocks = append(blocks, remedy.For(s, p.app.KeyOf)...)
+			blocks = append(blocks, RemedyBlocks(s, p.app.KeyOf)...)
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)

@@ -1,6 +1,7 @@
-// Package remedy says what helps a server that does not serve: what to press, to run or to
+// Remedy says what helps a server that does not serve: what to press, to run or to
 // write into the config. It knows states and no panes.
-package remedy
+
+package pane
 
 import (
 	"cmp"
@@ -12,8 +13,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// For says what helps a server that is not up; key tells what is pressed for an action.
-func For(s registry.ServerState, key func(string) string) []viewer.Block {
+// RemedyBlocks says what helps a server that is not up; key tells what is pressed for an action.
+func RemedyBlocks(s registry.ServerState, key func(string) string) []viewer.Block {
 	note := func(text string) []viewer.Block { return []viewer.Block{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
