@@ -12,7 +12,6 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
-	"goblin/tui/shell"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -306,7 +305,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := shell.Command(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)}, "")
+			got, why := pane.ShellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)}, "")
 			require.Equal(t, tt.want, got)
 			require.Equal(t, got == "", why != "")
 		})

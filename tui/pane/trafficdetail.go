@@ -14,7 +14,6 @@ import (
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
 	"goblin/tui/record"
-	"goblin/tui/shell"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -202,7 +201,7 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 	if at := slices.Index(a.Command, "--config"); at >= 0 && at+1 < len(a.Command) {
 		config = a.Command[at+1]
 	}
-	command, why := shell.Command(&rec, config)
+	command, why := ShellCommand(&rec, config)
 	if command != "" {
 		return a.Copy(command, "the command")
 	}

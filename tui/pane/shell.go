@@ -1,6 +1,7 @@
-// Package shell writes the goblin command that asks for what a record of traffic asked
+// Shell writes the goblin command that asks for what a record of traffic asked
 // for, as a shell reads it. It runs nothing, and knows no screen.
-package shell
+
+package pane
 
 import (
 	"bytes"
@@ -12,9 +13,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Command is the goblin command that asks for the same of the host of a config, whose path
+// ShellCommand is the goblin command that asks for the same of the host of a config, whose path
 // is "" for the one that is found by itself; or why there is none.
-func Command(r *registry.TrafficRecord, config string) (command, why string) {
+func ShellCommand(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
 	if verb == "" || r.Direction != registry.ToServer {
 		return "", r.Method + " has none"
