@@ -18,7 +18,6 @@ import (
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/record"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/usage"
@@ -68,7 +67,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a := &app{
 		Desk: &pane.Desk{
 			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pane.NewPulse(record.Failed),
+			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),

@@ -14,7 +14,6 @@ import (
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/past"
-	"goblin/tui/record"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -22,7 +21,7 @@ import (
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(clients.New(clients.Desk{
-		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: record.Failed,
+		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
 		Host: "The host " + a.o.Host.runs(a.Now()) + ".",
 	}))
 }

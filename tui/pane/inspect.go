@@ -11,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/record"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -42,7 +41,7 @@ func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 		d.Views[i] = viewer.NewView(a.Look)
 	}
 	d.on = 1
-	if record.Notified(&rec) {
+	if Notified(&rec) {
 		d.on = 0
 	}
 	d.ctx, d.end = context.WithCancel(a.Ctx)
@@ -61,7 +60,7 @@ func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 
 func (d *Exchange) Hints() []keys.Hint {
 	t := d.Keys().On(d.app.Actions)
-	if record.Notified(&d.rec) {
+	if Notified(&d.rec) {
 		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "exchange.other" })
 	}
 	return t.Hints()
@@ -70,7 +69,7 @@ func (d *Exchange) Hints() []keys.Hint {
 // inside is the room between the borders.
 func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
-func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !record.Notified(&d.rec) }
+func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !Notified(&d.rec) }
 
 // widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
@@ -123,7 +122,7 @@ func (d *Exchange) Lines(w, h int) []string {
 			v.SetLook(d.look)
 		}
 	}
-	if record.Notified(&d.rec) {
+	if Notified(&d.rec) {
 		d.place = [2]dialog.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
@@ -200,7 +199,7 @@ func (d *Exchange) close() tea.Cmd {
 }
 
 func (d *Exchange) other() tea.Cmd {
-	if !record.Notified(&d.rec) {
+	if !Notified(&d.rec) {
 		d.on = 1 - d.on
 	}
 	return nil
@@ -282,9 +281,9 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all 
 		return n.recs
 	}
 	*n = nearby{about: it, rooms: room, all: all, upTo: last}
-	recs, fits := j.Window(0, -1), record.Concerns(it)
+	recs, fits := j.Window(0, -1), Concerns(it)
 	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
-		if (all || !record.Notified(&recs[i])) && fits(&recs[i]) {
+		if (all || !Notified(&recs[i])) && fits(&recs[i]) {
 			n.recs = append(n.recs, recs[i])
 		}
 	}
@@ -295,7 +294,7 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all 
 func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
 	base := theme.Style("")
 	took := dialog.Millis(r.Duration)
-	if record.Notified(r) {
+	if Notified(r) {
 		base, took = lk.Dim, ""
 	}
 	const at, ms, status = 8, 7, 7
@@ -303,11 +302,11 @@ func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it dia
 	text := r.Client
 	if it.Name == "" {
 		text = strings.TrimSpace(r.Method + " " + r.Name)
-	} else if record.Notified(r) || text == "" {
+	} else if Notified(r) || text == "" {
 		text = r.Method
 	}
 	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
-	if record.Notified(r) {
+	if Notified(r) {
 		ended = "" // its method says it
 	}
 	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +

@@ -10,7 +10,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/report"
 	"goblin/tui/dialog"
-	"goblin/tui/record"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -50,7 +49,7 @@ func (p *Servers) Subject() Subject {
 			if len(s.Capabilities) > 0 {
 				blocks = append(blocks, viewer.Block{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
 			}
-			return append(blocks, record.Tail(tail)...)
+			return append(blocks, Tail(tail)...)
 		},
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/record"
 	"goblin/tui/theme"
 )
 
@@ -99,7 +98,7 @@ func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
 		}
 		p.open.rows = append(p.open.rows, &trafficRow{
 			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + waitWords, open: u.ID, asked: p.open.asked,
-			client: p.who(&u.TrafficRecord), name: record.OwnName(&u.TrafficRecord),
+			client: p.who(&u.TrafficRecord), name: OwnName(&u.TrafficRecord),
 		})
 	}
 	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
@@ -187,7 +186,7 @@ func (p *Logs) WhyNotWithdraw() string {
 		return ""
 	case p.Open != TabTraffic || !ok:
 		return "there is no request here"
-	case record.Notified(&r.TrafficRecord):
+	case Notified(&r.TrafficRecord):
 		return "this is a notification: nobody waits for an answer to it"
 	}
 	return "this request has ended already"
@@ -261,7 +260,7 @@ func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
 	if full, ok := a.Reg.Traffic().Record(r.Seq); ok {
 		rec = full
 	}
-	args, ok := record.Arguments(&rec)
+	args, ok := Arguments(&rec)
 	switch {
 	case it.Blank():
 		return a.Complain("%s is not listed any more", dialog.Clean(r.Name))
@@ -292,7 +291,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		trafficFields, list.By("time", byStart))
 	t.Tail = true
 	t.Base = func(r *trafficRow) theme.Style {
-		if record.Notified(&r.TrafficRecord) {
+		if Notified(&r.TrafficRecord) {
 			return p.app.Look.Dim
 		}
 		return ""
@@ -306,24 +305,24 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t.Over = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
 	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, most: MostTraffic, mostApart: mostNotes, apart: func(r *trafficRow) bool { return record.Notified(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, most: MostTraffic, mostApart: mostNotes, apart: func(r *trafficRow) bool { return Notified(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 // trafficColumns are those of Traffic. What was asked stands longest.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
-	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(record.Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		if r.open != "" {
 			return "", ""
 		}
-		return dialog.Size(record.Size(&r.TrafficRecord)), p.app.Look.Dim
+		return dialog.Size(Size(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
 	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.open != "":
 			return termtext.Age(p.took(r)), ""
-		case record.Notified(&r.TrafficRecord):
+		case Notified(&r.TrafficRecord):
 			return "", ""
 		}
 		return dialog.Millis(p.took(r)), ""
@@ -339,7 +338,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
 		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return record.MarkedStatus(&r.TrafficRecord) },
+			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return MarkedStatus(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,
@@ -357,17 +356,17 @@ func trafficFields(rows []*trafficRow) []list.Field {
 			if rows[i].open != "" {
 				return waitWords // whichever there was room for
 			}
-			return record.Status(&rows[i].TrafficRecord)
+			return Status(&rows[i].TrafficRecord)
 		}},
-		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return record.Failed(&rows[i].TrafficRecord) }},
+		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return Failed(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: list.Number, Help: "how long it took: >500", Number: func(i int) float64 {
-			if record.Notified(&rows[i].TrafficRecord) {
+			if Notified(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
 			return float64(rows[i].Duration-rows[i].Waited) / float64(time.Millisecond)
 		}},
 		{Name: "size", Kind: list.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
-			return float64(record.Size(&rows[i].TrafficRecord))
+			return float64(Size(&rows[i].TrafficRecord))
 		}},
 		{Name: "session", Kind: list.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
 	}
@@ -400,11 +399,11 @@ func (p *Logs) readTraffic(upTo uint64) {
 		if r.Times > 1 {
 			folded[r.number()] = true
 		}
-		if at := sameOf(&r.TrafficRecord); !record.Notified(&r.TrafficRecord) && p.ended(at) {
+		if at := sameOf(&r.TrafficRecord); !Notified(&r.TrafficRecord) && p.ended(at) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
-		r.client, r.name = p.who(&r.TrafficRecord), record.OwnName(&r.TrafficRecord)
+		r.client, r.name = p.who(&r.TrafficRecord), OwnName(&r.TrafficRecord)
 		all[i] = r
 	}
 	held := p.Traffic.Held
@@ -460,9 +459,9 @@ func (p *Logs) keepTraffic() {
 	screens := p.screens // replaced, never changed
 	switch p.shown {
 	case showRequests:
-		p.Traffic.keep = func(r *trafficRow) bool { return !record.Notified(&r.TrafficRecord) }
+		p.Traffic.keep = func(r *trafficRow) bool { return !Notified(&r.TrafficRecord) }
 	case showClients:
-		p.Traffic.keep = func(r *trafficRow) bool { return !record.Notified(&r.TrafficRecord) && !screens[r.Session] }
+		p.Traffic.keep = func(r *trafficRow) bool { return !Notified(&r.TrafficRecord) && !screens[r.Session] }
 	default:
 		p.Traffic.keep = nil
 	}
@@ -477,7 +476,7 @@ func (p *Logs) foldedLine() string {
 	for _, r := range p.Traffic.Held {
 		switch {
 		case p.Traffic.keep(r):
-		case record.Notified(&r.TrafficRecord):
+		case Notified(&r.TrafficRecord):
 			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Times, 1)
 		default:
 			own++
@@ -515,7 +514,7 @@ func arrow(lk *theme.Look, d registry.Direction) string {
 }
 
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
-	lk, text := p.app.Look, dialog.Clean(record.MarkedStatus(&r.TrafficRecord))
+	lk, text := p.app.Look, dialog.Clean(MarkedStatus(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status
@@ -523,7 +522,7 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 			text = p.app.Spin.View() + " waits"
 		}
 		return text, lk.Accent
-	case record.Failed(&r.TrafficRecord):
+	case Failed(&r.TrafficRecord):
 		return text, lk.Bad
 	case r.Status == registry.StatusLeft || r.Status == registry.StatusCancelled:
 		return text, lk.Dim
@@ -543,10 +542,10 @@ type resolution struct {
 func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 	snap := p.app.Reg.Load()
 	if r.Seq == 0 { // under way
-		return record.ItemOf(p.app.Reg, r)
+		return ItemOf(p.app.Reg, r)
 	}
 	if p.found.seq != r.Seq || p.found.snap != snap {
-		p.found = resolution{r.Seq, snap, record.ItemOf(p.app.Reg, r)}
+		p.found = resolution{r.Seq, snap, ItemOf(p.app.Reg, r)}
 	}
 	return p.found.item
 }
@@ -583,7 +582,7 @@ func about(it dialog.Item) string {
 		switch {
 		case name == "" || it.Name == "" || len(names) > 0 && it.Listed == it.Name:
 		case it.Kind == registry.Template:
-			names = append(names, strings.Join(record.Literals(name), "*"))
+			names = append(names, strings.Join(Literals(name), "*"))
 		default:
 			names = append(names, "="+name)
 		}

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/record"
 	"goblin/tui/theme"
 	"goblin/tui/viewer"
 )
@@ -30,8 +29,8 @@ func (p *Logs) trafficSubject() Subject {
 			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Block {
 				facts := append(requestFacts(reg, &rec), viewer.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
-				blocks := append([]viewer.Block{{Kind: viewer.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
-				return append(blocks, record.Headers(&rec)...)
+				blocks := append([]viewer.Block{{Kind: viewer.Facts, Facts: facts}}, Body("Request", rec.Request, rec.RequestSize)...)
+				return append(blocks, Headers(&rec)...)
 			},
 		}
 	}
@@ -42,12 +41,12 @@ func (p *Logs) trafficSubject() Subject {
 				rec = full
 			}
 			head := exchangeHead(&rec, lk)
-			request := record.Body("Request", rec.Request, rec.RequestSize)
-			rest := append(record.Headers(&rec), viewer.Block{Title: "Details", Kind: viewer.Facts, Facts: append(requestFacts(reg, &rec), record.Outcome(&rec)...)})
-			if record.Notified(&rec) {
+			request := Body("Request", rec.Request, rec.RequestSize)
+			rest := append(Headers(&rec), viewer.Block{Title: "Details", Kind: viewer.Facts, Facts: append(requestFacts(reg, &rec), Outcome(&rec)...)})
+			if Notified(&rec) {
 				return slices.Concat(request, head, rest)
 			}
-			answer, whole := record.Answer(&rec), record.Body(record.ResponseTitle(&rec), rec.Response, rec.ResponseSize)
+			answer, whole := Answer(&rec), Body(ResponseTitle(&rec), rec.Response, rec.ResponseSize)
 			if answer == nil {
 				answer, whole = whole, nil
 			}
@@ -58,16 +57,16 @@ func (p *Logs) trafficSubject() Subject {
 
 // exchangeHead returns two lines: the outcome, and the client and server.
 func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
-	kind, ended := viewer.Note, record.Status(r)
-	if record.Failed(r) {
-		kind, ended = viewer.Error, record.Failure(r)
+	kind, ended := viewer.Note, Status(r)
+	if Failed(r) {
+		kind, ended = viewer.Error, Failure(r)
 	}
 	first := []string{ended}
 	if r.Times > 1 {
 		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
 	}
-	if !record.Notified(r) {
-		first = append(first, record.FormatDuration(r), dialog.Size(r.Size))
+	if !Notified(r) {
+		first = append(first, FormatDuration(r), dialog.Size(r.Size))
 	}
 	return []viewer.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
@@ -105,8 +104,8 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fa
 		{Label: "server", Value: r.Server},
 		{Label: "method", Value: r.Method},
 		{Label: "name", Value: r.Name},
-		record.ID(r),
-		{Label: "transport", Value: record.Carried(reg, r)},
+		ID(r),
+		{Label: "transport", Value: Carried(reg, r)},
 	}
 	if r.Receivers > 0 {
 		f = append(f, viewer.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
@@ -119,7 +118,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fa
 
 // endOf is when a request was answered; "" for what has no answer.
 func endOf(r *registry.TrafficRecord) string {
-	if record.Notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
+	if Notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
 		return ""
 	}
 	return moment(r.Time.Add(r.Duration))
@@ -129,25 +128,25 @@ func endOf(r *registry.TrafficRecord) string {
 // then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
 	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
-	blocks = append(blocks, record.Body("params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{record.ID(r), {Label: "transport", Value: record.Carried(reg, r)}, {Label: "session", Value: r.Session}}})
-	return append(blocks, record.Asked(r)...)
+	blocks = append(blocks, Body("params", r.Request, r.RequestSize)...)
+	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{ID(r), {Label: "transport", Value: Carried(reg, r)}, {Label: "session", Value: r.Session}}})
+	return append(blocks, Asked(r)...)
 }
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Block {
-	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), record.FormatDuration(r), dialog.Size(r.Size))}
-	if record.Failed(r) {
-		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), record.FormatDuration(r), dialog.Size(r.Size))
+	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), dialog.Size(r.Size))}
+	if Failed(r) {
+		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", Failure(r), FormatDuration(r), dialog.Size(r.Size))
 	}
 	blocks, title := []viewer.Block{head}, "result"
-	if record.Refused(r) {
+	if Refused(r) {
 		title = "error"
-	} else if inner := record.Answer(r); len(inner) > 0 {
+	} else if inner := Answer(r); len(inner) > 0 {
 		blocks, title = append(blocks, inner...), "result as it came"
 	}
-	blocks = append(blocks, record.Body(title, r.Response, r.ResponseSize)...)
-	return append(blocks, record.Answered(r)...)
+	blocks = append(blocks, Body(title, r.Response, r.ResponseSize)...)
+	return append(blocks, Answered(r)...)
 }
 
 // exchangeText is the exchange for the clipboard or a file.
@@ -156,7 +155,7 @@ func (a *Desk) exchangeText(seq uint64, indent string) (text, lost string, ok bo
 	if !ok {
 		return "", "", false
 	}
-	request, response, lost := record.JSONRPC(&rec, indent)
+	request, response, lost := JSONRPC(&rec, indent)
 	text = string(request) + "\n"
 	if response != nil {
 		text += string(response) + "\n"

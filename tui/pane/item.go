@@ -1,4 +1,4 @@
-package record
+package pane
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func Concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
 			return true
 		}
 		for _, parts := range globs {
-			if between(parts, r.Name) {
+			if betweenRecord(parts, r.Name) {
 				return true
 			}
 		}
@@ -34,8 +34,8 @@ func Concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
 	}
 }
 
-// between reports whether s is the parts in their order with anything between.
-func between(parts []string, s string) bool {
+// betweenRecord reports whether s is the parts in their order with anything between.
+func betweenRecord(parts []string, s string) bool {
 	last := len(parts) - 1
 	if last <= 0 {
 		return last == 0 && s == parts[0]

@@ -1,7 +1,8 @@
-// Package record tells what a record of traffic is: in a word, at length, and as the
+// Record tells what a record of traffic is: in a word, at length, and as the
 // JSON-RPC that went over the wire. It keeps nothing and knows no screen: which records
 // there are, and where they are shown, is up to others.
-package record
+
+package pane
 
 import (
 	"encoding/json"
