@@ -14,12 +14,12 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/usage"
 )
 
@@ -63,10 +63,10 @@ type app struct {
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.
 type laterMsg func() tea.Cmd
 
-func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, t dialog.Terminal) *app {
+func newApp(ctx context.Context, o Options, q *ask.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
 		Desk: &pane.Desk{
-			Common: &dialog.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
+			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
 			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
@@ -82,7 +82,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, 
 	a.setImages()
 	a.SetLook()
 	a.bar = textfield.New(a.Look)
-	a.Calls = dialog.NewCalls(a.Common)
+	a.Calls = uicontext.NewCalls(a.Common)
 	a.Set(usage.New(a.Desk))
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
@@ -217,7 +217,7 @@ func (a *app) beat() tea.Cmd {
 	a.head.refresh(a)
 	a.head.pulse(a)
 	if a.Flash.Text != "" && a.Now().After(a.Flash.Until) {
-		a.Flash = dialog.Flash{}
+		a.Flash = uicontext.Flash{}
 	}
 	for _, d := range a.Details {
 		d.Fade(a.Now())
@@ -279,7 +279,7 @@ func (a *app) aged() tea.Cmd {
 }
 
 // Begun opens the detail panel for an answer that is to be seen.
-func (a *app) Begun(r dialog.Request) tea.Cmd {
+func (a *app) Begun(r uicontext.Request) tea.Cmd {
 	if r.Show && a.Layout.Place != pane.PlaceHidden {
 		a.Opened = true
 	}
@@ -287,7 +287,7 @@ func (a *app) Begun(r dialog.Request) tea.Cmd {
 }
 
 // Answered has the detail panel go to an answer that is waited for.
-func (a *app) Answered(r dialog.Request) {
+func (a *app) Answered(r uicontext.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
 		a.Details[a.Open].AnswerOf = p.Subject().Key
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // head is the line that names the columns of the list, without borders.
@@ -300,7 +300,7 @@ func TestExactCountsStayVisible(t *testing.T) {
 	r.app.Update(tea.WindowSizeMsg{Width: 40, Height: 10}) // lists have no borders
 	require.Contains(t, r.screen(), "1000 of 12,345")
 	r.keys("esc o")
-	r.app.Flash = dialog.Flash{}
+	r.app.Flash = uicontext.Flash{}
 	require.Regexp(t, `Tools 12,345 +by name ↑ `, r.screen())
 }
 

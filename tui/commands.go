@@ -12,11 +12,11 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // command is a line of the palette: a binding, or one of those that take an
@@ -159,7 +159,7 @@ func (a *app) mimeTypes() []string {
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {
-			all = append(all, dialog.Clean(v.Text))
+			all = append(all, uicontext.Clean(v.Text))
 		}
 	}
 	return all
@@ -259,7 +259,7 @@ func (a *app) serverCommands() []command {
 	return []command{
 		one("restart", "Restart the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return dialog.Clean(s.Name) + " is disabled; :enable enables it"
+				return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
 			}
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
@@ -268,13 +268,13 @@ func (a *app) serverCommands() []command {
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server: for good, or for this host", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
-				return dialog.Clean(s.Name) + " is enabled already"
+				return uicontext.Clean(s.Name) + " is enabled already"
 			}
 			return ""
 		}, servers.Enable),
 		one("disable", "Disable the server: for good, or for this host", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return dialog.Clean(s.Name) + " is disabled already"
+				return uicontext.Clean(s.Name) + " is disabled already"
 			}
 			return ""
 		}, servers.Enable),
@@ -283,7 +283,7 @@ func (a *app) serverCommands() []command {
 
 func whyNoLogout(s registry.ServerState) string {
 	if s.Login == nil {
-		return "nobody is logged in at " + dialog.Clean(s.Name)
+		return "nobody is logged in at " + uicontext.Clean(s.Name)
 	}
 	return ""
 }
@@ -306,7 +306,7 @@ func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	}
 	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server is called " + dialog.Clean(name)
+		return s, "no server is called " + uicontext.Clean(name)
 	}
 	return s, ""
 }

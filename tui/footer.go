@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // footerLine tells the keys that matter here.
@@ -46,7 +46,7 @@ func (a *app) pointless(id string) bool {
 	case "call":
 		return a.Open != pane.PaneLogs && !a.answers(it)
 	case "reload": // what was not fetched yet is opened first
-		return a.Open != pane.PaneServers && (!a.answers(it) || dialog.Kept(a.Reg, it) == nil)
+		return a.Open != pane.PaneServers && (!a.answers(it) || uicontext.Kept(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter":
@@ -68,7 +68,7 @@ func (a *app) pointless(id string) bool {
 }
 
 // answers reports whether the owner of the item can be asked.
-func (a *app) answers(it dialog.Item) bool {
+func (a *app) answers(it uicontext.Item) bool {
 	if it.Blank() || it.Server == registry.Local {
 		return !it.Blank()
 	}

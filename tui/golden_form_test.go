@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{"type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]}},
@@ -32,7 +32,7 @@ func TestGoldenNestedForms(t *testing.T) {
 					r.screen()
 					r.keys("pgdown")
 				}
-				r.app.Flash = dialog.Flash{}
+				r.app.Flash = uicontext.Flash{}
 				r.untimed()
 				golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), r.screen())
 			})

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 	"goblin/tui/usage"
 )
 
@@ -164,14 +164,14 @@ func TestGoldenScreens(t *testing.T) {
 		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
 				r := office(t, size[0], size[1], plainEnv).keys(c.keys)
-				r.app.Flash = dialog.Flash{}
+				r.app.Flash = uicontext.Flash{}
 				r.untimed()
 				golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), r.screen())
 				if size[0] != 120 {
 					return
 				}
 				r = office(t, size[0], size[1], colourEnv).keys(c.keys)
-				r.app.Flash = dialog.Flash{}
+				r.app.Flash = uicontext.Flash{}
 				r.untimed()
 				r.screen()
 				golden(t, c.name+"-120x40-colour", r.app.View())
@@ -226,7 +226,7 @@ func TestGoldenScreensOfLists(t *testing.T) {
 					{"subscriptions", "w"},
 				} {
 					r := office(t, size[0], size[1], env).keys(list[1])
-					r.app.Flash = dialog.Flash{}
+					r.app.Flash = uicontext.Flash{}
 					r.untimed()
 					frame := r.screen()
 					if name != "" {

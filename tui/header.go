@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // header has the figures of the top line. It is read at each beat, so that its
@@ -121,7 +121,7 @@ func (a *app) headerLine() string {
 		name = "demo"
 	}
 	if name != "" {
-		b.WriteString("  " + dialog.Clean(name))
+		b.WriteString("  " + uicontext.Clean(name))
 	}
 	if len(a.Reg.Mistakes()) > 0 {
 		mark := "! config invalid"
@@ -165,7 +165,7 @@ func (a *app) headerLine() string {
 		right = append(right, "mouse off")
 	}
 	if a.o.Host.Address != "" && a.W >= 120 {
-		right = append(right, lk.Dim.On(dialog.Clean(a.o.Host.Address)))
+		right = append(right, lk.Dim.On(uicontext.Clean(a.o.Host.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
@@ -226,32 +226,32 @@ func (a *app) barLine() string {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
 		if a.chosen {
-			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(dialog.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
+			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", dialog.Exactly(r.Len()), dialog.Exactly(r.Total()), dialog.Millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total()), uicontext.Millis(r.Spent())))
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(dialog.Clean(p) + " ")
+			right = lk.Warn.On(uicontext.Clean(p) + " ")
 		}
 		return lk.Sides(left, right, a.W)
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Exactly(r.Len()), dialog.Exactly(r.Total())))
+		left = " / " + uicontext.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total())))
 		right = lk.Dim.On(a.KeyOf("back") + " clears ")
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
+			right = lk.Warn.On(lk.Cut("! "+uicontext.Clean(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}
 	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
 		left, right = " "+a.Details[a.Open].View.Tally("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
-		text := " " + dialog.Clean(a.Flash.Text)
+		text := " " + uicontext.Clean(a.Flash.Text)
 		if a.Flash.Bad {
-			text = lk.Bad.On(" ! " + dialog.Clean(a.Flash.Text))
+			text = lk.Bad.On(" ! " + uicontext.Clean(a.Flash.Text))
 		}
 		if left == "" || theme.Width(left)+theme.Width(text)+4 > a.W {
 			return lk.Fit(text, a.W)
@@ -263,7 +263,7 @@ func (a *app) barLine() string {
 		if path := a.o.Host.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		right = lk.Bad.On(dialog.CutBefore(lk, dialog.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
+		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
 		if left == "" {
 			return lk.Fit(right, a.W)
 		}

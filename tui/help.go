@@ -9,13 +9,13 @@ import (
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
 	"goblin/tui/clients"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/query"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 )
 
@@ -23,7 +23,7 @@ import (
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
-	dialog.Still
+	uicontext.Still
 	app    *app
 	title  string
 	all    []helpLine
@@ -40,7 +40,7 @@ type helpLine struct {
 	low            string // what a search looks in
 }
 
-func newHelp(a *app) dialog.Dialog {
+func newHelp(a *app) uicontext.Dialog {
 	d := &help{app: a, height: 1, input: textfield.New(a.Look)}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
@@ -58,7 +58,7 @@ func newHelp(a *app) dialog.Dialog {
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
 			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.Also
-			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: dialog.Clean(a.why(b)), low: also})
+			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.Clean(a.why(b)), low: also})
 		}
 	}
 	for _, name := range groupsHere(focus) {
@@ -148,7 +148,7 @@ func (d *help) last(w, total int) string {
 	lk := d.app.Look
 	where := ""
 	if total > d.height {
-		where = lk.Dim.On(dialog.Grouped(min(d.off+d.height, total)) + "/" + dialog.Grouped(total) + " ")
+		where = lk.Dim.On(uicontext.Grouped(min(d.off+d.height, total)) + "/" + uicontext.Grouped(total) + " ")
 	}
 	hint := ""
 	if d.input.Value() == "" {
@@ -162,7 +162,7 @@ func (d *help) draw(w int) []string {
 	lk := d.app.Look
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + dialog.Clean(d.input.Value()) + "."}
+		return []string{"", " Nothing here says " + uicontext.Clean(d.input.Value()) + "."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {
@@ -183,7 +183,7 @@ func (d *help) draw(w int) []string {
 			continue
 		}
 		out = append(out, line)
-		for _, part := range dialog.WrapText(why, max(w-keyColumn-3, 1), 3) {
+		for _, part := range uicontext.WrapText(why, max(w-keyColumn-3, 1), 3) {
 			out = append(out, theme.Blank(keyColumn+3)+lk.Dim.On(part))
 		}
 	}
@@ -205,7 +205,7 @@ func (d *help) find() {
 			heading = l
 			continue
 		}
-		if dialog.ContainsAll(l.low, words) {
+		if uicontext.ContainsAll(l.low, words) {
 			if heading.heading != "" {
 				d.found = append(d.found, heading)
 				heading = helpLine{}
@@ -258,7 +258,7 @@ func (d *help) Top()              { d.off = 0 }
 func (d *help) Bottom()           { d.off = 1 << 20 }
 
 func (d *help) Update(msg tea.Msg) tea.Cmd {
-	dialog.ScrollWheel(d.Scroll, msg)
+	uicontext.ScrollWheel(d.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
 	if ok && d.input.Value() == "" && key.Type == tea.KeyRunes && key.Runes[0] == '/' {
 		key.Runes = key.Runes[1:] // from habit: all that is typed is searched for
@@ -336,14 +336,14 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Help", "help"), (*help)(nil).Keys()},
 		{by("Clients", "clients"), new(clients.Clients).ListKeys()},
 		{by("Subscriptions", "subscriptions"), new(pane.Watched).ListKeys()},
-		{"Filter of clients and subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Filter of clients and subscriptions", (*uicontext.Search)(nil).Keys()},
 		{"Lists of values", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), (*past.Past)(nil).Keys()},
 		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
-		{"A line of text", (*dialog.Entry)(nil).Keys()},
-		{"Yes or no", (&dialog.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
+		{"A line of text", (*uicontext.Entry)(nil).Keys()},
+		{"Yes or no", (&uicontext.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},

@@ -6,10 +6,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 )
 
 // press handles keys. Keys typed fast arrive as one message, and Escape
@@ -24,7 +24,7 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if n := len(a.Dialogs); n > dialogs && !a.typing() && dialog.Asks(a.Dialogs[n-1]) {
+			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.Asks(a.Dialogs[n-1]) {
 				break // nobody has seen yet what the rest would answer
 			}
 			if a.typing() { // one of the keys opened a text field
@@ -48,7 +48,7 @@ func (a *app) typing() bool {
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 	if a.Now().Sub(a.Flash.Since) > flashLeast {
-		a.Flash = dialog.Flash{}
+		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
 		return a.ToDialog(msg)

@@ -10,11 +10,11 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/clients"
-	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/past"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -107,21 +107,21 @@ func (a *app) copyName() tea.Cmd {
 	if all := a.marked(); len(all) > 1 {
 		names := make([]string, len(all))
 		for i, it := range all {
-			names[i] = dialog.Clean(it.Listed)
+			names[i] = uicontext.Clean(it.Listed)
 		}
 		return a.Copy(strings.Join(names, "\n"), termtext.Count(len(all), "name"))
 	}
 	it := a.Panes[a.Open].Item()
-	if inv := dialog.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
-		return a.Copy(dialog.Clean(inv.Expanded), "the expanded URI")
+	if inv := uicontext.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
+		return a.Copy(uicontext.Clean(inv.Expanded), "the expanded URI")
 	}
-	return a.Copy(dialog.Clean(it.Listed), "the name")
+	return a.Copy(uicontext.Clean(it.Listed), "the name")
 }
 
 // marked are the rows that keys are for: those that were marked, else the one under the
 // cursor.
-func (a *app) marked() []dialog.Item {
-	if p, ok := a.Panes[a.Open].(interface{ Ticked() []dialog.Item }); ok {
+func (a *app) marked() []uicontext.Item {
+	if p, ok := a.Panes[a.Open].(interface{ Ticked() []uicontext.Item }); ok {
 		return p.Ticked()
 	}
 	return nil
@@ -245,7 +245,7 @@ func (a *app) returns(cmd *tea.Cmd) (ok bool) {
 }
 
 // cancels is the running call that Esc cancels: the one that is looked at.
-func (a *app) cancels() *dialog.Running {
+func (a *app) cancels() *uicontext.Running {
 	run := a.Calls.Of(a.Panes[a.Open].Item())
 	if run == nil || run.Quiet {
 		return nil
@@ -263,7 +263,7 @@ func (a *app) cancel() tea.Cmd {
 
 // cancellable is the running call that is meant: the one under the cursor, or
 // the only one; nil if that is not clear.
-func (a *app) cancellable() *dialog.Running {
+func (a *app) cancellable() *uicontext.Running {
 	if run := a.Calls.Of(a.Panes[a.Open].Item()); run != nil {
 		return run
 	}
@@ -293,7 +293,7 @@ func (a *app) quit() tea.Cmd {
 		return leave()
 	}
 	if clients+screens == 0 {
-		return a.Push(&dialog.Confirm{
+		return a.Push(&uicontext.Confirm{
 			Screen: a.Common, Title: "Quit?",
 			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
@@ -313,5 +313,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next host.")
 	}
-	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
+	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

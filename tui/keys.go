@@ -6,10 +6,10 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -42,12 +42,12 @@ func (a *app) bindings() keys.Table {
 }
 
 // push opens a dialog.
-func (a *app) push(create func(*app) dialog.Dialog) func() tea.Cmd {
+func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
 	return func() tea.Cmd { return a.Push(create(a)) }
 }
 
 // lay opens a dialog of the panes.
-func (a *app) lay(create func(*pane.Desk) dialog.Dialog) func() tea.Cmd {
+func (a *app) lay(create func(*pane.Desk) uicontext.Dialog) func() tea.Cmd {
 	return func() tea.Cmd { return a.Push(create(a.Desk)) }
 }
 

@@ -13,10 +13,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 func TestKeysFileIsCurrent(t *testing.T) {
@@ -182,11 +182,11 @@ func (r *rig) stage(which, tab int, inside bool) {
 	a.Details[which].View.Search("e")
 	if now := a.Panes[which].Item(); !now.Blank() && len(a.Calls.Past(now)) == 0 {
 		a.Calls.List = nil
-		r.run(a.Calls.Start(dialog.Request{Item: now, Method: "tools/call"}))
+		r.run(a.Calls.Start(uicontext.Request{Item: now, Method: "tools/call"}))
 	}
-	it := dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
-	a.Calls.Last = &dialog.Request{Item: it, Method: "tools/call"}
-	a.Calls.List = []*dialog.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
+	it := uicontext.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
+	a.Calls.Last = &uicontext.Request{Item: it, Method: "tools/call"}
+	a.Calls.List = []*uicontext.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
 	a.asks.Questions.List = []*ask.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan ask.Reply, 1), Gone: never}}
 }

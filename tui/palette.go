@@ -11,16 +11,16 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/suggest"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // palette runs commands by name.
 type palette struct {
-	dialog.Still
+	uicontext.Still
 	app      *app
 	all      []command
 	input    textfield.Text
@@ -46,7 +46,7 @@ type choice struct {
 	why     string
 }
 
-func newPalette(a *app) dialog.Dialog {
+func newPalette(a *app) uicontext.Dialog {
 	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), height: 1, walking: -1, cancel: func() {}}
 	d.match()
 	return d
@@ -166,7 +166,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			}
 			d.looking = false
 			for _, e := range found {
-				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: dialog.Clean(e.Listed)})
+				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.Clean(e.Listed)})
 			}
 			if d.entered && len(d.list) > 0 {
 				return d.enter()
@@ -212,7 +212,7 @@ func (d *palette) ranked(text string) []choice {
 				best = h
 			}
 		}
-		if explained := strings.ToLower(c.long); best.fits > fitsWords && dialog.ContainsAll(explained, words) {
+		if explained := strings.ToLower(c.long); best.fits > fitsWords && uicontext.ContainsAll(explained, words) {
 			best.fits = fitsWords
 			for _, m := range fuzzy.Find(letters, []string{explained}) {
 				best.score = m.Score
@@ -284,7 +284,7 @@ func (d *palette) says() string {
 	case c != nil && c.arg != "" && arg == "":
 		return lk.Dim.On(c.usage() + ": " + c.long)
 	case c != nil && c.names[0] == "open":
-		return "Nothing is called " + dialog.Clean(arg) + "."
+		return "Nothing is called " + uicontext.Clean(arg) + "."
 	case text != "":
 		return d.unknown(text)
 	}
@@ -292,7 +292,7 @@ func (d *palette) says() string {
 }
 
 func (d *palette) unknown(text string) string {
-	says := "no such command: " + dialog.Clean(text)
+	says := "no such command: " + uicontext.Clean(text)
 	if near := d.nearest(text); near != "" {
 		says += "; the nearest is " + near + " (tab takes it)"
 	}
@@ -305,7 +305,7 @@ func (d *palette) row(c *choice, w int) string {
 	lk := d.app.Look
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
-		server := dialog.Clean(c.entry.Server)
+		server := uicontext.Clean(c.entry.Server)
 		server = lk.Fit(server, min(theme.Width(server), 16))
 		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
@@ -313,14 +313,14 @@ func (d *palette) row(c *choice, w int) string {
 	if len(c.command.keys) > 0 {
 		key = keys.Show(c.command.keys[0])
 	}
-	name := dialog.Clean(c.name)
+	name := uicontext.Clean(c.name)
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
 	text := c.command.long
 	style := theme.Style("")
 	if c.why != "" {
 		style = lk.Dim
-		why := "(" + dialog.Clean(c.why) + ")"
+		why := "(" + uicontext.Clean(c.why) + ")"
 		if theme.Width(text)+2+theme.Width(why) > room {
 			text = why
 		} else {
@@ -349,8 +349,8 @@ func (d *palette) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (d *palette) point(msg tea.MouseMsg) tea.Cmd {
-	dialog.ScrollWheel(d.move, msg)
-	if i := d.off + msg.Y - 2; dialog.LeftPress(msg) && msg.Y >= 2 && i < len(d.list) {
+	uicontext.ScrollWheel(d.move, msg)
+	if i := d.off + msg.Y - 2; uicontext.LeftPress(msg) && msg.Y >= 2 && i < len(d.list) {
 		d.cur = i
 		return d.enter()
 	}
@@ -455,11 +455,11 @@ func (d *palette) enter() tea.Cmd {
 	}
 	c := d.list[d.cur]
 	if c.why != "" {
-		d.note = dialog.Clean(c.why)
+		d.note = uicontext.Clean(c.why)
 		return nil
 	}
 	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
-		d.note = "nothing is called " + dialog.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
+		d.note = "nothing is called " + uicontext.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.bare {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -156,13 +156,13 @@ func TestPaletteAsksBeforeItDisturbsClients(t *testing.T) {
 func TestPaletteClearsWhatIsKept(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 enter j enter")
-	require.NotNil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.command("clear")
-	require.Nil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.keys("k")
-	require.NotNil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
+	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
 	r.command("clear all")
-	require.Nil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.Contains(t, r.screen(), "Forgot 1 kept result")
 }
 

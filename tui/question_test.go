@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -212,7 +212,7 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 			for _, theme := range themes[1:] {
 				r.app.theme = theme
 				r.app.SetLook()
-				dialog.Restyle(d)
+				uicontext.Restyle(d)
 			}
 			return strings.Join(d.Lines(80, 20), "\n")
 		}

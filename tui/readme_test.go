@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 // demoScreen is a screen over what the demo servers list first, and as much
@@ -77,7 +77,7 @@ func TestGoldenPictureOfTheReadme(t *testing.T) {
 		r.reg.Touched("clock", "clock://now")
 		r.changed(registry.AllChanges)
 	}
-	r.app.Flash = dialog.Flash{}
+	r.app.Flash = uicontext.Flash{}
 	r.untimed()
 	picture := trimmed(r.screen())
 	readme, err := os.ReadFile("../README.md")

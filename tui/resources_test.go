@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -214,7 +214,7 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 func TestAToolThatIsNotListedAnyMoreIsNotRepeatedUnasked(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.run(r.app.Again(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
+	r.run(r.app.Again(uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
 	require.Contains(t, r.screen(), "may destroy something with this tool")
 	require.Empty(t, r.backend.asked())
 }
@@ -491,7 +491,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 			r.screen()
 			item := r.app.Panes[r.app.Open].Item()
 			hear(r, keys.FuncMsg(func() tea.Cmd {
-				r.app.Answered(dialog.Request{Item: item, Show: true})
+				r.app.Answered(uicontext.Request{Item: item, Show: true})
 				return nil
 			}))
 			require.Contains(t, r.screen(), "here it is")
@@ -567,7 +567,7 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	r.app.o.Host.Owner = false
 	started := make(chan struct{})
 	r.app.Backend = blocking{r.backend, started}
-	cmd := r.app.Calls.Start(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}, Method: "tools/call"})
+	cmd := r.app.Calls.Start(uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}, Method: "tools/call"})
 	go first(cmd)
 	<-started
 	r.keys("q")

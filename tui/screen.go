@@ -36,7 +36,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 // Host describes the process that a screen shows.
@@ -57,7 +57,7 @@ type Host struct {
 func (h *Host) runs(now time.Time) string {
 	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
-		text += " from " + dialog.Clean(h.Terminal)
+		text += " from " + uicontext.Clean(h.Terminal)
 	}
 	if h.TerminalGone {
 		text += ", which is gone"
@@ -108,7 +108,7 @@ const frames = 70
 
 // Run shows the screen until its user quits (nil), ctx ends, the terminal is
 // gone, or something in it failed.
-func (s *Screen) Run(ctx context.Context, b dialog.Backend, t dialog.Terminal) error {
+func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Terminal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.questions.Close()

@@ -17,7 +17,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 // The clocks of tests are in UTC, and screens show times of where they are.
@@ -99,7 +99,7 @@ func (p *pipeTerminal) forget() {
 }
 
 // live runs a real screen.
-func live(t *testing.T, b dialog.Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
+func live(t *testing.T, b uicontext.Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
 	t.Helper()
 	reg := registry.New(registry.Options{Servers: []string{"files"}})
 	reg.SetState("files", registry.ServerState{State: registry.StateReady})

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 func TestServersAreAddedByAForm(t *testing.T) {
@@ -141,7 +141,7 @@ func TestGoldenScreensOfEditsOfServers(t *testing.T) {
 	for name, keys := range map[string]string{"servers-add": "1 a", "servers-remove": "1 D", "servers-disable": "1 x"} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}} {
 			r := office(t, size[0], size[1], plainEnv).keys(keys)
-			r.app.Flash = dialog.Flash{}
+			r.app.Flash = uicontext.Flash{}
 			r.untimed()
 			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size[0]], r.screen())
 		}

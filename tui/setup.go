@@ -8,9 +8,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -27,17 +27,17 @@ const exampleConfig = `servers:
 
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
-	dialog.Still
+	uicontext.Still
 	app  *app
 	view *viewer.View
 	look *theme.Look // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) dialog.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
+func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
 
 func (d *setup) Heading() string          { return "Setup" }
-func (d *setup) Where() string            { return dialog.Where(d.view) }
+func (d *setup) Where() string            { return uicontext.Where(d.view) }
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {
@@ -66,7 +66,7 @@ func (d *setup) Keys() keys.Table {
 }
 
 func (d *setup) Update(msg tea.Msg) tea.Cmd {
-	dialog.ScrollWheel(d.view.Scroll, msg)
+	uicontext.ScrollWheel(d.view.Scroll, msg)
 	return nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -372,9 +372,9 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	require.NotContains(t, screen, "list_issues")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "list_issues")
-	r.run(r.app.Inspect(dialog.Item{Server: "files"}))
+	r.run(r.app.Inspect(uicontext.Item{Server: "files"}))
 	require.Equal(t, 2, r.app.Logs().Rows().Len())
-	r.run(r.app.Inspect(dialog.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt"}))
+	r.run(r.app.Inspect(uicontext.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt"}))
 	require.Equal(t, 0, r.app.Logs().Rows().Len())
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic)
@@ -494,7 +494,7 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 		flood(r.reg)
 	}
 	for i := 0; b.Loop(); i++ {
-		r.app.Related(dialog.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, dialog.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
+		r.app.Related(uicontext.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, uicontext.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"goblin/tui/ask"
-	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -27,7 +27,7 @@ func typists() map[string]struct {
 	in := func(keys string) func(t *testing.T) *rig {
 		return func(t *testing.T) *rig { return office(t, 120, 40, plainEnv).keys(keys) }
 	}
-	front := func(r *rig) dialog.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
+	front := func(r *rig) uicontext.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
@@ -36,9 +36,9 @@ func typists() map[string]struct {
 		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
-			r.run(r.app.Push(dialog.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
+			r.run(r.app.Push(uicontext.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
-		}, func(r *rig) string { return front(r).(*dialog.Entry).Input.Value() }},
+		}, func(r *rig) string { return front(r).(*uicontext.Entry).Input.Value() }},
 		"sampling": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)

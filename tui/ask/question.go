@@ -19,9 +19,9 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
+	"goblin/tui/uicontext"
 )
 
 // Grace is how long there must be no key before a question that opened by
@@ -50,7 +50,7 @@ const (
 )
 
 // opener gives a question its dialog.
-type opener func(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog
+type opener func(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog
 
 // opener says how a question is shown, or why nobody can answer it here.
 func (o *Question) opener() (opener, error) {
@@ -61,7 +61,7 @@ func (o *Question) opener() (opener, error) {
 	params := map[string]any{"sampling/createMessage": &s, "elicitation/create": &p}[o.Method]
 	switch err := json.Unmarshal(o.Params, params); {
 	case params == nil:
-		return nil, &refusal{codeNoMethod, "Method not found: " + dialog.CutText(o.Method, 80)}
+		return nil, &refusal{codeNoMethod, "Method not found: " + uicontext.CutText(o.Method, 80)}
 	case err != nil:
 		return nil, &refusal{codeBadParams, "Invalid params: " + err.Error()}
 	case params == &s:
@@ -71,7 +71,7 @@ func (o *Question) opener() (opener, error) {
 	case p.Mode == "url":
 		return newURLAsk, nil
 	}
-	return nil, &refusal{codeBadParams, "Invalid params: unknown mode " + dialog.CutText(p.Mode, 40)}
+	return nil, &refusal{codeBadParams, "Invalid params: unknown mode " + uicontext.CutText(p.Mode, 40)}
 }
 
 // elicitation is the params of elicitation/create.
@@ -91,7 +91,7 @@ func (q *Questions) waiting() []*Question {
 
 // Asks are the questions as one screen shows them.
 type Asks struct {
-	*dialog.Common
+	*uicontext.Common
 	Questions *Questions
 	known     []*Question // those that the user knows of
 	Free      func() bool // nothing is typed, and a dialog is seen
@@ -157,7 +157,7 @@ func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
 	}
 	d := &Asking{app: a, q: q, last: a.Now(), ready: !byItself}
 	d.Inner = open(a.Common, q.Params, d.finish)
-	if f, ok := d.Inner.(*dialog.FormDialog); ok {
+	if f, ok := d.Inner.(*uicontext.FormDialog); ok {
 		d.bare = byItself && f.Form.OnButton()
 	}
 	cmd := a.Push(d)
@@ -194,7 +194,7 @@ type finisher func(result any, err error, notice string) tea.Cmd
 type Asking struct {
 	app   *Asks
 	q     *Question
-	Inner dialog.Dialog
+	Inner uicontext.Dialog
 	last  time.Time // of the last key that was not taken
 	ready bool      // keys are taken
 	bare  bool      // nothing but buttons opened by itself: the first press is no answer
@@ -244,7 +244,7 @@ func (d *Asking) presses(key tea.KeyMsg) bool {
 	return id == "form.enter" || id == "form.toggle"
 }
 
-func (d *Asking) SetLook() { dialog.Restyle(d.Inner) }
+func (d *Asking) SetLook() { uicontext.Restyle(d.Inner) }
 
 func (d *Asking) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
 
@@ -287,7 +287,7 @@ func named(name string) string {
 	if name == "" {
 		return "without a name"
 	}
-	return strconv.Quote(dialog.CutText(name, 100))
+	return strconv.Quote(uicontext.CutText(name, 100))
 }
 
 // elicitationAnswer is an answer to elicitation/create.
@@ -297,18 +297,18 @@ type elicitationAnswer struct {
 }
 
 // newElicitation is the form of what a server wants to know.
-func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
+func newElicitation(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	s := form.Spec{
 		Actions: a.Actions,
-		Intro:   dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
+		Intro:   uicontext.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {
 		s.Fields = fields
 	}
-	return &dialog.FormDialog{
+	return &uicontext.FormDialog{
 		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
 			return finish(elicitationAnswer{"accept", args}, nil, "Answered")

@@ -9,17 +9,17 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/textfield"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
 // Sampling is a server's wish for a model's answer, which this screen's user
 // writes. The messages are above, the answer is written below.
 type Sampling struct {
-	dialog.Still
-	app    *dialog.Common
+	uicontext.Still
+	app    *uicontext.Common
 	finish finisher
 	params json.RawMessage
 	about  string
@@ -39,7 +39,7 @@ type Sampling struct {
 // mostWritten is how many characters an answer can have.
 const mostWritten = 32 << 10
 
-func newSampling(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
+func newSampling(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
 	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: viewer.NewView(a.Look), cancel: func() {}}
 	d.Area = textfield.NewWrapped(a.Look)
 	d.Area.Limit = mostWritten
@@ -61,7 +61,7 @@ func (d *Sampling) build(width int) tea.Cmd {
 	lk, params, about := d.app.Look, d.params, d.about
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: dialog.Unfolded})
+		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.View.Show(doc, true)
@@ -135,7 +135,7 @@ func (d *Sampling) Lines(w, h int) []string {
 		d.draw(w, below)
 	}
 	title := lk.Title.On("Your answer")
-	right := dialog.Where(d.View)
+	right := uicontext.Where(d.View)
 	if note := cmp.Or(d.note, d.hidden); note != "" {
 		right = lk.Warn.On(note)
 	}
@@ -176,7 +176,7 @@ func (d *Sampling) send() tea.Cmd {
 }
 
 func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
-	dialog.ScrollWheel(d.View.Scroll, msg)
+	uicontext.ScrollWheel(d.View.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok {
 		d.sure, d.note, d.drawn = false, "", nil
 		d.Area.Update(key)
@@ -195,10 +195,10 @@ func (d *Sampling) draw(w, h int) {
 	rows, hidden := d.Area.Wrapped(max(w-2, 1), h, mark)
 	d.drawn, d.hidden = rows, ""
 	for _, piece := range hidden {
-		d.hidden += " " + dialog.Clean(piece)
+		d.hidden += " " + uicontext.Clean(piece)
 	}
 	if d.hidden != "" {
-		d.hidden = mark + " is" + dialog.CutText(d.hidden, 60)
+		d.hidden = mark + " is" + uicontext.CutText(d.hidden, 60)
 	}
 }
 

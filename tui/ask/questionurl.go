@@ -9,16 +9,16 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // URL is a server's wish that its user opens an address. Goblin opens none:
 // it shows where the address leads, and copies it.
 type URL struct {
-	dialog.Still
-	app     *dialog.Common
+	uicontext.Still
+	app     *uicontext.Common
 	finish  finisher
 	message string
 	address string
@@ -29,7 +29,7 @@ type URL struct {
 	copied  bool     // so that it can be opened, and accepted
 }
 
-func newURLAsk(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
+func newURLAsk(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	d := &URL{app: a, finish: finish, message: p.Message, address: p.URL, about: whoAsks(params)}
@@ -96,20 +96,20 @@ func (d *URL) text(w, h int) []string {
 			out = append(out, "  "+style.On(l))
 		}
 	}
-	add("", dialog.WrapText(d.message, room, max(h/4, 1))...)
-	add(lk.Dim, dialog.WrapText(d.about, room, 2)...)
+	add("", uicontext.WrapText(d.message, room, max(h/4, 1))...)
+	add(lk.Dim, uicontext.WrapText(d.about, room, 2)...)
 	add("", "")
 	if d.wrong != nil {
 		add(lk.Bad, "! "+d.wrong.Error()+":")
 	} else {
 		add("", "It leads to")
-		host := dialog.Clean(d.host)
+		host := uicontext.Clean(d.host)
 		for _, part := range strings.Split(ansi.Hardwrap(host, max(room-2, 1), true), "\n") {
 			add(lk.Accent, "  "+part)
 		}
 		add("", "", "The whole address:")
 	}
-	parts := strings.Split(ansi.Hardwrap(dialog.Clean(dialog.CutText(d.address, 4096)), room, true), "\n")
+	parts := strings.Split(ansi.Hardwrap(uicontext.Clean(uicontext.CutText(d.address, 4096)), room, true), "\n")
 	if most := max(h/3, 2); len(parts) > most {
 		parts = append(parts[:most-1], lk.Cut(parts[most-1], room-1)+lk.Ellipsis)
 	}

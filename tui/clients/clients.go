@@ -16,11 +16,11 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // clientRow is a session, and what the journal and the subscriptions know of it.
@@ -34,7 +34,7 @@ type clientRow struct {
 
 // Desk gives the list access to the screen.
 type Desk struct {
-	*dialog.Common
+	*uicontext.Common
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	UnderWay func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
@@ -43,8 +43,8 @@ type Desk struct {
 
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
-	dialog.Listing
-	dialog.Search
+	uicontext.Listing
+	uicontext.Search
 	app   Desk
 	Table *list.Table[clientRow]
 	read  time.Time
@@ -75,7 +75,7 @@ func New(a Desk) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = uicontext.Search{Input: textfield.New(a.Look), Rows: d.Table}
 	d.refill()
 	return d
 }
@@ -140,9 +140,9 @@ func (d *Clients) refill() tea.Cmd {
 
 // Heading counts them.
 func (d *Clients) Heading() string {
-	text := "Clients " + dialog.Exactly(d.Table.Total())
+	text := "Clients " + uicontext.Exactly(d.Table.Total())
 	if d.Table.Typed != "" {
-		text = "Clients " + dialog.Exactly(d.Table.Len()) + "/" + dialog.Exactly(d.Table.Total())
+		text = "Clients " + uicontext.Exactly(d.Table.Len()) + "/" + uicontext.Exactly(d.Table.Total())
 	}
 	if n := d.silent(); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
@@ -175,7 +175,7 @@ func (d *Clients) arrange() {
 			if !has(r) {
 				return "", ""
 			}
-			return sign + dialog.Grouped(value(r)), ""
+			return sign + uicontext.Grouped(value(r)), ""
 		})
 		c.Has = has
 		return c
@@ -238,13 +238,13 @@ func (d *Clients) Lines(w, h int) []string {
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {
-		about := []string{dialog.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + dialog.Clean(r.ID)}
+		about := []string{uicontext.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.Clean(r.ID)}
 		if r.Protocol != "" {
-			about = append(about, "revision "+dialog.Clean(r.Protocol))
+			about = append(about, "revision "+uicontext.Clean(r.Protocol))
 		}
 		if quiet := r.Silent(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
@@ -252,7 +252,7 @@ func (d *Clients) Lines(w, h int) []string {
 		if r.waits > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.waits))
 		}
-		below = append(below, " "+strings.Join(about, "  "), " "+dialog.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
+		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Host))
 	if d.Typed {
@@ -298,7 +298,7 @@ func (d *Clients) traffic(r clientRow) tea.Cmd {
 }
 
 func (d *Clients) disconnect(r clientRow) tea.Cmd {
-	a, name := d.app, dialog.Clean(d.name(r))
+	a, name := d.app, uicontext.Clean(d.name(r))
 	if r.ID == a.Backend.Session() {
 		return a.Complain("this screen is left by q")
 	}
@@ -306,7 +306,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	if r.waits > 0 {
 		text = append(text, termtext.Count(r.waits, "request")+" of it would fail.")
 	}
-	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
+	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
 			return keys.FuncMsg(func() tea.Cmd {

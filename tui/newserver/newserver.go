@@ -13,9 +13,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
+	"goblin/tui/uicontext"
 )
 
 const title = "Add a server"
@@ -24,9 +24,9 @@ const title = "Add a server"
 const mostTold = 200
 
 // New opens the form; added follows once the server is in the config.
-func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
+func New(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
-	d := &dialog.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
+	d := &uicontext.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
 		Actions: a.Actions,
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",
@@ -67,10 +67,10 @@ func New(a *dialog.Common, added func(name string) tea.Cmd) tea.Cmd {
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
-					d.Form.Fail(dialog.Clean(err.Error()))
+					d.Form.Fail(uicontext.Clean(err.Error()))
 				case lacks != "":
 					failed = string(args)
-					d.Form.Fail("not added: " + dialog.CutText(dialog.Clean(lacks), mostTold) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+					d.Form.Fail("not added: " + uicontext.CutText(uicontext.Clean(lacks), mostTold) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
 				default:
 					giveUp()
 					a.Drop(d)

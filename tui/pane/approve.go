@@ -7,7 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -35,7 +35,7 @@ func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Block {
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			viewer.Block{Title: dialog.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Block{Title: uicontext.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
 			viewer.Block{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
@@ -63,14 +63,14 @@ func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		p := &tools[i]
 		names[i] = p.Name
 		if i < maxDiffs {
-			fmt.Fprintf(&body, "%s: %s\n%s\n", dialog.Clean(p.Name), pinnedWhat(p), p.Diff())
+			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.Clean(p.Name), pinnedWhat(p), p.Diff())
 		}
 	}
-	title, what := "Approve "+dialog.Clean(names[0])+"?", "it"
+	title, what := "Approve "+uicontext.Clean(names[0])+"?", "it"
 	if len(tools) > 1 {
-		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), dialog.Clean(server)), "them"
+		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.Clean(server)), "them"
 	}
-	return a.Push(&dialog.Confirm{
+	return a.Push(&uicontext.Confirm{
 		Screen: a.Common, Title: title, Yes: "approve " + what,
 		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		Body: strings.TrimSpace(body.String()),

@@ -14,10 +14,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -282,12 +282,12 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := dialog.Grouped(c.Table.Total())
+	s := uicontext.Grouped(c.Table.Total())
 	if open {
 		c.news = 0
 	}
 	if c.news > 0 {
-		s += " " + c.app.Look.Delta + dialog.Grouped(c.news)
+		s += " " + c.app.Look.Delta + uicontext.Grouped(c.news)
 	}
 	return s
 }
@@ -296,7 +296,7 @@ func (c *catalog) count(open bool) string {
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.Sorting(c.app.Look)
 	if c.app.View != "" {
-		title += " " + c.app.Look.Accent.On("as "+dialog.Clean(c.app.View)+" sees them")
+		title += " " + c.app.Look.Accent.On("as "+uicontext.Clean(c.app.View)+" sees them")
 	}
 	return title, right
 }
@@ -308,9 +308,9 @@ func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right
 // rowCount is how many rows a list has, and how many of them its filter leaves.
 func rowCount(r list.Rows) string {
 	if typed, _ := r.Filtered(); typed != "" {
-		return dialog.Exactly(r.Len()) + "/" + dialog.Exactly(r.Total())
+		return uicontext.Exactly(r.Len()) + "/" + uicontext.Exactly(r.Total())
 	}
-	return dialog.Exactly(r.Total())
+	return uicontext.Exactly(r.Total())
 }
 
 // mark is the sign before a row that came a moment ago.
@@ -326,17 +326,17 @@ func (c *catalog) mark(e *registry.Entry) string {
 	return c.app.Look.Changed.On(c.app.Look.New)
 }
 
-func (c *catalog) item() dialog.Item {
+func (c *catalog) item() uicontext.Item {
 	e := c.selected()
 	if e == nil {
-		return dialog.Item{}
+		return uicontext.Item{}
 	}
-	return dialog.EntryItem(e)
+	return uicontext.EntryItem(e)
 }
 
-func (c *catalog) ticked() (all []dialog.Item) {
+func (c *catalog) ticked() (all []uicontext.Item) {
 	for _, e := range entries(c.Table.Ticked()) {
-		all = append(all, dialog.EntryItem(e))
+		all = append(all, uicontext.EntryItem(e))
 	}
 	return all
 }
@@ -397,7 +397,7 @@ func facts(e *registry.Entry) []viewer.Fact {
 	add("server", e.Server)
 	add("title", e.Title)
 	add("MIME type", e.MIME)
-	add("size", dialog.Size(e.Size))
+	add("size", uicontext.Size(e.Size))
 	if e.Kind == registry.Tool {
 		add("warning", definition.LongDescription(e.Description))
 	}
@@ -412,12 +412,12 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Bl
 	if inv == nil {
 		return []viewer.Block{{Kind: viewer.Note, Text: hint}}
 	}
-	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), dialog.Millis(inv.Duration))
+	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), uicontext.Millis(inv.Duration))
 	if len(inv.Result) > 0 {
-		note += ", " + dialog.Size(int64(len(inv.Result)))
+		note += ", " + uicontext.Size(int64(len(inv.Result)))
 	}
 	if inv.Stale {
-		note += ", stale: " + dialog.Clean(inv.StaleReason)
+		note += ", stale: " + uicontext.Clean(inv.StaleReason)
 	}
 	blocks := []viewer.Block{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {

@@ -9,15 +9,15 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
 // Desk has what lies on the screen: the panes, their detail panels, and which of
 // them is seen. Panes reach each other through it.
 type Desk struct {
-	*dialog.Common
+	*uicontext.Common
 	Panes   []Pane
 	Acts    []map[string]keys.Act // of the panes
 	Details []*detail
@@ -183,7 +183,7 @@ func (a *Desk) WhyNoOrder(name string) string {
 	if name == "" || slices.Contains(all, name) {
 		return ""
 	}
-	return "there is no order by " + dialog.Clean(name) + "; there are " + strings.Join(all, ", ")
+	return "there is no order by " + uicontext.Clean(name) + "; there are " + strings.Join(all, ", ")
 }
 
 // layout is the user's choice of it.
@@ -201,15 +201,15 @@ func DefaultLayout() layout { return layout{Part: 55} }
 type Geometry struct {
 	Small  bool
 	Border int // 0 or 1
-	body   dialog.Rect
-	List   dialog.Rect
-	Detail dialog.Rect // h is 0 when it is not shown
-	Third  dialog.Rect
+	body   uicontext.Rect
+	List   uicontext.Rect
+	Detail uicontext.Rect // h is 0 when it is not shown
+	Third  uicontext.Rect
 }
 
 // Geometry follows from the size and what is open.
 func (a *Desk) Geometry() Geometry {
-	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: dialog.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
+	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: uicontext.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
 	if a.H >= borderHeight {
 		g.Border = 1
 	}
@@ -225,12 +225,12 @@ func (a *Desk) Geometry() Geometry {
 		all := g.body.W
 		if all >= thirdWidth {
 			third := all * 25 / 100
-			g.Third = dialog.Rect{X: all - third, Y: g.body.Y, W: third, H: g.body.H}
+			g.Third = uicontext.Rect{X: all - third, Y: g.body.Y, W: third, H: g.body.H}
 			all -= third
 		}
 		w := all * a.Layout.Part / 100
 		g.List.W = w
-		g.Detail = dialog.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
+		g.Detail = uicontext.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
 		return g
 	}
 	if a.H < borderHeight { // there is room for one
@@ -241,7 +241,7 @@ func (a *Desk) Geometry() Geometry {
 	}
 	h := max(5, g.body.H*(a.Layout.Part-5)/100)
 	g.List.H = h
-	g.Detail = dialog.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
+	g.Detail = uicontext.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
 	return g
 }
 
@@ -441,8 +441,8 @@ func (a *Desk) SetFilter(text string) tea.Cmd {
 
 // whyNoContent says that nothing of an item can be copied or saved, and what helps: its
 // name on a file of something else would be a lie.
-func (a *Desk) whyNoContent(it dialog.Item, untried string) string {
-	switch inv := dialog.Kept(a.Reg, it); {
+func (a *Desk) whyNoContent(it uicontext.Item, untried string) string {
+	switch inv := uicontext.Kept(a.Reg, it); {
 	case inv == nil:
 		return "it " + untried
 	case inv.Result == nil:
@@ -453,13 +453,13 @@ func (a *Desk) whyNoContent(it dialog.Item, untried string) string {
 
 // Content finds what copying, files, pagers and editors take: the content that is kept of
 // the item; for the latter two, else what the pane shows.
-func (a *Desk) Content() dialog.Shown {
-	if p, ok := a.Panes[a.Open].(interface{ Shown() dialog.Shown }); ok {
+func (a *Desk) Content() uicontext.Shown {
+	if p, ok := a.Panes[a.Open].(interface{ Shown() uicontext.Shown }); ok {
 		return p.Shown()
 	}
 	it := a.Panes[a.Open].Item()
 	name := path.Base(strings.TrimRight(it.Name, "/"))
-	if inv := dialog.Kept(a.Reg, it); inv != nil && inv.Result != nil {
+	if inv := uicontext.Kept(a.Reg, it); inv != nil && inv.Result != nil {
 		if inv.Expanded != "" {
 			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
 		}
@@ -467,24 +467,24 @@ func (a *Desk) Content() dialog.Shown {
 			if file != "" {
 				name = path.Base(file)
 			}
-			return dialog.Shown{Name: name, Data: data, Blob: true}
+			return uicontext.Shown{Name: name, Data: data, Blob: true}
 		}
 		if text := viewer.TextOf(inv.Result); text != "" {
-			return dialog.Shown{Name: name, Data: []byte(text), Blob: false}
+			return uicontext.Shown{Name: name, Data: []byte(text), Blob: false}
 		}
-		return dialog.Shown{Name: name + ".json", Data: dialog.Pretty(inv.Result), Blob: false}
+		return uicontext.Shown{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}
 	}
 	// The panel may be closed or still at the row before, so its text is no help;
 	// what is not fetched yet is short.
 	s := a.Panes[a.Open].Subject()
 	if s.Blocks == nil {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
 	doc, err := viewer.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
 	if err != nil {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
-	return dialog.Shown{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
+	return uicontext.Shown{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
 }
 
 // The least size that is drawn, and sizes at which the layout changes.

@@ -7,9 +7,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/query"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -86,7 +86,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := viewer.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: uicontext.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
@@ -116,7 +116,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 // Fold shows more levels of JSON, or fewer if negative, of those that there are.
 func (d *detail) Fold(by int) tea.Cmd {
 	levels := d.View.Doc().Levels()
-	shown := min(levels, dialog.Unfolded)
+	shown := min(levels, uicontext.Unfolded)
 	fold := max(shown-levels, min(min(d.fold, shown)-by, shown))
 	switch {
 	case levels == 0:
@@ -175,12 +175,12 @@ func (a *Desk) Redraw() tea.Cmd {
 // definition.
 func (a *Desk) QueryContent() tea.Cmd {
 	c, p := a.Content(), a.Panes[a.Open]
-	of, texts := dialog.Clean(c.Name), [][]byte{c.Data}
-	_, shows := p.(interface{ Shown() dialog.Shown })
-	if inv := dialog.Kept(a.Reg, p.Item()); inv != nil && inv.Result != nil {
+	of, texts := uicontext.Clean(c.Name), [][]byte{c.Data}
+	_, shows := p.(interface{ Shown() uicontext.Shown })
+	if inv := uicontext.Kept(a.Reg, p.Item()); inv != nil && inv.Result != nil {
 		texts = append(texts, inv.Result)
 	} else if !shows && !p.Item().Blank() {
-		of = "the definition of " + dialog.Clean(p.Item().Listed)
+		of = "the definition of " + uicontext.Clean(p.Item().Listed)
 		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
 			if b.Kind == viewer.JSON {
 				texts[0] = b.Data
@@ -206,7 +206,7 @@ func (d *detail) Fade(now time.Time) {
 	}
 }
 
-func (d *detail) Lines(a *Desk, r dialog.Rect, border int, focused bool) []string {
+func (d *detail) Lines(a *Desk, r uicontext.Rect, border int, focused bool) []string {
 	w, h := r.W-2*border, r.H-2*border
 	var lines []string
 	if run := d.now.running; run != nil {
@@ -221,7 +221,7 @@ func (d *detail) Lines(a *Desk, r dialog.Rect, border int, focused bool) []strin
 	if focused {
 		style = a.Look.Accent
 	}
-	return a.Look.Frame(lines, dialog.Clean(d.now.Title), dialog.Where(d.View), r.W, r.H, style)
+	return a.Look.Frame(lines, uicontext.Clean(d.now.Title), uicontext.Where(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

@@ -9,17 +9,17 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // Facet chooses values of a field from a list with counts. What it applies is
 // Text in the filter bar, so there is one filter and one way to clear it.
 type Facet struct {
-	dialog.Still
+	uicontext.Still
 	app    *Desk
 	field  list.Field
 	known  bool // the open pane has the field
@@ -47,8 +47,8 @@ type value struct {
 const mostValues = 5000
 
 // NewFacet makes the list for a field of the open pane.
-func NewFacet(field, title string) func(*Desk) dialog.Dialog {
-	return func(a *Desk) dialog.Dialog {
+func NewFacet(field, title string) func(*Desk) uicontext.Dialog {
+	return func(a *Desk) uicontext.Dialog {
 		d := &Facet{app: a, title: title, Input: textfield.New(a.Look), height: 1, cancel: func() {}}
 		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Terms(), field)
 		return d
@@ -226,7 +226,7 @@ func (d *Facet) narrow() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
 	d.shown, d.cur, d.off = d.shown[:0], 0, 0
 	for i, v := range d.All {
-		if dialog.ContainsAll(strings.ToLower(v.shown()), words) {
+		if uicontext.ContainsAll(strings.ToLower(v.shown()), words) {
 			d.shown = append(d.shown, i)
 		}
 	}
@@ -236,7 +236,7 @@ func (v value) shown() string {
 	if v.Text == "" {
 		return "(none)"
 	}
-	return dialog.Clean(v.Text)
+	return uicontext.Clean(v.Text)
 }
 
 func (d *Facet) Heading() string { return d.title }
@@ -260,7 +260,7 @@ func (d *Facet) Lines(w, h int) []string {
 		}
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
-	out := []string{lk.Sides(left, lk.Dim.On(dialog.Grouped(on)+" ticked "), w)}
+	out := []string{lk.Sides(left, lk.Dim.On(uicontext.Grouped(on)+" ticked "), w)}
 	d.height = max(h-1, 1)
 	switch {
 	case !d.known:
@@ -268,7 +268,7 @@ func (d *Facet) Lines(w, h int) []string {
 	case !d.ready:
 		out = append(out, " counting"+lk.Ellipsis)
 	case len(d.shown) == 0 && d.Input.Value() != "":
-		out = append(out, " No value contains "+dialog.Clean(d.Input.Value())+".")
+		out = append(out, " No value contains "+uicontext.Clean(d.Input.Value())+".")
 	case len(d.shown) == 0:
 		out = append(out, " There are no rows to choose from.")
 	}
@@ -279,7 +279,7 @@ func (d *Facet) Lines(w, h int) []string {
 		if v.on {
 			box = "[x] "
 		}
-		n := dialog.Grouped(v.Rows)
+		n := uicontext.Grouped(v.Rows)
 		line := box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
 		if i == d.cur {
 			line = lk.Row(lk.Cursor+" "+line, true)
@@ -356,8 +356,8 @@ func (d *Facet) untick() tea.Cmd {
 func (d *Facet) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
-		dialog.ScrollWheel(d.move, msg)
-		if i := d.off + msg.Y - 1; dialog.LeftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
+		uicontext.ScrollWheel(d.move, msg)
+		if i := d.off + msg.Y - 1; uicontext.LeftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
 			d.cur = i
 			d.toggle()
 		}

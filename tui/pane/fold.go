@@ -9,8 +9,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -64,12 +64,12 @@ func (c *catalog) selected() *registry.Entry {
 // rowCount returns the number of entries. With a filter or a profile, it first counts those
 // that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
-	all := dialog.Exactly(c.Table.Total())
+	all := uicontext.Exactly(c.Table.Total())
 	if typed, _ := c.Table.Filtered(); typed != "" {
-		return dialog.Exactly(c.Table.Len()) + "/" + all
+		return uicontext.Exactly(c.Table.Len()) + "/" + all
 	}
 	if c.app.View != "" || c.hides {
-		return dialog.Exactly(c.sees()) + " of " + all
+		return uicontext.Exactly(c.sees()) + " of " + all
 	}
 	return all
 }

@@ -9,9 +9,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -21,14 +21,14 @@ const sideBySide = 140
 
 // Exchange shows a request and its response in front of the panes.
 type Exchange struct {
-	dialog.Still
+	uicontext.Still
 	app   *Desk
 	rec   registry.TrafficRecord // without bodies
 	look  *theme.Look
 	Views [2]*viewer.View
-	place [2]dialog.Rect // where the views were drawn
-	on    int            // the view that scrolls
-	width [2]int         // that the texts were made for
+	place [2]uicontext.Rect // where the views were drawn
+	on    int               // the view that scrolls
+	width [2]int            // that the texts were made for
 	gen   int
 	ctx   context.Context
 	end   context.CancelFunc
@@ -98,7 +98,7 @@ func (d *Exchange) build() tea.Cmd {
 		}
 		var docs [2]*viewer.Doc
 		for i, blocks := range [][]viewer.Block{requestSide(reg, &rec, lk), responseSide(&rec)} {
-			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: dialog.Unfolded, Wide: wide})
+			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.Unfolded, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}
@@ -123,17 +123,17 @@ func (d *Exchange) Lines(w, h int) []string {
 		}
 	}
 	if Notified(&d.rec) {
-		d.place = [2]dialog.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
+		d.place = [2]uicontext.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
 	if d.beside() {
 		left := (w - 1) / 2
-		d.place = [2]dialog.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
+		d.place = [2]uicontext.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
 	} else {
 		// The request has the room that it needs, up to half.
 		most := max((h-2)/2, h-2-max(d.Views[1].Doc().Len(), 1))
 		first := max(min(d.Views[0].Doc().Len(), most), 0)
-		d.place = [2]dialog.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
+		d.place = [2]uicontext.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
 	}
 	a, b := d.side(0), d.side(1)
 	if !d.beside() {
@@ -156,7 +156,7 @@ func (d *Exchange) side(i int) []string {
 		title, style = "["+title+"]", lk.Accent
 	}
 	body := d.Views[i].Lines(r.W, max(r.H, 0))
-	return append([]string{lk.Rule(lk.Horizontal, style.On(title), dialog.Where(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), uicontext.Where(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
 }
 
 func (d *Exchange) Keys() keys.Table {
@@ -219,8 +219,8 @@ func (d *Exchange) point(m tea.MouseMsg) {
 		if !r.Holds(m.X, m.Y) {
 			continue
 		}
-		dialog.ScrollWheel(d.Views[i].Scroll, m)
-		if dialog.LeftPress(m) {
+		uicontext.ScrollWheel(d.Views[i].Scroll, m)
+		if uicontext.LeftPress(m) {
 			d.on = i
 		}
 		return
@@ -248,7 +248,7 @@ func (a *Desk) FrontExchange() *Exchange {
 // nearby are the latest requests about one item, the newest first, as far as
 // they were looked for; notifications only where Traffic shows them.
 type nearby struct {
-	about dialog.Item
+	about uicontext.Item
 	rooms int
 	all   bool   // notifications, too
 	upTo  uint64 // the last number that was looked at
@@ -256,7 +256,7 @@ type nearby struct {
 }
 
 // Related draws the latest requests about an item.
-func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
+func (a *Desk) Related(it uicontext.Item, r uicontext.Rect, border int) []string {
 	lk, p := a.Look, a.Logs()
 	w, h := r.W-2*border, r.H-2*border
 	recs := p.near.look(a.Reg.Traffic(), it, h, p.shown == showAll)
@@ -274,7 +274,7 @@ func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
 }
 
 // look brings the list to the journal's end.
-func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all bool) []registry.TrafficRecord {
+func (n *nearby) look(j *registry.TrafficJournal, it uicontext.Item, room int, all bool) []registry.TrafficRecord {
 	room = max(room, 1)
 	last := j.Stats().Next - 1
 	if n.about == it && n.rooms == room && n.all == all && n.upTo == last {
@@ -291,9 +291,9 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int, all 
 }
 
 // nearLine is a request beside the item that it is about.
-func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
+func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it uicontext.Item) string {
 	base := theme.Style("")
-	took := dialog.Millis(r.Duration)
+	took := uicontext.Millis(r.Duration)
 	if Notified(r) {
 		base, took = lk.Dim, ""
 	}
@@ -309,6 +309,6 @@ func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it dia
 	if Notified(r) {
 		ended = "" // its method says it
 	}
-	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +
+	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.Fit(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

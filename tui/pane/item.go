@@ -4,12 +4,12 @@ import (
 	"strings"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
 // Concerns tells the records about an item; about its server if it is one, and
 // all if it is nothing.
-func Concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
+func Concerns(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	if it.Name == "" {
 		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
 	}
@@ -55,9 +55,9 @@ func betweenRecord(parts []string, s string) bool {
 }
 
 // ItemOf is the item that a record is about, blank if there is none.
-func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
+func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
 	if r.Name == "" {
-		return dialog.Item{}
+		return uicontext.Item{}
 	}
 	var all []func(string) (registry.Target, error)
 	switch {
@@ -84,11 +84,11 @@ func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
 				e = t.Template
 			}
 			if e != nil {
-				return dialog.EntryItem(e)
+				return uicontext.EntryItem(e)
 			}
 		}
 	}
-	return dialog.Item{}
+	return uicontext.Item{}
 }
 
 // Literals are the parts of a URI template between its expressions.

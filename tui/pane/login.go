@@ -11,14 +11,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/uicontext"
 )
 
 // login is a login under way: it shows the page to log in at, and waits.
 type login struct {
-	dialog.Still
-	app    *dialog.Common
+	uicontext.Still
+	app    *uicontext.Common
 	server string
 	before *registry.Account // who was logged in
 	ctx    context.Context
@@ -29,8 +29,8 @@ type login struct {
 	page   string      // "" as long as it is not known
 	wrong  error       // why no browser was started
 	began  time.Time
-	entry  *dialog.Entry   // for what is pasted; nil before it was opened
-	secret *dialog.Confirm // whether to send the client secret; nil before it was opened
+	entry  *uicontext.Entry   // for what is pasted; nil before it was opened
+	secret *uicontext.Confirm // whether to send the client secret; nil before it was opened
 }
 
 // ask is the question whether an issuer may have the config's client secret.
@@ -94,7 +94,7 @@ func (d *login) welcome(user string) tea.Cmd {
 	if user == "" {
 		return d.app.Say("%s: logged in", d.server)
 	}
-	return d.app.Say("%s: logged in as %s", d.server, dialog.Clean(user))
+	return d.app.Say("%s: logged in as %s", d.server, uicontext.Clean(user))
 }
 
 // Refresh ends the login when somebody has logged in otherwise.
@@ -144,8 +144,8 @@ func (d *login) confirm(q ask) tea.Cmd {
 			return nil
 		}
 	}
-	d.secret = &dialog.Confirm{
-		Screen: d.app, Title: "Send the client secret of " + dialog.Clean(d.server) + "?",
+	d.secret = &uicontext.Confirm{
+		Screen: d.app, Title: "Send the client secret of " + uicontext.Clean(d.server) + "?",
 		Text: []string{"The authorization server that gets it is"}, Body: body,
 		Yes: "send it", Then: reply(true), Refuse: reply(false),
 	}
@@ -174,7 +174,7 @@ func (d *login) await() tea.Msg {
 	}
 }
 
-func (d *login) Heading() string { return "Log in at " + dialog.Clean(d.server) }
+func (d *login) Heading() string { return "Log in at " + uicontext.Clean(d.server) }
 
 func (d *login) Size(w, h int) (int, int) {
 	w = min(w, 92)
@@ -199,9 +199,9 @@ func (d *login) text(w, h int) []string {
 		if d.wrong == nil {
 			add("Your browser opens this page. Log in there:", "")
 		} else {
-			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+dialog.Clean(d.wrong.Error()), room-2)), "Open this page yourself:", "")
+			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.Clean(d.wrong.Error()), room-2)), "Open this page yourself:", "")
 		}
-		parts := strings.Split(ansi.Hardwrap(dialog.Clean(d.page), room, true), "\n")
+		parts := strings.Split(ansi.Hardwrap(uicontext.Clean(d.page), room, true), "\n")
 		if most := max(h-len(out)-3, 1); len(parts) > most {
 			parts = append(parts[:most-1], lk.Cut(parts[most-1]+parts[most], room))
 		}
@@ -210,7 +210,7 @@ func (d *login) text(w, h int) []string {
 		}
 		add("")
 		if d.wrong != nil && len(out)+5 <= h {
-			add(dialog.WrapText("If that browser is on another machine, it ends at an address that it cannot show: "+d.app.KeyOf("login.paste")+" takes that.", room, 2)...)
+			add(uicontext.WrapText("If that browser is on another machine, it ends at an address that it cannot show: "+d.app.KeyOf("login.paste")+" takes that.", room, 2)...)
 			add("")
 		}
 	}
@@ -244,10 +244,10 @@ func (d *login) Keys() keys.Table {
 	}
 	return append(keys.Table{
 		{ID: "login.copy", Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
-			return d.app.Copy(dialog.Clean(d.page), "the URL")
+			return d.app.Copy(uicontext.Clean(d.page), "the URL")
 		}},
 		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
-			d.entry = dialog.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
+			d.entry = uicontext.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
 			return d.app.Push(d.entry)
 		}},
 	}, t...)

@@ -11,10 +11,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // The tabs of the Logs pane.
@@ -114,7 +114,7 @@ func (p *Logs) Moved()                    { p.list().Moved() }
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
-		count = p.app.Look.Delta + dialog.Grouped(n)
+		count = p.app.Look.Delta + uicontext.Grouped(n)
 	}
 	return "Logs", count
 }
@@ -189,12 +189,12 @@ func (p *Logs) Heading() (title, right string) {
 	if p.Paused {
 		text := "paused"
 		if n := p.waiting(); n > 0 {
-			text += ", " + dialog.Grouped(n) + " more"
+			text += ", " + uicontext.Grouped(n) + " more"
 		}
 		parts = append(parts, text)
 	}
 	if n := p.older(); n > 0 {
-		parts = append(parts, dialog.Grouped(n)+" older dropped")
+		parts = append(parts, uicontext.Grouped(n)+" older dropped")
 	}
 	if p.Open != TabTraffic && p.least > slog.LevelDebug {
 		parts = append(parts, levelName(p.least)+" and worse")
@@ -229,10 +229,10 @@ func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
 		}
 		news = min(news, count) // equal records share a row
 		if detail >= 2 {
-			text += " " + dialog.Grouped(count)
+			text += " " + uicontext.Grouped(count)
 		}
 		if detail >= 1 && news > 0 && i != p.Open {
-			text += " " + lk.Delta + dialog.Grouped(news)
+			text += " " + lk.Delta + uicontext.Grouped(news)
 		}
 		texts[i] = text
 	}
@@ -371,7 +371,7 @@ func (p *Logs) copyRecord() tea.Cmd {
 		return p.app.copyExchange(seqs...)
 	}
 	r, _ := p.Logs[p.Open].Table.Selected()
-	return p.app.Copy(dialog.Clean(r.Text), "the line")
+	return p.app.Copy(uicontext.Clean(r.Text), "the line")
 }
 
 // copyMore copies a command that asks for the same, or the lines of the log.
@@ -394,7 +394,7 @@ func (p *Logs) inspectRecord() tea.Cmd {
 	}
 	switch r, ok := p.Logs[p.Open].Table.Selected(); {
 	case !ok:
-		return a.Inspect(dialog.Item{})
+		return a.Inspect(uicontext.Item{})
 	case r.Server == "":
 		return a.Complain("this record is about no server")
 	default:
@@ -405,19 +405,19 @@ func (p *Logs) inspectRecord() tea.Cmd {
 // Shown gives pagers, editors and files their content: of stderr all lines of the
 // server, of the other logs the lines that the filter leaves, of traffic the
 // exchange.
-func (p *Logs) Shown() dialog.Shown {
+func (p *Logs) Shown() uicontext.Shown {
 	if p.Open == TabTraffic {
 		return p.shownTraffic()
 	}
 	f := p.Logs[p.Open]
 	r, ok := f.Table.Selected()
 	if !ok {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
 	name := strings.ToLower(tabNames[p.Open])
 	var b strings.Builder
 	if p.Open == TabStderr {
-		name = dialog.Clean(r.Server) + "-stderr"
+		name = uicontext.Clean(r.Server) + "-stderr"
 		for _, line := range f.Held {
 			if line.Server == r.Server {
 				b.WriteString(line.plain() + "\n")
@@ -428,7 +428,7 @@ func (p *Logs) Shown() dialog.Shown {
 			b.WriteString(f.Table.Rows[i].plain() + "\n")
 		}
 	}
-	return dialog.Shown{Name: name + ".log", Data: []byte(b.String())}
+	return uicontext.Shown{Name: name + ".log", Data: []byte(b.String())}
 }
 
 // Subject is the selected record. In a flood that is followed, one record is
@@ -447,13 +447,13 @@ func (p *Logs) Subject() Subject {
 	return p.last
 }
 
-func (p *Logs) Item() dialog.Item {
+func (p *Logs) Item() uicontext.Item {
 	if p.Open != TabTraffic {
-		return dialog.Item{}
+		return uicontext.Item{}
 	}
 	r, ok := p.Traffic.Table.Selected()
 	if !ok {
-		return dialog.Item{}
+		return uicontext.Item{}
 	}
 	return p.itemOf(&r.TrafficRecord)
 }

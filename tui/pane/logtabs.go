@@ -15,9 +15,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -264,7 +264,7 @@ func timesNote(lk *theme.Look, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On("× " + dialog.Exactly(n) + ", last " + clock(last, 8))
+	return lk.Dim.On("× " + uicontext.Exactly(n) + ", last " + clock(last, 8))
 }
 
 func newLogRecords(a *Desk, tab int) *records[*logRow] {
@@ -314,7 +314,7 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
-					r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))
+					r.line = uicontext.Clean(uicontext.CutText(r.Text, mostDrawn))
 				}
 				return r.line, ""
 			},
@@ -416,10 +416,10 @@ func (r *logRow) plain() string {
 	parts := []string{moment(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
 		if s != "" {
-			parts = append(parts, dialog.Clean(s))
+			parts = append(parts, uicontext.Clean(s))
 		}
 	}
-	parts = append(parts, dialog.Clean(r.Text))
+	parts = append(parts, uicontext.Clean(r.Text))
 	if r.times > 1 {
 		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, moment(r.last)))
 	}
@@ -476,7 +476,7 @@ func (a *Desk) StderrOf(server string) tea.Cmd {
 		return a.showLogs(TabStderr, of)
 	}
 	// Where it never got that far, Goblin's own log knows why.
-	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", dialog.Clean(server)))
+	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.Clean(server)))
 }
 
 // printed reports whether there is a line that a server wrote.

@@ -10,15 +10,15 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
 type mistakes struct {
-	dialog.Listing
+	uicontext.Listing
 	app   *Desk
 	Table *list.Table[registry.Mistake]
 }
@@ -70,7 +70,7 @@ func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.
 func (d *mistakes) Lines(w, h int) []string {
 	lk := d.app.Look
 	m, _ := d.Table.Selected()
-	whole := dialog.WrapText(m.Text, max(w-2, 1), 1<<16)
+	whole := uicontext.WrapText(m.Text, max(w-2, 1), 1<<16)
 	below := min(len(whole), max(h/3, 1))
 	out := d.Table.Grid(lk, w, max(h-below-2, 1), true)
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
@@ -86,7 +86,7 @@ func (d *mistakes) Keys() keys.Table {
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()
-			return d.app.Copy(dialog.Clean(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
+			return d.app.Copy(uicontext.Clean(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
 		}},
 		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
@@ -113,8 +113,8 @@ func (d *mistakes) edit() tea.Cmd {
 
 // Update handles the mouse.
 func (d *mistakes) Update(msg tea.Msg) tea.Cmd {
-	dialog.ScrollWheel(d.Table.Scroll, msg)
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+	uicontext.ScrollWheel(d.Table.Scroll, msg)
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		_, cmd := d.Table.Click(m.X, m.Y)
 		return cmd
 	}

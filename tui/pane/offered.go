@@ -14,11 +14,11 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
-	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -48,8 +48,8 @@ func (p *offers) Heading() (title, right string)   { return p.All.heading(p.name
 func (p *offers) Rows() list.Rows                  { return p.All.Table }
 func (p *offers) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
 func (p *offers) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
-func (p *offers) Item() dialog.Item                { return p.All.item() }
-func (p *offers) Ticked() []dialog.Item            { return p.All.ticked() }
+func (p *offers) Item() uicontext.Item             { return p.All.item() }
+func (p *offers) Ticked() []uicontext.Item         { return p.All.ticked() }
 func (p *offers) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
@@ -84,7 +84,7 @@ func (p *offers) mark(e *registry.Entry) string {
 			return p.app.Look.Falling
 		}
 		return p.app.Look.Folded
-	case p.app.Calls.Of(dialog.EntryItem(e)) != nil:
+	case p.app.Calls.Of(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.pinned(e) != nil:
 		return p.app.Look.Warn.On("!")
@@ -122,7 +122,7 @@ func (p *offers) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
+	inv, left := uicontext.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
 	seen := view.Seen(p.app.Common, e)
 	var pinned []registry.PinnedTool
@@ -150,11 +150,11 @@ func (p *offers) Subject() Subject {
 }
 
 // leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *dialog.Left) []viewer.Block {
+func leftBlocks(l *uicontext.Left) []viewer.Block {
 	if l == nil {
 		return nil
 	}
-	blocks := []viewer.Block{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), dialog.Millis(l.Took))}}
+	blocks := []viewer.Block{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.Millis(l.Took))}}
 	if len(l.Args) == 0 {
 		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
 		return blocks
@@ -199,7 +199,7 @@ func (p *offers) whyNoContent() string {
 }
 
 func (p *offers) whyNotAgain() string {
-	if it := p.Item(); !it.Blank() && dialog.Kept(p.app.Reg, it) == nil {
+	if it := p.Item(); !it.Blank() && uicontext.Kept(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
 	return p.none()
@@ -238,7 +238,7 @@ func newTools(a *Desk) *Tools {
 func (p *Tools) Tab() (name, count string) {
 	name, count = p.offers.Tab()
 	if p.awaiting > 0 {
-		count += " " + p.app.Look.Failed + dialog.Grouped(p.awaiting)
+		count += " " + p.app.Look.Failed + uicontext.Grouped(p.awaiting)
 	}
 	return name, count
 }
@@ -259,7 +259,7 @@ func (p *Tools) Heading() (title, right string) {
 // letters are a tool's annotations: R read-only, D destructive, I idempotent,
 // W open world. What is not said is not shown.
 func letters(e *registry.Entry) string {
-	h := dialog.ToolHints(e)
+	h := uicontext.ToolHints(e)
 	out := []byte("    ")
 	for i, on := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
 		if on != nil && *on {
@@ -271,7 +271,7 @@ func letters(e *registry.Entry) string {
 
 // aboutTool tells the arguments of a tool, and its annotations in words.
 func aboutTool(e *registry.Entry) (arguments, more []viewer.Fact) {
-	h := dialog.ToolHints(e)
+	h := uicontext.ToolHints(e)
 	var words []string
 	for _, w := range []struct {
 		on   *bool

@@ -13,10 +13,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -46,7 +46,7 @@ type Pane interface {
 	// Empty is drawn in a list without rows.
 	Empty() []string
 	// Item is under the cursor: for traffic, copying and the palette.
-	Item() dialog.Item
+	Item() uicontext.Item
 }
 
 // Subject is shown by a detail panel. Two subjects with the same key are the
@@ -60,5 +60,5 @@ type Subject struct {
 	// content says that there is some, so that lines which a new version brings
 	// are news and get marked.
 	content bool
-	running *dialog.Running // the call whose progress is shown instead
+	running *uicontext.Running // the call whose progress is shown instead
 }

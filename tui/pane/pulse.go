@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -185,8 +185,8 @@ func (p *Pulse) Facts(lk *theme.Look, now time.Time, server string) []viewer.Fac
 		mean = sum.took / time.Duration(sum.answered)
 	}
 	return []viewer.Fact{
-		fact("requests", Requests, fmt.Sprintf("%s in %d min", dialog.Grouped(sum.asked), spans*span/60)),
-		fact("failed", Failures, dialog.Grouped(sum.failed)),
-		fact("took", LatencySeries, dialog.Millis(mean)+" on average"),
+		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.Grouped(sum.asked), spans*span/60)),
+		fact("failed", Failures, uicontext.Grouped(sum.failed)),
+		fact("took", LatencySeries, uicontext.Millis(mean)+" on average"),
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -123,15 +123,15 @@ func Outcome(r *registry.TrafficRecord) []viewer.Fact {
 		status,
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
 		{Label: "waited", Value: waited(r)},
-		{Label: "response", Value: dialog.Size(r.Size)},
+		{Label: "response", Value: uicontext.Size(r.Size)},
 	}
 }
 
 // FormatDuration returns the duration without waits for the user, and the waits apart.
 func FormatDuration(r *registry.TrafficRecord) string {
-	text := dialog.Millis(r.Duration - r.Waited)
+	text := uicontext.Millis(r.Duration - r.Waited)
 	if r.Waited > 0 {
-		text += " and " + dialog.Millis(r.Waited) + " waiting for the user"
+		text += " and " + uicontext.Millis(r.Waited) + " waiting for the user"
 	}
 	return text
 }
@@ -141,7 +141,7 @@ func waited(r *registry.TrafficRecord) string {
 	if r.Waited == 0 {
 		return ""
 	}
-	return dialog.Millis(r.Waited) + " for the user"
+	return uicontext.Millis(r.Waited) + " for the user"
 }
 
 // ResponseTitle heads what came back.
@@ -159,11 +159,11 @@ func Body(title string, data []byte, whole int) []viewer.Block {
 	case whole == 0 && len(data) == 0:
 		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: "nothing"}}
 	case len(data) == 0:
-		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: dialog.Size(int64(whole)) + " that had to make room for newer traffic"}}
+		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: uicontext.Size(int64(whole)) + " that had to make room for newer traffic"}}
 	case json.Valid(data):
 		return []viewer.Block{{Title: title, Kind: viewer.JSON, Data: data}}
 	}
-	note := fmt.Sprintf("the journal keeps the first %s of %s", dialog.Size(int64(len(data))), dialog.Size(int64(whole)))
+	note := fmt.Sprintf("the journal keeps the first %s of %s", uicontext.Size(int64(len(data))), uicontext.Size(int64(whole)))
 	return []viewer.Block{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
@@ -263,7 +263,7 @@ func Tail(tail []registry.LogRecord) []viewer.Block {
 		if r.Source == registry.SourceMessage {
 			b.WriteString(strings.ToLower(r.Level.String()) + " ")
 		}
-		b.WriteString(dialog.CutText(strings.TrimRight(dialog.Clean(r.Text), " "), 2000))
+		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.Clean(r.Text), " "), 2000))
 	}
 	return []viewer.Block{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

@@ -10,10 +10,10 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
@@ -82,9 +82,9 @@ func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
 		p.All.news, p.Templates.news, p.updates = 0, 0, 0
 	}
-	count = dialog.Grouped(p.All.Table.Total())
+	count = uicontext.Grouped(p.All.Table.Total())
 	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
-		count += " " + p.app.Look.Delta + dialog.Grouped(n)
+		count += " " + p.app.Look.Delta + uicontext.Grouped(n)
 	}
 	return "Resources", count
 }
@@ -168,7 +168,7 @@ func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
 	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
-		return dialog.Size(e.Size), p.app.Look.Dim
+		return uicontext.Size(e.Size), p.app.Look.Dim
 	})
 	size.Has = func(e *registry.Entry) bool { return e.Size >= 0 }
 	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
@@ -188,7 +188,7 @@ func (p *Resources) arrange() {
 			if note != "" {
 				note += " "
 			}
-			note += p.app.Look.Changed.On(p.app.Look.Delta + dialog.Grouped(int(n)))
+			note += p.app.Look.Changed.On(p.app.Look.Delta + uicontext.Grouped(int(n)))
 		}
 		return note
 	}
@@ -256,10 +256,10 @@ func (p *Resources) Choose(part int) { p.Second = part == 1 }
 // Bare reports whether there is no row in either section.
 func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
 
-func (p *Resources) Item() dialog.Item { return p.current().item() }
+func (p *Resources) Item() uicontext.Item { return p.current().item() }
 
 // Ticked are the items that are marked, else the one under the cursor.
-func (p *Resources) Ticked() []dialog.Item { return p.current().ticked() }
+func (p *Resources) Ticked() []uicontext.Item { return p.current().ticked() }
 
 func (p *Resources) Subject() Subject {
 	e, ok := p.current().Table.Selected()
@@ -267,7 +267,7 @@ func (p *Resources) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv := dialog.Kept(p.app.Reg, it)
+	inv := uicontext.Kept(p.app.Reg, it)
 	at, _, _ := p.Means(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
@@ -375,22 +375,22 @@ func (p *Resources) reload() tea.Cmd {
 		p.looked(it)
 		return p.read(it, false, true)
 	}
-	if inv := dialog.Kept(p.app.Reg, it); inv != nil {
-		return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
+	if inv := uicontext.Kept(p.app.Reg, it); inv != nil {
+		return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
 	}
 	return p.app.Expand(it)
 }
 
 // looked says that the updates so far were seen.
-func (p *Resources) looked(it dialog.Item) {
+func (p *Resources) looked(it uicontext.Item) {
 	at, _, _ := p.Means(it)
 	p.seen[at] = p.subs[at].Updates
 }
 
 // read fetches a resource, unless that is under way.
-func (p *Resources) read(it dialog.Item, quiet, show bool) tea.Cmd {
+func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
 	if p.app.Calls.Of(it) != nil {
 		return nil
 	}
-	return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})
+	return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})
 }

@@ -9,8 +9,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/report"
-	"goblin/tui/dialog"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -89,7 +89,7 @@ func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
 		f = append(f, viewer.Fact{Label: "project", Value: p.Folder + pid})
 	}
 	if s.Latency > 0 {
-		f = append(f, viewer.Fact{Label: "latency", Value: dialog.Millis(s.Latency)})
+		f = append(f, viewer.Fact{Label: "latency", Value: uicontext.Millis(s.Latency)})
 	}
 	f = append(f, viewer.Fact{Label: "restarts", Value: number(s.Restarts)})
 	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.Retry.IsZero() {
@@ -153,7 +153,7 @@ func definitionFacts(d report.Definition) []viewer.Fact {
 	}
 	if d.Processes > 0 {
 		f = append(f, viewer.Fact{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
-			dialog.Millis(d.Processor), dialog.Size(d.Memory), d.Processes)})
+			uicontext.Millis(d.Processor), uicontext.Size(d.Memory), d.Processes)})
 	}
 	return f
 }

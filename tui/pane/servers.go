@@ -11,10 +11,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // Servers is the pane of servers.
@@ -83,12 +83,12 @@ func failed(s registry.State) bool {
 func (p *Servers) In() keys.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
-	count = dialog.Grouped(p.Table.Total())
+	count = uicontext.Grouped(p.Table.Total())
 	if p.news > 0 && p.app.Open != PaneServers {
-		count += " " + p.app.Look.Delta + dialog.Grouped(p.news)
+		count += " " + p.app.Look.Delta + uicontext.Grouped(p.news)
 	}
 	if p.down > 0 {
-		count += " " + p.app.Look.Failed + dialog.Grouped(p.down)
+		count += " " + p.app.Look.Failed + uicontext.Grouped(p.down)
 	}
 	return "Servers", count
 }
@@ -198,14 +198,14 @@ func (p *Servers) arrange() {
 			if s.Latency <= 0 {
 				return "", ""
 			}
-			return dialog.Millis(s.Latency), ""
+			return uicontext.Millis(s.Latency), ""
 		})
 	restarts := list.Figure("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
 				return p.app.Look.Sep, p.app.Look.Dim
 			}
-			return dialog.Grouped(s.Restarts), p.app.Look.Warn
+			return uicontext.Grouped(s.Restarts), p.app.Look.Warn
 		})
 	latency.Has = func(s registry.ServerState) bool { return s.Latency > 0 }
 	restarts.Has = func(s registry.ServerState) bool { return s.Restarts > 0 }
@@ -229,7 +229,7 @@ func (p *Servers) arrange() {
 				if IsDown(s) {
 					return p.problem(s), p.app.Look.Bad
 				}
-				return dialog.Clean(s.LastError), p.app.Look.Dim
+				return uicontext.Clean(s.LastError), p.app.Look.Dim
 			},
 		})
 	p.Table.Base = func(s registry.ServerState) theme.Style {
@@ -251,15 +251,15 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 	lk, n := p.app.Look, s.Counts[kind]
 	switch {
 	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
-		return dialog.Grouped(n) + "!", lk.Warn
+		return uicontext.Grouped(n) + "!", lk.Warn
 	case n == 0:
 		return lk.Sep, lk.Dim
 	case !s.Remembered.IsZero():
-		return dialog.Grouped(n) + "~", lk.Stale
+		return uicontext.Grouped(n) + "~", lk.Stale
 	case s.Stale:
-		return dialog.Grouped(n), lk.Stale
+		return uicontext.Grouped(n), lk.Stale
 	}
-	return dialog.Grouped(n), ""
+	return uicontext.Grouped(n), ""
 }
 
 // lately is a column of the last two minutes.
@@ -273,9 +273,9 @@ func (p *Servers) lately(title string, rank int, what What) serverCol {
 // problem is why a server is down, and what helps at once.
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return p.app.KeyOf("log-in") + " logs in: " + dialog.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+		return p.app.KeyOf("log-in") + " logs in: " + uicontext.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
-	return dialog.Clean(s.LastError)
+	return uicontext.Clean(s.LastError)
 }
 
 func stateMark(lk *theme.Look, s registry.State) (string, theme.Style) {
@@ -300,16 +300,16 @@ func (p *Servers) Empty() []string {
 }
 
 // Item is none: a server is nothing that is called, read or kept.
-func (p *Servers) Item() dialog.Item { return dialog.Item{} }
+func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
 // Shown is the detail, for copying, editors and files.
-func (p *Servers) Shown() dialog.Shown {
+func (p *Servers) Shown() uicontext.Shown {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
 	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.Key != "server "+s.Name {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
-	return dialog.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
+	return uicontext.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
 }
 
 func (p *Servers) Acts() map[string]keys.Act {
@@ -357,7 +357,7 @@ func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
 		return p.app.showTraffic(list.Set("", "server", []string{s.Name}))
 	}
-	return p.app.Inspect(dialog.Item{})
+	return p.app.Inspect(uicontext.Item{})
 }
 
 func (p *Servers) none() string {
@@ -379,7 +379,7 @@ func (p *Servers) unless(why string) func() string {
 
 func (p *Servers) whyNotRestart() string {
 	if s, _ := p.Table.Selected(); s.State == registry.StateDisabled {
-		return dialog.Clean(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
+		return uicontext.Clean(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
 	}
 	return p.none()
 }
@@ -388,18 +388,18 @@ func (p *Servers) whyNotRestart() string {
 func WhyNoLogin(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
-		return dialog.Clean(s.Name) + " is a local program, which has no login"
+		return uicontext.Clean(s.Name) + " is a local program, which has no login"
 	case !s.CanLogIn:
-		return dialog.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
+		return uicontext.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
 	case s.State == registry.StateDisabled:
-		return dialog.Clean(s.Name) + " is disabled; :enable enables it"
+		return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
 	}
 	return ""
 }
 
 func (p *Servers) whyNotApprove() string {
 	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
-		return "no tool of " + dialog.Clean(s.Name) + " awaits approval"
+		return "no tool of " + uicontext.Clean(s.Name) + " awaits approval"
 	}
 	return p.none()
 }
@@ -418,7 +418,7 @@ func (p *Servers) clients() (names string, n int) {
 	for _, s := range p.app.Reg.Sessions() {
 		if !s.Screen {
 			n++
-			all = append(all, dialog.CutText(dialog.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
+			all = append(all, uicontext.CutText(uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
 		}
 	}
 	slices.Sort(all)
@@ -435,7 +435,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	if n == 0 {
 		return do()
 	}
-	return p.app.Push(&dialog.Confirm{
+	return p.app.Push(&uicontext.Confirm{
 		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
 		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")), then},
 	})

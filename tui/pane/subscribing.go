@@ -10,10 +10,10 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // readSubscriptions reads the table of subscriptions: in a command where there
@@ -83,7 +83,7 @@ func (p *Resources) follow() tea.Cmd {
 		return nil
 	}
 	at, _, ok := p.Means(it)
-	inv := dialog.Kept(p.app.Reg, it)
+	inv := uicontext.Kept(p.app.Reg, it)
 	sub, has := p.subs[at]
 	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
 		return nil
@@ -98,8 +98,8 @@ func (p *Resources) follow() tea.Cmd {
 			return nil
 		}
 		p.looked(it)
-		if inv := dialog.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
-			return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
+		if inv := uicontext.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
+			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
 		}
 		return p.read(it, true, false)
 	}))
@@ -107,11 +107,11 @@ func (p *Resources) follow() tea.Cmd {
 
 // Means is the resource that an item is: of a template, what it was expanded to
 // last.
-func (p *Resources) Means(it dialog.Item) (at spot, listed string, ok bool) {
+func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
 	if it.Kind != registry.Template {
 		return spot{it.Server, it.Name}, it.Listed, !it.Blank()
 	}
-	inv := dialog.Kept(p.app.Reg, it)
+	inv := uicontext.Kept(p.app.Reg, it)
 	if inv == nil || inv.Expanded == "" {
 		return at, "", false
 	}
@@ -176,7 +176,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 	return text
 }
 
-func (p *Resources) whyNotSubscribe(it dialog.Item) string {
+func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 	at, _, ok := p.Means(it)
 	if !ok {
 		return p.app.KeyOf("call") + " expands the template; " + p.app.KeyOf("subscribe") + " then subscribes to what it stands for"
@@ -204,7 +204,7 @@ func (p *Resources) whyNotSubscribe(it dialog.Item) string {
 
 // toggle asks for a subscription, or ends this screen's. more counts those of several that
 // went well; nil for one alone, which is called by its name.
-func (p *Resources) toggle(it dialog.Item, more *int) tea.Cmd {
+func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	a := p.app
 	at, listed, _ := p.Means(it)
 	what := listed
@@ -250,7 +250,7 @@ func (p *Resources) toggleTicked() tea.Cmd {
 		all = all && p.Held(spot{e.Server, e.Name})
 	}
 	for _, e := range rows {
-		it := dialog.EntryItem(e)
+		it := uicontext.EntryItem(e)
 		if no := p.whyNotSubscribe(it); no != "" {
 			why = no
 		} else if at, _, _ := p.Means(it); p.Held(at) == all {

@@ -14,10 +14,10 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // trafficRow is a record of traffic, without bodies, and what is made of it
@@ -204,9 +204,9 @@ func (p *Logs) Withdraw() tea.Cmd {
 				done := a.Backend.Withdraw(r.Session, r.open)
 				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
-						return a.Complain("%s %s has ended already", dialog.Clean(r.Method), dialog.Clean(r.Name))
+						return a.Complain("%s %s has ended already", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
 					}
-					a.Say("Cancelled %s %s", dialog.Clean(r.Method), dialog.Clean(r.Name))
+					a.Say("Cancelled %s %s", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
 					return p.AskUnderWay()
 				})
 			}
@@ -227,9 +227,9 @@ func (p *Logs) Withdraw() tea.Cmd {
 		return cancel()
 	}
 	r := asked[0]
-	c := &dialog.Confirm{
-		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(dialog.Clean(r.Method)+" "+dialog.Clean(r.Name)) + "?",
-		Text: []string{dialog.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
+	c := &uicontext.Confirm{
+		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(uicontext.Clean(r.Method)+" "+uicontext.Clean(r.Name)) + "?",
+		Text: []string{uicontext.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
 	}
 	if n := len(asked); n > 1 {
@@ -263,7 +263,7 @@ func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
 	args, ok := Arguments(&rec)
 	switch {
 	case it.Blank():
-		return a.Complain("%s is not listed any more", dialog.Clean(r.Name))
+		return a.Complain("%s is not listed any more", uicontext.Clean(r.Name))
 	case !ok:
 		return a.Complain("the journal has not kept these arguments whole")
 	}
@@ -298,7 +298,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	}
 	t.Note = func(r *trafficRow) string {
 		if r.Waited > 0 {
-			return p.app.Look.Dim.On("waited " + dialog.Millis(r.Waited))
+			return p.app.Look.Dim.On("waited " + uicontext.Millis(r.Waited))
 		}
 		return ""
 	}
@@ -315,7 +315,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		if r.open != "" {
 			return "", ""
 		}
-		return dialog.Size(Size(&r.TrafficRecord)), p.app.Look.Dim
+		return uicontext.Size(Size(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
 	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
@@ -325,7 +325,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		case Notified(&r.TrafficRecord):
 			return "", ""
 		}
-		return dialog.Millis(p.took(r)), ""
+		return uicontext.Millis(p.took(r)), ""
 	})
 	return []column{
 		{
@@ -486,7 +486,7 @@ func (p *Logs) foldedLine() string {
 	for _, source := range slices.SortedFunc(maps.Keys(from), func(a, b string) int {
 		return cmp.Or(cmp.Compare(from[b], from[a]), cmp.Compare(a, b))
 	}) {
-		parts = append(parts, dialog.Clean(source)+" "+dialog.Grouped(from[source]))
+		parts = append(parts, uicontext.Clean(source)+" "+uicontext.Grouped(from[source]))
 	}
 	var all []string
 	if len(parts) > 0 {
@@ -514,7 +514,7 @@ func arrow(lk *theme.Look, d registry.Direction) string {
 }
 
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
-	lk, text := p.app.Look, dialog.Clean(MarkedStatus(&r.TrafficRecord))
+	lk, text := p.app.Look, uicontext.Clean(MarkedStatus(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status
@@ -534,12 +534,12 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 type resolution struct {
 	seq  uint64
 	snap *registry.Snapshot
-	item dialog.Item
+	item uicontext.Item
 }
 
 // itemOf is the tool, prompt, resource or template that a record is about,
 // blank if it is about none that is there. Asking again costs nothing.
-func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
+func (p *Logs) itemOf(r *registry.TrafficRecord) uicontext.Item {
 	snap := p.app.Reg.Load()
 	if r.Seq == 0 { // under way
 		return ItemOf(p.app.Reg, r)
@@ -551,7 +551,7 @@ func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 }
 
 // Inspect shows the requests about an item.
-func (a *Desk) Inspect(it dialog.Item) tea.Cmd { return a.showTraffic(about(it)) }
+func (a *Desk) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(about(it)) }
 
 // showTraffic shows the requests that a filter leaves.
 func (a *Desk) showTraffic(typed string) tea.Cmd {
@@ -572,7 +572,7 @@ func (a *Desk) showLogs(tab int, typed string) tea.Cmd {
 
 // about is the filter for the requests about an item: by its listed name, its
 // own, or, for a template, by anything that it may have been expanded to.
-func about(it dialog.Item) string {
+func about(it uicontext.Item) string {
 	text := ""
 	if it.Server != "" {
 		text = list.Set(text, "server", []string{"=" + it.Server})
@@ -601,6 +601,6 @@ func (a *Desk) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	case r.Server == "" || r.Server == registry.Local:
 		return a.Complain("%s is about nothing that is listed", r.Method)
 	}
-	a.Say("%s is about no item; this is its server", dialog.Clean(r.Method))
+	a.Say("%s is about no item; this is its server", uicontext.Clean(r.Method))
 	return a.GoTo(PaneServers, r.Server)
 }

@@ -12,8 +12,8 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -66,9 +66,9 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
 		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
 	}
 	if !Notified(r) {
-		first = append(first, FormatDuration(r), dialog.Size(r.Size))
+		first = append(first, FormatDuration(r), uicontext.Size(r.Size))
 	}
-	return []viewer.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, dialog.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
 // between returns a line with the time, client, server and size of a request.
@@ -82,10 +82,10 @@ func between(r *registry.TrafficRecord, lk *theme.Look) string {
 		if i == 1 {
 			parts = append(parts, arrow(lk, r.Direction))
 		}
-		parts = append(parts, dialog.Clean(end))
+		parts = append(parts, uicontext.Clean(end))
 	}
 	if r.RequestSize > 0 {
-		parts = append(parts, dialog.Size(int64(r.RequestSize)))
+		parts = append(parts, uicontext.Size(int64(r.RequestSize)))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -111,7 +111,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fa
 		f = append(f, viewer.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
-		f = append(f, viewer.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})
+		f = append(f, viewer.Fact{Label: "request", Value: uicontext.Size(int64(r.RequestSize))})
 	}
 	return f
 }
@@ -127,7 +127,7 @@ func endOf(r *registry.TrafficRecord) string {
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
-	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+dialog.Clean(r.Name)) + "\n" + between(r, lk)}}
+	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.Clean(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, Body("params", r.Request, r.RequestSize)...)
 	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{ID(r), {Label: "transport", Value: Carried(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, Asked(r)...)
@@ -135,9 +135,9 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Lo
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Block {
-	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), dialog.Size(r.Size))}
+	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), uicontext.Size(r.Size))}
 	if Failed(r) {
-		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", Failure(r), FormatDuration(r), dialog.Size(r.Size))
+		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", Failure(r), FormatDuration(r), uicontext.Size(r.Size))
 	}
 	blocks, title := []viewer.Block{head}, "result"
 	if Refused(r) {
@@ -213,7 +213,7 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 
 // shownTraffic is the exchange of the dialog in front, or of the selected
 // record, for pagers, editors and files.
-func (p *Logs) shownTraffic() dialog.Shown {
+func (p *Logs) shownTraffic() uicontext.Shown {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
 		seq = d.rec.Seq
@@ -222,7 +222,7 @@ func (p *Logs) shownTraffic() dialog.Shown {
 	}
 	text, _, ok := p.app.exchangeText(seq, "  ")
 	if !ok {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
-	return dialog.Shown{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
+	return uicontext.Shown{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
 }

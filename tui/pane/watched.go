@@ -10,17 +10,17 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
 type Watched struct {
-	dialog.Listing
-	dialog.Search
+	uicontext.Listing
+	uicontext.Search
 	app     *Desk
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
@@ -29,7 +29,7 @@ type Watched struct {
 }
 
 // NewWatched is the list of subscriptions as it is now.
-func NewWatched(a *Desk) dialog.Dialog {
+func NewWatched(a *Desk) uicontext.Dialog {
 	d := &Watched{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
 	d.Table = list.New(a.Ctx, a.Now, key,
@@ -42,7 +42,7 @@ func NewWatched(a *Desk) dialog.Dialog {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = uicontext.Search{Input: textfield.New(a.Look), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
@@ -80,14 +80,14 @@ func (d *Watched) read() tea.Cmd {
 func (d *Watched) readNames() {
 	d.names = map[string]string{}
 	for _, s := range d.app.Reg.Sessions() {
-		name := dialog.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID))
+		name := uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID))
 		switch {
 		case s.ID == d.app.Backend.Session():
 			name = "you"
 		case s.Screen:
 			name = "another screen"
 		}
-		d.names[s.ID] = dialog.CutText(name, 40)
+		d.names[s.ID] = uicontext.CutText(name, 40)
 	}
 }
 
@@ -111,15 +111,15 @@ func (d *Watched) Lines(w, h int) []string {
 	body := max(h-3, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.Clean(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
 		who := s.Status + "  " + cmp.Or(d.holders(s, 20), "nobody holds it")
 		if s.Error != "" {
-			who = lk.Bad.On(dialog.Clean(s.Status + ": " + s.Error))
+			who = lk.Bad.On(uicontext.Clean(s.Status + ": " + s.Error))
 		}
-		below = []string{" " + lk.Middle(dialog.Clean(s.Listed), w-2), " " + who}
+		below = []string{" " + lk.Middle(uicontext.Clean(s.Listed), w-2), " " + who}
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	if d.Typed {
@@ -136,7 +136,7 @@ func (d *Watched) arrange() {
 		if s.Updates == 0 {
 			return "", ""
 		}
-		return dialog.Grouped(int(s.Updates)), ""
+		return uicontext.Grouped(int(s.Updates)), ""
 	})
 	updates.Has = func(s registry.SubscriptionState) bool { return s.Updates > 0 }
 	last := column{
@@ -155,7 +155,7 @@ func (d *Watched) arrange() {
 		column{Name: "URI", Least: 16, Wants: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
 		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
-				return dialog.Clean(s.Error), d.app.Look.Bad
+				return uicontext.Clean(s.Error), d.app.Look.Bad
 			}
 			return d.holders(s, 3), ""
 		}},
@@ -242,8 +242,8 @@ func (d *Watched) copy() tea.Cmd {
 	return d.app.Copy(s.Listed, "the URI")
 }
 
-func subscribed(s registry.SubscriptionState) dialog.Item {
-	return dialog.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
+func subscribed(s registry.SubscriptionState) uicontext.Item {
+	return uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
 }
 
 // toggle begins or ends this screen's own subscription.

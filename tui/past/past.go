@@ -16,18 +16,18 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
 // Past is the list, and below it the call under the cursor.
 type Past struct {
-	dialog.Listing
-	app   *dialog.Common
-	item  dialog.Item
+	uicontext.Listing
+	app   *uicontext.Common
+	item  uicontext.Item
 	Table *list.Table[*registry.Invocation]
 	View  *viewer.View
 	look  *theme.Look
@@ -38,7 +38,7 @@ type Past struct {
 }
 
 // New lists the last calls of an item, the newest first.
-func New(a *dialog.Common, it dialog.Item) (*Past, tea.Cmd) {
+func New(a *uicontext.Common, it uicontext.Item) (*Past, tea.Cmd) {
 	calls := a.Calls.Past(it)
 	d := &Past{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
@@ -64,7 +64,7 @@ func (d *Past) show() tea.Cmd {
 	d.shown, d.width = inv, w
 	gen, lk := d.gen, d.app.Look
 	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: dialog.Unfolded})
+		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -101,13 +101,13 @@ func blocks(inv *registry.Invocation) []viewer.Block {
 func status(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
-		return "cancelled after " + dialog.Millis(inv.Duration)
+		return "cancelled after " + uicontext.Millis(inv.Duration)
 	case inv.Error != "":
-		return "failed after " + dialog.Millis(inv.Duration)
+		return "failed after " + uicontext.Millis(inv.Duration)
 	case !inv.Success:
-		return "the tool reports an error after " + dialog.Millis(inv.Duration)
+		return "the tool reports an error after " + uicontext.Millis(inv.Duration)
 	}
-	return "ok after " + dialog.Millis(inv.Duration) + ", " + dialog.Size(int64(len(inv.Result)))
+	return "ok after " + uicontext.Millis(inv.Duration) + ", " + uicontext.Size(int64(len(inv.Result)))
 }
 
 // Heading names the item.
@@ -125,7 +125,7 @@ func (d *Past) Lines(w, h int) []string {
 	lk := d.look
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
-	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
+	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.Where(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
@@ -158,13 +158,13 @@ func (d *Past) arrange() {
 			return d.look.Failed + " error", d.look.Bad
 		}},
 		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			return dialog.Millis(inv.Duration), ""
+			return uicontext.Millis(inv.Duration), ""
 		}),
 		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			return dialog.Size(int64(len(inv.Result))), ""
+			return uicontext.Size(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			args := dialog.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+			args := uicontext.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})
 }
@@ -217,14 +217,14 @@ func (d *Past) call(inv *registry.Invocation) tea.Cmd {
 
 // Update handles the mouse.
 func (d *Past) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)
 		if row {
 			return d.show()
 		}
 		return cmd
 	}
-	dialog.ScrollWheel(d.View.Scroll, msg)
+	uicontext.ScrollWheel(d.View.Scroll, msg)
 	return nil
 }
 

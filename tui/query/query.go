@@ -15,17 +15,17 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
 // Query is the dialog.
 type Query struct {
-	dialog.Still
-	app   *dialog.Common
+	uicontext.Still
+	app   *uicontext.Common
 	of    string
 	data  *Document
 	size  int
@@ -47,7 +47,7 @@ type Query struct {
 
 // New asks for a path into the first of several texts that is JSON, beginning with the one
 // in kept, where it leaves the last one. of names what is looked through.
-func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
+func New(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
 	err := errors.New("there is no JSON here")
@@ -79,7 +79,7 @@ func (d *Query) search() tea.Cmd {
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := Find(v, size, path)
-		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: dialog.Unfolded})
+		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {
@@ -98,7 +98,7 @@ func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Where is how far down what was found is shown.
-func (d *Query) Where() string { return dialog.Where(d.View) }
+func (d *Query) Where() string { return uicontext.Where(d.View) }
 
 // Typing reports that letters are text.
 func (d *Query) Typing() bool { return true }
@@ -120,7 +120,7 @@ func (d *Query) Lines(w, h int) []string {
 	}
 	path := d.Input.View()
 	if d.old {
-		path = lk.Row(lk.Cut(dialog.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
+		path = lk.Row(lk.Cut(uicontext.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
 	}
 	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + path, lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
@@ -146,7 +146,7 @@ func (d *Query) Keys() keys.Table {
 
 // Update takes text, and the mouse.
 func (d *Query) Update(msg tea.Msg) tea.Cmd {
-	dialog.ScrollWheel(d.View.Scroll, msg)
+	uicontext.ScrollWheel(d.View.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
 	if !ok {
 		return nil

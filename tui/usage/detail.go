@@ -9,9 +9,9 @@ import (
 
 	"goblin/registry/report"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
@@ -65,24 +65,24 @@ func (r *row) facts(now time.Time) []viewer.Fact {
 		add("tool", r.original)
 	}
 	if r.tools > 0 {
-		add("tools", dialog.Grouped(r.tools))
+		add("tools", uicontext.Grouped(r.tools))
 	}
 	if r.Definitions.Bytes > 0 {
-		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", dialog.Size(int64(r.Definitions.Bytes)), dialog.Grouped(r.Tokens)))
+		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", uicontext.Size(int64(r.Definitions.Bytes)), uicontext.Grouped(r.Tokens)))
 	}
 	if o := r.others; o.Entries > 0 {
 		add("others", fmt.Sprintf("%s, %s in lists: prompts, resources, templates and skills, for people; some %s tokens if a model gets them",
-			dialog.Grouped(o.Entries), dialog.Size(int64(o.Bytes)), dialog.Grouped(o.Tokens)))
+			uicontext.Grouped(o.Entries), uicontext.Size(int64(o.Bytes)), uicontext.Grouped(o.Tokens)))
 	}
 	if r.client != nil && r.client.Instructions > 0 {
-		add("instructions", dialog.Size(int64(r.client.Instructions)))
+		add("instructions", uicontext.Size(int64(r.client.Instructions)))
 	}
-	add("calls", dialog.Grouped(int(r.Calls)))
+	add("calls", uicontext.Grouped(int(r.Calls)))
 	if r.Calls == 0 {
 		return f
 	}
 	if r.Errors > 0 {
-		add("errors", fmt.Sprintf("%s, %.1f %%", dialog.Grouped(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
+		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.Grouped(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
 	if r.P50 > 0 { // no call was timed that waited for the user or was cancelled
 		add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
@@ -90,7 +90,7 @@ func (r *row) facts(now time.Time) []viewer.Fact {
 	if r.Waits > 0 {
 		add("waits", waits(&r.Figures))
 	}
-	add("answers", fmt.Sprintf("%s, %s each", dialog.Size(int64(r.Figures.Bytes)), dialog.Size(int64(r.Figures.Bytes/r.Calls))))
+	add("answers", fmt.Sprintf("%s, %s each", uicontext.Size(int64(r.Figures.Bytes)), uicontext.Size(int64(r.Figures.Bytes/r.Calls))))
 	add("last call", termtext.Age(now.Sub(r.LastUsed))+" ago")
 	return f
 }

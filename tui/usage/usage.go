@@ -20,11 +20,11 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/report"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 	"goblin/tui/view"
 )
 
@@ -113,7 +113,7 @@ func (p *Pane) Tab() (name, count string) {
 		}
 	}
 	if broken > 0 {
-		count = p.app.Look.Failed + dialog.Grouped(broken)
+		count = p.app.Look.Failed + uicontext.Grouped(broken)
 	}
 	return "Usage", count
 }
@@ -184,9 +184,9 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 // Heading counts the rows of the open table, and says by what they are sorted.
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
-	count := dialog.Exactly(t.Total())
+	count := uicontext.Exactly(t.Total())
 	if t.Typed != "" {
-		count = dialog.Exactly(t.Len()) + "/" + count
+		count = uicontext.Exactly(t.Len()) + "/" + count
 	}
 	return p.app.Look.Title.On("Usage") + " " + count, t.Sorting(p.app.Look)
 }
@@ -235,25 +235,25 @@ func (p *Pane) Empty() []string {
 func (p *Pane) Bare() bool { return false }
 
 // Item is the tool under the cursor.
-func (p *Pane) Item() dialog.Item {
+func (p *Pane) Item() uicontext.Item {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok || p.at != tools || r.Definitions.Bytes == 0 {
-		return dialog.Item{}
+		return uicontext.Item{}
 	}
-	return dialog.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
+	return uicontext.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
 }
 
 // Shown is the part of the bill under the cursor, as JSON.
-func (p *Pane) Shown() dialog.Shown {
+func (p *Pane) Shown() uicontext.Shown {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
 	text, err := json.MarshalIndent(r.whole, "", "  ")
 	if err != nil {
-		return dialog.Shown{}
+		return uicontext.Shown{}
 	}
-	return dialog.Shown{Name: "usage.json", Data: text}
+	return uicontext.Shown{Name: "usage.json", Data: text}
 }
 
 // Acts returns the actions of keys here.
@@ -271,7 +271,7 @@ func (p *Pane) Acts() map[string]keys.Act {
 		"open": {Why: none}, "pager": {Why: none}, "editor": {Why: none}, "save": {Why: none}, "copy-content": {Why: none},
 		"copy": {Why: none, Run: func() tea.Cmd {
 			r, _ := p.Tables[p.at].Selected()
-			return a.Copy(dialog.Clean(r.name), "the name")
+			return a.Copy(uicontext.Clean(r.name), "the name")
 		}},
 		"reload":    {Run: func() tea.Cmd { return p.Refresh(registry.AllChanges) }},
 		"tab-left":  {Run: func() tea.Cmd { return p.choose(p.at - 1) }},
@@ -294,7 +294,7 @@ func (p *Pane) Acts() map[string]keys.Act {
 func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
-		texts[i] = names[i] + " " + dialog.Grouped(t.Total())
+		texts[i] = names[i] + " " + uicontext.Grouped(t.Total())
 	}
 	line, ends := pane.DrawTabs(lk, texts, p.at)
 	p.spots = ends
@@ -418,9 +418,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		return c
 	}
 	count := func(name string, rank, w int, value func(row) int) list.Column[row] {
-		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return dialog.Grouped(value(r)) })
+		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return uicontext.Grouped(value(r)) })
 	}
-	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return dialog.Grouped(r.Tokens) })
+	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.Grouped(r.Tokens) })
 	tokens.By = byTokens
 	cost := tokens.Show
 	tokens.Show = func(r row, w int) (string, theme.Style) {
@@ -434,9 +434,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.client != nil && len(r.client.Breaks) > 0 {
-					return lk().Failed + " " + dialog.Clean(r.name), lk().Bad
+					return lk().Failed + " " + uicontext.Clean(r.name), lk().Bad
 				}
-				return dialog.Clean(r.name), ""
+				return uicontext.Clean(r.name), ""
 			},
 		},
 		tokens,
@@ -444,7 +444,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		count("errors", 1, 6, func(r row) int { return int(r.Errors) }),
 		figure("p50", 6, 8, func(r row) float64 { return r.P50 }, func(r row) string { return millis(r.P50) }),
 		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
-		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return dialog.Size(int64(r.Figures.Bytes)) }),
+		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.Size(int64(r.Figures.Bytes)) }),
 		{
 			Name: "last call", Rank: 4, Fixed: 9, Right: true, Down: true,
 			By:  func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
@@ -467,7 +467,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		return all
 	}
 	own := []list.Column[row]{count("tools", 3, 6, func(r row) int { return r.tools })}
-	all = append(all, figure("others", 9, 9, func(r row) float64 { return float64(r.others.Bytes) }, func(r row) string { return dialog.Size(int64(r.others.Bytes)) }))
+	all = append(all, figure("others", 9, 9, func(r row) float64 { return float64(r.others.Bytes) }, func(r row) string { return uicontext.Size(int64(r.others.Bytes)) }))
 	if table == servers {
 		own = append(own, count("unused", 5, 6, func(r row) int { return r.idle }))
 	}
@@ -493,7 +493,9 @@ func short(ago time.Duration) string {
 	return termtext.Age(ago)
 }
 
-func millis(ms float64) string { return dialog.Millis(time.Duration(ms * float64(time.Millisecond))) }
+func millis(ms float64) string {
+	return uicontext.Millis(time.Duration(ms * float64(time.Millisecond)))
+}
 
 // broken are the limits that a client's row breaks.
 func (r *row) broken(limit string) bool {

@@ -6,13 +6,13 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
 
 // Turn turns entries off for the clients that the screen looks at, or all of them on if
 // each is off.
-func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
+func Turn(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
@@ -26,9 +26,9 @@ func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
 		word = "on"
 	}
 	if view != "" {
-		whose = "clients of " + dialog.Clean(view)
+		whose = "clients of " + uicontext.Clean(view)
 	}
-	what := dialog.Clean(entries[0].Listed) + " is"
+	what := uicontext.Clean(entries[0].Listed) + " is"
 	if n := len(entries); n > 1 {
 		what = fmt.Sprintf("%d entries are", n)
 	}
@@ -40,7 +40,7 @@ func Turn(a *dialog.Common, entries []*registry.Entry) tea.Cmd {
 const bySearch = "search"
 
 // WhyNotTurn says why an entry cannot be turned off or on.
-func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
+func WhyNotTurn(a *uicontext.Common, e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"
@@ -54,7 +54,7 @@ func WhyNotTurn(a *dialog.Common, e *registry.Entry) string {
 }
 
 // Seen tells in a detail under which other name clients see an entry, or why they do not.
-func Seen(a *dialog.Common, e *registry.Entry) []viewer.Fact {
+func Seen(a *uicontext.Common, e *registry.Entry) []viewer.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
 	switch by {
 	case "":

@@ -11,16 +11,16 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
+	"goblin/tui/uicontext"
 )
 
 // Chooser is the list.
 type Chooser struct {
-	dialog.Listing
-	app   *dialog.Common
+	uicontext.Listing
+	app   *uicontext.Common
 	Table *list.Table[row]
 }
 
@@ -33,7 +33,7 @@ type row struct {
 func (r row) name() string { return cmp.Or(r.profile, "(no profile)") }
 
 // New asks for a profile.
-func New(a *dialog.Common) tea.Cmd {
+func New(a *uicontext.Common) tea.Cmd {
 	var rows []row
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
 		rows = append(rows, row{name, a.Backend.Sees(name)})
@@ -71,7 +71,7 @@ func (d *Chooser) Lines(w, h int) []string {
 func (d *Chooser) arrange() {
 	count := func(name string, kind registry.Kind) list.Column[row] {
 		return list.Figure(name, 1, 9, func(r row) float64 { return float64(r.sees[kind]) }, func(r row, _ int) (string, theme.Style) {
-			return dialog.Exactly(r.sees[kind]), d.app.Look.Dim
+			return uicontext.Exactly(r.sees[kind]), d.app.Look.Dim
 		})
 	}
 	d.Table.Arrange(
@@ -111,7 +111,7 @@ func (d *Chooser) choose() tea.Cmd {
 
 // Update handles the mouse.
 func (d *Chooser) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)
 		if row {
 			return d.choose()

@@ -1,4 +1,4 @@
-// Package dialog has the stack of dialogs in front of the panes,
+// Package uicontext has the stack of dialogs in front of the panes,
 // those that every part of the screen opens, and the forms of calls.
 //
 // [Common] is what dialogs and panes of one screen share: the registry, the
@@ -7,7 +7,7 @@
 // takes itself off the screen. The package knows no pane and no app: what it
 // asks of them is [Shell]. All of it belongs to the goroutine of the screen's
 // Update and View; what can wait is a command.
-package dialog
+package uicontext
 
 import (
 	"context"
