@@ -13,7 +13,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
@@ -48,7 +48,7 @@ type app struct {
 	history   []string
 	commands  []string // run from the palette, the last one at the end
 
-	asks     ask.Asks
+	asks     dialog.Asks
 	spinning bool
 	head     header
 
@@ -63,7 +63,7 @@ type app struct {
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.
 type laterMsg func() tea.Cmd
 
-func newApp(ctx context.Context, o Options, q *ask.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
+func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
 		Desk: &pane.Desk{
 			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
@@ -74,7 +74,7 @@ func newApp(ctx context.Context, o Options, q *ask.Questions, b uicontext.Backen
 	}
 	a.Shell, a.Poke = a, a.rouse
 	a.Shown, a.FilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
-	a.asks = ask.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.asks = dialog.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme

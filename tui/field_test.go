@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/pane"
 )
 
@@ -250,7 +250,7 @@ func TestAnOwnConfigOpensOnServers(t *testing.T) {
 		clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 		reg := registry.New(registry.Options{Servers: []string{"files"}, Now: clock.now})
 		term := &fakeTerminal{w: 80, h: 24, env: plainEnv, never: make(chan struct{})}
-		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: c.host}, ask.NewQuestions(), newBackend(), term)
+		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: c.host}, dialog.NewQuestions(), newBackend(), term)
 		require.Equal(t, c.pane, a.Open, c.host.Config)
 	}
 }

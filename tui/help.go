@@ -7,8 +7,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
-	"goblin/tui/ask"
 	"goblin/tui/clients"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/past"
@@ -344,8 +344,8 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*uicontext.Entry)(nil).Keys()},
 		{"Yes or no", (&uicontext.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
-		{"An address to open", (*ask.URL)(nil).Keys()},
-		{"A model's answer", (*ask.Sampling)(nil).Keys()},
+		{"An address to open", (*dialog.URL)(nil).Keys()},
+		{"A model's answer", (*dialog.Sampling)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
 		{by("Mistakes in the config", "mistakes"), pane.MistakesKeys()},
 		{"Setup", (*setup)(nil).Keys()},

@@ -12,7 +12,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -188,7 +188,7 @@ func (r *rig) stage(which, tab int, inside bool) {
 	a.Calls.Last = &uicontext.Request{Item: it, Method: "tools/call"}
 	a.Calls.List = []*uicontext.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
-	a.asks.Questions.List = []*ask.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan ask.Reply, 1), Gone: never}}
+	a.asks.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Gone: never}}
 }
 
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {

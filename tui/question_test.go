@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -17,7 +17,7 @@ import (
 // askedOne is a question on its way.
 type askedOne struct {
 	r        *rig
-	answers  chan ask.Reply
+	answers  chan dialog.Reply
 	withdraw context.CancelFunc
 }
 
@@ -26,11 +26,11 @@ func (r *rig) ask(method, params string) askedOne {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
-	one := askedOne{r, make(chan ask.Reply, 1), cancel}
+	one := askedOne{r, make(chan dialog.Reply, 1), cancel}
 	before := r.app.asks.Questions.Len()
 	go func() {
 		result, err := r.app.asks.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
-		one.answers <- ask.Reply{Result: result, Err: err}
+		one.answers <- dialog.Reply{Result: result, Err: err}
 	}()
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
@@ -55,7 +55,7 @@ func (one askedOne) answer() (string, error) {
 
 // later lets the moment pass in which no keys are taken.
 func (r *rig) later() *rig {
-	r.clock.advance(ask.Grace)
+	r.clock.advance(dialog.Grace)
 	return r
 }
 
@@ -273,7 +273,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
 	for range 5 { // somebody was in the middle of typing
-		r.clock.advance(ask.Grace - time.Millisecond)
+		r.clock.advance(dialog.Grace - time.Millisecond)
 		r.keys("enter")
 		require.Len(t, r.app.Dialogs, 1)
 	}
@@ -396,7 +396,7 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	t.Parallel()
 	const most = 32
-	q := ask.NewQuestions()
+	q := dialog.NewQuestions()
 	woken, ended := make(chan struct{}, 4*most), make(chan error, most)
 	q.Wakes(func() { woken <- struct{}{} })
 	for range most {
@@ -413,16 +413,16 @@ func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	require.Equal(t, most, q.Len())
 	q.Close()
 	for range most {
-		require.ErrorIs(t, <-ended, ask.ErrScreenClosed)
+		require.ErrorIs(t, <-ended, dialog.ErrScreenClosed)
 	}
 	require.Zero(t, q.Len(), "nobody waits any more")
 	_, err = q.Ask(gone, "elicitation/create", nil, time.Time{})
-	require.ErrorIs(t, err, ask.ErrScreenClosed)
+	require.ErrorIs(t, err, dialog.ErrScreenClosed)
 }
 
 func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	t.Parallel()
-	q := ask.NewQuestions()
+	q := dialog.NewQuestions()
 	heard := make(chan struct{})
 	q.Wakes(func() { close(heard) })
 	go func() {
@@ -475,7 +475,7 @@ func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
-	d := r.app.Dialogs[0].(*ask.Asking).Inner.(*ask.Sampling)
+	d := r.app.Dialogs[0].(*dialog.Asking).Inner.(*dialog.Sampling)
 	require.Equal(t, 56, d.View.Doc().Width())
 	r.take(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/images"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
@@ -327,7 +327,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{
 		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
 		PID: 4711, Started: clock.at.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
-	}}, ask.NewQuestions(), r.backend, r.term)
+	}}, dialog.NewQuestions(), r.backend, r.term)
 	if len(reg.States()) > 0 {
 		r.app.Open = pane.PaneResources // where most tests begin
 	}

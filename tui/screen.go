@@ -35,7 +35,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 )
 
@@ -80,7 +80,7 @@ type Options struct {
 // Screen is one screen. Make it with [New].
 type Screen struct {
 	o         Options
-	questions *ask.Questions
+	questions *dialog.Questions
 }
 
 // New prepares a screen.
@@ -91,7 +91,7 @@ func New(o Options) *Screen {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Screen{o: o, questions: ask.NewQuestions()}
+	return &Screen{o: o, questions: dialog.NewQuestions()}
 }
 
 // Ask puts a server's request (elicitation or sampling) to the user of this

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/registry"
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 )
 
@@ -187,7 +187,7 @@ func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	require.Contains(t, log.String(), "Screen failed")
 	mu.Unlock()
 	_, err = s.Ask(context.Background(), "elicitation/create", nil)
-	require.ErrorIs(t, err, ask.ErrScreenClosed, "who asks is told")
+	require.ErrorIs(t, err, dialog.ErrScreenClosed, "who asks is told")
 	reg.SetState("files", registry.ServerState{State: registry.StateReady}) // the rest lives
 }
 

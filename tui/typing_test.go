@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 
@@ -43,7 +43,7 @@ func typists() map[string]struct {
 			r := office(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)
 			return r.later()
-		}, func(r *rig) string { return front(r).(*ask.Asking).Inner.(*ask.Sampling).Area.Value() }},
+		}, func(r *rig) string { return front(r).(*dialog.Asking).Inner.(*dialog.Sampling).Area.Value() }},
 	}
 }
 

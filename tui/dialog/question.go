@@ -1,10 +1,10 @@
-// Package ask puts questions of servers to the user of a screen: elicitation as
+// Package dialog puts questions of servers to the user of a screen: elicitation as
 // a form or an address, and sampling.
 //
 // [Questions] is the queue, which any goroutine may fill; [Asks] shows its first
 // question as a dialog when nobody is in the middle of something. It knows no
 // pane and no app.
-package ask
+package dialog
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package ask
+package dialog
 
 import (
 	"encoding/json"
