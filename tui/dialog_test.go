@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/clients"
+	"goblin/tui/dialog"
 	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -56,7 +56,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(pane.Watched).ListKeys()}, "clients": {"0", new(clients.Clients).ListKeys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(pane.Watched).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {

@@ -7,7 +7,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
-	"goblin/tui/clients"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
@@ -334,7 +333,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Forms", formKeys()},
 		{by("Commands", "palette"), (*palette)(nil).Keys()},
 		{by("Help", "help"), (*help)(nil).Keys()},
-		{by("Clients", "clients"), new(clients.Clients).ListKeys()},
+		{by("Clients", "clients"), new(dialog.Clients).ListKeys()},
 		{by("Subscriptions", "subscriptions"), new(pane.Watched).ListKeys()},
 		{"Filter of clients and subscriptions", (*uicontext.Search)(nil).Keys()},
 		{"Lists of values", (*pane.Facet)(nil).Keys()},

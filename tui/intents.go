@@ -9,7 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/clients"
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/past"
@@ -20,7 +20,7 @@ import (
 
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
-	return a.Push(clients.New(clients.Desk{
+	return a.Push(dialog.NewClients(dialog.ClientsDesk{
 		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
 		Host: "The host " + a.o.Host.runs(a.Now()) + ".",
 	}))

@@ -1,9 +1,10 @@
-// Package clients is the list of those who are connected to the host: clients and
+// Clients is the list of those who are connected to the host: clients and
 // screens, with what the journal and the subscriptions know of each.
 //
 // It is a dialog in front of the panes, which it does not know: what leads to them is
 // given to it. It belongs to the goroutine of one screen's Update and View.
-package clients
+
+package dialog
 
 import (
 	"cmp"
@@ -32,8 +33,8 @@ type clientRow struct {
 	waits            int // requests under way
 }
 
-// Desk gives the list access to the screen.
-type Desk struct {
+// ClientsDesk gives the list access to the screen.
+type ClientsDesk struct {
 	*uicontext.Common
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	UnderWay func(session string) int     // how many wait for their answers
@@ -45,13 +46,13 @@ type Desk struct {
 type Clients struct {
 	uicontext.Listing
 	uicontext.Search
-	app   Desk
+	app   ClientsDesk
 	Table *list.Table[clientRow]
 	read  time.Time
 }
 
-// New is the list of the sessions that are open.
-func New(a Desk) *Clients {
+// NewClients is the list of the sessions that are open.
+func NewClients(a ClientsDesk) *Clients {
 	d := &Clients{app: a}
 	text := func(name, help string, value func(*clientRow) string) func([]clientRow) list.Field {
 		return func(rows []clientRow) list.Field {
