@@ -9,7 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/newserver"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 )
 
@@ -27,7 +27,7 @@ func (p *Servers) whyNoConfig() string {
 
 // Add opens the form of a new server, and goes to one that was added.
 func (p *Servers) Add() tea.Cmd {
-	return newserver.New(p.app.Common, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
+	return dialog.NewServerForm(p.app.Common, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
 }
 
 // remove takes a server out of the config, after asking.

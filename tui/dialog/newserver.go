@@ -1,9 +1,10 @@
-// Package newserver is the form by which a server comes into the config.
+// Newserver is the form by which a server comes into the config.
 //
 // What is filled in is tried before it is added: the host starts the server once, in a
 // command, and one that does not work is added only when that is asked for once more. It
 // knows no pane, and belongs to the goroutine of one screen's Update and View.
-package newserver
+
+package dialog
 
 import (
 	"context"
@@ -23,8 +24,8 @@ const title = "Add a server"
 // mostTold bytes of what a server lacks leave room for what helps.
 const mostTold = 200
 
-// New opens the form; added follows once the server is in the config.
-func New(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
+// NewServerForm opens the form; added follows once the server is in the config.
+func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
 	d := &uicontext.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
 		Actions: a.Actions,
