@@ -10,7 +10,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/past"
 	"goblin/tui/query"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
@@ -338,7 +337,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Filter of clients and subscriptions", (*uicontext.Search)(nil).Keys()},
 		{"Lists of values", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
-		{by("Last calls", "past"), (*past.Past)(nil).Keys()},
+		{by("Last calls", "past"), (*dialog.PastCalls)(nil).Keys()},
 		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
 		{"A line of text", (*uicontext.Entry)(nil).Keys()},

@@ -12,7 +12,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
-	"goblin/tui/past"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
@@ -28,7 +27,7 @@ func (a *app) showClients() tea.Cmd {
 
 // showPast lists the last calls of the item.
 func (a *app) showPast() tea.Cmd {
-	_, cmd := past.New(a.Common, a.Panes[a.Open].Item())
+	_, cmd := dialog.NewPastCalls(a.Common, a.Panes[a.Open].Item())
 	return cmd
 }
 

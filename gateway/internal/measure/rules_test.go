@@ -94,12 +94,11 @@ var rules = []row{
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/past tui/query tui/textfield tui/theme tui/uicontext tui/usage tui/view tui/viewer", "the screen defines the interfaces that it calls"},
+	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/query tui/textfield tui/theme tui/uicontext tui/usage tui/view tui/viewer", "the screen defines the interfaces that it calls"},
 	{"tui/uicontext", "registry registry/keymap registry/names registry/report registry/termtext tui/form tui/keys tui/textfield tui/theme", "knows no pane: what it asks of the screen is an interface"},
 	{"tui/dialog", "registry registry/keymap registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "asks by dialogs, and knows no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/query tui/textfield tui/theme tui/uicontext tui/view tui/viewer", "knows no app"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/keys tui/list tui/pane tui/theme tui/uicontext tui/view tui/viewer", "is a pane like those of tui/pane, which do not know it"},
-	{"tui/past", "registry registry/termtext tui/keys tui/list tui/theme tui/uicontext tui/viewer", "lists what the screen called, and knows no pane"},
 	{"tui/view", "registry tui/keys tui/list tui/theme tui/uicontext tui/viewer", "what clients see and lack; it knows no pane"},
 	{"tui/query", "registry/termtext tui/keys tui/textfield tui/theme tui/uicontext tui/viewer", "is given its JSON"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},

@@ -1,10 +1,11 @@
-// Package past is the list of the last calls that a screen made of one item, with what
+// Past is the list of the last calls that a screen made of one item, with what
 // was sent and what came back.
 //
 // It is a dialog in front of the panes, which it does not know. The list is what it was
 // when it was opened. It belongs to the goroutine of one screen's Update and View; texts
 // are made in commands, of which only the last one counts.
-package past
+
+package dialog
 
 import (
 	"cmp"
@@ -23,8 +24,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Past is the list, and below it the call under the cursor.
-type Past struct {
+// PastCalls is the list, and below it the call under the cursor.
+type PastCalls struct {
 	uicontext.Listing
 	app   *uicontext.Common
 	item  uicontext.Item
@@ -37,10 +38,10 @@ type Past struct {
 	end   context.CancelFunc
 }
 
-// New lists the last calls of an item, the newest first.
-func New(a *uicontext.Common, it uicontext.Item) (*Past, tea.Cmd) {
+// NewPastCalls lists the last calls of an item, the newest first.
+func NewPastCalls(a *uicontext.Common, it uicontext.Item) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.Past(it)
-	d := &Past{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
+	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
@@ -51,7 +52,7 @@ func New(a *uicontext.Common, it uicontext.Item) (*Past, tea.Cmd) {
 }
 
 // show makes the text of the call under the cursor.
-func (d *Past) show() tea.Cmd {
+func (d *PastCalls) show() tea.Cmd {
 	inv, ok := d.Table.Selected()
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	if w -= 2; !ok || inv == d.shown && w == d.width {
@@ -111,13 +112,13 @@ func status(inv *registry.Invocation) string {
 }
 
 // Heading names the item.
-func (d *Past) Heading() string { return "Last calls of " + d.item.Listed }
+func (d *PastCalls) Heading() string { return "Last calls of " + d.item.Listed }
 
 // Size is that of the dialog.
-func (d *Past) Size(w, h int) (int, int) { return min(w, 140), h }
+func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Lines are the calls, and below them all about the one under the cursor.
-func (d *Past) Lines(w, h int) []string {
+func (d *PastCalls) Lines(w, h int) []string {
 	if d.look != d.app.Look {
 		d.look = d.app.Look
 		d.View.SetLook(d.look)
@@ -130,7 +131,7 @@ func (d *Past) Lines(w, h int) []string {
 }
 
 // arrange gives the list its columns: when, how long ago, how it ended, with what.
-func (d *Past) arrange() {
+func (d *PastCalls) arrange() {
 	type column = list.Column[*registry.Invocation]
 	ended := func(inv *registry.Invocation) string {
 		switch {
@@ -170,7 +171,7 @@ func (d *Past) arrange() {
 }
 
 // Keys are those of the list, and of the text below it.
-func (d *Past) Keys() keys.Table {
+func (d *PastCalls) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
 			d.Table.Move(by)
@@ -205,18 +206,18 @@ func (d *Past) Keys() keys.Table {
 	return t
 }
 
-func (d *Past) close() tea.Cmd {
+func (d *PastCalls) close() tea.Cmd {
 	d.end()
 	return d.app.Drop(d)
 }
 
-func (d *Past) call(inv *registry.Invocation) tea.Cmd {
+func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 	d.close()
 	return d.app.CallWith(d.item, inv.Params)
 }
 
 // Update handles the mouse.
-func (d *Past) Update(msg tea.Msg) tea.Cmd {
+func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)
 		if row {
@@ -229,7 +230,7 @@ func (d *Past) Update(msg tea.Msg) tea.Cmd {
 }
 
 // Background lays the text out anew when the screen's size changed.
-func (d *Past) Background(msg tea.Msg) tea.Cmd {
+func (d *PastCalls) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
 		return d.show()
 	}
