@@ -10,7 +10,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/query"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -339,7 +338,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), (*dialog.PastCalls)(nil).Keys()},
 		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
-		{by("A path in JSON", "query"), (*query.Query)(nil).Keys()},
+		{by("A path in JSON", "query"), (*dialog.Query)(nil).Keys()},
 		{"A line of text", (*uicontext.Entry)(nil).Keys()},
 		{"Yes or no", (&uicontext.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
 		{"An address to open", (*dialog.URL)(nil).Keys()},

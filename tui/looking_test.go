@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/tui/query"
+	"goblin/tui/dialog"
 )
 
 const people = `{"people":[{"name":"Ada","age":36,"id":12345678901234567890123},{"name":"Bob","age":7},{"name":"<Cy>"}],"n":1.50,"deep":{"name":"x"}}`
@@ -27,9 +27,9 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 		"$..*..*..*":                   "!",
 		strings.Repeat("a.", 400):      "!",
 	} {
-		v, err := query.Read([]byte(people))
+		v, err := dialog.ReadDocument([]byte(people))
 		require.NoError(t, err)
-		found, _, err := query.Find(v, len(people), path)
+		found, _, err := dialog.FindInDocument(v, len(people), path)
 		if want == "!" {
 			require.Error(t, err, path)
 			continue
@@ -40,15 +40,15 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 			require.Equal(t, want, string(found), path)
 		}
 	}
-	v, err := query.Read([]byte("{\"a\":1}\n{\"a\":2}"))
+	v, err := dialog.ReadDocument([]byte("{\"a\":1}\n{\"a\":2}"))
 	require.NoError(t, err)
-	found, n, err := query.Find(v, 20, "$[*].a")
+	found, n, err := dialog.FindInDocument(v, 20, "$[*].a")
 	require.NoError(t, err)
 	require.Equal(t, "[1,2]", string(found), "of a request and its response, both")
 	require.Equal(t, 2, n)
-	_, err = query.Read([]byte("no JSON"))
+	_, err = dialog.ReadDocument([]byte("no JSON"))
 	require.Error(t, err)
-	_, _, err = query.Find(v, 1<<20, "$[?(@.a == $[0].a)]")
+	_, _, err = dialog.FindInDocument(v, 1<<20, "$[?(@.a == $[0].a)]")
 	require.Error(t, err, "n times n is too long")
 }
 
@@ -59,15 +59,15 @@ func TestWhatAPathFindsHasTheOrderOfTheDocument(t *testing.T) {
 		"{\"z\":1,\"a\":2}\n{\"y\":[],\"b\":{}}":                               `[{"z":1,"a":2},{"y":[],"b":{}}]`,
 		`{"b":{"y":1,"x":2},"a":null,"b":{"q":1,"p":"<"}}`:                     `{"b":{"q":1,"p":"<"},"a":null}`,
 	} {
-		v, err := query.Read([]byte(text))
+		v, err := dialog.ReadDocument([]byte(text))
 		require.NoError(t, err)
-		found, _, err := query.Find(v, len(text), "$")
+		found, _, err := dialog.FindInDocument(v, len(text), "$")
 		require.NoError(t, err)
 		require.Equal(t, want, string(found))
 	}
-	v, err := query.Read([]byte(`{"rows":[{"z":1,"a":{"length":2,"b":1}}]}`))
+	v, err := dialog.ReadDocument([]byte(`{"rows":[{"z":1,"a":{"length":2,"b":1}}]}`))
 	require.NoError(t, err)
-	found, _, err := query.Find(v, 40, "rows[?length(@) == 2]")
+	found, _, err := dialog.FindInDocument(v, 40, "rows[?length(@) == 2]")
 	require.NoError(t, err)
 	require.Equal(t, `{"z":1,"a":{"length":2,"b":1}}`, string(found))
 }
@@ -77,11 +77,11 @@ func FuzzPath(f *testing.F) {
 	f.Add(`[1,[2,{"a":null}]]`, "$..a[?length(@) ~= /x/]")
 	f.Add(`{"a":"\u0000"}`, "a['\\u0000'][1:-1:2]")
 	f.Fuzz(func(t *testing.T, data, path string) {
-		v, err := query.Read([]byte(data[:min(len(data), 4096)]))
+		v, err := dialog.ReadDocument([]byte(data[:min(len(data), 4096)]))
 		if err != nil {
 			return
 		}
-		if _, _, err := query.Find(v, len(data), path); err != nil {
+		if _, _, err := dialog.FindInDocument(v, len(data), path); err != nil {
 			require.NotContains(t, err.Error(), "\x1b")
 		}
 	})

@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/query"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -187,7 +187,7 @@ func (a *Desk) QueryContent() tea.Cmd {
 			}
 		}
 	}
-	return query.New(a.Common, of, &a.path, texts...)
+	return dialog.NewQuery(a.Common, of, &a.path, texts...)
 }
 
 // Click is one on a line of the panel.

@@ -1,4 +1,4 @@
-package query
+package dialog
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ type Document struct {
 	order map[uintptr][]string // by object; nil until something was looked for
 }
 
-// Read decodes JSON for [Find]; several values in a row are an array of them.
-func Read(data []byte) (*Document, error) {
+// ReadDocument decodes JSON for [Find]; several values in a row are an array of them.
+func ReadDocument(data []byte) (*Document, error) {
 	if len(data) > MostData {
 		return nil, errors.New("there is too much of it")
 	}
@@ -60,9 +60,9 @@ func (d *Document) value() any {
 	return d.all
 }
 
-// Find returns the values at a path as JSON: one by itself, others as an array. size is
+// FindInDocument returns the values at a path as JSON: one by itself, others as an array. size is
 // that of the text.
-func Find(d *Document, size int, path string) (found []byte, n int, err error) {
+func FindInDocument(d *Document, size int, path string) (found []byte, n int, err error) {
 	path = strings.TrimSpace(path)
 	descents := strings.Count(path, "..")
 	switch {

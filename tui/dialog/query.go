@@ -1,10 +1,11 @@
-// Package query shows what a path finds in JSON, while the path is typed.
+// Query shows what a path finds in JSON, while the path is typed.
 //
 // A path is a JSONPath (RFC 9535) as github.com/ohler55/ojg/jp reads it; "$." at its
 // beginning may be left out. The JSON is foreign, the path is the user's: what could take
 // long is refused before it is tried. One path is looked for at a time, in a command. The
 // package knows no pane; a dialog belongs to the goroutine of one screen's Update and View.
-package query
+
+package dialog
 
 import (
 	"context"
@@ -45,15 +46,15 @@ type Query struct {
 	cancel context.CancelFunc
 }
 
-// New asks for a path into the first of several texts that is JSON, beginning with the one
+// NewQuery asks for a path into the first of several texts that is JSON, beginning with the one
 // in kept, where it leaves the last one. of names what is looked through.
-func New(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
+func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
 	err := errors.New("there is no JSON here")
 	for i := 0; i < len(texts) && err != nil; i++ {
 		data = texts[i]
-		v, err = Read(data)
+		v, err = ReadDocument(data)
 	}
 	if err != nil {
 		return a.Complain("%v", err)
@@ -78,7 +79,7 @@ func (d *Query) search() tea.Cmd {
 	lk := d.app.Look
 	ctx := d.ctx
 	return func() tea.Msg {
-		found, n, err := Find(v, size, path)
+		found, n, err := FindInDocument(v, size, path)
 		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
