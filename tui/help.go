@@ -13,7 +13,6 @@ import (
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
-	"goblin/tui/view"
 )
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
@@ -337,7 +336,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Lists of values", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), (*dialog.PastCalls)(nil).Keys()},
-		{by("Views", "view"), (*view.Chooser)(nil).Keys()},
+		{by("Views", "view"), (*dialog.Chooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*dialog.Query)(nil).Keys()},
 		{"A line of text", (*uicontext.Entry)(nil).Keys()},
 		{"Yes or no", (&uicontext.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},

@@ -14,11 +14,11 @@ import (
 	"goblin/registry"
 	"goblin/registry/definition"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
-	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
 
@@ -197,9 +197,9 @@ func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
 func (c *catalog) turning() keys.Act {
 	return keys.Act{
 		Why: func() string {
-			return view.WhyNotTurn(c.app.Common, c.selected())
+			return dialog.WhyNotToggle(c.app.Common, c.selected())
 		},
-		Run: func() tea.Cmd { return view.Turn(c.app.Common, entries(c.Table.Ticked())) },
+		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Common, entries(c.Table.Ticked())) },
 	}
 }
 

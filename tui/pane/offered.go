@@ -14,12 +14,12 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
+	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
-	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
 
@@ -124,7 +124,7 @@ func (p *offers) Subject() Subject {
 	it := p.Item()
 	inv, left := uicontext.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
-	seen := view.Seen(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Common, e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}

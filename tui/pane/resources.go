@@ -10,11 +10,11 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
-	"goblin/tui/view"
 	"goblin/tui/viewer"
 )
 
@@ -272,7 +272,7 @@ func (p *Resources) Subject() Subject {
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := p.holders(sub)
-	seen := view.Seen(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Common, e)
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),

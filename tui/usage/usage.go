@@ -20,12 +20,12 @@ import (
 	"goblin/registry/keymap"
 	"goblin/registry/report"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
-	"goblin/tui/view"
 )
 
 // The tables.
@@ -281,9 +281,9 @@ func (p *Pane) Acts() map[string]keys.Act {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
-				return view.WhyNotTurn(a.Common, entry())
+				return dialog.WhyNotToggle(a.Common, entry())
 			},
-			Run: func() tea.Cmd { return view.Turn(a.Common, []*registry.Entry{entry()}) },
+			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Common, []*registry.Entry{entry()}) },
 		},
 		"call":      {Why: keys.Never("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},

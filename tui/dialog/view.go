@@ -1,9 +1,10 @@
-// Package view is what a screen shows of what clients see: the choice of a profile whose
+// View is what a screen shows of what clients see: the choice of a profile whose
 // clients it looks at, why they lack an entry, and turning entries off and on for them.
 //
 // The choice is a dialog in front of the panes, which it does not know; the list is what
 // it was when it was opened. All belongs to the goroutine of one screen's Update and View.
-package view
+
+package dialog
 
 import (
 	"cmp"
@@ -32,8 +33,8 @@ type row struct {
 
 func (r row) name() string { return cmp.Or(r.profile, "(no profile)") }
 
-// New asks for a profile.
-func New(a *uicontext.Common) tea.Cmd {
+// NewChooser asks for a profile.
+func NewChooser(a *uicontext.Common) tea.Cmd {
 	var rows []row
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
 		rows = append(rows, row{name, a.Backend.Sees(name)})

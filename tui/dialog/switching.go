@@ -1,4 +1,4 @@
-package view
+package dialog
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Turn turns entries off for the clients that the screen looks at, or all of them on if
+// ToggleEntries turns entries off for the clients that the screen looks at, or all of them on if
 // each is off.
-func Turn(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
+func ToggleEntries(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
@@ -39,8 +39,8 @@ func Turn(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 // bySearch keeps something out of lists alone.
 const bySearch = "search"
 
-// WhyNotTurn says why an entry cannot be turned off or on.
-func WhyNotTurn(a *uicontext.Common, e *registry.Entry) string {
+// WhyNotToggle says why an entry cannot be turned off or on.
+func WhyNotToggle(a *uicontext.Common, e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"
@@ -53,8 +53,8 @@ func WhyNotTurn(a *uicontext.Common, e *registry.Entry) string {
 	return ""
 }
 
-// Seen tells in a detail under which other name clients see an entry, or why they do not.
-func Seen(a *uicontext.Common, e *registry.Entry) []viewer.Fact {
+// VisibilityFields tells in a detail under which other name clients see an entry, or why they do not.
+func VisibilityFields(a *uicontext.Common, e *registry.Entry) []viewer.Fact {
 	by, why := a.Backend.Lacks(a.View, e)
 	switch by {
 	case "":
