@@ -42,7 +42,7 @@ const (
 
 // AppendWire adds a line of some words.
 func AppendWire(text []byte, p WirePart, words ...string) []byte {
-	return addWire(text, p, " ", words...)
+	return addWords(text, p, " ", words...)
 }
 
 // AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
@@ -63,15 +63,15 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 			if v == "" {
 				text = AppendWire(text, p, name)
 			} else {
-				text = addWire(text, p, ": ", name, v)
+				text = addWords(text, p, ": ", name, v)
 			}
 		}
 	}
 	return text
 }
 
-// addWire adds a line of parts with something between them, if there is room.
-func addWire(text []byte, p WirePart, between string, parts ...string) []byte {
+// addWords adds a line of parts with something between them, if there is room.
+func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	size := len(text) + len("p\n")
 	for _, s := range parts {
 		size += min(len(s), mostLine) + len(cutOff) + len(between)

@@ -51,9 +51,9 @@ const (
 	// maxSorted is the size of a definition, in bytes, up to which the order of
 	// the keys inside its members does not count.
 	maxSorted = 1 << 20
-	// maxFilePins bounds the file.
-	maxFilePins = 256 << 20
-	version     = 1
+	// maxPins bounds the file.
+	maxPins = 256 << 20
+	version = 1
 )
 
 // pin is an approved definition.
@@ -131,7 +131,7 @@ func (s *PinStore) Refresh() error {
 
 // Keep updates the last good copy of the file.
 func (s *PinStore) Keep() error {
-	return Keep(s.path, maxFilePins, func(text []byte) error {
+	return Keep(s.path, maxPins, func(text []byte) error {
 		_, err := parse(text)
 		return err
 	})
@@ -144,7 +144,7 @@ func (s *PinStore) load() error {
 	if errors.Is(err, fs.ErrNotExist) && s.servers != nil && s.damaged == nil {
 		return nil
 	}
-	servers, err := Load(s.path, maxFilePins, parse)
+	servers, err := Load(s.path, maxPins, parse)
 	s.seen, s.damaged = seen, s.explain(err)
 	if s.unrestored() {
 		if s.servers == nil {
@@ -409,8 +409,8 @@ func (s *PinStore) write() error {
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // else an approved "<" differs from an offered one where users compare them
 	err := enc.Encode(file{version, s.servers})
-	if err == nil && text.Len() > maxFilePins {
-		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFilePins)
+	if err == nil && text.Len() > maxPins {
+		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxPins)
 	}
 	if err != nil {
 		return err

@@ -34,9 +34,9 @@ const (
 	Max = 10_000
 	// maxName bounds a name, in bytes.
 	maxName = 8 << 10
-	// maxFileSwitches bounds the file, in bytes.
-	maxFileSwitches = 16 << 20
-	versionSwitches = 1
+	// maxToggles bounds the file, in bytes.
+	maxToggles     = 16 << 20
+	togglesVersion = 1
 )
 
 // ToggleEntry is one thing that is off.
@@ -136,8 +136,8 @@ func (s *ToggleStore) Keep() error {
 	if s.path == "" {
 		return nil
 	}
-	return Keep(s.path, maxFileSwitches, func(text []byte) error {
-		_, err := parseSwitches(text)
+	return Keep(s.path, maxToggles, func(text []byte) error {
+		_, err := parseToggles(text)
 		return err
 	})
 }
@@ -147,9 +147,9 @@ func (s *ToggleStore) load() error {
 		return nil
 	}
 	found := false
-	c, err := Load(s.path, maxFileSwitches, func(text []byte) (content, error) {
+	c, err := Load(s.path, maxToggles, func(text []byte) (content, error) {
 		found = true
-		return parseSwitches(text)
+		return parseToggles(text)
 	})
 	damaged, isDamaged := errors.AsType[*DamagedError](err)
 	switch {
@@ -211,7 +211,7 @@ func named(path string) []string {
 				Server string `json:"server"`
 			} `json:"off"`
 		}
-		text, err := read(path, maxFileSwitches)
+		text, err := read(path, maxToggles)
 		if err != nil || json.Unmarshal(text, &f) != nil {
 			continue
 		}
@@ -325,15 +325,15 @@ func (e *lineError) Unwrap() error { return e.err }
 // ParseToggles reads the text of a file. Entries of unknown kinds are left out. Line is where a
 // mistake is, 0 for anywhere.
 func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
-	c, err := parseSwitches(text)
+	c, err := parseToggles(text)
 	if at, ok := errors.AsType[*lineError](err); ok {
 		return nil, at.line, at.err
 	}
 	return c.off, 0, err
 }
 
-// parseSwitches reads the text of a file. Its errors are *[lineError].
-func parseSwitches(text []byte) (c content, err error) {
+// parseToggles reads the text of a file. Its errors are *[lineError].
+func parseToggles(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`
 		Off     []json.RawMessage `json:"off"`
@@ -356,8 +356,8 @@ func parseSwitches(text []byte) (c content, err error) {
 	switch {
 	case f.Version == nil:
 		return c, &lineError{0, errors.New("it has no version")}
-	case *f.Version != versionSwitches:
-		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, versionSwitches, ErrVersion)}
+	case *f.Version != togglesVersion:
+		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, togglesVersion, ErrVersion)}
 	case f.Off == nil:
 		return c, &lineError{0, errors.New("it has no list \"off\"")}
 	case len(f.Off) > Max:
@@ -391,7 +391,7 @@ func parseSwitches(text []byte) (c content, err error) {
 // error of the last load.
 func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", versionSwitches)
+	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", togglesVersion)
 	between := "\n  "
 	for _, t := range off {
 		line, err := json.Marshal(t)
@@ -408,8 +408,8 @@ func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 		between = ",\n  "
 	}
 	text.WriteString("\n]}\n")
-	if text.Len() > maxFileSwitches {
-		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxFileSwitches)
+	if text.Len() > maxToggles {
+		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxToggles)
 	}
 	return Save(s.path, text.Bytes(), was)
 }

@@ -22,8 +22,8 @@ const (
 	version = 1
 	// maxFile bounds the file, in bytes.
 	maxFile = 8 << 20
-	// mostMeter bounds numbers in it: what others read as JSON is exact up to there.
-	mostMeter = 1 << 53
+	// maxNames bounds numbers in it: what others read as JSON is exact up to there.
+	maxNames = 1 << 53
 )
 
 // UsagePath is where the counters of a config are kept, in the folder for what is remembered.
@@ -68,8 +68,8 @@ func (s *state) clone() *state {
 	return c
 }
 
-// lineMeter is a row of the file.
-type lineMeter struct {
+// usageLine is a row of the file.
+type usageLine struct {
 	Server     string         `json:"server,omitempty"`
 	Tool       string         `json:"tool,omitempty"`
 	Client     *string        `json:"client,omitempty"`
@@ -90,7 +90,7 @@ type file struct {
 	Version *int            `json:"version"`
 	Began   int64           `json:"began"`
 	All     json.RawMessage `json:"all"`
-	Rows    []lineMeter     `json:"rows"`
+	Rows    []usageLine     `json:"rows"`
 }
 
 // CheckUsage says what is wrong with a file, and on which line, 0 for anywhere. The next host
@@ -130,12 +130,12 @@ func parse(text []byte) (*state, error) {
 		return nil, err
 	}
 	s := &state{began: f.Began}
-	var all lineMeter
+	var all usageLine
 	if err := json.Unmarshal(f.All, &all); err != nil {
 		return nil, fmt.Errorf("all: %w", err)
 	}
 	var err error
-	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > mostMeter {
+	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > maxNames {
 		return nil, errors.Join(errors.New("what all came to is out of range"), err)
 	}
 	for i := range f.Rows {
@@ -150,7 +150,7 @@ func parse(text []byte) (*state, error) {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		case !k.client && k.server == "", len(k.server) > maxName, len(k.name) > maxName, len(l.Listed) > maxName:
 			return nil, fmt.Errorf("row %d has no name, or one of more than %d bytes", i+1, maxName)
-		case l.Definition < 0 || l.Tools < 0 || l.Definition > mostMeter || l.Tools > mostMeter:
+		case l.Definition < 0 || l.Tools < 0 || l.Definition > maxNames || l.Tools > maxNames:
 			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
 		}
 		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed, l.Off}
@@ -158,16 +158,16 @@ func parse(text []byte) (*state, error) {
 	return s, nil
 }
 
-func (l *lineMeter) counts() (c counts, err error) {
+func (l *usageLine) counts() (c counts, err error) {
 	c.calls = l.Calls
 	c.errors = l.Errors
 	c.bytes = l.Bytes
 	c.last = l.Last
 	c.waits = l.Waits
 	c.waited = l.Waited
-	sound := l.Calls <= mostMeter && l.Errors <= l.Calls && l.Bytes <= mostMeter && l.Last >= 0 && l.Last <= mostMeter && l.Waits <= l.Calls && l.Waited <= mostMeter
+	sound := l.Calls <= maxNames && l.Errors <= l.Calls && l.Bytes <= maxNames && l.Last >= 0 && l.Last <= maxNames && l.Waits <= l.Calls && l.Waited <= maxNames
 	for bin, n := range l.Took {
-		if bin < 0 || bin >= report.Bins || n > mostMeter {
+		if bin < 0 || bin >= report.Bins || n > maxNames {
 			sound = false
 			break
 		}
@@ -179,8 +179,8 @@ func (l *lineMeter) counts() (c counts, err error) {
 	return c, nil
 }
 
-func (c *counts) line() lineMeter {
-	l := lineMeter{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
+func (c *counts) line() usageLine {
+	l := usageLine{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
 	for bin, n := range c.took {
 		if n > 0 {
 			if l.Took == nil {

@@ -40,21 +40,21 @@ type Metrics struct {
 
 	// answered has the series of requests at hand: finding one by its labels
 	// takes longer than counting.
-	answered atomic.Pointer[map[outcomeMetrics]*series]
+	answered atomic.Pointer[map[outcomeSeries]*series]
 	last     atomic.Pointer[series] // of those: most requests are like the one before
 
 	mu    sync.Mutex
 	mimes map[string]string
 }
 
-// outcomeMetrics labels the series of requests.
-type outcomeMetrics struct {
+// outcomeSeries labels the series of requests.
+type outcomeSeries struct {
 	method, server string
 	ok             bool
 }
 
 type series struct {
-	of       outcomeMetrics
+	of       outcomeSeries
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
@@ -164,7 +164,7 @@ func (m *Metrics) EmbeddingsFailed() { m.embeddings.Inc() }
 
 // Request counts an answered request. server is "" where none was asked.
 func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
-	s := m.series(outcomeMetrics{method, server, ok})
+	s := m.series(outcomeSeries{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
@@ -172,10 +172,10 @@ func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
 // Unanswered counts a request that was cancelled or whose client left. It observes no
 // duration, which would not measure the server.
 func (m *Metrics) Unanswered(method, server string, ok bool) {
-	m.series(outcomeMetrics{method, server, ok}).requests.Inc()
+	m.series(outcomeSeries{method, server, ok}).requests.Inc()
 }
 
-func (m *Metrics) series(o outcomeMetrics) *series {
+func (m *Metrics) series(o outcomeSeries) *series {
 	if s := m.last.Load(); s != nil && s.of == o {
 		return s
 	}
@@ -188,7 +188,7 @@ func (m *Metrics) series(o outcomeMetrics) *series {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[outcomeMetrics]*series)
+	all := make(map[outcomeSeries]*series)
 	if known = m.answered.Load(); known != nil {
 		maps.Copy(all, *known)
 	}

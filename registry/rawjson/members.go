@@ -29,7 +29,7 @@ import (
 // KeyTree names the members of an object that decide, and what decides inside of
 // their values. A nil Tree names none.
 type KeyTree struct {
-	members []memberMembers
+	members []treeMember
 	first   byteSet  // bytes with which a key may begin that is one of them, or folds to one
 	each    *KeyTree // of the elements, if the value is an array
 	values  *KeyTree // of the value of every member, whatever its name
@@ -37,7 +37,7 @@ type KeyTree struct {
 	block   bool     // a content block: what is in it depends on its "type", the first member
 }
 
-type memberMembers struct {
+type treeMember struct {
 	name  string
 	ascii bool // the name is
 	tree  *KeyTree
@@ -65,11 +65,11 @@ const maxMembers = 64
 // object makes a Tree of names and the trees of their values: a name, or a name
 // and a *Tree, one after another.
 func object(parts ...any) *KeyTree {
-	t := &KeyTree{members: make([]memberMembers, 0, len(parts))}
+	t := &KeyTree{members: make([]treeMember, 0, len(parts))}
 	for _, p := range parts {
 		switch p := p.(type) {
 		case string:
-			t.members = append(t.members, memberMembers{name: p, ascii: isASCII(p)})
+			t.members = append(t.members, treeMember{name: p, ascii: isASCII(p)})
 		case *KeyTree:
 			t.members[len(t.members)-1].tree = p
 		}
@@ -178,7 +178,7 @@ func (t *KeyTree) Split(text []byte, values [][]byte) error {
 // Place is that of a member's value in what Split fills; -1 for one that the Tree does not
 // name.
 func (t *KeyTree) Place(name string) int {
-	return slices.IndexFunc(t.members, func(m memberMembers) bool { return m.name == name })
+	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })
 }
 
 // find returns the first member in doubt. to may be nil.

@@ -69,8 +69,8 @@ var params = map[string]*KeyTree{
 }
 
 var (
-	task         = object("taskId", "inputResponses", "requestState", "_meta", meta)
-	otherMembers = object("_meta", meta)
+	task     = object("taskId", "inputResponses", "requestState", "_meta", meta)
+	otherKey = object("_meta", meta)
 )
 
 // Extended is the Tree of the params of a request or notification of an extension that
@@ -86,7 +86,7 @@ func Params(method string) *KeyTree {
 	if t := params[method]; t != nil {
 		return t
 	}
-	return otherMembers
+	return otherKey
 }
 
 // What the results have in common that pass through to clients: what makes them
@@ -109,28 +109,28 @@ func (t *KeyTree) parts() (parts []any) {
 }
 
 var (
-	question     = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
-	block        = asBlock(object("type", "uri", "resource", object("uri", uri)))
-	stateMembers = []any{"taskId", "status", "ttl", "pollInterval"}
-	call         = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
+	question  = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
+	block     = asBlock(object("type", "uri", "resource", object("uri", uri)))
+	treeState = []any{"taskId", "status", "ttl", "pollInterval"}
+	call      = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
 )
 
 var results = map[string]*KeyTree{
-	"tools/call":          result(append(append([]any{"task", object(stateMembers...)}, call...), stateMembers...)...),
+	"tools/call":          result(append(append([]any{"task", object(treeState...)}, call...), treeState...)...),
 	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
 	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
 	"completion/complete": result("_meta", meta),
 	"skills/get": result("skill", object("uri", uri, "frontmatter", object("name", "description"),
 		"resources", array(object("uri", uri, "digest", "size"))), "_meta", meta),
 	"resources/directory/read": result("resources", array(object("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
-	"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, stateMembers...)...),
+	"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, treeState...)...),
 	"tasks/result":             result(call...),
-	"tasks/cancel":             result(append(stateMembers, "_meta", meta)...),
-	"tasks/update":             result(append(stateMembers, "_meta", meta)...),
+	"tasks/cancel":             result(append(treeState, "_meta", meta)...),
+	"tasks/update":             result(append(treeState, "_meta", meta)...),
 
 	// Answers of clients to questions of servers.
-	"elicitation/create":     object("action", "task", object(stateMembers...), "_meta", meta),
-	"sampling/createMessage": object("task", object(stateMembers...), "_meta", meta),
+	"elicitation/create":     object("action", "task", object(treeState...), "_meta", meta),
+	"sampling/createMessage": object("task", object(treeState...), "_meta", meta),
 	"roots/list":             object("roots", array(object("uri")), "_meta", meta),
 }
 

@@ -26,7 +26,7 @@ func Concerns(it uicontext.Item) func(*registry.TrafficRecord) bool {
 			return true
 		}
 		for _, parts := range globs {
-			if betweenRecord(parts, r.Name) {
+			if spaceBetween(parts, r.Name) {
 				return true
 			}
 		}
@@ -34,8 +34,8 @@ func Concerns(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	}
 }
 
-// betweenRecord reports whether s is the parts in their order with anything between.
-func betweenRecord(parts []string, s string) bool {
+// spaceBetween reports whether s is the parts in their order with anything between.
+func spaceBetween(parts []string, s string) bool {
 	last := len(parts) - 1
 	if last <= 0 {
 		return last == 0 && s == parts[0]

@@ -16,13 +16,13 @@ import (
 // Names of members of `_meta` that the protocol owns (2026-07-28, basic, general fields).
 // They concern one hop: the client's and the server's never meet.
 const (
-	prefixHop    = "io.modelcontextprotocol/"
-	Protocol     = prefixHop + "protocolVersion"
-	Capabilities = prefixHop + "clientCapabilities"
-	ClientInfo   = prefixHop + "clientInfo"
-	LogLevel     = prefixHop + "logLevel"
-	ServerInfo   = prefixHop + "serverInfo"
-	Subscription = prefixHop + "subscriptionId"
+	metaPrefix   = "io.modelcontextprotocol/"
+	Protocol     = metaPrefix + "protocolVersion"
+	Capabilities = metaPrefix + "clientCapabilities"
+	ClientInfo   = metaPrefix + "clientInfo"
+	LogLevel     = metaPrefix + "logLevel"
+	ServerInfo   = metaPrefix + "serverInfo"
+	Subscription = metaPrefix + "subscriptionId"
 )
 
 // HopKeys are those that are taken out of what a backend sends, and out of a
@@ -32,7 +32,7 @@ var HopKeys = []string{Protocol, Capabilities, ClientInfo, LogLevel, ServerInfo,
 
 // IsHopKey reports whether a member is one of Keys.
 func IsHopKey(k rawjson.Key) bool {
-	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+prefixHop) {
+	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+metaPrefix) {
 		return false
 	}
 	return slices.ContainsFunc(HopKeys, k.Is)
