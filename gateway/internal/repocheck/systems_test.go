@@ -1,6 +1,6 @@
 //go:build systems
 
-package main
+package repocheck
 
 import (
 	"encoding/json"

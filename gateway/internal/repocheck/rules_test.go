@@ -1,4 +1,4 @@
-package main
+package repocheck
 
 import (
 	"bytes"
@@ -107,7 +107,7 @@ var rules = []row{
 	{"tui/images", "", "a leaf: draws pixels, whoever decoded them"},
 	{"tui/theme", "tui/images", "what a terminal can show, whatever that is"},
 
-	{"gateway/internal/measure", "", "reads source only"},
+	{"gateway/internal/repocheck", "", "reads the code as text"},
 }
 
 // sides do not import each other, not even in tests, but for what is said.
@@ -119,7 +119,7 @@ func TestImportsAreAllowed(t *testing.T) {
 		name := p.name
 		row := rule(name)
 		if row.name == "" {
-			t.Errorf("%s has no row in rules of gateway/internal/measure/rules_test.go", name)
+			t.Errorf("%s has no row in rules of gateway/internal/repocheck/rules_test.go", name)
 			continue
 		}
 		seen[row.name] = true
@@ -159,7 +159,7 @@ func rule(name string) (found row) {
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
 // bounds are the lines that packages may have, but for maxLines.
-var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_200, "gateway/config": 6_900, "gateway/upstream": 7_000}
+var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_400, "gateway/config": 6_900, "gateway/upstream": 7_000, "registry": 7_200, "tui/pane": 7_400}
 
 const (
 	maxLines          = 6_800
@@ -243,7 +243,7 @@ func methods(t *testing.T, dir, of string) (n int) {
 //go:generate go test -run ^TestLayoutIsCurrent$ . -update
 var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md anew")
 
-const layoutBegins, layoutEnds = "<!-- Written by go generate ./gateway/internal/measure. -->\n", "<!-- End of the table. -->\n"
+const layoutBegins, layoutEnds = "<!-- Written by go generate ./gateway/internal/repocheck. -->\n", "<!-- End of the table. -->\n"
 
 func TestLayoutIsCurrent(t *testing.T) {
 	var table bytes.Buffer
@@ -276,7 +276,7 @@ func TestLayoutIsCurrent(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(current), 0o644))
 		return
 	}
-	require.True(t, current == string(text), "the table of CONTRIBUTING.md is not current: run go generate ./gateway/internal/measure")
+	require.True(t, current == string(text), "the table of CONTRIBUTING.md is not current: run go generate ./gateway/internal/repocheck")
 }
 
 func load(t *testing.T) []source {

@@ -1,4 +1,4 @@
-package main
+package repocheck
 
 import (
 	"go/ast"
@@ -16,7 +16,7 @@ import (
 
 // Names in printed commands come from servers, and a shell runs what they hold. Only
 // registry/termtext puts names into commands.
-func TestOnlyDisplayPutsNamesIntoCommands(t *testing.T) {
+func TestOnlyTermtextPutsNamesIntoCommands(t *testing.T) {
 	for _, p := range load(t) {
 		if under(p.name, tests) || p.name == "registry/termtext" || under(p.name, "gateway/bench") || under(p.name, "gateway/deploy") {
 			continue
@@ -27,7 +27,7 @@ func TestOnlyDisplayPutsNamesIntoCommands(t *testing.T) {
 			f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
 			require.NoError(t, err)
 			for _, at := range unquoted(f) {
-				t.Errorf("%s puts a name into a command: use display.Goblin or display.Command", files.Position(at))
+				t.Errorf("%s puts a name into a command: use termtext.Goblin or termtext.Command", files.Position(at))
 			}
 		}
 	}
@@ -53,17 +53,17 @@ func TestCommandsWithNamesAreFound(t *testing.T) {
 		`append(words, "goblin", "approve", name)`:                  1,
 		`b.WriteString("run: goblin approve ")`:                     1,
 		`fmt.Sprint("goblin approve ", name)`:                       1,
-		`display.Goblin("approve", name)`:                           0,
-		`fmt.Sprintf("run: %s", display.Command("chmod 700", p))`:   0,
+		`termtext.Goblin("approve", name)`:                          0,
+		`fmt.Sprintf("run: %s", termtext.Command("chmod 700", p))`:  0,
 		`"goblin approve"`:                                          0,
 		`"see: goblin approve; " + text`:                            0,
 		`fmt.Sprintf("goblin validate reports all %d mistakes", n)`: 0,
 		`fmt.Sprintf("\"goblin stop\" ends it: %s", err)`:           0,
-		`"run: mkdir -p " + display.Portable(display.Word(p))`:      0,
-		`"run: goblin approve " + display.Word(name)`:               1,
-		`display.Command("goblin "+verb, names)`:                    0,
-		`display.Command("goblin approve "+name, nil)`:              1,
-		`display.Goblin("approve "+name)`:                           1,
+		`"run: mkdir -p " + termtext.Portable(termtext.Word(p))`:    0,
+		`"run: goblin approve " + termtext.Word(name)`:              1,
+		`termtext.Command("goblin "+verb, names)`:                   0,
+		`termtext.Command("goblin approve "+name, nil)`:             1,
+		`termtext.Goblin("approve "+name)`:                          1,
 		`a.Line("restart "+name)`:                                   1,
 		`a.Line("restart", name)`:                                   0,
 		`strings.TrimPrefix(path, "goblin ")`:                       0,
@@ -200,7 +200,7 @@ func fromDisplay(e ast.Expr) bool {
 		return false
 	}
 	x, ok := f.X.(*ast.Ident)
-	return ok && x.Name == "display"
+	return ok && x.Name == "termtext"
 }
 
 // sum returns the operands of a chain of +.
