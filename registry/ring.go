@@ -208,7 +208,7 @@ func (g *Ring[T]) Room(from uint64, n int) int {
 	return most
 }
 
-// RingStats says which records are there.
+// Stats says which records are there.
 func (g *Ring[T]) Stats() RingStats {
 	s := RingStats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
 	for ; g.left > 0; g.begin++ {

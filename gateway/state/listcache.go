@@ -111,7 +111,7 @@ func (s *ListCache) path(server string) string {
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
 }
 
-// ListHead is what is remembered of a server besides its lists, which it reads no further
+// Head is what is remembered of a server besides its lists, which it reads no further
 // than that; nil for nothing. What was kept for another identity, was not used for too
 // long or cannot be read is removed.
 func (s *ListCache) Head(server, identity string) *ListHead {

@@ -78,7 +78,7 @@ func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTe
 	return x
 }
 
-// ParseTemplate calls yield, until it returns false, for every template that can have
+// Parse calls yield, until it returns false, for every template that can have
 // given the flat spelling s: with its place in the list, the number of ways
 // (2 for several) and, for one way, the expansion. It stops when the budget is
 // spent.
