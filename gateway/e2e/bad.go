@@ -118,7 +118,10 @@ var badModes = map[string]func() Obj{
 	"bad-version":        func() Obj { return Obj{"version": "9999-99-99"} },
 	"wrong-version-type": func() Obj { return Obj{"version": 7} },
 	"crash-loop": func() Obj {
-		return Obj{"on": Obj{"tools/list": Actions(Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{"tools":[]}}`}), crash("bye"))}}
+		return Obj{"on": Obj{
+			"tools/list": Actions(Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{"tools":[]}}`}), crash("bye")),
+			"ping":       Actions(hang), // no answer between that list and the crash
+		}}
 	},
 
 	"crash-call": func() Obj {
