@@ -115,7 +115,7 @@ func show(ctx context.Context, h *serve.Host, c *remoteui.Conn, owner bool) erro
 	view := tui.New(tui.Options{
 		Registry: h.Registry(), Logger: h.Logger(),
 		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(), Images: h.Images, Keys: h.Keys,
-		Host: tui.Host{
+		Daemon: tui.Daemon{
 			Config: status.Config, Demo: status.Demo, Address: status.Address,
 			Command: h.Command, Owner: owner,
 			PID: status.PID, Started: status.Started, Terminal: status.Terminal, TerminalGone: status.TerminalGone,

@@ -67,7 +67,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a := &app{
 		Desk: &pane.Desk{
 			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Host.Demo, Own: o.Host.Config != "" && !o.Host.Demo, Command: o.Host.Command, Pulse: pane.NewPulse(pane.Failed),
+			Layout: pane.DefaultLayout(), Demo: o.Daemon.Demo, Own: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),

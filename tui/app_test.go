@@ -83,7 +83,7 @@ func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
 	require.Contains(t, r.screen(), "Resources 16")
 }
 
-func TestQuittingTheHostsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
+func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.keys("q")
@@ -106,13 +106,13 @@ func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "socket", Client: "cursor"})
 	r.changed(registry.Sessions).keys("q")
 	require.Contains(t, r.screen(), "1 client uses this process.")
-	require.Contains(t, r.screen(), "goblin stdio starts the next host.")
+	require.Contains(t, r.screen(), "goblin stdio starts the next daemon.")
 }
 
-func TestQuittingAnotherHostsScreenNeverAsks(t *testing.T) {
+func TestQuittingAnotherDaemonsScreenNeverAsks(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.app.o.Host.Owner = false
+	r.app.o.Daemon.Owner = false
 	r.keys("ctrl+c")
 	require.True(t, r.app.quitting)
 }
@@ -272,7 +272,7 @@ func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
 func TestQuitsAtTheTopOnly(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.app.o.Host.Owner = false
+	r.app.o.Daemon.Owner = false
 	r.keys("4 l q")
 	require.False(t, r.app.quitting)
 	require.False(t, r.app.Inside)

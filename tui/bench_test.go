@@ -140,7 +140,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	term := newPipeTerminal(b, 120, 40)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { _ = New(Options{Registry: reg, Host: Host{}}).Run(ctx, newBackend(), term) })
+	all.Go(func() { _ = New(Options{Registry: reg, Daemon: Daemon{}}).Run(ctx, newBackend(), term) })
 	all.Go(func() {
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()

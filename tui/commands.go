@@ -266,13 +266,13 @@ func (a *app) serverCommands() []command {
 		one("doctor", "Find out what keeps the server from working", func(registry.ServerState) string { return "" }, servers.Diagnose),
 		one("login", "Log in at the server by your browser", pane.WhyNoLogin, servers.LogIn),
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
-		one("enable", "Enable the server: for good, or for this host", func(s registry.ServerState) string {
+		one("enable", "Enable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
 				return uicontext.Clean(s.Name) + " is enabled already"
 			}
 			return ""
 		}, servers.Enable),
-		one("disable", "Disable the server: for good, or for this host", func(s registry.ServerState) string {
+		one("disable", "Disable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
 				return uicontext.Clean(s.Name) + " is disabled already"
 			}

@@ -241,16 +241,16 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 func TestAnOwnConfigOpensOnServers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		host Host
-		pane int
+		daemon Daemon
+		pane   int
 	}{
-		{Host{Config: "/etc/goblin/work.yaml"}, pane.PaneServers},
-		{Host{Config: "demo", Demo: true}, pane.PaneResources},
+		{Daemon{Config: "/etc/goblin/work.yaml"}, pane.PaneServers},
+		{Daemon{Config: "demo", Demo: true}, pane.PaneResources},
 	} {
 		clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 		reg := registry.New(registry.Options{Servers: []string{"files"}, Now: clock.now})
 		term := &fakeTerminal{w: 80, h: 24, env: plainEnv, never: make(chan struct{})}
-		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: c.host}, dialog.NewQuestions(), newBackend(), term)
-		require.Equal(t, c.pane, a.Open, c.host.Config)
+		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: c.daemon}, dialog.NewQuestions(), newBackend(), term)
+		require.Equal(t, c.pane, a.Open, c.daemon.Config)
 	}
 }

@@ -108,7 +108,7 @@ func (a *app) busy() int { return a.head.starting + a.head.running + a.Waiting }
 
 // configName is the config's file without its folder.
 func (a *app) configName() string {
-	name := a.o.Host.Config
+	name := a.o.Daemon.Config
 	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
 
@@ -117,7 +117,7 @@ func (a *app) headerLine() string {
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
-	if a.o.Host.Demo {
+	if a.o.Daemon.Demo {
 		name = "demo"
 	}
 	if name != "" {
@@ -164,8 +164,8 @@ func (a *app) headerLine() string {
 	if !a.mouse {
 		right = append(right, "mouse off")
 	}
-	if a.o.Host.Address != "" && a.W >= 120 {
-		right = append(right, lk.Dim.On(uicontext.Clean(a.o.Host.Address)))
+	if a.o.Daemon.Address != "" && a.W >= 120 {
+		right = append(right, lk.Dim.On(uicontext.Clean(a.o.Daemon.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
@@ -260,7 +260,7 @@ func (a *app) barLine() string {
 	}
 	if notice := a.Reg.Notice(); notice != "" {
 		// Its folder is known, and would leave too little room for the mistake.
-		if path := a.o.Host.Config; path != "" {
+		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
 		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
@@ -274,14 +274,14 @@ func (a *app) barLine() string {
 	return a.idleLine()
 }
 
-// idleLine tells what there is to know while nothing else is: of a host that was there
+// idleLine tells what there is to know while nothing else is: of a daemon that was there
 // before the screen and that nobody else uses, whose user may have forgotten it or believe
 // that it had ended; of a list without a border; of the demo.
 func (a *app) idleLine() string {
-	lk, o := a.Look, a.o.Host
+	lk, o := a.Look, a.o.Daemon
 	switch {
 	case !o.Owner && o.PID > 0 && a.head.clients == 0 && a.head.screens <= 1:
-		return lk.Fit(lk.Warn.On(" joined the host that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
+		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
 	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // a border would say it
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)

@@ -21,7 +21,7 @@ import (
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsDesk{
 		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
-		Host: "The host " + a.o.Host.runs(a.Now()) + ".",
+		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
 
@@ -285,7 +285,7 @@ func (a *app) quit() tea.Cmd {
 	}
 	a.head.refresh(a)
 	clients, screens, running := a.head.clients, max(0, a.head.screens-1), a.Calls.Len()
-	if !a.o.Host.Owner {
+	if !a.o.Daemon.Owner {
 		clients, screens = 0, 0
 	}
 	if clients+screens+running == 0 {
@@ -310,7 +310,7 @@ func (a *app) quit() tea.Cmd {
 		text[0] = who[0] + " uses this process."
 	}
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
-		text = append(text, "goblin stdio starts the next host.")
+		text = append(text, "goblin stdio starts the next daemon.")
 	}
 	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

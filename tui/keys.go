@@ -117,7 +117,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "subscriptions", Long: "List of subscriptions: holders, updates, last change", Names: []string{"subscriptions", "subs"}, Also: "watches who holds", Run: a.lay(pane.NewWatched)},
 		{ID: "templates", Hint: "templates", Long: "Go from resources to templates, or back", Names: []string{"templates"}, Also: "expand"},
 		{ID: "reload", Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Names: []string{"reload"}, Also: "refresh restart fetch again read"},
-		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
+		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: permanently, or temporarily", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
 		{ID: "switch", Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Names: []string{"off", "on"}, Also: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide what clients do not see, or show it dim again", Names: []string{"seen"}, Also: "hide dimmed profile hidden"},
 		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return dialog.NewChooser(a.Common) }},

@@ -22,7 +22,7 @@ func demoScreen(t *testing.T, w, h int) *rig {
 	reg := registry.New(registry.Options{Servers: []string{"notes", "clock", "library"}, Now: clock.now})
 	require.NoError(t, reg.AddResource(registry.ServersResource(reg)))
 	r := rigOver(t, reg, clock, w, h, plainEnv)
-	r.app.o.Host = Host{Demo: true, Owner: true, Command: []string{"goblin", "stdio"}}
+	r.app.o.Daemon = Daemon{Demo: true, Owner: true, Command: []string{"goblin", "stdio"}}
 	clear(r.app.Used) // as when it has just been started
 	r.ready("notes").ready("clock").ready("library")
 	r.list("clock", registry.Resource,

@@ -564,7 +564,7 @@ func TestToolsTellTheirArguments(t *testing.T) {
 func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.app.o.Host.Owner = false
+	r.app.o.Daemon.Owner = false
 	started := make(chan struct{})
 	r.app.Backend = blocking{r.backend, started}
 	cmd := r.app.Calls.Start(uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}, Method: "tools/call"})

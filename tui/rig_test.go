@@ -324,7 +324,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{
+	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: Daemon{
 		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
 		PID: 4711, Started: clock.at.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
 	}}, dialog.NewQuestions(), r.backend, r.term)

@@ -39,12 +39,12 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Host describes the process that a screen shows.
-type Host struct {
+// Daemon describes the process that a screen shows.
+type Daemon struct {
 	Config  string   // path of the config
 	Demo    bool     // the built-in demo
 	Address string   // of the HTTP endpoint, "" for none
-	Owner   bool     // quitting this screen ends the host
+	Owner   bool     // quitting this screen ends the daemon
 	Command []string // what clients start: a program and its arguments
 
 	PID          int
@@ -53,8 +53,8 @@ type Host struct {
 	TerminalGone bool   // that one is there no more
 }
 
-// runs says since when the host runs, and from which terminal.
-func (h *Host) runs(now time.Time) string {
+// runs says since when the daemon runs, and from which terminal.
+func (h *Daemon) runs(now time.Time) string {
 	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
 		text += " from " + uicontext.Clean(h.Terminal)
@@ -68,7 +68,7 @@ func (h *Host) runs(now time.Time) string {
 // Options configure a screen. Registry is needed, all else is not.
 type Options struct {
 	Registry *registry.Registry
-	Host     Host
+	Daemon   Daemon
 	Theme    string // see look.Themes; "" is "auto"
 	ASCII    bool
 	Images   string              // how they are drawn, see [graphics.Choose]; "" is "auto"
@@ -124,7 +124,7 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
 		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
 			if _, ok := msg.(tea.SuspendMsg); ok {
-				return nil // it would stop the whole host
+				return nil // it would stop the whole daemon
 			}
 			return msg
 		}))

@@ -104,7 +104,7 @@ func live(t *testing.T, b uicontext.Backend, log *slog.Logger) (*registry.Regist
 	reg := registry.New(registry.Options{Servers: []string{"files"}})
 	reg.SetState("files", registry.ServerState{State: registry.StateReady})
 	reg.SetList("files", registry.Resource, [][]byte{[]byte(`{"uri":"file:///one","name":"one"}`)})
-	s := New(Options{Registry: reg, Logger: log, Host: Host{Owner: true}})
+	s := New(Options{Registry: reg, Logger: log, Daemon: Daemon{Owner: true}})
 	term := newPipeTerminal(t, 120, 30)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -146,7 +146,7 @@ func TestResizeRepaintsEverything(t *testing.T) {
 	term.await(t, "[4 Resources")
 }
 
-func TestScreenEndsWithItsTerminalOrItsHost(t *testing.T) {
+func TestScreenEndsWithItsTerminalOrItsDaemon(t *testing.T) {
 	t.Parallel()
 	_, _, term, ended := live(t, newBackend(), nil)
 	term.await(t, "file:///one")

@@ -282,7 +282,7 @@ func BenchmarkServersFrame(b *testing.B) {
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)
-	r.app.o.Host.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
+	r.app.o.Daemon.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
 	r.app.Push(newSetup(r.app))
 	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
 	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")

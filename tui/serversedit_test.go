@@ -110,10 +110,10 @@ func TestAServerIsRemovedAfterAsking(t *testing.T) {
 	require.Contains(t, r.screen(), "Removed files from the config")
 }
 
-func TestServersAreTurnedOffForGoodOrForThisHost(t *testing.T) {
+func TestServersAreTurnedOffForGoodOrForThisDaemon(t *testing.T) {
 	t.Parallel()
 	r := troubled(t, 100, 40).keys("1 x")
-	require.Contains(t, r.screen(), "y while this host runs   g for good   n leave it")
+	require.Contains(t, r.screen(), "y while this daemon runs   g for good   n leave it")
 	r.keys("n")
 	require.Empty(t, r.backend.acts)
 	r.keys("x g")

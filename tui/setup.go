@@ -77,7 +77,7 @@ const defaultConfig = "~/.config/goblin/config.yaml"
 func (a *app) gettingStarted() []viewer.Block {
 	title := ""
 	var b strings.Builder
-	if a.o.Host.Demo {
+	if a.o.Daemon.Demo {
 		title = "Getting started"
 		b.WriteString("This is the built-in demo: its servers come with Goblin and change by themselves. Try:\n\n" +
 			"- **4**, then **j** **s**: watches the clock tick\n" +
@@ -89,26 +89,26 @@ func (a *app) gettingStarted() []viewer.Block {
 			"- **:setup** shows an example and how clients start Goblin; **y** and **Y** copy there\n" +
 			"- **?** shows all keys\n" +
 			"- **q** quits\n\n" +
-			"The config: " + cmp.Or(a.o.Host.Config, defaultConfig) + "\n")
+			"The config: " + cmp.Or(a.o.Daemon.Config, defaultConfig) + "\n")
 	}
 	return []viewer.Block{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
 
 // setupBlocks are the page.
 func (a *app) setupBlocks() []viewer.Block {
-	where := cmp.Or(a.o.Host.Config, defaultConfig)
-	if a.o.Host.Demo {
+	where := cmp.Or(a.o.Daemon.Config, defaultConfig)
+	if a.o.Daemon.Demo {
 		where = defaultConfig
 	}
 	f := []viewer.Fact{{Label: "config", Value: where}}
 	if where == defaultConfig {
 		f = append(f, viewer.Fact{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
 	}
-	if a.o.Host.Demo {
+	if a.o.Daemon.Demo {
 		f = append(f, viewer.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
 	}
 	follow := "A running Goblin follows edits of its servers.\n"
-	if a.o.Host.Demo {
+	if a.o.Daemon.Demo {
 		follow = "Write it, then start Goblin again.\n"
 	}
 	blocks := []viewer.Block{
@@ -125,8 +125,8 @@ func (a *app) setupBlocks() []viewer.Block {
 		{Kind: viewer.JSON, Data: a.clientEntry()},
 		{Kind: viewer.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
 	}
-	if a.o.Host.Address != "" {
-		blocks = append(blocks, viewer.Block{Title: "Over HTTP", Kind: viewer.Facts, Facts: []viewer.Fact{{Label: "URL", Value: httpURL(a.o.Host.Address)}}})
+	if a.o.Daemon.Address != "" {
+		blocks = append(blocks, viewer.Block{Title: "Over HTTP", Kind: viewer.Facts, Facts: []viewer.Fact{{Label: "URL", Value: httpURL(a.o.Daemon.Address)}}})
 	}
 	return append(blocks, viewer.Block{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
@@ -145,6 +145,6 @@ func (a *app) clientEntry() []byte {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	text, _ := termtext.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}, "  ") // strings always encode
+	text, _ := termtext.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Daemon.Command[0], a.o.Daemon.Command[1:]}}}, "  ") // strings always encode
 	return []byte(text)
 }

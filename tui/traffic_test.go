@@ -282,7 +282,7 @@ func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md`, r.copied())
 	r.app.Command = []string{"/opt/goblin", "stdio", "--config", "/etc/two words.yaml"}
 	r.keys("Y")
-	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.copied(), "of the same host")
+	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.copied(), "of the same daemon")
 	r.keys("j j Y")
 	require.Contains(t, r.line("No command"), "elicitation/create has none")
 	require.Contains(t, r.copied(), `"jsonrpc"`)

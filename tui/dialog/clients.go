@@ -1,4 +1,4 @@
-// Clients is the list of those who are connected to the host: clients and
+// Clients is the list of those who are connected to the daemon: clients and
 // screens, with what the journal and the subscriptions know of each.
 //
 // It is a dialog in front of the panes, which it does not know: what leads to them is
@@ -39,7 +39,7 @@ type ClientsDesk struct {
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	UnderWay func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
-	Host     string // since when it runs and from where
+	Daemon   string // since when it runs and from where
 }
 
 // Clients is the list of those who are connected: clients and screens.
@@ -255,7 +255,7 @@ func (d *Clients) Lines(w, h int) []string {
 		}
 		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
-	below = append(below, " "+lk.Dim.On(d.app.Host))
+	below = append(below, " "+lk.Dim.On(d.app.Daemon))
 	if d.Typed {
 		d.Input.Width = max(1, w-5)
 		below = append(below, " "+lk.Accent.On("/")+" "+d.Input.View())

@@ -1,6 +1,6 @@
 // Newserver is the form by which a server comes into the config.
 //
-// What is filled in is tried before it is added: the host starts the server once, in a
+// What is filled in is tried before it is added: the daemon starts the server once, in a
 // command, and one that does not work is added only when that is asked for once more. It
 // knows no pane, and belongs to the goroutine of one screen's Update and View.
 

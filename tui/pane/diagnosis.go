@@ -29,7 +29,7 @@ func (p *Servers) Diagnose(s registry.ServerState) tea.Cmd {
 	return tea.Batch(p.app.GoTo(PaneServers, s.Name), p.app.openDetail(true), p.diagnose(s))
 }
 
-// diagnose has the host find out what keeps a server from working.
+// diagnose has the daemon find out what keeps a server from working.
 func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	a, f := p.app, p.found[s.Name]
 	if f == nil {

@@ -111,7 +111,7 @@ func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
 	}
 	switch {
 	case !s.Remembered.IsZero():
-		f = append(f, viewer.Fact{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this host started"})
+		f = append(f, viewer.Fact{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
 	case s.Stale:
 		f = append(f, viewer.Fact{Label: "lists", Value: "stale: from before the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:

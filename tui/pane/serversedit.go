@@ -46,13 +46,13 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	})
 }
 
-// Enable turns a server on or off: for good, or as long as the host runs.
+// Enable turns a server on or off: for good, or as long as the daemon runs.
 func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	a, on := p.app, s.State == registry.StateDisabled
-	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this host runs; "+a.KeyOf("enable")+" enables it"
+	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this daemon runs; "+a.KeyOf("enable")+" enables it"
 	text := []string{"Its tools, prompts and resources go away."}
 	if on {
-		verb, title, done = "enable", "Enable ", "Enabled %s, as long as this host runs"
+		verb, title, done = "enable", "Enable ", "Enabled %s, as long as this daemon runs"
 		text = []string{"It starts at once."}
 	}
 	set := func(act func() error, done string) func() tea.Cmd {
@@ -68,7 +68,7 @@ func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	if a.Demo && (on || n == 0) {
 		return once()
 	}
-	c := &uicontext.Confirm{Screen: a.Common, Title: title + s.Name + "?", Text: text, Yes: "while this host runs", Then: once}
+	c := &uicontext.Confirm{Screen: a.Common, Title: title + s.Name + "?", Text: text, Yes: "while this daemon runs", Then: once}
 	if !a.Demo {
 		c.Good = "for good"
 		c.ToGood = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// ShellCommand is the goblin command that asks for the same of the host of a config, whose path
+// ShellCommand is the goblin command that asks for the same of the daemon of a config, whose path
 // is "" for the one that is found by itself; or why there is none.
 func ShellCommand(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]

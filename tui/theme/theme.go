@@ -162,7 +162,7 @@ func (l *Look) Input() textinput.Model {
 	in.Cursor.Style, in.Cursor.TextStyle = plain, plain
 	in.Cursor.SetMode(cursor.CursorStatic)
 	in.Prompt = ""
-	// The clipboard of the host's machine is not that of who looks at it.
+	// The clipboard of the daemon's machine is not that of who looks at it.
 	in.KeyMap.Paste.SetEnabled(false)
 	in.KeyMap.AcceptSuggestion.SetEnabled(false)
 	return in

@@ -103,7 +103,7 @@ func (c *Common) Do(run func() error, failed string, done func() tea.Cmd) tea.Cm
 }
 
 // Backend acts for a screen: requests as a client session of its own, and
-// what only the host can do. Its methods may block and are called from
+// what only the daemon can do. Its methods may block and are called from
 // commands.
 type Backend interface {
 	// Request sends one MCP request and returns its raw result. progress gets
@@ -115,7 +115,7 @@ type Backend interface {
 	Restart(server string) error
 	// Wake starts a server if it sleeps.
 	Wake(server string) error
-	// SetEnabled lasts as long as the host.
+	// SetEnabled lasts as long as the daemon.
 	SetEnabled(server string, on bool) error
 	// TryServer starts a server once, as if AddServer had added it, and says what keeps it
 	// from working; it fails if it could not be added. It may take a minute.
