@@ -106,7 +106,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 	}, nil
 }
 
-// show is the screen of a host: the user interface, acting as a client.
+// show is the screen of a daemon: the user interface, acting as a client.
 func show(ctx context.Context, h *serve.Host, c *remoteui.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
@@ -196,7 +196,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	cli.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
-	root.AddCommand(stdioCommand(p), serveCommand(p), hostCommand(p), demoCommand(p))
+	root.AddCommand(stdioCommand(p), serveCommand(p), daemonCommand(p), demoCommand(p))
 	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: chooser(p)}).Commands()...)
 	completions(root)
 	shareFlags(root)
@@ -313,7 +313,7 @@ func stdioCommand(p *serve.Process) *cobra.Command {
 		Short:   "Serve one client on stdin and stdout",
 		Long: `Speak MCP on stdin and stdout. This is what MCP clients start.
 
-All clients of a config share one host, which runs the servers: the first
+All clients of a config share one daemon, which runs the servers: the first
 "goblin stdio" starts it in the background, and it ends gateway.linger after its
 last client. If it dies, its clients go on with the next one.
 
@@ -327,7 +327,7 @@ last client. If it dies, its clients go on with the next one.
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
 	}
-	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a host")
+	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a daemon")
 	cli.Name(cmd.Flags(), &profile, "profile", "show the client this `PROFILE` of the config")
 	return cmd
 }
@@ -338,7 +338,7 @@ func serveCommand(p *serve.Process) *cobra.Command {
 		Use:     "serve",
 		GroupID: cli.GroupServe,
 		Short:   "Serve clients over HTTP and the local socket",
-		Long: `Be the host in the foreground, without a screen. Serves Streamable HTTP at /mcp,
+		Long: `Run the daemon in the foreground, without a screen. Serves Streamable HTTP at /mcp,
 Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
 of the same config.
 
@@ -367,13 +367,14 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 	return cmd
 }
 
-// hostCommand returns the command that a detached host runs.
-func hostCommand(p *serve.Process) *cobra.Command {
+// daemonCommand returns the command that a detached daemon runs.
+func daemonCommand(p *serve.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{
-		Use: "host", Hidden: true, Args: cli.NoArgs,
-		Short:   "Be the host in the background; goblin stdio starts it",
-		Example: "  goblin host --config ~/.config/goblin/config.yaml",
+		Use: "daemon", Hidden: true, Args: cli.NoArgs,
+		Aliases: []string{"host"}, // a bridge of an older version starts the program by this name
+		Short:   "Run the background daemon; goblin stdio starts it",
+		Example: "  goblin daemon --config ~/.config/goblin/config.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.Background(cmd.Context(), useDemo)
 		},

@@ -25,7 +25,7 @@ func costs(now time.Time) report.Report {
 	}
 	cursor := report.LimitsOf("cursor-vscode")
 	return report.Report{
-		Since: now.Add(-40 * 24 * time.Hour), Host: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
+		Since: now.Add(-40 * 24 * time.Hour), Daemon: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
 		Latency: []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}},
 		Servers: []report.Server{
 			{Name: "github", Tools: 3, Idle: 1, Definitions: report.DefinitionSize(52_000), Figures: figures(1200, 37, 14, 500, time.Minute, hour)},

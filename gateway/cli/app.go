@@ -131,8 +131,8 @@ func (a *App) Mask() *config.Mask { return a.mask }
 // Find is the path of the config; "" is the demo.
 func (a *App) Find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
 
-// Place is where the host of a config file is found; "" is the demo. The text
-// of the file may have changed since the host read it, and have mistakes.
+// Place is where the daemon of a config file is found; "" is the demo. The text
+// of the file may have changed since the daemon read it, and have mistakes.
 func (a *App) Place(path string) (daemon.Endpoint, error) {
 	hash, variables, err := config.PlaceOf(path, os.LookupEnv)
 	if err != nil {
@@ -148,9 +148,9 @@ func (a *App) Place(path string) (daemon.Endpoint, error) {
 
 // Groups of commands in the help text.
 const (
-	GroupServe = "serve"
-	GroupAsk   = "ask"
-	GroupHost  = "host"
+	GroupServe  = "serve"
+	GroupAsk    = "ask"
+	GroupDaemon = "daemon"
 
 	// GroupConfig has the commands that change the config or check it.
 	GroupConfig = "config"
@@ -161,7 +161,7 @@ func Groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupServe, Title: "Serve:"},
 		{ID: GroupAsk, Title: "Ask the servers:"},
-		{ID: GroupHost, Title: "The running host:"},
+		{ID: GroupDaemon, Title: "The running daemon:"},
 		{ID: GroupConfig, Title: "The config:"},
 	}
 }

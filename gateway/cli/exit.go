@@ -19,7 +19,7 @@ const (
 	CodeFailure  = 1
 	CodeUsage    = 2
 	CodeConfig   = 3
-	CodeConnect  = 4 // a server or the host cannot be reached
+	CodeConnect  = 4 // a server or the daemon cannot be reached
 	CodeTimeout  = 6
 	CodeNotFound = 7
 )

@@ -10,7 +10,7 @@ import (
 
 const getTermios = unix.TIOCGETA
 
-// zombie is not known here. A host's parent asks about it or is gone.
+// zombie is not known here. A daemon's parent asks about it or is gone.
 func zombie(int) bool { return false }
 
 // ttyName is the file of a terminal: the one that is the same device.

@@ -67,5 +67,5 @@ func (a *App) unreadableUsage(cfg *config.Config) []config.Problem {
 	if err == nil {
 		return nil
 	}
-	return []config.Problem{{File: path, Line: line, Text: fmt.Sprintf("what was counted cannot be read: %v; the next host sets the file aside, and counts anew", err)}}
+	return []config.Problem{{File: path, Line: line, Text: fmt.Sprintf("what was counted cannot be read: %v; the next daemon sets the file aside, and counts anew", err)}}
 }

@@ -20,7 +20,7 @@ func (a *App) approve() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "approve [SERVER [TOOL]...]",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Approve tools that are new or changed",
 		Long: `Show tools that changed, or are new, since their server was first seen, and
 approve them. With "gateway.pin: strict", clients do not get them before.
@@ -29,7 +29,7 @@ Without arguments this shows what awaits approval and how it differs. With a
 SERVER it approves all of its tools, as they are now. With TOOLs it approves
 only these; use the names that the server uses itself.
 
-The running host of the config is asked, if there is one. Otherwise the servers
+The running daemon of the config is asked, if there is one. Otherwise the servers
 (or only SERVER) are started in this process and ended afterwards. A running
 "goblin stdio --standalone" sees what was approved.`,
 		Example: `  goblin approve
@@ -60,7 +60,7 @@ The running host of the config is asked, if there is one. Otherwise the servers
 	return cmd
 }
 
-// approver is the running host, or else a gateway of our own with the server, all
+// approver is the running daemon, or else a gateway of our own with the server, all
 // for "".
 func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 	r, err := a.lookUp(ctx)
@@ -68,7 +68,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 		if server != "" {
 			err = knownServer(server, r.status.Servers)
 		}
-		return hostGateway{r.Remote}, err
+		return daemonGateway{r.Remote}, err
 	}
 	if !errors.Is(err, daemon.ErrNotRunning) {
 		return nil, r.explain(err)
@@ -103,7 +103,7 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, as
 	for _, s := range status.Servers {
 		if (what.Server == "" || s.Name == what.Server) && unready(s.State) {
 			s.Error = a.Mask().String(s.Error)
-			if what.Server != "" && !g.Hosted() {
+			if what.Server != "" && !g.IsDaemon() {
 				return cli.Fail(cli.CodeConnect, "%s", stateOf(s))
 			}
 			a.Warn("%s", stateOf(s))
@@ -123,8 +123,8 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, as
 	approved, err := g.Approve(ctx, what)
 	var refused *daemon.ControlError
 	switch {
-	case err != nil && g.Hosted() && !errors.As(err, &refused):
-		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+	case err != nil && g.IsDaemon() && !errors.As(err, &refused):
+		return cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	case err != nil:
 		return cli.Fail(cli.CodeNotFound, "%w", err)
 	case asJSON:

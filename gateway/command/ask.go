@@ -68,7 +68,7 @@ func (r *request) own() bool {
 		(r.server == registry.Local || r.kind.owns(registry.Local, r.name) || strings.HasPrefix(r.name, registry.Local+"://"))
 }
 
-// ask makes the request of the running host, or of a gateway in this process
+// ask makes the request of the running daemon, or of a gateway in this process
 // with as few servers as can answer it.
 func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 	cfg, err := a.Load()
@@ -83,8 +83,8 @@ func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 	case r.server != "":
 		only, certain = []string{r.server}, true
 	}
-	result, hosted, err := a.askOf(ctx, cfg, only, certain, r)
-	if cli.ExitCode(err) == cli.CodeNotFound && !hosted && r.server != "" {
+	result, isDaemon, err := a.askOf(ctx, cfg, only, certain, r)
+	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && r.server != "" {
 		// The others were not started, but a name may tell enough.
 		for _, other := range owners(cfg, r.kind, r.name) {
 			if other != r.server {
@@ -93,7 +93,7 @@ func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 			}
 		}
 	}
-	if cli.ExitCode(err) == cli.CodeNotFound && !hosted && only != nil && !certain {
+	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && only != nil && !certain {
 		// The guess was wrong: the name belongs to a server whose name it
 		// does not begin with.
 		result, _, err = a.askOf(ctx, cfg, nil, false, r)
@@ -101,23 +101,23 @@ func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 	return result, interrupted(ctx, err)
 }
 
-// askOf asks the host, or the servers in only (nil: all). certain says that
+// askOf asks the daemon, or the servers in only (nil: all). certain says that
 // only one can know.
-func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, hosted bool, err error) {
+func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, isDaemon bool, err error) {
 	g, err := a.open(ctx, cfg, only)
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	hosted = g.Hosted()
-	if certain && !hosted {
+	isDaemon = g.IsDaemon()
+	if certain && !isDaemon {
 		if err := usable(cfg, only[0]); err != nil {
-			return nil, hosted, err
+			return nil, isDaemon, err
 		}
 	}
 	conn, err := g.Connect(ctx, "")
 	if err != nil {
-		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
+		return nil, isDaemon, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
 	c, err := mcpclient.Open(ctx, conn, mcpclient.Options{
 		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
@@ -127,15 +127,15 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 		},
 	})
 	if err != nil {
-		return nil, hosted, lost(err)
+		return nil, isDaemon, lost(err)
 	}
 	defer c.Close() //nolint:errcheck // it never fails
 	stop := a.waiting(ctx, g)
 	defer stop()
-	if r.own() && !hosted {
+	if r.own() && !isDaemon {
 		// What is true of servers that are starting is of no use to anybody.
 		if _, err := g.List(ctx, daemon.ListQuery{Kind: toolKind.list}); err != nil {
-			return nil, hosted, err
+			return nil, isDaemon, err
 		}
 	}
 	shown := false
@@ -159,7 +159,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		err = a.explain(ctx, g, only, r, lost(err))
 	}
-	return result, hosted, err
+	return result, isDaemon, err
 }
 
 // lost gives the loss of the gateway its exit code.
@@ -173,7 +173,7 @@ func lost(err error) error {
 	return err
 }
 
-// with does something with the running host, or with a gateway of our own, and tells a
+// with does something with the running daemon, or with a gateway of our own, and tells a
 // terminal what it waits for.
 func (a *App) with(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
 	g, err := a.open(ctx, cfg, only)

@@ -119,7 +119,7 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := try{gateway: &scripted{hosted: true, answer: tt.answer}}.run(t, "call", "a_x")
+			got := try{gateway: &scripted{isDaemon: true, answer: tt.answer}}.run(t, "call", "a_x")
 			require.Equal(t, tt.code, got.code)
 			require.Contains(t, got.err, tt.want)
 			require.Regexp(t, `^goblin: [^\n]+\n$`, got.err)
@@ -138,21 +138,21 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 		"resources": {{URI: "mcp://a/file:///logs/app.log", Server: "a"}},
 	}
 	status := ready("a", "b")
-	got := try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "a_ad")
+	got := try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "a_ad")
 	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
 
-	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noResource}}.run(t, "read", "mcp://zz/x")
+	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noResource}}.run(t, "read", "mcp://zz/x")
 	require.Equal(t, cli.CodeNotFound, got.code)
 	require.Regexp(t, `^goblin: there is no resource "mcp://zz/x" \(Server 'zz' not found\); "goblin list resources --config .*goblin\.yaml.*" shows all\n$`, got.err)
 
 	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
-	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
+	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
 	require.Contains(t, got.err, "; not up: b (see \"goblin list servers --config ")
 	require.Regexp(t, ` shows all\n$`, got.err)
 	items["tools"][1].OriginalName = "subtract"
-	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "subtrakt")
+	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "subtrakt")
 	require.Regexp(t, `; not up: b \(see "[^"]*"\); did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
-	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
+	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
 	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }
 
@@ -166,7 +166,7 @@ func TestServersThatStartAreNotSaidToBeDown(t *testing.T) {
 }
 
 func TestWhatTheGatewayOrTheServerKnowsOfANameIsTold(t *testing.T) {
-	g := &scripted{hosted: true, status: ready("n", "s"), items: map[string][]daemon.Entry{
+	g := &scripted{isDaemon: true, status: ready("n", "s"), items: map[string][]daemon.Entry{
 		"tools":     {{Name: "n_say", Server: "n", OriginalName: "simple"}, {Name: "s_simple", Server: "s"}},
 		"resources": {{URI: "mcp://n/x:1", Server: "n"}},
 	}}

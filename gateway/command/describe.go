@@ -90,8 +90,8 @@ daemon; otherwise starts only the servers that may have the entry.`,
 // describeOne looks the name up, first in the servers that its spelling suggests.
 func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing) error {
 	likely := d.likely(cfg)
-	hosted, err := a.lookFor(ctx, cfg, likely, d)
-	if err == nil && d.matches() == 0 && likely != nil && d.server == "" && !hosted {
+	isDaemon, err := a.lookFor(ctx, cfg, likely, d)
+	if err == nil && d.matches() == 0 && likely != nil && d.server == "" && !isDaemon {
 		_, err = a.lookFor(ctx, cfg, nil, d)
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *describing) matches() int {
 
 // lookFor finds the entries and the server that the name means. Unique names win over the
 // names that servers use themselves.
-func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d *describing) (hosted bool, err error) {
+func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d *describing) (isDaemon bool, err error) {
 	best := 1
 	d.entries, d.itself = nil, nil
 	add := func(one description, rank int) {
@@ -156,7 +156,7 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 		}
 	}
 	err = a.with(ctx, cfg, only, func(g Gateway) error {
-		hosted = g.Hosted()
+		isDaemon = g.IsDaemon()
 		for _, list := range lists[1:] {
 			if !d.wants(list) {
 				continue
@@ -180,7 +180,7 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 		}
 		return err
 	})
-	return hosted, err
+	return isDaemon, err
 }
 
 // lookIn finds entries of one list. Filtered and unapproved entries have no definition.

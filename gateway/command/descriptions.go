@@ -16,12 +16,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// hostPatience bounds what a check of the config waits for the running host.
-const hostPatience = 2 * time.Second
+// daemonTimeout bounds what a check of the config waits for the running daemon.
+const daemonTimeout = 2 * time.Second
 
 // foretold are warnings of tools whose descriptions clients will cut, of overrides that are
 // for nothing or do not fit, and of globs of profiles that fit nothing, as far as they can be
-// known without a start of the servers: from the running host, else from what is remembered
+// known without a start of the servers: from the running daemon, else from what is remembered
 // of tools.
 func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
@@ -55,13 +55,13 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 	return check(registry.Tool)
 }
 
-// listedNow gives what servers of the running host list; false when there is none.
+// listedNow gives what servers of the running daemon list; false when there is none.
 func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.Place(cfg.Path)
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, hostPatience)
+	ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
 	all := make(map[registry.Kind][]daemon.Entry)
 	for k := registry.Tool; k <= registry.Template; k++ {

@@ -5,7 +5,7 @@
 // stdout carries the answer and nothing else; everything foreign goes through
 // [display] on its way to a terminal.
 //
-// A command asks the running host, or else a gateway of its own, as an
+// A command asks the running daemon, or else a gateway of its own, as an
 // ordinary MCP client. It must not know how requests are routed or how servers
 // are run.
 package command

@@ -31,7 +31,7 @@ func (a *App) doctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "doctor [SERVER]",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Find out why a server does not work, and what to do",
 		Long: `Check a server in the order in which things happen when it starts, up to the first
 that is broken, and say what helps.
@@ -43,11 +43,11 @@ lists, and definitions that are changed to satisfy clients; the schemas of its t
 names and descriptions that clients would refuse or cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
 the clock, the login, and then the same.
 
-Then Goblin itself: the config, the folder of the host's socket, the running host, hosts
+Then Goblin itself: the config, the folder of the daemon's socket, the running daemon, daemons
 of other versions, and whether the clients that have Goblin can start it.
 
 The server is started, or connected to, once more for that, beside the one of the
-running host, and ended. Without SERVER, all servers are checked side by side.
+running daemon, and ended. Without SERVER, all servers are checked side by side.
 Exit code 1 means that something is broken.`,
 		Example: `  goblin doctor
   goblin doctor clock
@@ -203,7 +203,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 		reports = doctor.Servers(ctx, o)
 	}
 	for i := range reports {
-		m.Hosted(&reports[i], func(server string) (report.Diagnosis, error) {
+		m.CompareDaemon(&reports[i], func(server string) (report.Diagnosis, error) {
 			return (daemon.Remote{Place: m.Place}).Diagnose(ctx, server)
 		})
 	}
@@ -244,11 +244,11 @@ func (f *findings) text(each bool) string {
 		case each:
 			widest := 0
 			for _, c := range r.Checks {
-				widest = max(widest, len(c.Name))
+				widest = max(widest, len(title(&c)))
 			}
 			fmt.Fprintf(&out, "%s%s\n", head, r.State)
 			for _, c := range r.Checks {
-				line(string(c.State), termtext.Pad(c.Name, widest)+"  "+c.Text, "", "  ")
+				line(string(c.State), termtext.Pad(title(&c), widest)+"  "+c.Text, "", "  ")
 				margin := strings.Repeat(" ", 2+states+2+widest+2)
 				for _, line := range c.Lines {
 					fmt.Fprintf(&out, "%s| %s\n", margin, termtext.Line(line))
@@ -261,7 +261,7 @@ func (f *findings) text(each bool) string {
 			line(string(r.State), gist(r), "", head)
 		default:
 			for _, c := range complaints {
-				line(string(c.State), c.Name+": "+c.Text, c.Fix, head)
+				line(string(c.State), title(&c)+": "+c.Text, c.Fix, head)
 				head = strings.Repeat(" ", names+2)
 			}
 		}
@@ -272,9 +272,17 @@ func (f *findings) text(each bool) string {
 // subject names the server of a report, or Goblin itself.
 func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
 
+// title returns the name of a check as text output shows it.
+func title(c *report.Check) string {
+	if c.Name == doctor.DaemonCheck {
+		return "daemon"
+	}
+	return c.Name
+}
+
 // gist is the check of a healthy report that tells most.
 func gist(r *report.Diagnosis) string {
-	for _, name := range []string{"lists", "host"} {
+	for _, name := range []string{"lists", doctor.DaemonCheck} {
 		for _, c := range r.Checks {
 			if c.Name == name {
 				return c.Text

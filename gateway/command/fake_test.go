@@ -28,12 +28,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scripted is a gateway that answers as it is told.
 type scripted struct {
-	t      *testing.T
-	hosted bool
-	status daemon.Status
-	usage  report.Report
-	items  map[string][]daemon.Entry // by kind
-	listed func()                    // follows a list; nil for nothing
+	t        *testing.T
+	isDaemon bool
+	status   daemon.Status
+	usage    report.Report
+	items    map[string][]daemon.Entry // by kind
+	listed   func()                    // follows a list; nil for nothing
 	// answer gives the result or the error of a request. If it is nil, there
 	// is none, and silent is closed instead.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
@@ -52,7 +52,7 @@ type scripted struct {
 	notes    []string // notifications and answers of the client
 }
 
-func (s *scripted) Hosted() bool { return s.hosted }
+func (s *scripted) IsDaemon() bool { return s.isDaemon }
 
 func (s *scripted) Close() error {
 	s.serving.Wait()

@@ -28,7 +28,7 @@ func (a *App) learn(ctx context.Context) error {
 	}
 	names := a.uncached(cfg)
 	place, err := a.Place(path)
-	if len(names) == 0 || err == nil && hosted(ctx, place) {
+	if len(names) == 0 || err == nil && daemonRuns(ctx, place) {
 		return nil
 	}
 	limited, cancel := ctx, context.CancelFunc(func() {})

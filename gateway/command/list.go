@@ -189,7 +189,7 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 // fetch asks for the items (none of the list of servers) and for the servers
 // that the query is about.
 func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon.ListQuery) ([]daemon.Entry, []daemon.Server, error) {
-	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.Hosted() {
+	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.IsDaemon() {
 		if err := usable(cfg, q.Server); err != nil {
 			return nil, nil, err
 		}

@@ -21,7 +21,7 @@ func (a *App) login() *cobra.Command {
 	var noBrowser, device, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "login SERVER",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Log in at a remote server",
 		Long: `Log in at a remote server by OAuth. The page to log in at is opened by the program
 in $BROWSER, or else by the system's, and its URL is printed on stderr. Goblin
@@ -36,7 +36,7 @@ If the config has oauth.client_secret but no oauth.issuer, Goblin names the
 authorization server and asks before the secret goes there.
 
 The login is kept in the system's keyring, or else in a file that only you can
-read, and refreshed by itself. A running host takes it up at once.`,
+read, and refreshed by itself. A running daemon takes it up at once.`,
 		Example: `  goblin login linear
   goblin login linear --no-browser
   goblin login linear --device`,
@@ -60,10 +60,10 @@ func (a *App) logout() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "logout SERVER",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Log out from a remote server",
 		Long: `Log out from a remote server: its authorization server is told to take the
-tokens back, and they are forgotten. A running host notices.`,
+tokens back, and they are forgotten. A running daemon notices.`,
 		Example:           `  goblin logout linear`,
 		Args:              oneArg("a server"),
 		ValidArgsFunction: a.complete("servers"),

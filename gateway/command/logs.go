@@ -38,7 +38,7 @@ func (a *App) logs() *cobra.Command {
 	var l logging
 	cmd := &cobra.Command{
 		Use:     "logs [SERVER]",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Show server output and Goblin's log",
 		Long: `Show what servers write to stderr, their log messages, and Goblin's log, the
 oldest line first. SERVER shows the lines of one server; "goblin" those of Goblin.

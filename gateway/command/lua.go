@@ -37,7 +37,7 @@ A text is printed as it is, anything else as JSON; what the script prints goes
 to stderr. An error names its line, and the exit code is 1, or 6 if the script
 took too long.
 
-The running host of the config is asked, if there is one. Otherwise all servers
+The running daemon of the config is asked, if there is one. Otherwise all servers
 are started in this process and ended afterwards.`,
 		Example: `  goblin lua report.lua
   echo 'return tools.list{server = "clock"}' | goblin lua -

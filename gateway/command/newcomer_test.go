@@ -161,10 +161,10 @@ func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
 	}}}
 	refuse := fails(-32602, "bad", "")
 	for _, name := range []string{"a/p", "p", "a_p"} {
-		got := try{gateway: &scripted{hosted: true, items: items, answer: refuse}}.run(t, "prompt", name, "--arg", "mood=x")
+		got := try{gateway: &scripted{isDaemon: true, items: items, answer: refuse}}.run(t, "prompt", name, "--arg", "mood=x")
 		require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: prompt \"" + name + "\" needs --arg title=… --arg author=…\n"}, got)
 	}
-	got := try{gateway: &scripted{hosted: true, items: items, answer: refuse}}.run(t, "prompt", "a/p", "--arg", "title=x", "--arg", "author=y")
+	got := try{gateway: &scripted{isDaemon: true, items: items, answer: refuse}}.run(t, "prompt", "a/p", "--arg", "title=x", "--arg", "author=y")
 	require.Equal(t, outcome{code: cli.CodeFailure, err: "goblin: prompt \"a/p\": bad\n"}, got)
 }
 
@@ -173,8 +173,8 @@ func TestAThingOfAnotherServerIsFound(t *testing.T) {
 		{URI: "mcp://b/file:///x", OriginalURI: "file:///x", Server: "b"},
 		{URI: "mcp://a/file:///y", OriginalURI: "file:///y", Server: "a"},
 	}}
-	ask := func(hosted bool, args ...string) outcome {
-		return try{gateway: &scripted{hosted: hosted, status: ready("a", "b"), items: items, answer: noResource}}.run(t, args...)
+	ask := func(isDaemon bool, args ...string) outcome {
+		return try{gateway: &scripted{isDaemon: isDaemon, status: ready("a", "b"), items: items, answer: noResource}}.run(t, args...)
 	}
 	got := ask(true, "read", "file:///x", "--server", "a")
 	require.Equal(t, cli.CodeNotFound, got.code)

@@ -30,7 +30,7 @@ func (a *App) switchesOf(list string) *cobra.Command {
 		Use: list, GroupID: cli.GroupConfig, Short: "Turn " + list + " off and on for clients",
 		Long: "Turn " + list + ` off and on for clients, all or those of a profile, without a change of the
 config. It holds until it is changed back, also over restarts, and clients of a running
-host hear of it at once. What is off does not exist for them.`,
+daemon hear of it at once. What is off does not exist for them.`,
 		Example: "  goblin " + list + " list",
 	}, a.turn(list, false), a.turn(list, true), a.listOff(list))
 }
@@ -84,7 +84,7 @@ enough if no other has it.`, list, word, end, list),
 			if err := store.Set(on, known...); err != nil {
 				return err
 			}
-			a.hostTakes(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
+			a.awaitDaemon(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
 			return a.answer(asJSON, map[string]any{word: Names(things)}, told(things, known, before, on, profile))
 		},
 	}
@@ -138,8 +138,8 @@ func (a *App) warnUnknownOff(cfg *config.Config) {
 	}
 }
 
-// hostTakes waits until the running host, if there is one, has taken over what is off.
-func (a *App) hostTakes(ctx context.Context, cfg *config.Config, q daemon.OffQuery) {
+// awaitDaemon waits until the running daemon, if there is one, has taken over what is off.
+func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.OffQuery) {
 	if place, err := a.Place(cfg.Path); err == nil {
 		_, _ = daemon.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
 	}

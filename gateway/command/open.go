@@ -24,36 +24,36 @@ type Gateway interface {
 	// Connect opens a client connection that sees what a profile shows, or, if that is "",
 	// everything: MCP, one message per line.
 	Connect(ctx context.Context, profile string) (net.Conn, error)
-	// Hosted reports whether it is the host's and goes on without us.
-	Hosted() bool
+	// IsDaemon reports whether it is the daemon's and goes on without us.
+	IsDaemon() bool
 	// Close ends a gateway of our own with all its children.
 	Close() error
 }
 
-// Open finds the running host of a config, or else starts a gateway in this
+// Open finds the running daemon of a config, or else starts a gateway in this
 // process with only the servers that are named (nil: all that are enabled).
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
 	place, err := a.Place(cfg.Path)
 	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
-		h := hostGateway{daemon.Remote{Place: place}}
+		h := daemonGateway{daemon.Remote{Place: place}}
 		_, err := h.Status(ctx)
 		switch {
 		case err == nil:
 			return h, nil
 		case !errors.Is(err, daemon.ErrNotRunning):
-			return nil, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+			return nil, cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 		}
 	}
 	return openLocal(a, cfg, only, place.Dir, a.Catalog())
 }
 
-type hostGateway struct{ daemon.Remote }
+type daemonGateway struct{ daemon.Remote }
 
-func (h hostGateway) Hosted() bool { return true }
-func (h hostGateway) Close() error { return nil }
+func (h daemonGateway) IsDaemon() bool { return true }
+func (h daemonGateway) Close() error   { return nil }
 
-func (h hostGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
+func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
 	h.Place.Profile = seenBy(profile)
 	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
@@ -103,7 +103,7 @@ func longestStart(cfg *config.Config, only []string) time.Duration {
 	return longest
 }
 
-func (l *local) Hosted() bool { return false }
+func (l *local) IsDaemon() bool { return false }
 
 func (l *local) Connect(ctx context.Context, profile string) (net.Conn, error) {
 	return l.instance.Connect(ctx, seenBy(profile)), nil

@@ -15,7 +15,7 @@ import (
 
 const howAsked = `
 
-The running host of the config is asked, if there is one. Otherwise only the
+The running daemon of the config is asked, if there is one. Otherwise only the
 servers that can answer are started, in this process, and ended afterwards.`
 
 // asking are the flags that read, call and prompt share.
@@ -192,7 +192,7 @@ func (a *App) do(cmd *cobra.Command, f *asking, r *request) (json.RawMessage, er
 	return a.ask(cmd.Context(), r)
 }
 
-// complete offers the names that the running host lists. It starts nothing:
+// complete offers the names that the running daemon lists. It starts nothing:
 // somebody waits for the Tab key.
 func (a *App) complete(list string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

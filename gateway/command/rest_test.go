@@ -54,11 +54,11 @@ func TestValidateOfAGoodConfigIsShort(t *testing.T) {
 	require.Equal(t, string(config.Schema()), try{}.run(t, "validate", "--schema").out)
 }
 
-func TestWithoutAHostItsCommandsAreCode4(t *testing.T) {
+func TestWithoutADaemonItsCommandsAreCode4(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "a"}} {
 		got := try{}.run(t, args...)
 		require.Equal(t, cli.CodeConnect, got.code, "%v", args)
-		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml'?", or let a client do it\n$`, got.err)
+		require.Regexp(t, `^goblin: no daemon is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml'?", or let a client do it\n$`, got.err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	script := daemon.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}
 	watch.Owner = true
 	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{watch, script}}))
-	require.Contains(t, out.String(), "over SSH (the host's own)")
+	require.Contains(t, out.String(), "over SSH (the daemon's own)")
 	require.Contains(t, out.String(), "goblin lua")
 	out.Reset()
 	require.NoError(t, a.printStatus(daemon.Status{Sessions: []daemon.Session{watch}}))
@@ -85,7 +85,7 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	require.NotContains(t, out.String(), "SCREEN")
 }
 
-func TestStatusTellsSinceWhenTheHostRunsAndFromWhere(t *testing.T) {
+func TestStatusTellsSinceWhenTheDaemonRunsAndFromWhere(t *testing.T) {
 	started := time.Now().Add(-time.Minute)
 	clock := termtext.Clock(started, time.Now())
 	for want, s := range map[string]daemon.Status{

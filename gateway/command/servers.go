@@ -34,10 +34,10 @@ func (a *App) toEdit(open func(path string) (*configedit.File, error)) (*confige
 	return open(path)
 }
 
-// save writes a config, and waits until the host that runs for it, if there is one, serves
+// save writes a config, and waits until the daemon that runs for it, if there is one, serves
 // what it says now: it would by itself a little later.
 func (a *App) save(ctx context.Context, f *configedit.File) error {
-	place, unknown := a.Place(f.Path()) // a host is where the text before says
+	place, unknown := a.Place(f.Path()) // a daemon is where the text before says
 	err := f.Save()
 	if err == nil && unknown == nil {
 		_ = daemon.Remote{Place: place}.Follow(ctx) // where none runs, nothing follows
@@ -63,7 +63,7 @@ func (a *App) add() *cobra.Command {
 		Short:   "Add a server to the config",
 		Long: `Add a server to the config: a remote one by its URL, or a local one by its command,
 which stands behind "--". Everything else in the file stays as it is, comments too;
-a file that is not there is made. A running host follows at once.
+a file that is not there is made. A running daemon follows at once.
 
 The server is started once, and what it offers is shown; if it cannot be, nothing is
 added. --no-check adds it as it is.
@@ -352,18 +352,18 @@ func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
 	})
 }
 
-// hosted reports whether a daemon runs at a place, or may run.
-func hosted(ctx context.Context, place daemon.Endpoint) bool {
+// daemonRuns reports whether a daemon runs at a place, or may run.
+func daemonRuns(ctx context.Context, place daemon.Endpoint) bool {
 	_, err := daemon.Remote{Place: place}.Status(ctx)
 	return !errors.Is(err, daemon.ErrNotRunning)
 }
 
-// withOwn is with for a gateway of this process, also where a host runs: it has another
+// withOwn is with for a gateway of this process, also where a daemon runs: it has another
 // config.
 func (a *App) withOwn(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
 	place, err := a.Place(cfg.Path) // without one, children are not recorded
 	catalog := a.Catalog()
-	if err == nil && hosted(ctx, place) {
+	if err == nil && daemonRuns(ctx, place) {
 		catalog = "" // the daemon lists by itself
 	}
 	g, err := openLocal(a, cfg, only, place.Dir, catalog)
@@ -379,20 +379,20 @@ func (a *App) withOwn(ctx context.Context, cfg *config.Config, only []string, do
 func (a *App) remove() *cobra.Command {
 	return a.change("remove", "Take servers out of the config",
 		`Take servers out of the config. Everything else in the file stays as it is; comments
-outside of the entries stay, too. A running host stops them once their calls are over.`,
+outside of the entries stay, too. A running daemon stops them once their calls are over.`,
 		"Took %q out of %s.", (*configedit.File).Remove)
 }
 
 func (a *App) enable() *cobra.Command {
 	return a.change("enable", "Turn servers on in the config",
-		"Turn servers on in the config: \"disabled: true\" goes. A running host serves them at once.",
+		"Turn servers on in the config: \"disabled: true\" goes. A running daemon serves them at once.",
 		"Turned %q on in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
 }
 
 func (a *App) disable() *cobra.Command {
 	return a.change("disable", "Turn servers off in the config",
 		`Turn servers off in the config: they get "disabled: true" and keep their entries. A
-running host stops them once their calls are over.`,
+running daemon stops them once their calls are over.`,
 		"Turned %q off in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, true) })
 }
 

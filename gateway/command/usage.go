@@ -29,7 +29,7 @@ func (a *App) usage() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "usage",
-		GroupID: cli.GroupHost,
+		GroupID: cli.GroupDaemon,
 		Short:   "Show what servers, tools and clients cost",
 		Long: `Show what the definitions of tools take of a model's context, and what calls
 came to: of each server, of the tools that take most, and of each client, with the
@@ -43,7 +43,7 @@ that are no longer listed. OTHERS are the lists of prompts, resources, templates
 and skills, in bytes: clients show those to people, so they are no part of what a
 model is given.
 
-The running host is asked, if there is one; otherwise this is what was counted
+The running daemon is asked, if there is one; otherwise this is what was counted
 until the last one ended.`,
 		Example: `  goblin usage
   goblin usage --server clock --all
@@ -78,7 +78,7 @@ until the last one ended.`,
 	return cmd
 }
 
-// bill asks the running host for its figures, and reads those of the last one if none
+// bill asks the running daemon for its figures, and reads those of the last one if none
 // runs.
 func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
 	ctx := cmd.Context()
@@ -91,12 +91,12 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error
 	case err == nil:
 		return figures, nil
 	case !errors.Is(err, daemon.ErrNotRunning):
-		return figures, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+		return figures, cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	case path == "":
-		return figures, cli.Fail(cli.CodeConnect, "no host is running for %s, and nothing of it is kept", configName(cfg))
+		return figures, cli.Fail(cli.CodeConnect, "no daemon is running for %s, and nothing of it is kept", configName(cfg))
 	default:
 		if figures, err = telemetry.ReadUsage(path, time.Now()); err != nil {
-			return figures, fmt.Errorf("read what was counted: %w; the next host sets the file aside", err)
+			return figures, fmt.Errorf("read what was counted: %w; the next daemon sets the file aside", err)
 		}
 		figures.Fold(func(server string) bool {
 			s, ok := cfg.Server(server)
@@ -109,8 +109,8 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error
 // usageSummary returns the lines above the tables.
 func usageSummary(r *report.Report) string {
 	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), came(&r.All))
-	if !r.Host {
-		head += "\nNo host is running; these are the last recorded counts."
+	if !r.Daemon {
+		head += "\nNo daemon is running; these are the last recorded counts."
 	}
 	if tools, unused := r.Unused(); tools > 0 {
 		when := "in 30 days"

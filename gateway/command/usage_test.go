@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/telemetry"
 )
 
-func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
+func TestUsageWithoutADaemonIsWhatWasCounted(t *testing.T) {
 	const text = "servers:\n  files: {command: x}\n"
 	run := ofUsage(t, text, func(path string) {
 		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() (all []telemetry.Listed) {
@@ -32,7 +32,7 @@ func TestUsageWithoutAHostIsWhatWasCounted(t *testing.T) {
 
 	got := run("usage")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `^Since \d{4}-\d\d-\d\d \d\d:\d\d: 3 calls, 1 error, half of them within \d\d ms, 6.0 kB of answers\nNo host is running; .*\n24 tools were not called since then; that is \d+k tokens of definitions\n`, got.out)
+	require.Regexp(t, `^Since \d{4}-\d\d-\d\d \d\d:\d\d: 3 calls, 1 error, half of them within \d\d ms, 6.0 kB of answers\nNo daemon is running; .*\n24 tools were not called since then; that is \d+k tokens of definitions\n`, got.out)
 	require.Regexp(t, `(?m)^files +25 +24 +24k +99.7 kB +3 +1 +\d\d ms +\d\d ms +6.0 kB +\d+ s ago$`, got.out)
 	require.Regexp(t, `(?m)^files_tool01 +1000 +4.0 kB +3 +1 `, got.out)
 	require.Regexp(t, `(?m)^files_tool00 .* never$`, got.out)
@@ -81,7 +81,7 @@ func TestAFileOfUsageThatCannotBeReadIsTold(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(`{"version": 9}`), 0o600))
 	})("usage")
 	require.Equal(t, cli.CodeFailure, got.code)
-	require.Regexp(t, `usage/\w+\.json: it has version 9, not 1: another Goblin wrote it; the next host sets the file aside\n$`, got.err)
+	require.Regexp(t, `usage/\w+\.json: it has version 9, not 1: another Goblin wrote it; the next daemon sets the file aside\n$`, got.err)
 }
 
 // ofUsage runs commands for a config of which something was counted; count is given the

@@ -23,7 +23,7 @@ func (a *App) validate() *cobra.Command {
 		Long: `Check the config and report every mistake, each in a line with file and line
 number. Nothing is started. The exit code is 3 if there is a mistake; warnings
 alone leave it at 0. Tools with descriptions that clients will cut are warned of,
-too, if the running host lists them or they are remembered from the last time.
+too, if the running daemon lists them or they are remembered from the last time.
 
 The config is the file named by --config, else by $GOBLIN_CONFIG, else
 goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config. If there is none, the

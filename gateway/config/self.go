@@ -26,7 +26,7 @@ func servesConfig(args []string) bool {
 		case slices.Contains([]string{"--config", "--theme", "--tui-tty"}, args[i]):
 			i++ // its value
 		case !strings.HasPrefix(args[i], "-"):
-			return slices.Contains([]string{"stdio", "serve", "host"}, args[i])
+			return slices.Contains([]string{"stdio", "serve", "daemon", "host"}, args[i])
 		}
 	}
 	return true

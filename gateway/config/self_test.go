@@ -33,6 +33,7 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 		{"goblin", `["--theme", "dark", "--tui"]`, true},
 		{"goblin", `["--tui-tty", "/dev/pts/1"]`, true},
 		{own, `["stdio", "--config", "x.json"]`, true},
+		{own, `["daemon"]`, true},
 		{own, `["host"]`, true},
 		{link, `["stdio"]`, true},
 		{"mcp", `[]`, true}, // found in PATH

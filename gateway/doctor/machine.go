@@ -25,8 +25,8 @@ type Machine struct {
 
 	Place    daemon.Endpoint
 	NoPlace  error
-	Status   *daemon.Status // of the running host; nil for none
-	NoStatus error          // why there is none; [host.ErrNoHost] is no failure
+	Status   *daemon.Status // of the running daemon; nil for none
+	NoStatus error          // why there is none; [daemon.ErrNotRunning] is no failure
 
 	Damaged []config.Problem // state files that cannot be read
 	Clients []Client
@@ -42,12 +42,15 @@ type Client struct {
 	Problem string // why the entry could not be read; "" for nothing
 }
 
-// hostPatience bounds what other hosts are asked for.
-const hostPatience = 5 * time.Second
+// DaemonCheck is the name of the daemon's check in reports. JSON output keeps the older word.
+const DaemonCheck = "host"
 
-// Look asks the running host of a place.
+// daemonTimeout bounds what other daemons are asked for.
+const daemonTimeout = 5 * time.Second
+
+// Look asks the running daemon of a place.
 func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
-	ctx, cancel := context.WithTimeout(ctx, 2*hostPatience)
+	ctx, cancel := context.WithTimeout(ctx, 2*daemonTimeout)
 	defer cancel()
 	m.Place = place
 	status, err := (daemon.Remote{Place: place}).Status(ctx)
@@ -60,7 +63,7 @@ func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
 // Check checks all of it.
 func (m *Machine) Check(ctx context.Context) report.Diagnosis {
 	r := report.Diagnosis{Checks: []report.Check{}}
-	if m.config(&r) && m.runtime(&r) && m.host(&r) {
+	if m.config(&r) && m.runtime(&r) && m.daemon(&r) {
 		m.state(&r)
 		m.versions(ctx, &r)
 		m.clients(&r)
@@ -101,17 +104,16 @@ func (m *Machine) runtime(r *report.Diagnosis) bool {
 	return true
 }
 
-func (m *Machine) host(r *report.Diagnosis) bool {
-	const name = "host"
+func (m *Machine) daemon(r *report.Diagnosis) bool {
 	switch {
 	case errors.Is(m.NoStatus, daemon.ErrNotRunning):
-		r.Fine(name, "none runs; the first client starts it")
+		r.Fine(DaemonCheck, "none runs; the first client starts it")
 	case m.NoStatus != nil:
 		text, fix := split(m.NoStatus.Error())
 		if fix == "" {
 			fix = "end it with \"goblin stop\"; the next client starts another"
 		}
-		r.Break(name, text, fix)
+		r.Break(DaemonCheck, text, fix)
 		return false
 	case m.Status == nil:
 	case m.Status.Notice != "":
@@ -119,9 +121,9 @@ func (m *Machine) host(r *report.Diagnosis) bool {
 		if fix == "" {
 			fix = "goblin validate"
 		}
-		r.Warn(name, text, fix)
+		r.Warn(DaemonCheck, text, fix)
 	default:
-		r.Fine(name, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, termtext.Age(time.Since(m.Status.Started)), termtext.Count(m.Status.Clients(), "client")))
+		r.Fine(DaemonCheck, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, termtext.Age(time.Since(m.Status.Started)), termtext.Count(m.Status.Clients(), "client")))
 	}
 	return true
 }
@@ -134,7 +136,7 @@ func (m *Machine) state(r *report.Diagnosis) {
 	}
 }
 
-// versions looks for hosts of other versions of Goblin: a bridge only speaks to a host of
+// versions looks for daemons of other versions of Goblin: a bridge only speaks to a daemon of
 // its own, so that each version has one, with all its servers.
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
@@ -142,7 +144,7 @@ func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 		if place.Version == m.Version {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, hostPatience)
+		ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 		other, err := (daemon.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
@@ -194,10 +196,9 @@ func same(command, path string) bool {
 	return errA != nil || errB != nil || os.SameFile(a, b) || filepath.Clean(found) == filepath.Clean(path)
 }
 
-// Hosted adds what the running host says of a server that works here: it may have been
-// started with another environment. ask has the host check the server.
-func (m *Machine) Hosted(r *report.Diagnosis, ask func(server string) (report.Diagnosis, error)) {
-	const name = "host"
+// CompareDaemon adds what the running daemon says of a server that works here: it may have been
+// started with another environment. ask has the daemon check the server.
+func (m *Machine) CompareDaemon(r *report.Diagnosis, ask func(server string) (report.Diagnosis, error)) {
 	if m.Status == nil || r.State == report.Broken {
 		return
 	}
@@ -205,14 +206,14 @@ func (m *Machine) Hosted(r *report.Diagnosis, ask func(server string) (report.Di
 		if s.Name != r.Server || s.Error == "" || s.State == "ready" || s.State == "disabled" {
 			continue
 		}
-		text := fmt.Sprintf("it works here, but the running host (pid %d) says: %s", m.Status.PID, s.Error)
+		text := fmt.Sprintf("it works here, but the running daemon (pid %d) says: %s", m.Status.PID, s.Error)
 		fix := termtext.Goblin("restart", r.Server)
 		if theirs, err := ask(r.Server); err == nil && theirs.State == report.Broken {
 			found := theirs.Complaints()
 			last := found[len(found)-1]
-			text = fmt.Sprintf("it works here, but not in the running host (pid %d), which has another environment: %s", m.Status.PID, last.Text)
+			text = fmt.Sprintf("it works here, but not in the running daemon (pid %d), which has another environment: %s", m.Status.PID, last.Text)
 			fix = last.Fix
 		}
-		r.Break(name, text, fix)
+		r.Break(DaemonCheck, text, fix)
 	}
 }

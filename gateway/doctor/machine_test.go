@@ -18,7 +18,7 @@ import (
 	"goblin/registry/report"
 )
 
-// place is that of a host with a short path.
+// place is that of a daemon with a short path.
 func place(t *testing.T, version string) daemon.Endpoint {
 	t.Helper()
 	dir := e2e.ShortDir(t)
@@ -28,8 +28,8 @@ func place(t *testing.T, version string) daemon.Endpoint {
 	return p
 }
 
-// hosts serves a status at a place.
-func hosts(t *testing.T, p daemon.Endpoint, status daemon.Status) {
+// serveStatus serves a status at a place.
+func serveStatus(t *testing.T, p daemon.Endpoint, status daemon.Status) {
 	t.Helper()
 	l, err := daemon.Listen(p)
 	require.NoError(t, err)
@@ -66,10 +66,10 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		"a folder that is gone": {func(m *doctor.Machine) {
 			m.Place.Dir = filepath.Join(m.Place.Dir, "gone")
 		}, "runtime", report.Broken, "nothing can be written to", "rights"},
-		"a host that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, "host", report.Broken, "it does not answer", "kill it"},
+		"a daemon that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, doctor.DaemonCheck, report.Broken, "it does not answer", "kill it"},
 		"an edit not taken": {func(m *doctor.Machine) {
 			m.NoStatus, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
-		}, "host", report.Warning, "the edited config has mistakes", "validate"},
+		}, doctor.DaemonCheck, report.Warning, "the edited config has mistakes", "validate"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
 		}, "clients", report.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},
@@ -102,21 +102,21 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestHostsOfOtherVersionsAreFound(t *testing.T) {
+func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 	t.Parallel()
 	m := machine(t)
 	old := m.Place
 	old.Version, old.Socket, old.Lock = "1", filepath.Join(old.Dir, "old.sock"), filepath.Join(old.Dir, "old.lock")
-	hosts(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
+	serveStatus(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
 	require.Equal(t, report.Warning, r.State, "%v", r.Checks)
 	require.Contains(t, r.Complaints()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
 }
 
-func TestARunningHostIsLookedAt(t *testing.T) {
+func TestARunningDaemonIsLookedAt(t *testing.T) {
 	t.Parallel()
 	m := machine(t)
-	hosts(t, m.Place, daemon.Status{PID: 9, Started: time.Now(), Servers: []daemon.Server{
+	serveStatus(t, m.Place, daemon.Status{PID: 9, Started: time.Now(), Servers: []daemon.Server{
 		{Name: "fine", State: "ready"}, {Name: "path", State: "failed", Error: "not found"}, {Name: "once", State: "retrying", Error: "gone"},
 	}})
 	m.Look(t.Context(), m.Place)
@@ -134,11 +134,11 @@ func TestARunningHostIsLookedAt(t *testing.T) {
 	}
 	for server, want := range map[string]string{
 		"fine": "ok ",
-		"path": "broken it works here, but not in the running host (pid 9), which has another environment: npx is in no folder of PATH → add PATH",
-		"once": "broken it works here, but the running host (pid 9) says: gone → goblin restart once",
+		"path": "broken it works here, but not in the running daemon (pid 9), which has another environment: npx is in no folder of PATH → add PATH",
+		"once": "broken it works here, but the running daemon (pid 9) says: gone → goblin restart once",
 	} {
 		r := report.Diagnosis{Server: server, State: report.OK}
-		m.Hosted(&r, ask)
+		m.CompareDaemon(&r, ask)
 		got := string(r.State) + " "
 		for _, c := range r.Checks {
 			got += fmt.Sprintf("%s → %s", c.Text, c.Fix)

@@ -86,7 +86,7 @@ func (i *Instance) addOthers(r *report.Report) {
 
 func (i *Instance) usage() report.Report {
 	r := i.meter.Report()
-	r.Host = true
+	r.Daemon = true
 	i.addOthers(&r)
 	r.Fold(i.serves)
 	views := make(map[*registry.Snapshot]offer) // most clients share one

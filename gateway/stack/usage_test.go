@@ -54,7 +54,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	joinAs(t, i, "editor", "{}")
 
 	r := usageOf(t, i, 3)
-	require.True(t, r.Host)
+	require.True(t, r.Daemon)
 	files := part(t, r.Servers, func(s report.Server) bool { return s.Name == "files" })
 	require.Equal(t, 3, files.Tools)
 	require.Equal(t, 1, files.Idle)
@@ -118,7 +118,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Equal(t, sizes()-one.Length(), docs.Others.Bytes)
 }
 
-func TestUsageIsKeptWhenAHostEnds(t *testing.T) {
+func TestUsageIsKeptWhenADaemonEnds(t *testing.T) {
 	t.Parallel()
 	text, path := "servers: {s: {command: s, disabled: true}}", filepath.Join(t.TempDir(), "usage.json")
 	for n := range 2 {

@@ -93,7 +93,7 @@ type file struct {
 	Rows    []usageLine     `json:"rows"`
 }
 
-// CheckUsage says what is wrong with a file, and on which line, 0 for anywhere. The next host
+// CheckUsage says what is wrong with a file, and on which line, 0 for anywhere. The next daemon
 // that finds it so counts anew.
 func CheckUsage(path string) (line int, err error) {
 	if _, err = load(path); err == nil {
@@ -359,7 +359,7 @@ func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
 	return s, atomicfile.Write(m.o.Path, text)
 }
 
-// ReadUsage is the bill as a file has it, when no host runs; the error says why there is none.
+// ReadUsage is the bill as a file has it, when no daemon runs; the error says why there is none.
 func ReadUsage(path string, now time.Time) (report.Report, error) {
 	s, err := load(path)
 	if err != nil {

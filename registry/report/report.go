@@ -20,7 +20,7 @@ type Report struct {
 	// Minutes is since when there are minutes, if calls of the last hour may be missing:
 	// minutes are not kept over restarts.
 	Minutes time.Time `json:"minutesSince,omitzero"`
-	Host    bool      `json:"host"` // a host runs; else all is as the last one left it
+	Daemon  bool      `json:"host"` // a daemon runs; else all is as the last one left it
 	All     Figures   `json:"all"`
 	Latency []Bin     `json:"latency"` // of all calls, the fastest first
 	Servers []Server  `json:"servers"`
@@ -96,7 +96,7 @@ type Server struct {
 	Gone   bool         `json:"removed,omitempty"` // the sum of removed and disabled servers
 	Tools  int          `json:"tools"`
 	Idle   int          `json:"unusedTools"`     // of those, not called in [Forgotten], or never
-	Others NonToolLists `json:"others,omitzero"` // known while a host runs
+	Others NonToolLists `json:"others,omitzero"` // known while a daemon runs
 	Definitions
 	Figures
 }

@@ -20,19 +20,19 @@ import (
 	"goblin/registry/termtext"
 )
 
-// stopLimit bounds the wait of stop for the host's end; the host's servers have less.
+// stopLimit bounds the wait of stop for the daemon's end; the daemon's servers have less.
 const stopLimit = 30 * time.Second
 
-// running is the host that a command is about. The file is not needed to be
-// free of mistakes: a user who edits it can still ask and stop the host.
+// running is the daemon that a command is about. The file is not needed to be
+// free of mistakes: a user who edits it can still ask and stop the daemon.
 type running struct {
 	daemon.Remote
 	name   string // of the config, as a user knows it
-	start  string // the command that starts a host of it
+	start  string // the command that starts a daemon of it
 	status daemon.Status
 }
 
-// running asks the running host for its status.
+// running asks the running daemon for its status.
 func (a *App) running(ctx context.Context) (*running, error) {
 	r, err := a.lookUp(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (a *App) running(ctx context.Context) (*running, error) {
 	return r, nil
 }
 
-// lookUp is running whose error is [host.ErrNoHost] if the config is free of
-// mistakes and nothing serves it. A host whose file was removed is found as long
+// lookUp is running whose error is [daemon.ErrNotRunning] if the config is free of
+// mistakes and nothing serves it. A daemon whose file was removed is found as long
 // as no other file takes its place.
 func (a *App) lookUp(ctx context.Context) (*running, error) {
 	r, err := a.lookUpFile(ctx)
@@ -54,7 +54,7 @@ func (a *App) lookUp(ctx context.Context) (*running, error) {
 	return r, err
 }
 
-// lookUpRemoved is the running host of a config file that is not there any more;
+// lookUpRemoved is the running daemon of a config file that is not there any more;
 // nil for none. Several are an error: their environments differ, but the file no
 // longer tells which is meant.
 func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
@@ -88,7 +88,7 @@ func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, cli.Fail(cli.CodeConnect, "%d hosts serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
+	return nil, cli.Fail(cli.CodeConnect, "%d daemons serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
 }
 
 func (a *App) lookUpFile(ctx context.Context) (*running, error) {
@@ -111,16 +111,16 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 	return r, err
 }
 
-// explain tells why the host cannot be asked.
+// explain tells why the daemon cannot be asked.
 func (r *running) explain(err error) error {
 	var failed *daemon.ControlError
 	switch {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, daemon.ErrNotRunning):
-		return cli.Fail(cli.CodeConnect, "no host is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
+		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
 	default:
-		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
+		return cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	}
 }
 
@@ -128,11 +128,11 @@ func (a *App) status() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status",
-		GroupID: cli.GroupHost,
-		Short:   "Show the running host, its servers, clients and screens",
-		Long: `Show the host that serves this config: its process, its HTTP address, the file
+		GroupID: cli.GroupDaemon,
+		Short:   "Show the running daemon, its servers, clients and screens",
+		Long: `Show the daemon that serves this config: its process, its HTTP address, the file
 of its log, the state of each server, the clients that are connected, and the
-screens that are open. Exit code 4 means that no host is running.`,
+screens that are open. Exit code 4 means that no daemon is running.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: cli.NoArgs,
@@ -151,7 +151,7 @@ screens that are open. Exit code 4 means that no host is running.`,
 	return cmd
 }
 
-// printStatus shows a host to people.
+// printStatus shows a daemon to people.
 func (a *App) printStatus(s daemon.Status) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, termtext.Age(time.Since(s.Started)))
@@ -232,7 +232,7 @@ func definitionsNote(servers []daemon.Server) string {
 	return strings.Join(parts, ", ")
 }
 
-// startedFrom says when a host was started, and from which terminal.
+// startedFrom says when a daemon was started, and from which terminal.
 func startedFrom(s *daemon.Status) string {
 	text := termtext.Clock(s.Started, time.Now())
 	switch {
@@ -248,7 +248,7 @@ func startedFrom(s *daemon.Status) string {
 func screenName(c daemon.Session) string {
 	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
 	if c.Owner {
-		name += " (the host's own)"
+		name += " (the daemon's own)"
 	}
 	return name
 }
@@ -264,11 +264,11 @@ func (a *App) stop() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "stop",
-		GroupID: cli.GroupHost,
-		Short:   "Stop the running host and its servers",
-		Long: `Stop the host that serves this config, and wait until it and its servers are
+		GroupID: cli.GroupDaemon,
+		Short:   "Stop the running daemon and its servers",
+		Long: `Stop the daemon that serves this config, and wait until it and its servers are
 gone. A client that is still connected through "goblin stdio" starts the next
-host by itself.`,
+daemon by itself.`,
 		Example: `  goblin stop
   goblin --config work.yaml stop`,
 		Args: cli.NoArgs,
@@ -284,14 +284,14 @@ host by itself.`,
 			if err := awaitEnd(ctx, r.status.PID); err != nil {
 				return err
 			}
-			return a.answer(asJSON, map[string]any{"stopped": true, "pid": r.status.PID}, fmt.Sprintf("Stopped the host (pid %d)%s.", r.status.PID, next(r.status)))
+			return a.answer(asJSON, map[string]any{"stopped": true, "pid": r.status.PID}, fmt.Sprintf("Stopped the daemon (pid %d)%s.", r.status.PID, next(r.status)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
-// next says that there will be another host soon; "" if nobody starts it.
+// next says that there will be another daemon soon; "" if nobody starts it.
 func next(s daemon.Status) string {
 	bridged := 0
 	for _, c := range s.Sessions {
@@ -314,7 +314,7 @@ func awaitEnd(ctx context.Context, pid int) error {
 		select {
 		case <-tick.C:
 		case <-limit:
-			return cli.Fail(cli.CodeTimeout, "the host (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
+			return cli.Fail(cli.CodeTimeout, "the daemon (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -332,16 +332,16 @@ func knownServer(name string, servers []daemon.Server) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Meant(name, known, "; the host has none"))
+	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Meant(name, known, "; the daemon has none"))
 }
 
 func (a *App) restart() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "restart SERVER",
-		GroupID: cli.GroupHost,
-		Short:   "Restart one server of the running host",
-		Long: `Close the host's connections to a server, which ends its process if it has one,
+		GroupID: cli.GroupDaemon,
+		Short:   "Restart one server of the running daemon",
+		Long: `Close the daemon's connections to a server, which ends its process if it has one,
 and open them anew. Clients stay connected; calls that were running at that
 server fail.`,
 		Example: `  goblin restart clock
