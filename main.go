@@ -107,7 +107,7 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 }
 
 // show is the screen of a daemon: the user interface, acting as a client.
-func show(ctx context.Context, h *serve.Host, c *remoteui.Conn, owner bool) error {
+func show(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
 		return err

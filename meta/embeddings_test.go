@@ -108,7 +108,7 @@ func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
 	m, r := newModel(t), fixture(t)
 	require.NoError(t, r.AddTool(registry.LocalTool{
-		Definition: []byte(`{"name":"own","description":"tells what this host has"}`),
+		Definition: []byte(`{"name":"own","description":"tells what this gateway has"}`),
 		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },
 	}))
 	find, failures := meaningful(t, m, r, 4)
@@ -132,7 +132,7 @@ func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	for text, n := range m.asked {
 		require.LessOrEqual(t, len(text), 2<<10)
 		require.False(t, strings.HasPrefix(text, "hour") && len(text) > search.MaxText, "of a query, too, no more is sent than is looked for")
-		require.NotContains(t, text, "tells what this host has", "Goblin's own tools are nobody else's business")
+		require.NotContains(t, text, "tells what this gateway has", "Goblin's own tools are nobody else's business")
 		if strings.Contains(text, ":") { // a tool, not a query
 			require.Equal(t, 1, n, "%s is not asked for again", text)
 		}

@@ -212,7 +212,7 @@ type serverJSON struct {
 	Counts          map[string]int  `json:"counts"`
 	Listed          bool            `json:"listed"`
 	Stale           bool            `json:"stale"`
-	Remembered      time.Time       `json:"remembered,omitzero"` // when the server listed so, before this host started
+	Remembered      time.Time       `json:"remembered,omitzero"` // when the server listed so, before this daemon started
 	Held            string          `json:"keptRunningBy,omitempty"`
 	Restarts        int             `json:"restarts"`
 	LastError       string          `json:"lastError,omitempty"`

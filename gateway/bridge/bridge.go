@@ -1,15 +1,15 @@
 // Package bridge is the proxy that `goblin stdio` is: it carries the messages of
-// one client to the host and back, from host to host when one dies.
+// one client to the daemon and back, from daemon to daemon when one dies.
 //
 // It owns the client's end of that connection, the queues in both directions
-// and what the next host has to be told of the session. It must not know how a
-// host is found or started, nor what requests mean, but for the few methods
+// and what the next daemon has to be told of the session. It must not know how a
+// daemon is found or started, nor what requests mean, but for the few methods
 // whose effect a client takes for granted for the life of its session
-// (initialize, the log level, subscriptions): it repeats them to the next host.
+// (initialize, the log level, subscriptions): it repeats them to the next daemon.
 //
 // [Run] blocks until the session is over and waits for the goroutines that it
 // started; the exceptions are written at [Options]. Nothing is dropped but the
-// answers to repeated requests and a client's answers to a host that has died.
+// answers to repeated requests and a client's answers to a daemon that has died.
 package bridge
 
 import (
@@ -32,10 +32,10 @@ import (
 
 // Options are the two ends of a bridge, and its bounds.
 type Options struct {
-	// Connect reaches the host, or starts it and reaches it. It is called
-	// again when the host has died.
+	// Connect reaches the daemon, or starts it and reaches it. It is called
+	// again when the daemon has died.
 	Connect func(ctx context.Context) (net.Conn, error)
-	// Alive tells whether the host that was reached last lives, if it is not nil: one that
+	// Alive tells whether the daemon that was reached last lives, if it is not nil: one that
 	// hangs while requests wait is left ([liveness.Watch]).
 	Alive func(ctx context.Context) error
 	// In and Out are the client. A blocked read or write of them can be ended
@@ -52,25 +52,25 @@ type Options struct {
 
 // limits are the times of a bridge.
 type limits struct {
-	start    time.Duration // to find or start the first host
+	start    time.Duration // to find or start the first daemon
 	drain    time.Duration // for answers, after the client has hung up
 	flush    time.Duration // for the client to take the last of them
 	end      time.Duration // for everything after the client has hung up
-	takeover time.Duration // to find the next host, before requests are refused
+	takeover time.Duration // to find the next daemon, before requests are refused
 }
 
 var defaultLimits = limits{start: 20 * time.Second, drain: 5 * time.Second, flush: 3 * time.Second, end: 9 * time.Second, takeover: 10 * time.Second}
 
 const (
-	settled      = 5 * time.Second // a host that lived this long is no part of a crash loop
-	maxDelay     = 2 * time.Second // between attempts to find a host
+	settled      = 5 * time.Second // a daemon that lived this long is no part of a crash loop
+	maxDelay     = 2 * time.Second // between attempts to find a daemon
 	maxUnsent    = 8 << 20         // bytes waiting in one direction, before its reader stops
-	maxChatter   = 256 << 10       // of that, before notifications wait: in the host, answers overtake them
-	maxQuestions = 4096            // open questions of a host that are remembered
+	maxChatter   = 256 << 10       // of that, before notifications wait: in the daemon, answers overtake them
+	maxQuestions = 4096            // open questions of a daemon that are remembered
 	defaultFrame = 128 << 20
 )
 
-// bridge carries one client's session from host to host. The client's reader,
+// bridge carries one client's session from daemon to daemon. The client's reader,
 // the reader of the current link and the loop in serve share the fields under
 // mu; frames are sent outside it where one goroutine alone decides the order.
 type bridge struct {
@@ -82,11 +82,11 @@ type bridge struct {
 
 	hard context.Context // ends when nothing more is waited for
 	soft chan struct{}   // closed when the client will send nothing more
-	wake chan struct{}   // capacity one: a frame came while no host was there
+	wake chan struct{}   // capacity one: a frame came while no daemon was there
 
 	mu        sync.Mutex
 	closed    bool  // frames of the client are passed on no more
-	link      *link // nil while there is no host that can take frames
+	link      *link // nil while there is no daemon that can take frames
 	gen       int   // of the newest link
 	waiting   []parked
 	size      int64 // bytes in waiting
@@ -98,13 +98,13 @@ type bridge struct {
 	delay time.Duration // before the next attempt; belongs to serve
 }
 
-// parked is a frame of the client that waits for a host.
+// parked is a frame of the client that waits for a daemon.
 type parked struct {
 	envelope
 	frame []byte
 }
 
-// call is a client's request that a host has got. It counts, since clients
+// call is a client's request that a daemon has got. It counts, since clients
 // in error use an id twice.
 type call struct {
 	n      int
@@ -114,15 +114,15 @@ type call struct {
 	frame  []byte // only of initialize, which is sent again
 }
 
-// Run carries the messages of one client to the host and back, until the
+// Run carries the messages of one client to the daemon and back, until the
 // client hangs up (its answers are then waited for, 5 s at most) or ctx ends,
-// which is the same. It returns nil then, and an error when the first host
+// which is the same. It returns nil then, and an error when the first daemon
 // cannot be reached or the client takes no more output; requests that came
 // are answered before. It returns within 10 s of either end, even if the
 // client reads nothing.
 //
-// Bytes are passed on as they are. When the host dies, requests it has not
-// answeredLocked get errors, the session is repeated to the next host, and what the
+// Bytes are passed on as they are. When the daemon dies, requests it has not
+// answeredLocked get errors, the session is repeated to the next daemon, and what the
 // client sends meanwhile waits for that in order.
 func Run(ctx context.Context, o Options) error {
 	if o.Frame <= 0 {
@@ -225,7 +225,7 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 	b.mu.Unlock()
 	close(b.soft)
 	if idle {
-		cancel(nil) // nothing to wait for: do not start a host for nobody
+		cancel(nil) // nothing to wait for: do not start a daemon for nobody
 		return
 	}
 	if pause(b.hard, b.lim.end) {
@@ -267,7 +267,7 @@ func (b *bridge) readClient() {
 	}
 }
 
-// full reports whether the host, or the one that is awaited, owes so much
+// full reports whether the daemon, or the one that is awaited, owes so much
 // reading that the client has to wait.
 func (b *bridge) full(l *link) bool {
 	if l != nil {
@@ -278,7 +278,7 @@ func (b *bridge) full(l *link) bool {
 	return b.link == nil && b.size > maxUnsent
 }
 
-// fromClient passes a frame to the host, which it returns, or keeps it.
+// fromClient passes a frame to the daemon, which it returns, or keeps it.
 func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	e := scan(frame)
 	b.mu.Lock()
@@ -294,8 +294,8 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		return nil
 	}
 	if e.answer {
-		// Only the host that asked gets it, if it lives.
-		frame = b.toHostLocked(l, e, frame)
+		// Only the daemon that asked gets it, if it lives.
+		frame = b.toDaemonLocked(l, e, frame)
 		b.mu.Unlock()
 		if frame != nil {
 			burst.Send(l.out, append(frame, '\n'))
@@ -303,7 +303,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		return l
 	}
 	if rawjson.IsArray(frame) {
-		if frame = b.batchToHostLocked(l, frame); frame == nil {
+		if frame = b.batchToDaemonLocked(l, frame); frame == nil {
 			b.mu.Unlock()
 			return l
 		}
@@ -321,7 +321,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	}
 	b.noteAllLocked(e, frame)
 	b.mu.Unlock()
-	// If the host died since, the frame is lost and its request, noted above,
+	// If the daemon died since, the frame is lost and its request, noted above,
 	// is answered with the others.
 	burst.Send(l.out, frame)
 	return l

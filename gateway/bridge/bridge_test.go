@@ -25,7 +25,7 @@ func TestBridgePassesFramesByteForByte(t *testing.T) {
 	up := []string{
 		`{"method":"tools/call","params":{"a":[1,{"id":7}],"n":9007199254740993.10},"id":"1\/2","jsonrpc":"2.0"}`,
 		`{ "jsonrpc" : "2.0" , "id" : 9007199254740993 , "method" : "ping" }`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call"`, // the host answers what is malformed
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call"`, // the daemon answers what is malformed
 		`nonsense`,
 		`[]`,
 		`{"jsonrpc":"2.0","id":"srv","result":{}}`,
@@ -43,7 +43,7 @@ func TestBridgePassesFramesByteForByte(t *testing.T) {
 	r.expect(down...)
 }
 
-func TestBridgeRepeatsTheSessionToTheNextHost(t *testing.T) {
+func TestBridgeRepeatsTheSessionToTheNextDaemon(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := r.open()
@@ -67,7 +67,7 @@ func TestBridgeRepeatsTheSessionToTheNextHost(t *testing.T) {
 	}
 	for range 2 { // what was repeated once can be repeated again
 		require.NoError(t, h.c.Close())
-		h = r.host()
+		h = r.daemon()
 		h.repeated("initialize", initPar, `"result":{}`)
 		h.expect(initNote)
 		h.repeated("logging/setLevel", level, `"result":{}`)
@@ -91,7 +91,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	h.send(result("1", "{}"))
 	r.expect(result("1", "{}"))
 	require.NoError(t, h.c.Close())
-	h = r.host()
+	h = r.daemon()
 	h.repeated("initialize", initPar, `"result":{}`)
 	h.expect(initNote)
 	h.repeated("resources/subscribe", sub, `"error":{"code":-32002,"message":"pending"}`)
@@ -104,7 +104,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
 	require.NoError(t, h.c.Close())
 	require.Contains(t, r.read(), `"id":2,"error"`)
-	h = r.host()
+	h = r.daemon()
 	h.repeated("initialize", initPar, `"result":{}`)
 	h.expect(initNote)
 	r.expect(changed...)
@@ -112,7 +112,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	r.expect(changed[2])
 	r.send(request("3", "ping", "{}"))
 	again = h.read()
-	h.expect(request("3", "ping", "{}")) // nor at the next host, whatever the last one said
+	h.expect(request("3", "ping", "{}")) // nor at the next daemon, whatever the last one said
 	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
 	h.send(changed[2])
 	r.expect(changed[2])
@@ -137,10 +137,10 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 	r.expect(result("5", "{}"))
 	require.NoError(t, h.c.Close())
 	failure := func(id, text string) string {
-		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"the Goblin host ended before ` + text + `","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"the Goblin daemon stopped before ` + text + `","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`
 	}
 	told := func(id, text string) string {
-		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"the Goblin host ended before ` + text + `"}],"isError":true,` +
+		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"the Goblin daemon stopped before ` + text + `"}],"isError":true,` +
 			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`
 	}
 	const unsafe = "; it may have been carried out: look before you send it again"
@@ -157,7 +157,7 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 	r.expect(result("6", "{}"))
 }
 
-func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
+func TestBridgePassesNoHalfMessageOfADaemonThatDied(t *testing.T) {
 	t.Parallel()
 	for name, half := range map[string]string{
 		"an answer":      `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"xx`,
@@ -171,7 +171,7 @@ func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
 			_, err := io.WriteString(h.c, half)
 			require.NoError(t, err)
 			require.NoError(t, h.c.Close())
-			r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the Goblin host ended before resources/read was answered; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+			r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the Goblin daemon stopped before resources/read was answered; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
 			h = r.reopen()
 			r.send(request("2", "ping", "{}"))
 			h.expect(request("2", "ping", "{}"))
@@ -184,7 +184,7 @@ func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
 func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	h := r.host()
+	h := r.daemon()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	discover, listen := request("1", "server/discover", `{`+meta+`}`), request("2", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
 	r.send(discover, listen)
@@ -192,15 +192,15 @@ func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 	h.send(result("1", "{}"))
 	r.expect(result("1", "{}"))
 	require.NoError(t, h.c.Close())
-	// A listen ends with its host; the client can open another at once.
-	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin host ended before subscriptions/listen was answered; it is safe to send it again"`)
-	h = r.host()
+	// A listen ends with its daemon; the client can open another at once.
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin daemon stopped before subscriptions/listen was answered; it is safe to send it again"`)
+	h = r.daemon()
 	listen = request("3", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
 	r.send(listen)
 	h.expect(listen) // and nothing before it
 }
 
-func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
+func TestBridgeSendsAnUnansweredInitializeToTheNextDaemon(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ ahead, behind []string }{
 		"alone":                                  {behind: []string{initNote}},
@@ -211,11 +211,11 @@ func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
 			r := newRig(t)
 			sent := append([]string{initReq}, c.ahead...)
 			r.send(sent...)
-			h := r.host()
+			h := r.daemon()
 			for range 2 {
 				h.expect(sent...)
 				require.NoError(t, h.c.Close())
-				h = r.host()
+				h = r.daemon()
 			}
 			h.expect(sent...)
 			h.send(initAns)
@@ -229,13 +229,13 @@ func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
 	}
 }
 
-func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
+func TestBridgeKeepsWhatComesWhileThereIsNoDaemon(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := r.open()
 	require.NoError(t, h.c.Close())
-	h = r.host()
-	// The next host has not answered the repeated initialize yet.
+	h = r.daemon()
+	// The next daemon has not answered the repeated initialize yet.
 	waiting := []string{request("1", "tools/call", `{}`), request("2", "resources/unsubscribe", `{"uri":"x"}`), request("3", "ping", `{}`)}
 	r.send(waiting...)
 	h.repeated("initialize", initPar, `"result":{}`)
@@ -244,7 +244,7 @@ func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
 	r.expect(changed...)
 }
 
-func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
+func TestBridgeSwallowsLateAnswersToADeadDaemon(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := r.open()
@@ -252,10 +252,10 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 	h.send(ask)
 	r.expect(ask)
 	require.NoError(t, h.c.Close())
-	r.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the host that asked has ended"}}`)
+	r.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the daemon that asked has stopped"}}`)
 	h = r.reopen()
 
-	// The next host begins to number at 1 again.
+	// The next daemon begins to number at 1 again.
 	h.send(request("1", "elicitation/create", `{"message":"second"}`), request("2", "roots/list", `{}`),
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	second := r.read()
@@ -273,14 +273,14 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 	h.send(ask)
 	third := r.read()
 	require.NoError(t, h.c.Close())
-	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+strings.Replace(id, ":1\"", ":3\"", 1)+`,"reason":"the host that asked has ended"}}`, r.read(), third)
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+strings.Replace(id, ":1\"", ":3\"", 1)+`,"reason":"the daemon that asked has stopped"}}`, r.read(), third)
 	require.NoError(t, r.reopen().c.Close())
 	h = r.reopen() // a question is withdrawn once
 	r.send(result(id, `{"to":"the second, which died too"}`), request("7", "ping", "{}"))
 	h.expect(request("7", "ping", "{}"))
 }
 
-func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
+func TestBridgeWithoutADaemonRefusesAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newStillRig(t)
@@ -292,26 +292,26 @@ func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
 		require.NoError(t, h.c.Close())
 		require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
 		r.send(request("1", "tools/call", `{}`))
-		r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\""}],"isError":true,` +
+		r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin daemon can be reached, so tools/call was not carried out; it is safe to send it again: start the daemon: exec \"goblin\""}],"isError":true,` +
 			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`)
 		r.down.Store(false)
 		r.send(request("2", "tools/call", `{}`))
-		h = r.host()
+		h = r.daemon()
 		h.repeated("initialize", initPar, `"result":{}`)
 		h.expect(initNote, request("2", "tools/call", `{}`))
 	})
 }
 
-func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
+func TestBridgeTriesAgainWhenTheNextDaemonRefusesTheSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	require.NoError(t, r.open().c.Close())
-	h := r.host()
+	h := r.daemon()
 	h.repeated("initialize", initPar, `"error":{"code":-32603,"message":"not today"}`)
 	r.reopen()
 }
 
-func TestBridgeEndsWhenTheFirstHostCannotBeReached(t *testing.T) {
+func TestBridgeEndsWhenTheFirstDaemonCannotBeReached(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(context.Context) (net.Conn, error) { return nil, errors.New("no luck") }
@@ -333,7 +333,7 @@ func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
 			h.expect(request("1", "tools/call", `{}`))
 			end(r)
 			_, err := h.r.ReadByte()
-			require.ErrorIs(t, err, io.EOF) // half closed: the host may still answer
+			require.ErrorIs(t, err, io.EOF) // half closed: the daemon may still answer
 			h.send(result("1", "{}"))
 			r.expect(result("1", "{}"))
 			require.NoError(t, h.c.Close())
@@ -342,7 +342,7 @@ func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
 	}
 }
 
-// The whole input may be there before the host is.
+// The whole input may be there before the daemon is.
 func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
@@ -353,7 +353,7 @@ func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 	r.send(request("1", "ping", `{}`))
 	r.in.Close()
 	close(wait)
-	h := r.host()
+	h := r.daemon()
 	h.expect(request("1", "ping", `{}`))
 	h.send(result("1", "{}"))
 	h.c.Close()
@@ -361,7 +361,7 @@ func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 	require.NoError(t, r.end())
 }
 
-func TestBridgeStartsNoHostForNobody(t *testing.T) {
+func TestBridgeStartsNoDaemonForNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -370,7 +370,7 @@ func TestBridgeStartsNoHostForNobody(t *testing.T) {
 	require.NoError(t, r.end())
 }
 
-func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
+func TestBridgeEndsThoughTheDaemonNeverAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) { o.Hasten(20*time.Millisecond, time.Second) })
 	h := r.open()
@@ -390,7 +390,7 @@ func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 	h.expect(request("1", "tools/call", `{}`))
 	r.cancel()
 	_, err := h.r.ReadByte()
-	require.ErrorIs(t, err, io.EOF, "the host is told of the end")
+	require.ErrorIs(t, err, io.EOF, "the daemon is told of the end")
 	r.send(request("2", "tools/list", `{}`), initNote)
 	r.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the connection to Goblin is ending, so tools/list was not carried out; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
 	h.send(result("1", "{}"))
@@ -468,7 +468,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	r.expect(result("4", `{}`))
 	require.NoError(t, h.c.Close())
 	require.Contains(t, r.read(), `"id":3,"error"`) // and 2 is not answered once more
-	h = r.host()
+	h = r.daemon()
 	h.repeated("initialize", initPar, `"result":{}`)
 	h.expect(initNote)
 	h.repeated("logging/setLevel", `{"level":"info"}`, `"result":`+long)
@@ -477,7 +477,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	r.expect(changed[0]) // the client did not ask for the answer that was dropped
 }
 
-func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
+func TestBridgeSlowsADaemonDownForAClientThatReadsSlowly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newStillRig(t)
@@ -494,7 +494,7 @@ func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second) // which passes once nobody has anything to do
-		require.Less(t, written.Load(), int32(16), "most stay with the host until the client reads")
+		require.Less(t, written.Load(), int32(16), "most stay with the daemon until the client reads")
 		for range all {
 			require.True(t, big == r.read())
 		}
@@ -502,7 +502,7 @@ func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
 	})
 }
 
-func TestAHostThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
+func TestADaemonThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
@@ -539,7 +539,7 @@ func TestAHostThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 	})
 }
 
-func TestTheNextHostIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T) {
+func TestTheNextDaemonIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T) {
 	t.Parallel()
 	const params = `{"uri":"mcp://s/a"}`
 	for name, c := range map[string]struct {
@@ -572,11 +572,11 @@ func TestTheNextHostIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T) {
 	}
 }
 
-func TestBridgeRemembersTheEndOfTheHandshakeThatNoHostHeardOf(t *testing.T) {
+func TestBridgeRemembersTheEndOfTheHandshakeThatNoDaemonHeardOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newStillRig(t)
-		h := r.host()
+		h := r.daemon()
 		r.send(initReq)
 		h.expect(initReq)
 		h.send(initAns)
@@ -585,16 +585,16 @@ func TestBridgeRemembersTheEndOfTheHandshakeThatNoHostHeardOf(t *testing.T) {
 		require.NoError(t, h.c.Close())
 		synctest.Wait()
 		r.send(initNote, request("1", "ping", `{}`))
-		require.Contains(t, r.read(), "no Goblin host can be reached, so ping was not carried out")
+		require.Contains(t, r.read(), "no Goblin daemon can be reached, so ping was not carried out")
 		r.down.Store(false)
 		r.send(request("2", "ping", `{}`))
-		h = r.host()
+		h = r.daemon()
 		h.repeated("initialize", initPar, `"result":{}`)
 		h.expect(initNote, request("2", "ping", `{}`))
 	})
 }
 
-func TestOnlyHostsThatDieAtOnceAreReplacedEverMoreSlowly(t *testing.T) {
+func TestOnlyDaemonsThatDieAtOnceAreReplacedEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newStillRig(t)

@@ -19,7 +19,7 @@ func (e *envelope) request() bool { return e.method != "" && e.id != nil }
 
 // scan reads a frame's top-level id and method, and stops as soon as it has
 // them: large params behind them are not looked at. It checks nothing, since the
-// host does; of a malformed frame it returns what it met.
+// daemon does; of a malformed frame it returns what it met.
 func scan(frame []byte) (e envelope) {
 	for key, value := range rawjson.Members(frame) {
 		switch {
@@ -39,11 +39,11 @@ func scan(frame []byte) (e envelope) {
 	return e
 }
 
-// maxBatch is the largest number of messages in a batch that a host serves.
+// maxBatch is the largest number of messages in a batch that a daemon serves.
 const maxBatch = 1000
 
 // messages returns the messages of a frame: itself, whose envelope is e, or those of a
-// batch (revision 2025-03-26). There are none in a batch that the host refuses as a whole.
+// batch (revision 2025-03-26). There are none in a batch that the daemon refuses as a whole.
 func messages(e envelope, frame []byte) iter.Seq2[envelope, []byte] {
 	return func(yield func(envelope, []byte) bool) {
 		if !rawjson.IsArray(frame) {
@@ -59,7 +59,7 @@ func messages(e envelope, frame []byte) iter.Seq2[envelope, []byte] {
 	}
 }
 
-// batch returns the messages of an array; nil for one that the host refuses as a whole.
+// batch returns the messages of an array; nil for one that the daemon refuses as a whole.
 func batch(frame []byte) (all [][]byte) {
 	if rawjson.Valid(bytes.TrimSpace(frame)) != nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// link is the connection to one host.
+// link is the connection to one daemon.
 type link struct {
 	gen     int
 	conn    net.Conn
@@ -28,7 +28,7 @@ type link struct {
 	cancel  context.CancelFunc
 }
 
-// connected starts to read from and write to a host.
+// connected starts to read from and write to a daemon.
 func (b *bridge) connected(conn net.Conn) *link {
 	b.mu.Lock()
 	b.gen++
@@ -46,11 +46,11 @@ func (b *bridge) connected(conn net.Conn) *link {
 			}
 			return
 		}
-		// The host is gone, but what it said last may still be unread.
+		// The daemon is gone, but what it said last may still be unread.
 		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 	})
 	wg.Go(func() {
-		b.readHost(l)
+		b.readDaemon(l)
 		l.out.Close(jsonrpc.ErrClosed)
 		_ = conn.SetWriteDeadline(time.Now())
 	})
@@ -58,7 +58,7 @@ func (b *bridge) connected(conn net.Conn) *link {
 	if b.o.Alive != nil {
 		looks.Go(func() {
 			if err := mcpclient.WatchLiveness(l.ctx, b.busy, b.o.Alive); err != nil {
-				b.log.Warn("the host hangs; it is left", "err", err)
+				b.log.Warn("the daemon hangs; it is left", "err", err)
 				conn.Close()
 			}
 		})
@@ -73,7 +73,7 @@ func (b *bridge) connected(conn net.Conn) *link {
 	return l
 }
 
-// busy reports whether the client waits for an answer of a host.
+// busy reports whether the client waits for an answer of a daemon.
 func (b *bridge) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,9 +88,9 @@ func (l *link) abort() {
 	<-l.done
 }
 
-// readHost passes the host's frames on until the connection ends.
-func (b *bridge) readHost(l *link) {
-	// The host has its own limit; names put into a message may lengthen it.
+// readDaemon passes the daemon's frames on until the connection ends.
+func (b *bridge) readDaemon(l *link) {
+	// The daemon has its own limit; names put into a message may lengthen it.
 	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
 	var burst jsonrpc.Burst
 	defer burst.Flush()
@@ -108,7 +108,7 @@ func (b *bridge) readHost(l *link) {
 			continue
 		}
 		if r.Cut() {
-			b.log.Warn("the host's last message is cut", "bytes", len(frame))
+			b.log.Warn("the daemon's last message is cut", "bytes", len(frame))
 			return // its request gets an error with the others
 		}
 		e := scan(frame)
@@ -116,12 +116,12 @@ func (b *bridge) readHost(l *link) {
 		if !e.answer && !e.request() {
 			most = maxChatter
 		}
-		if frame = b.fromHost(l, e, frame); frame != nil {
+		if frame = b.fromDaemon(l, e, frame); frame != nil {
 			burst.Send(b.out, append(frame, '\n'))
 		}
 		for b.out.Unsent() > most {
 			burst.Flush()
-			// The connection fills up, so that the host sees a slow client.
+			// The connection fills up, so that the daemon sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
 				return
 			}
@@ -129,8 +129,8 @@ func (b *bridge) readHost(l *link) {
 	}
 }
 
-// fromHost returns the frame for the client; nil for none.
-func (b *bridge) fromHost(l *link, e envelope, frame []byte) []byte {
+// fromDaemon returns the frame for the client; nil for none.
+func (b *bridge) fromDaemon(l *link, e envelope, frame []byte) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -164,8 +164,8 @@ func (b *bridge) begins(id []byte, mark string) bool {
 	return len(id) > n+len(mark) && id[0] == '"' && string(id[1:n]) == b.ns && string(id[n:n+len(mark)]) == mark
 }
 
-// Hosts number their questions each from the beginning, and a client may
-// still be busy with one of a host that has died. Only the first host's
+// Daemons number their questions each from the beginning, and a client may
+// still be busy with one of a daemon that has died. Only the first daemon's
 // questions therefore keep their ids; a later one's become the text
 // <namespace>:q<generation>:<raw id>, which tells whom an answer is for.
 
@@ -173,7 +173,7 @@ func (b *bridge) alias(gen int, id []byte) []byte {
 	return rawjson.Quote(b.ns + ":q" + strconv.Itoa(gen) + ":" + string(id))
 }
 
-// toClientLocked lets a host's question through and remembers it.
+// toClientLocked lets a daemon's question through and remembers it.
 func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	id := e.id
 	if l.gen > 0 {
@@ -186,7 +186,7 @@ func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	return frame
 }
 
-// cancelClientLocked lets a host take its question back.
+// cancelClientLocked lets a daemon take its question back.
 func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	id := rawjson.Path(frame, "params", "requestId")
 	if id == nil {
@@ -200,9 +200,9 @@ func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	return frame
 }
 
-// toHostLocked returns a client's answer in the form that the host which asked
-// expects; nil when that host is gone.
-func (b *bridge) toHostLocked(l *link, e envelope, frame []byte) []byte {
+// toDaemonLocked returns a client's answer in the form that the daemon which asked
+// expects; nil when that daemon is gone.
+func (b *bridge) toDaemonLocked(l *link, e envelope, frame []byte) []byte {
 	delete(b.questions, string(e.id))
 	if l == nil {
 		return nil
@@ -221,15 +221,15 @@ func (b *bridge) toHostLocked(l *link, e envelope, frame []byte) []byte {
 	return rawjson.Splice(frame, rawjson.Replace(frame, e.id, []byte(id)))
 }
 
-// batchToHostLocked is toHostLocked for the answers in a batch, whose other messages stay;
+// batchToDaemonLocked is toDaemonLocked for the answers in a batch, whose other messages stay;
 // nil if nothing is left.
-func (b *bridge) batchToHostLocked(l *link, frame []byte) []byte {
+func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 	var left [][]byte
 	answers := false
 	for _, m := range batch(frame) {
 		if e := scan(m); e.answer {
 			answers = true
-			m = b.toHostLocked(l, e, m)
+			m = b.toDaemonLocked(l, e, m)
 		}
 		if m != nil {
 			left = append(left, m)
@@ -244,9 +244,9 @@ func (b *bridge) batchToHostLocked(l *link, frame []byte) []byte {
 	return append(append([]byte("["), bytes.Join(left, []byte(","))...), ']')
 }
 
-// lostAnswer answers in the place of a host's message that was too long.
+// lostAnswer answers in the place of a daemon's message that was too long.
 func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
-	b.log.Warn("the host's message was dropped", "err", long)
+	b.log.Warn("the daemon's message was dropped", "err", long)
 	id := long.ID()
 	if !long.IsResponse() || id == nil || b.own(id) {
 		return

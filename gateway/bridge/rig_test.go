@@ -22,7 +22,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// rig is a bridge between a client and hosts that the test plays itself.
+// rig is a bridge between a client and daemons that the test plays itself.
 type rig struct {
 	t       testing.TB
 	in      io.WriteCloser // the client writes its input
@@ -31,10 +31,10 @@ type rig struct {
 		io.Closer
 		SetReadDeadline(t time.Time) error
 	}
-	hosts  chan net.Conn // the bridge's connections, the hosts' ends
-	down   atomic.Bool   // attempts to connect fail
-	cancel context.CancelFunc
-	done   chan error
+	daemons chan net.Conn // the bridge's connections, the daemons' ends
+	down    atomic.Bool   // attempts to connect fail
+	cancel  context.CancelFunc
+	done    chan error
 }
 
 func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
@@ -71,17 +71,17 @@ func newStillRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	return r
 }
 
-// run starts the bridge, which reaches hosts by dial.
+// run starts the bridge, which reaches daemons by dial.
 func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.Conn, err error), set ...func(*bridge.Options)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.hosts, r.cancel, r.done = make(chan net.Conn, 16), cancel, make(chan error, 1)
+	r.daemons, r.cancel, r.done = make(chan net.Conn, 16), cancel, make(chan error, 1)
 	o := bridge.Options{In: in, Out: out, Connect: func(context.Context) (net.Conn, error) {
 		if r.down.Load() {
-			return nil, errors.New(`start the host: exec "goblin"`)
+			return nil, errors.New(`start the daemon: exec "goblin"`)
 		}
 		near, far, err := dial()
 		if err == nil {
-			r.hosts <- far
+			r.daemons <- far
 		}
 		return near, err
 	}}
@@ -99,7 +99,7 @@ func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.C
 		cancel()
 		for ended := false; !ended; { // until then it may connect once more
 			select {
-			case c := <-r.hosts:
+			case c := <-r.daemons:
 				c.Close()
 			case <-r.done:
 				ended = true
@@ -144,18 +144,18 @@ func (r *rig) end() error {
 	}
 }
 
-// far is a host's end of the bridge's connection.
+// far is a daemon's end of the bridge's connection.
 type far struct {
 	t testing.TB
 	c net.Conn
 	r *bufio.Reader
 }
 
-// host waits for the bridge to connect.
-func (r *rig) host() *far {
+// daemon waits for the bridge to connect.
+func (r *rig) daemon() *far {
 	r.t.Helper()
 	select {
-	case c := <-r.hosts:
+	case c := <-r.daemons:
 		r.t.Cleanup(func() { c.Close() })
 		require.NoError(r.t, c.SetDeadline(time.Now().Add(30*time.Second)))
 		return &far{r.t, c, bufio.NewReaderSize(c, 1<<20)}
@@ -220,7 +220,7 @@ var changed = []string{
 // open brings a session up.
 func (r *rig) open() *far {
 	r.t.Helper()
-	h := r.host()
+	h := r.daemon()
 	r.send(initReq)
 	h.expect(initReq)
 	h.send(initAns)
@@ -230,10 +230,10 @@ func (r *rig) open() *far {
 	return h
 }
 
-// reopen takes over as the next host.
+// reopen takes over as the next daemon.
 func (r *rig) reopen() *far {
 	r.t.Helper()
-	h := r.host()
+	h := r.daemon()
 	h.repeated("initialize", initPar, `"result":{}`)
 	h.expect(initNote)
 	r.expect(changed...)
@@ -280,7 +280,7 @@ func BenchmarkBridge(b *testing.B) {
 	})
 	b.Run("bridged", func(b *testing.B) {
 		r := newRig(b)
-		h := r.host()
+		h := r.daemon()
 		go answer(h.c, h.r)
 		_ = h.c.SetDeadline(time.Time{})
 		b.ReportAllocs()

@@ -14,7 +14,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// session is the part of the client's session that is repeated to the next host.
+// session is the part of the client's session that is repeated to the next daemon.
 type session struct {
 	initialize  []byte // params, once answered
 	initialized []byte // frame
@@ -26,7 +26,7 @@ type session struct {
 type subscription struct {
 	params []byte
 	seq    int
-	failed bool // the current host refused it; its server may come yet
+	failed bool // the current daemon refused it; its server may come yet
 }
 
 // replay is a request that the bridge made in the client's name.
@@ -38,7 +38,7 @@ type replay struct {
 // errEnded says that an attempt stopped because the bridge ends.
 var errEnded = errors.New("the client has gone")
 
-// serve goes from host to host until the bridge ends.
+// serve goes from daemon to daemon until the bridge ends.
 func (b *bridge) serve() error {
 	l, err := b.attempt(b.lim.start)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *bridge) ended(err error) error {
 	return nil
 }
 
-// next tries to find the next host for some time, ever more slowly.
+// next tries to find the next daemon for some time, ever more slowly.
 func (b *bridge) next() (*link, error) {
 	until := time.Now().Add(b.lim.takeover)
 	for {
@@ -85,13 +85,13 @@ func (b *bridge) next() (*link, error) {
 		if b.hard.Err() != nil || time.Now().Add(b.delay).After(until) {
 			return nil, err
 		}
-		b.log.Info("no host yet", "err", err)
+		b.log.Info("no daemon yet", "err", err)
 	}
 }
 
 func (b *bridge) slower() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
 
-// attempt connects to a host and repeats the session to it.
+// attempt connects to a daemon and repeats the session to it.
 func (b *bridge) attempt(limit time.Duration) (*link, error) {
 	ctx, cancel := context.WithTimeout(b.hard, limit)
 	defer cancel()
@@ -102,7 +102,7 @@ func (b *bridge) attempt(limit time.Duration) (*link, error) {
 	l := b.connected(conn)
 	if err := b.reinitialize(ctx, l); err != nil {
 		l.abort()
-		return nil, fmt.Errorf("repeat the session to the next host: %w", err)
+		return nil, fmt.Errorf("repeat the session to the next daemon: %w", err)
 	}
 	b.adopt(l)
 	return l, nil
@@ -154,11 +154,11 @@ func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 		s.failed = err != nil
 	}
 	if err != nil {
-		b.log.Warn("the next host refused a repeated request", "method", r.method, "uri", r.uri, "err", err)
+		b.log.Warn("the next daemon refused a repeated request", "method", r.method, "uri", r.uri, "err", err)
 	}
 }
 
-// retryLocked asks again for subscriptions that the host refused: its resources
+// retryLocked asks again for subscriptions that the daemon refused: its resources
 // have changed, so the server in question may have come up.
 func (b *bridge) retryLocked(l *link) {
 	for _, uri := range b.subscriptionsLocked() {
@@ -176,7 +176,7 @@ func (b *bridge) subscriptionsLocked() []string {
 	})
 }
 
-// adopt makes l the host: the rest of the session is repeated, then what the
+// adopt makes l the daemon: the rest of the session is repeated, then what the
 // client sent meanwhile goes out, then new frames go straight to it.
 func (b *bridge) adopt(l *link) {
 	b.mu.Lock()
@@ -200,14 +200,14 @@ func (b *bridge) adopt(l *link) {
 	b.waiting, b.size = nil, 0
 	b.link = l
 	if again {
-		// The next host's servers may have other things to offer.
+		// The next daemon's servers may have other things to offer.
 		for _, method := range []string{toolChanged, promptChgd, resChanged} {
 			b.out.Chat("", method, jsonrpc.Notification(method, nil))
 		}
 	}
 }
 
-// noteAllLocked is noteLocked for all messages of a frame. The host refuses an initialize
+// noteAllLocked is noteLocked for all messages of a frame. The daemon refuses an initialize
 // inside of a batch.
 func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	alone := !rawjson.IsArray(frame)
@@ -291,7 +291,7 @@ func (b *bridge) unwantedLocked(uri string, since int) bool {
 	return false
 }
 
-// attend waits while l is the host, and reports whether the bridge ends.
+// attend waits while l is the daemon, and reports whether the bridge ends.
 func (b *bridge) attend(l *link) bool {
 	select {
 	case <-l.done:
@@ -308,7 +308,7 @@ func (b *bridge) attend(l *link) bool {
 	case <-b.soft:
 	case <-b.hard.Done():
 	}
-	l.out.Finish() // the host sees the end of the session after the last frame
+	l.out.Finish() // the daemon sees the end of the session after the last frame
 	within(l.done, b.lim.drain, b.hard.Done())
 	l.abort()
 	b.lost()
@@ -316,8 +316,8 @@ func (b *bridge) attend(l *link) bool {
 	return true
 }
 
-// lost answers everything that the last host still owed. It reports whether
-// the client has gone, so that no other host is wanted.
+// lost answers everything that the last daemon still owed. It reports whether
+// the client has gone, so that no other daemon is wanted.
 func (b *bridge) lost() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -326,7 +326,7 @@ func (b *bridge) lost() bool {
 		return cmp.Compare(b.open[x].seq, b.open[y].seq)
 	})
 	if !b.closed {
-		b.log.Warn("the host has ended; looking for the next one", "unanswered", len(ids))
+		b.log.Warn("the daemon stopped; looking for the next one", "unanswered", len(ids))
 	}
 	for _, id := range ids {
 		c := b.open[id]
@@ -348,22 +348,22 @@ func (b *bridge) lost() bool {
 	}
 	clear(b.open)
 	for id := range b.questions {
-		b.out.Send(jsonrpc.Cancellation([]byte(id), "the host that asked has ended"))
+		b.out.Send(jsonrpc.Cancellation([]byte(id), "the daemon that asked has stopped"))
 	}
 	clear(b.questions)
 	return b.closed
 }
 
 func unanswered(method string, closing bool) *jsonrpc.Error {
-	who := "the Goblin host"
+	what := "the Goblin daemon stopped"
 	if closing {
-		who = "the connection to Goblin"
+		what = "the connection to Goblin ended"
 	}
 	advice := "it may have been carried out: look before you send it again"
 	if repeatable[method] {
 		advice = "it is safe to send it again"
 	}
-	return connectionError(fmt.Sprintf("%s ended before %s was answered; %s", who, method, advice))
+	return connectionError(fmt.Sprintf("%s before %s was answered; %s", what, method, advice))
 }
 
 // failureLocked answers a request that failed here. A client that made no handshake is
@@ -376,14 +376,14 @@ func connectionError(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: message, Data: []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)}
 }
 
-// refuse answers what waits for a host in vain.
+// refuse answers what waits for a daemon in vain.
 func (b *bridge) refuse(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, h := range b.waiting {
 		for m, frame := range messages(h.envelope, h.frame) {
 			if m.request() {
-				e := connectionError(fmt.Sprintf("no Goblin host can be reached, so %s was not carried out; it is safe to send it again: %v", m.method, err))
+				e := connectionError(fmt.Sprintf("no Goblin daemon can be reached, so %s was not carried out; it is safe to send it again: %v", m.method, err))
 				b.out.Send(b.failureLocked(m.id, m.method, e))
 			}
 			if m.method == initialized {
@@ -392,12 +392,12 @@ func (b *bridge) refuse(err error) {
 		}
 	}
 	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone
-		b.log.Error("no host can be reached", "err", err, "refused", len(b.waiting))
+		b.log.Error("no daemon can be reached", "err", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0
 }
 
-// idle waits, without a host, for the client's next frame; false when the
+// idle waits, without a daemon, for the client's next frame; false when the
 // bridge ends.
 func (b *bridge) idle() bool {
 	for {

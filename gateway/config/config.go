@@ -364,11 +364,11 @@ func baseEnvOf(system string) []string {
 }
 
 // Environ is the environment of the server's process as sorted "NAME=value"
-// entries: the base set and the names of InheritEnv as host finds them, or the
+// entries: the base set and the names of InheritEnv as lookup finds them, or the
 // whole of all if everything is inherited, either over FileEnv, and over that the
 // server's own Env.
-// host is usually os.LookupEnv and all os.Environ().
-func (s *Server) Environ(host func(string) (string, bool), all []string) []string {
+// lookup is usually os.LookupEnv and all os.Environ().
+func (s *Server) Environ(lookup func(string) (string, bool), all []string) []string {
 	vars := maps.Clone(s.FileEnv)
 	if vars == nil {
 		vars = make(map[string]string)
@@ -381,7 +381,7 @@ func (s *Server) Environ(host func(string) (string, bool), all []string) []strin
 		}
 	} else {
 		for _, name := range slices.Concat(baseEnv, s.InheritEnv.Names) {
-			if value, ok := host(name); ok {
+			if value, ok := lookup(name); ok {
 				vars[name] = value
 			}
 		}

@@ -294,7 +294,7 @@ func gatewayKeys() []field[Gateway] {
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
 		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
 			words(PinOff, PinReport, PinStrict), func(g *Gateway) *Pin { return &g.Pin }),
-		key("linger", "How long a host in the background stays after its last session and screen.",
+		key("linger", "How long a background daemon stays after its last session and screen.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.Linger }),
 		key("start", "When servers start that do not say so themselves. eager: with Goblin. auto: at their first use if their lists are remembered, else with Goblin. lazy: likewise, and they stop once they have listed unless somebody uses them.",
 			words(AutoStart, EagerStart, LazyStart), func(g *Gateway) *Start { return &g.Start }),

@@ -23,7 +23,7 @@ var named = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 // neither. The variables that are set come with a hash of their values, which
 // another file's do not share.
 //
-// Everybody who starts or looks for the host of a file must come to the same
+// Everybody who starts or looks for the daemon of a file must come to the same
 // answer, whatever happened to the text since: only the names of variables are
 // looked for in it, so settings and even mistakes do not count. Values enter
 // the hash, which tells nothing about them but equality. env is usually
@@ -52,7 +52,7 @@ func PlaceOf(path string, env func(string) (string, bool)) (hash string, variabl
 	key := fmt.Appendf(nil, "file %q", full)
 	for _, name := range slices.Compact(names) {
 		// One that is not set counts for nothing, so that to name it does not
-		// part the file from its host.
+		// part the file from its daemon.
 		if value, ok := env(name); ok {
 			key = fmt.Appendf(key, " %s=%q", name, value)
 			variables[name] = digest(fmt.Appendf(nil, "file %q %s=%q", full, name, value))

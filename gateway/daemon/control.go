@@ -28,15 +28,15 @@ type controlAnswer struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// ControlError is the host's error for an operation that failed there.
+// ControlError is the daemon's error for an operation that failed there.
 type ControlError struct{ Op, Message string }
 
 func (e *ControlError) Error() string { return e.Message }
 
-// Control asks the host of a place to do op with args and decodes its answer
-// into out; args and out may be nil. The errors are [ErrNoHost],
+// Control asks the daemon of a place to do op with args and decodes its answer
+// into out; args and out may be nil. The errors are [ErrNotRunning],
 // [*ControlError] and those of the connection. The end of ctx ends the
-// operation in the host too.
+// operation in the daemon too.
 func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	c, err := Dial(ctx, p, KindControl)
 	if err != nil {
@@ -48,7 +48,7 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	o := controlRequest{Op: op}
 	if args != nil {
 		if o.Args, err = json.Marshal(args); err != nil {
-			return fmt.Errorf("ask the host to %s: %w", op, err)
+			return fmt.Errorf("ask the daemon to %s: %w", op, err)
 		}
 	}
 	line, err := []byte(nil), writeLine(c, o)
@@ -61,18 +61,18 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 		} else if errors.Is(err, io.EOF) {
 			err = errors.New("it ended before it answered")
 		}
-		return fmt.Errorf("ask the host to %s: %w", op, err)
+		return fmt.Errorf("ask the daemon to %s: %w", op, err)
 	}
 	var r controlAnswer
 	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("ask the host to %s: its answer is not understood: %w", op, err)
+		return fmt.Errorf("ask the daemon to %s: its answer is not understood: %w", op, err)
 	}
 	if r.Error != "" {
 		return &ControlError{op, r.Error}
 	}
 	if out != nil && r.Result != nil {
 		if err := json.Unmarshal(r.Result, out); err != nil {
-			return fmt.Errorf("ask the host to %s: its answer is not understood: %w", op, err)
+			return fmt.Errorf("ask the daemon to %s: its answer is not understood: %w", op, err)
 		}
 	}
 	return nil

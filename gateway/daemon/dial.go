@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// ErrNotRunning says that no host serves a place: none was started, it died, or
+// ErrNotRunning says that no daemon serves a place: none was started, it died, or
 // it is ending. Starting one is the answer to all of them.
-var ErrNotRunning = errors.New("no host is running for this config")
+var ErrNotRunning = errors.New("no daemon is running for this config")
 
 // wsaRefused is ECONNREFUSED as Windows' sockets report it.
 const wsaRefused = syscall.Errno(10061)
 
-// Dial connects to the host of a place, for a connection of that kind; rather to one
+// Dial connects to the daemon of a place, for a connection of that kind; rather to one
 // of the same config that has the same variables and more. It
-// fails with [ErrNoHost] when there is none, with another error when there is
-// something that cannot be used: another user's socket, or a host that does
+// fails with [ErrNotRunning] when there is none, with another error when there is
+// something that cannot be used: another user's socket, or a daemon that does
 // not answer within 5 s. Of the connection returned nothing has been read.
 // It is a *net.UnixConn.
 func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
@@ -32,7 +32,7 @@ func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 	return c, nil
 }
 
-// dialAny is dial, which it does for fuller hosts first.
+// dialAny is dial, which it does for fuller daemons first.
 func dialAny(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome, error) {
 	for _, q := range fuller(p) {
 		q.Profile = p.Profile
@@ -49,9 +49,9 @@ func dial(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome,
 	case errors.Is(err, os.ErrNotExist):
 		return nil, welcome{}, ErrNotRunning
 	case err != nil:
-		return nil, welcome{}, fmt.Errorf("look for the host: %w", err)
+		return nil, welcome{}, fmt.Errorf("look for the daemon: %w", err)
 	case !ours(fi):
-		return nil, welcome{}, fmt.Errorf("the host's socket %s belongs to another user", p.Socket)
+		return nil, welcome{}, fmt.Errorf("the daemon's socket %s belongs to another user", p.Socket)
 	}
 	c, err := reach(ctx, p)
 	if err != nil {
@@ -65,7 +65,7 @@ func dial(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome,
 	return c, w, nil
 }
 
-// Alive reports why the host at a place, which was there, does not answer; nil if it does.
+// Alive reports why the daemon at a place, which was there, does not answer; nil if it does.
 func Alive(ctx context.Context, p Endpoint) error {
 	c, _, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
@@ -78,7 +78,7 @@ func Alive(ctx context.Context, p Endpoint) error {
 	return err
 }
 
-// reach connects to the socket. A full queue of a living host is waited for;
+// reach connects to the socket. A full queue of a living daemon is waited for;
 // nothing else makes connecting to a socket file wait.
 func reach(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
@@ -99,14 +99,14 @@ func reach(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 		case ctx.Err() == nil && (limit.Err() != nil || errors.As(err, &late) && late.Timeout()):
 			return nil, hangs(p)
 		default:
-			return nil, fmt.Errorf("connect to the host: %w", err)
+			return nil, fmt.Errorf("connect to the daemon: %w", err)
 		}
 	}
 }
 
-// hangs is the error for a host that takes longer than helloLimit.
+// hangs is the error for a daemon that takes longer than helloLimit.
 func hangs(p Endpoint) error {
-	return fmt.Errorf("the host for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
+	return fmt.Errorf("the daemon for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
 
 func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (welcome, error) {
@@ -131,7 +131,7 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (w
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return w, hangs(p)
 	default:
-		return w, fmt.Errorf("greet the host: %w", err)
+		return w, fmt.Errorf("greet the daemon: %w", err)
 	}
 }
 
@@ -140,14 +140,14 @@ func hungUp(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// RefusedError is a living host's refusal of a connection.
+// RefusedError is a living daemon's refusal of a connection.
 type RefusedError struct {
 	PID    int
 	Reason string
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the host (pid %d) refused the connection: %s", e.PID, e.Reason)
+	return fmt.Sprintf("the daemon (pid %d) refused the connection: %s", e.PID, e.Reason)
 }
 
 // pause waits, and reports false when the context ended first.

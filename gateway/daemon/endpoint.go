@@ -16,22 +16,22 @@ import (
 // field has 104 (macOS) or 108 (Linux), with a NUL.
 const maxSocketPath = 99
 
-// Endpoint is where a host of one config and one version of Goblin is found.
+// Endpoint is where a daemon of one config and one version of Goblin is found.
 type Endpoint struct {
 	Dir     string // 0700, ours
 	Socket  string // listened on, 0600
-	Lock    string // locked by the host for its whole life; never removed
-	Log     string // standard error of a detached host
-	Version string // told in the handshake; a host refuses other versions
+	Lock    string // locked by the daemon for its whole life; never removed
+	Log     string // standard error of a detached daemon
+	Version string // told in the handshake; a daemon refuses other versions
 	Config  string // the file that is served, for [Serving]; "" for the demo
 	// Variables are those that the file names and that are set here, with a hash of
 	// their values.
 	Variables map[string]string
-	// Profile is the one that is asked of the host for an MCP connection; "" for none.
+	// Profile is the one that is asked of the daemon for an MCP connection; "" for none.
 	Profile string
 }
 
-// Find finds the place of the host for a config, whose hash is given, and
+// Find finds the place of the daemon for a config, whose hash is given, and
 // a version, and makes its folder: goblin in $XDG_RUNTIME_DIR or else in
 // /run/user/<uid>, or /tmp/goblin-<uid> where there is no usable runtime
 // folder. A folder that is a symbolic link, belongs to somebody else or is open
@@ -67,7 +67,7 @@ var (
 	temporaryBase = "/tmp"
 )
 
-// folders lists where a host may live, the best first. All processes of a user
+// folders lists where a daemon may live, the best first. All processes of a user
 // must come to the same answer, also those that an editor starts with hardly
 // any environment. So $TMPDIR counts nothing where there is a choice: on macOS
 // a terminal has it and other programs may not.
@@ -106,21 +106,21 @@ func usable(dir string) bool {
 // private makes dir, if need be, and checks that nobody else can act in it.
 func private(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make the host's folder: %w", err)
+		return fmt.Errorf("make the daemon's folder: %w", err)
 	}
 	fi, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("check the host's folder: %w", err)
+		return fmt.Errorf("check the daemon's folder: %w", err)
 	}
 	switch {
 	case fi.Mode()&os.ModeSymlink != 0:
-		return fmt.Errorf("the host's folder %s is a symbolic link; remove it", dir)
+		return fmt.Errorf("the daemon's folder %s is a symbolic link; remove it", dir)
 	case !fi.IsDir():
-		return fmt.Errorf("the host's folder %s is not a folder; remove it", dir)
+		return fmt.Errorf("the daemon's folder %s is not a folder; remove it", dir)
 	case !ours(fi):
-		return fmt.Errorf("the host's folder %s belongs to another user; remove it or set XDG_RUNTIME_DIR", dir)
+		return fmt.Errorf("the daemon's folder %s belongs to another user; remove it or set XDG_RUNTIME_DIR", dir)
 	case os.Getuid() >= 0 && fi.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("the host's folder %s is open to other users (mode %04o); run: %s", dir, fi.Mode().Perm(), termtext.Command("chmod 700", []string{dir}))
+		return fmt.Errorf("the daemon's folder %s is open to other users (mode %04o); run: %s", dir, fi.Mode().Perm(), termtext.Command("chmod 700", []string{dir}))
 	}
 	return nil
 }

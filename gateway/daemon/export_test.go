@@ -32,7 +32,7 @@ func Bases(t *testing.T, runtime, temporary string) {
 
 const MaxLog = maxLog
 
-// AnswerLimit is how long hosts may take to answer, during a test.
+// AnswerLimit is how long daemons may take to answer, during a test.
 func AnswerLimit(t *testing.T, d time.Duration) {
 	was := helloLimit
 	helloLimit = d
@@ -62,13 +62,13 @@ func ReadHello(c net.Conn) (kind string, rest []byte, err error) {
 	return h.Kind, rest, err
 }
 
-// WaitEnd returns when no process is the host of a place any more, not even
+// WaitEnd returns when no process is the daemon of a place any more, not even
 // one that is still stopping its servers; an error when ctx ends first.
 func WaitEnd(ctx context.Context, p Endpoint) error {
 	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	// A host that starts at this very moment tries again.
+	// A daemon that starts at this very moment tries again.
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-		return errors.Join(fmt.Errorf("wait for the end of the host: %w", err), lock.Close())
+		return errors.Join(fmt.Errorf("wait for the end of the daemon: %w", err), lock.Close())
 	}
 	return lock.Unlock()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Linux makes who connects to a full queue wait, which other systems refuse.
-func TestHostThatTakesNoConnectionIsNamed(t *testing.T) {
+func TestDaemonThatTakesNoConnectionIsNamed(t *testing.T) {
 	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
 	queue, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

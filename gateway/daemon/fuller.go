@@ -7,10 +7,10 @@ import (
 )
 
 // Clients of one config have different environments: some editors hand down hardly
-// any. One that lacks variables which a running host has, and has no other values,
-// is served by that host, so that it gets all servers and none is started twice.
+// any. One that lacks variables which a running daemon has, and has no other values,
+// is served by that daemon, so that it gets all servers and none is started twice.
 
-// fuller are the places of hosts, running or not, that have all variables of p with
+// fuller are the places of daemons, running or not, that have all variables of p with
 // the same values, and more; those that have the most first.
 func fuller(p Endpoint) []Endpoint {
 	if p.Config == "" {
@@ -30,7 +30,7 @@ func fuller(p Endpoint) []Endpoint {
 }
 
 // EndpointOf is the place that a connection made with [Dial] for p leads to: p, or that
-// of a host with more variables, by which the same one or the next is found again.
+// of a daemon with more variables, by which the same one or the next is found again.
 func EndpointOf(c net.Conn, p Endpoint) Endpoint {
 	for _, q := range fuller(p) {
 		if q.Socket == c.RemoteAddr().String() {

@@ -15,18 +15,18 @@ import (
 const (
 	KindMCP     = "mcp"     // MCP messages, one per line
 	KindScreen  = "screen"  // a screen's relay
-	KindControl = "control" // one question about the host, see Control
+	KindControl = "control" // one question about the daemon, see Control
 )
 
 const (
 	protocol    = 1                      // version of the first line and of the control channel
 	maxHello    = 16 << 10               // bytes of a first line
 	maxCwd      = 2 << 10                // bytes of the folder in it, which JSON may write six times as long
-	endingLimit = 500 * time.Millisecond // for a first line, once the host is ending
+	endingLimit = 500 * time.Millisecond // for a first line, once the daemon is ending
 )
 
 // helloLimit is for a first line to come, and to be answered. It is a variable so
-// that tests need not wait that long for a host that does not answer.
+// that tests need not wait that long for a daemon that does not answer.
 var helloLimit = 5 * time.Second
 
 // hello is a connection's first line.
@@ -49,7 +49,7 @@ type welcome struct {
 	Goblin int    `json:"goblin"`
 	OK     bool   `json:"ok,omitempty"`
 	PID    int    `json:"pid,omitempty"`
-	Ending bool   `json:"ending,omitempty"` // not here, but the next host will serve
+	Ending bool   `json:"ending,omitempty"` // not here, but the next daemon will serve
 	Error  string `json:"error,omitempty"`
 }
 
@@ -73,10 +73,10 @@ func readHello(c net.Conn) (h hello, rest []byte, err error) {
 
 func parseHello(line []byte, h *hello) error {
 	if err := json.Unmarshal(line, h); err != nil || h.Goblin == 0 {
-		return errors.New(`this is a Goblin host's socket; the first line must be {"goblin":1,"kind":"mcp","version":"..."} (goblin stdio does that for you)`)
+		return errors.New(`this is a Goblin daemon's socket; the first line must be {"goblin":1,"kind":"mcp","version":"..."} (goblin stdio does that for you)`)
 	}
 	if h.Goblin != protocol {
-		return fmt.Errorf("this host speaks version %d of the socket's protocol, not %d", protocol, h.Goblin)
+		return fmt.Errorf("this daemon speaks version %d of the socket's protocol, not %d", protocol, h.Goblin)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func greet(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, er
 	line := make([]byte, 0, 128)
 	for len(line) == 0 || line[len(line)-1] != '\n' {
 		if len(line) >= maxHello {
-			return welcome{}, errors.New("not a Goblin host: its first line is too long")
+			return welcome{}, errors.New("not a Goblin daemon: its first line is too long")
 		}
 		line = append(line, 0)
 		if _, err := io.ReadFull(c, line[len(line)-1:]); err != nil {
@@ -102,7 +102,7 @@ func greet(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, er
 	}
 	var w welcome
 	if err := json.Unmarshal(line, &w); err != nil || w.Goblin != protocol {
-		return welcome{}, errors.New("not a Goblin host: its first line is not understood")
+		return welcome{}, errors.New("not a Goblin daemon: its first line is not understood")
 	}
 	return w, c.SetDeadline(time.Time{})
 }

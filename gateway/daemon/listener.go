@@ -19,16 +19,16 @@ import (
 	"goblin/gateway/state"
 )
 
-// RunningError says that another host serves the place.
+// RunningError says that another daemon serves the place.
 type RunningError struct {
 	PID int // 0 when unknown
 }
 
 func (e *RunningError) Error() string {
 	if e.PID == 0 {
-		return "a host for this config is already running"
+		return "a daemon for this config is already running"
 	}
-	return fmt.Sprintf("a host for this config is already running (pid %d)", e.PID)
+	return fmt.Sprintf("a daemon for this config is already running (pid %d)", e.PID)
 }
 
 // Handlers serve connections. MCP and Screen own their connection until they
@@ -39,13 +39,13 @@ type Handlers struct {
 	MCP    func(ctx context.Context, c net.Conn, r io.Reader, from Client)
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Control performs one operation; its result is sent as JSON. ctx ends
-	// when the asker hangs up or the host ends; an operation that ends the
-	// host may still return and is answered.
+	// when the asker hangs up or the daemon ends; an operation that ends the
+	// daemon may still return and is answered.
 	Control func(ctx context.Context, op string, args json.RawMessage) (any, error)
 	Logger  *slog.Logger // nil: nothing is logged
 }
 
-// Listener is the host's end: locks and sockets.
+// Listener is the daemon's end: locks and sockets.
 type Listener struct {
 	place Endpoint
 	moved sync.Mutex // held while it moves
@@ -55,8 +55,8 @@ type Listener struct {
 	accept  func(*seat) // begins to take connections; nil before Serve
 	linger  time.Duration
 	lingers bool
-	busy    func() bool // what else holds a lingering host; nil for nothing
-	timer   *time.Timer // runs while no connection holds a lingering host
+	busy    func() bool // what else holds a lingering daemon; nil for nothing
+	timer   *time.Timer // runs while no connection holds a lingering daemon
 	holding int         // connections that do
 	ending  bool
 	done    chan struct{}     // closed when ending
@@ -68,12 +68,12 @@ type Listener struct {
 	handlers time.Duration // how long they may go on after the end of their context
 }
 
-// lockLimit is how long Listen waits for a host that holds the lock but
+// lockLimit is how long Listen waits for a daemon that holds the lock but
 // takes no connections any more: it is stopping its servers.
 const lockLimit = 15 * time.Second
 
-// Listen makes this process the host of a place: it takes the lock, removes the socket
-// that a killed host left, and listens. Another living host, also one of the same config
+// Listen makes this process the daemon of a place: it takes the lock, removes the socket
+// that a killed daemon left, and listens. Another living daemon, also one of the same config
 // with the same variables and more, is a [*RunningError]. Connections wait until Serve
 // runs.
 func Listen(p Endpoint) (*Listener, error) {
@@ -98,7 +98,7 @@ func Listen(p Endpoint) (*Listener, error) {
 	}, nil
 }
 
-// take gets the lock. Its holder either answers, and is the host; or is on
+// take gets the lock. Its holder either answers, and is the daemon; or is on
 // its way up or down, and decides within moments.
 func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	lock := p.lock()
@@ -107,7 +107,7 @@ func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", p.Lock, err)
 		}
-		// It may be ours because somebody has removed that of a host that lives.
+		// It may be ours because somebody has removed that of a daemon that lives.
 		other, err := living(ctx, p)
 		switch {
 		case other != nil:
@@ -120,7 +120,7 @@ func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	}
 }
 
-// living asks the socket of a place for its host; nil, and why, when nothing
+// living asks the socket of a place for its daemon; nil, and why, when nothing
 // answers.
 func living(ctx context.Context, p Endpoint) (*RunningError, error) {
 	c, w, err := dial(ctx, p, KindControl)
@@ -151,8 +151,8 @@ func lockHolder(p Endpoint) int {
 }
 
 // Close removes the sockets, if Serve has not, and gives up the locks, so that
-// the next host can start. Call it when Serve has returned and everything
-// that two hosts must not own at once has been stopped.
+// the next daemon can start. Call it when Serve has returned and everything
+// that two daemons must not own at once has been stopped.
 func (l *Listener) Close() error {
 	l.end()
 	l.wg.Wait()
@@ -165,27 +165,27 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// firstLinger is how long a lingering host waits at least for its first
+// firstLinger is how long a lingering daemon waits at least for its first
 // connection: the process that started it must find it.
 const firstLinger = time.Second
 
-// SetLinger makes the host end by itself: d after its last mcp or screen
+// SetLinger makes the daemon end by itself: d after its last mcp or screen
 // connection ended, or (but not within a second) after Serve began and none
 // came. Call it before Serve.
 // While busy (nil for never) reports true when the time is over, as for
-// clients that came by another way, the host lingers on.
+// clients that came by another way, the daemon lingers on.
 func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 	l.linger, l.lingers, l.busy = max(d, 0), true, busy
 }
 
-// Done is closed when the host takes no more connections.
+// Done is closed when the daemon takes no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
-// restoreEvery is how often a host looks whether its sockets are there.
+// restoreEvery is how often a daemon looks whether its sockets are there.
 const restoreEvery = 5 * time.Second
 
-// Freshen makes the files of the host look used: programs that clear folders of what is
-// old would else remove them while it runs, and another host start beside it. A socket that
+// Freshen makes the files of the daemon look used: programs that clear folders of what is
+// old would else remove them while it runs, and another daemon start beside it. A socket that
 // was removed is made anew, which Serve does by itself within seconds.
 // Call it every few hours.
 func (l *Listener) Freshen() {
@@ -201,7 +201,7 @@ func (l *Listener) Freshen() {
 	}
 }
 
-// Serve takes connections until ctx ends or the host has lingered for its
+// Serve takes connections until ctx ends or the daemon has lingered for its
 // time, both of which return nil, and waits for the handlers. The lock is
 // held until Close.
 func (l *Listener) Serve(ctx context.Context, h Handlers) error {
@@ -222,7 +222,7 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	return err
 }
 
-// acceptAll takes connections at all seats until the first of them fails, or the host
+// acceptAll takes connections at all seats until the first of them fails, or the daemon
 // ends.
 func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	failed := make(chan error, 1)
@@ -275,7 +275,7 @@ func (l *Listener) acceptAt(ctx context.Context, s *seat, h Handlers) error {
 	}
 }
 
-// admit serves c in a goroutine, unless the host has just begun to end.
+// admit serves c in a goroutine, unless the daemon has just begun to end.
 func (l *Listener) admit(ctx context.Context, c *net.UnixConn, h Handlers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +324,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	if !l.enter(c, first.Kind) {
-		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this host is ending; start the next one"})
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this daemon is ending; start the next one"})
 		return
 	}
 	defer l.leave(first.Kind)
@@ -368,20 +368,20 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refusal says why this host does not serve a connection; "" when it does.
+// refusal says why this daemon does not serve a connection; "" when it does.
 func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
 		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
 	case f.Version != l.place.Version:
-		return fmt.Sprintf("this host is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
+		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
-		return fmt.Sprintf("no %s in this host yet", f.Kind)
+		return fmt.Sprintf("no %s in this daemon yet", f.Kind)
 	}
 	return ""
 }
 
-// enter counts a connection in; false when the host is ending, so that
+// enter counts a connection in; false when the daemon is ending, so that
 // nobody relies on it.
 func (l *Listener) enter(c net.Conn, kind string) bool {
 	l.mu.Lock()
@@ -444,7 +444,7 @@ func (l *Listener) end() {
 
 // endLocked stops taking connections. Those that have not introduced
 // themselves yet are refused when they do; those in the system's queue see
-// the connection closed; both lead to the next host.
+// the connection closed; both lead to the next daemon.
 func (l *Listener) endLocked() {
 	if l.ending {
 		return

@@ -81,7 +81,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		"another protocol": {`{"goblin":9,"kind":"mcp","version":"v1"}` + "\n", "not 9"},
 		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `kind "disco" are not known`},
 		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `of version "v1" and you are of "v2"`},
-		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "no screen in this host yet"},
+		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "no screen in this daemon yet"},
 		"endless":          {strings.Repeat("x", 20_000), "longer than 16384 bytes"},
 	}
 	for name, tt := range tests {
@@ -132,14 +132,14 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 
 	l.SetHello(50 * time.Millisecond)
 	cut := raw(t, p)
-	text, err := io.ReadAll(cut) // the host closes it long before our own deadline
+	text, err := io.ReadAll(cut) // the daemon closes it long before our own deadline
 	require.NoError(t, err)
 	require.Contains(t, string(text), "did not come in time")
 	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other has its time")
 }
 
 func TestAnotherUserIsRefused(t *testing.T) {
-	t.Run("by the host", func(t *testing.T) {
+	t.Run("by the daemon", func(t *testing.T) {
 		daemon.Foreign(t, false, true)
 		p := place(t)
 		serve(t, p, echoing)
@@ -166,7 +166,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	})
 }
 
-func TestDialFindsNoHost(t *testing.T) {
+func TestDialFindsNoDaemon(t *testing.T) {
 	tests := map[string]func(t *testing.T, p daemon.Endpoint){
 		"no socket": func(*testing.T, daemon.Endpoint) {},
 		"a socket that nobody listens on": func(t *testing.T, p daemon.Endpoint) {
@@ -175,7 +175,7 @@ func TestDialFindsNoHost(t *testing.T) {
 			ln.SetUnlinkOnClose(false)
 			require.NoError(t, ln.Close())
 		},
-		"a host that ends before it answers": func(t *testing.T, p daemon.Endpoint) {
+		"a daemon that ends before it answers": func(t *testing.T, p daemon.Endpoint) {
 			ln, err := net.Listen("unix", p.Socket)
 			require.NoError(t, err)
 			t.Cleanup(func() { ln.Close() })
@@ -200,7 +200,7 @@ func TestDialFindsNoHost(t *testing.T) {
 	}
 }
 
-func TestHostThatHangsIsNamed(t *testing.T) {
+func TestDaemonThatHangsIsNamed(t *testing.T) {
 	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
 	ln, err := net.Listen("unix", p.Socket) // takes connections, says nothing
@@ -212,7 +212,7 @@ func TestHostThatHangsIsNamed(t *testing.T) {
 	require.NotErrorIs(t, err, daemon.ErrNotRunning, "starting another would not help")
 }
 
-func TestSecondHostIsRefused(t *testing.T) {
+func TestSecondDaemonIsRefused(t *testing.T) {
 	p := place(t)
 	_, end := serve(t, p, echoing)
 	_, err := daemon.Listen(p)
@@ -229,8 +229,8 @@ func TestSecondHostIsRefused(t *testing.T) {
 	require.NoFileExists(t, p.Socket)
 }
 
-// Who clears /tmp of what is old may take the lock of a host that runs.
-func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
+// Who clears /tmp of what is old may take the lock of a daemon that runs.
+func TestSecondDaemonIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	p, elsewhere := place(t), place(t)
 	serve(t, p, echoing)
 	require.NoError(t, os.Remove(p.Lock))
@@ -244,7 +244,7 @@ func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	require.ErrorAs(t, other.Move(p), &running)
 
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
-	require.NoError(t, err, "the first host must be found as before")
+	require.NoError(t, err, "the first daemon must be found as before")
 	c.Close()
 }
 
@@ -282,7 +282,7 @@ func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
 	require.Equal(t, "still\n", line, "who is there stays")
 }
 
-func TestAHostThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
+func TestADaemonThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
 	p := place(t)
 	old, err := daemon.Listen(p)
 	require.NoError(t, err)
@@ -304,8 +304,8 @@ func stat(t *testing.T, path string) os.FileInfo {
 	return fi
 }
 
-// A host that stops its servers takes no connections but still has the lock.
-func TestNextHostWaitsForTheLastToStop(t *testing.T) {
+// A daemon that stops its servers takes no connections but still has the lock.
+func TestNextDaemonWaitsForTheLastToStop(t *testing.T) {
 	p := place(t)
 	old, err := daemon.Listen(p)
 	require.NoError(t, err)
@@ -322,13 +322,13 @@ func TestNextHostWaitsForTheLastToStop(t *testing.T) {
 			select {
 			case <-closing:
 			default:
-				err = errors.New("two hosts at once")
+				err = errors.New("two daemons at once")
 			}
 			err = errors.Join(err, next.Close())
 		}
 		got <- err
 	}()
-	// Whether the next host has begun to wait is not seen from outside; that
+	// Whether the next daemon has begun to wait is not seen from outside; that
 	// it got the lock only after this is.
 	close(closing)
 	require.NoError(t, old.Close())
@@ -344,7 +344,7 @@ func TestLinger(t *testing.T) {
 		select {
 		case <-l.Done():
 		case <-time.After(30 * time.Second):
-			t.Fatal("the host lingers for ever")
+			t.Fatal("the daemon lingers for ever")
 		}
 	}
 	t.Run("ends when nobody comes", func(t *testing.T) {
@@ -366,7 +366,7 @@ func TestLinger(t *testing.T) {
 			require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 			select {
 			case <-l.Done():
-				t.Fatal("the host ended under a session")
+				t.Fatal("the daemon ended under a session")
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
@@ -387,7 +387,7 @@ func TestLinger(t *testing.T) {
 }
 
 // A client that connected in the last moment learns that it has to start the
-// next host.
+// next daemon.
 func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 	p := place(t)
 	_, end := serve(t, p, echoing)
@@ -451,7 +451,7 @@ func TestControl(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
 	require.ErrorIs(t, daemon.Control(ctx, p, "wait", nil, nil), context.Canceled)
-	<-cancelled // the host gave the operation up too
+	<-cancelled // the daemon gave the operation up too
 
 	require.ErrorIs(t, daemon.Control(context30s(t), place(t), "echo", nil, nil), daemon.ErrNotRunning)
 }

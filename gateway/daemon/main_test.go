@@ -21,14 +21,14 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// asHost makes the test binary a detached host, as `goblin` is one. Its value
+// asDaemon makes the test binary a detached daemon, as `goblin` is one. Its value
 // says how it behaves.
-const asHost = "GOBLIN_TEST_HOST"
+const asDaemon = "GOBLIN_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
-	if mode := os.Getenv(asHost); mode != "" {
-		if err := beHost(mode); err != nil {
-			fmt.Fprintln(os.Stderr, "test host:", err)
+	if mode := os.Getenv(asDaemon); mode != "" {
+		if err := beDaemon(mode); err != nil {
+			fmt.Fprintln(os.Stderr, "test daemon:", err)
 			os.Exit(1)
 		}
 		return
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beHost serves the place given as JSON in the first argument. It notes
-// having become the host in a file, and echoes what MCP connections send.
-func beHost(mode string) error {
+// beDaemon serves the place given as JSON in the first argument. It notes
+// having become the daemon in a file, and echoes what MCP connections send.
+func beDaemon(mode string) error {
 	var p daemon.Endpoint
 	if err := json.Unmarshal([]byte(os.Args[1]), &p); err != nil {
 		return err
@@ -55,7 +55,7 @@ func beHost(mode string) error {
 		return err
 	}
 	defer l.Close()
-	f, err := os.OpenFile(filepath.Join(p.Dir, "hosts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.Dir, "daemons"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func context30s(t *testing.T) context.Context {
 	return ctx
 }
 
-// serve runs a host in this process and returns it with a function that ends
+// serve runs a daemon in this process and returns it with a function that ends
 // it. serve's result is checked when the test ends.
 func serve(t *testing.T, p daemon.Endpoint, h daemon.Handlers, set ...func(*daemon.Listener)) (*daemon.Listener, func()) {
 	t.Helper()
@@ -128,25 +128,25 @@ func serve(t *testing.T, p daemon.Endpoint, h daemon.Handlers, set ...func(*daem
 	return l, end
 }
 
-// start starts a detached host and returns its pid.
+// start starts a detached daemon and returns its pid.
 func start(t *testing.T, p daemon.Endpoint, mode string) error {
 	t.Helper()
-	return daemon.Start(context30s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
+	return daemon.Start(context30s(t), p, os.Args[0], daemonArgs(t, p), daemonEnv(mode))
 }
 
-func hostArgs(t *testing.T, p daemon.Endpoint) []string {
+func daemonArgs(t *testing.T, p daemon.Endpoint) []string {
 	t.Helper()
 	text, err := json.Marshal(p)
 	require.NoError(t, err)
 	return []string{string(text)}
 }
 
-func hostEnv(mode string) []string { return append(os.Environ(), asHost+"="+mode) }
+func daemonEnv(mode string) []string { return append(os.Environ(), asDaemon+"="+mode) }
 
-// hosts lists the pids of all that became host of p.
-func hosts(t *testing.T, p daemon.Endpoint) (pids []int) {
+// daemonPIDs returns the pids of all that became daemon of p.
+func daemonPIDs(t *testing.T, p daemon.Endpoint) (pids []int) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(p.Dir, "hosts"))
+	f, err := os.Open(filepath.Join(p.Dir, "daemons"))
 	require.NoError(t, err)
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {

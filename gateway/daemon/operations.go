@@ -2,7 +2,7 @@
 // besides MCP: its state, its catalog, searches, scripts, approvals, its end.
 //
 // It owns the operations ([Gateway]), their one set of types, and both ends of
-// the control channel of a host ([Remote], [Serve]). It must not know how an
+// the control channel of a daemon ([Remote], [Serve]). It must not know how an
 // operation is carried out, nor who asks for it.
 //
 // The types are the JSON of the channel and of the commands' --json. All
@@ -106,7 +106,7 @@ type Session struct {
 // IsScreen reports whether a screen acts through the session.
 func (s *Session) IsScreen() bool { return s.Transport == downstream.ScreenTransport }
 
-// IsBridged reports whether the client would start the next host.
+// IsBridged reports whether the client would start the next daemon.
 func (s *Session) IsBridged() bool { return s.Transport == downstream.SocketTransport }
 
 // Screen is where a screen is shown; zero in the session of a client.
@@ -114,7 +114,7 @@ type Screen struct {
 	Terminal string `json:"terminal,omitempty"` // what it calls itself: foreign text
 	Width    int    `json:"width,omitempty"`    // in cells
 	Height   int    `json:"height,omitempty"`
-	Owner    bool   `json:"owner,omitempty"` // the host ends with it
+	Owner    bool   `json:"owner,omitempty"` // the daemon ends with it
 }
 
 // Server is a configured server and what it offers.
@@ -139,7 +139,7 @@ type Server struct {
 	PID         int               `json:"pid,omitempty"`
 	LatencyMS   float64           `json:"latencyMs,omitempty"`
 	Login       *registry.Account `json:"login,omitempty"` // nil: nobody is logged in
-	// Remembered is when the server listed what is counted, before this host started; zero
+	// Remembered is when the server listed what is counted, before this daemon started; zero
 	// once it has listed for this one.
 	Remembered time.Time `json:"remembered,omitzero"`
 }
@@ -366,7 +366,7 @@ func with[A, R any](method func(Gateway, context.Context, A) (R, error)) operati
 	}
 }
 
-// Serve makes the operations of [host.Handlers] of a gateway.
+// Serve makes the operations of [Handlers] of a gateway.
 func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 	return func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 		do, ok := operations[op]
@@ -377,8 +377,8 @@ func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage)
 	}
 }
 
-// Remote is the gateway of the host at a place. The errors are those of
-// [host.Control].
+// Remote is the gateway of the daemon at a place. The errors are those of
+// [Control].
 type Remote struct{ Place Endpoint }
 
 func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, err error) {

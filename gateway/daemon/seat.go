@@ -18,12 +18,12 @@ import (
 	"goblin/gateway/state"
 )
 
-// seat is a place that a host has taken.
+// seat is a place that a daemon has taken.
 type seat struct {
 	place Endpoint
 	lock  *flock.Flock
 	ln    *net.UnixListener
-	files map[string]os.FileInfo // the lock and the socket, as the host made them
+	files map[string]os.FileInfo // the lock and the socket, as the daemon made them
 	left  atomic.Bool            // for another one
 }
 
@@ -39,7 +39,7 @@ func sit(p Endpoint, lock *flock.Flock) (*seat, error) {
 	variables, _ := json.Marshal(p.Variables) // only texts
 	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n%s\n", os.Getpid(), p.Version, p.Config, variables), 0o600)
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("remove the socket of a host that died: %w", err), lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("remove the socket of a daemon that died: %w", err), lock.Unlock())
 	}
 	s := &seat{place: p, lock: lock}
 	if err := s.listen(); err != nil {
@@ -53,11 +53,11 @@ func (s *seat) listen() error {
 	p := s.place
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("listen on the host's socket: %w", err)
+		return fmt.Errorf("listen on the daemon's socket: %w", err)
 	}
-	ln.SetUnlinkOnClose(false) // by its path, which may be another host's by then
+	ln.SetUnlinkOnClose(false) // by its path, which may be another daemon's by then
 	if err := os.Chmod(p.Socket, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close(), os.Remove(p.Socket))
+		return errors.Join(fmt.Errorf("protect the daemon's socket: %w", err), ln.Close(), os.Remove(p.Socket))
 	}
 	s.ln, s.files = ln, make(map[string]os.FileInfo)
 	for _, path := range []string{p.Lock, p.Socket} {
@@ -68,7 +68,7 @@ func (s *seat) listen() error {
 	return nil
 }
 
-// has reports whether the file at a path is the one that the host made there.
+// has reports whether the file at a path is the one that the daemon made there.
 func (s *seat) has(path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && s.files[path] != nil && os.SameFile(s.files[path], now)
@@ -88,7 +88,7 @@ func (s *seat) leave() error {
 	return errors.Join(s.close(), s.lock.Unlock())
 }
 
-// restore makes sockets anew that somebody has removed, or nobody would find the host, and
+// restore makes sockets anew that somebody has removed, or nobody would find the daemon, and
 // none could start beside it, as it has the lock.
 func (l *Listener) restore() {
 	l.moved.Lock()
@@ -102,10 +102,10 @@ func (l *Listener) restore() {
 		}
 		next := &seat{place: s.place, lock: s.lock}
 		if err := next.listen(); err != nil {
-			l.log.Debug("the host's socket is gone", "err", err)
+			l.log.Debug("the daemon's socket is gone", "err", err)
 			continue
 		}
-		l.log.Warn("the host's socket was removed, and made anew", "socket", s.place.Socket)
+		l.log.Warn("the daemon's socket was removed, and made anew", "socket", s.place.Socket)
 		l.seats = slices.Clone(l.seats)
 		l.seats[i] = next
 		l.accept(next)
@@ -114,12 +114,12 @@ func (l *Listener) restore() {
 	}
 }
 
-// moveLimit is how long a host that may be at another place already has to answer.
+// moveLimit is how long a daemon that may be at another place already has to answer.
 const moveLimit = time.Second
 
-// Move makes the host be found at another place, too, instead of the one that it
+// Move makes the daemon be found at another place, too, instead of the one that it
 // has moved to before: the config names other variables by now. The first place
-// stays, for those that know no other. It hardly waits: if another host is
+// stays, for those that know no other. It hardly waits: if another daemon is
 // there already, that is a [*RunningError], and this one stays where it is.
 func (l *Listener) Move(p Endpoint) error {
 	l.moved.Lock()
@@ -177,9 +177,9 @@ func (l *Listener) Move(p Endpoint) error {
 // maxNote bounds what is read of a lock file.
 const maxNote = 64 << 10
 
-// Serving are the places in a folder, that of [Locate], which hosts of a version ("" for any)
+// Serving are the places in a folder, that of [Locate], which daemons of a version ("" for any)
 // took for a config file, whatever variables it named then: for who cannot read
-// it any more. There need not be a host at any of them by now. On systems that
+// it any more. There need not be a daemon at any of them by now. On systems that
 // forbid writing to a locked file there are none.
 func Serving(dir, config, version string) []Endpoint {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right

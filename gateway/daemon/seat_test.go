@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
+func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	first, dir := place(t), place(t).Dir
 	at := func(name string) daemon.Endpoint {
 		p := first
@@ -78,7 +78,7 @@ func TestServingReadsLockFilesOnly(t *testing.T) {
 	end()
 }
 
-func TestTheFullestHostWithTheSameValuesServes(t *testing.T) {
+func TestTheFullestDaemonWithTheSameValuesServes(t *testing.T) {
 	dir := place(t).Dir
 	at := func(name string, variables map[string]string) daemon.Endpoint {
 		return daemon.Endpoint{

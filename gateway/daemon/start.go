@@ -12,18 +12,18 @@ import (
 	"goblin/gateway/state"
 )
 
-// startLimit is how long a host may take until it answers.
+// startLimit is how long a daemon may take until it answers.
 const startLimit = 20 * time.Second
 
-// Start starts a detached host: exe with args and the environment env (nil:
+// Start starts a detached daemon: exe with args and the environment env (nil:
 // ours), in its own session, standard error going to p.Log. It returns as
-// soon as that host answers, or another one does that was started at the same
+// soon as that daemon answers, or another one does that was started at the same
 // moment and this one has ended, and quotes the log when none answers within
 // 20 s or the process fails. exe must come to call [Listen] on the same place;
 // it should exit with 0 on a [*RunningError].
 //
-// The host outlives the caller. As long as the caller lives, one goroutine
-// waits for the host, so that it leaves no zombie.
+// The daemon outlives the caller. As long as the caller lives, one goroutine
+// waits for the daemon, so that it leaves no zombie.
 func Start(ctx context.Context, p Endpoint, exe string, args []string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
 	defer cancel()
@@ -41,13 +41,13 @@ func Start(ctx context.Context, p Endpoint, exe string, args []string, env []str
 	}
 }
 
-// startOnce starts one process and waits for a host. again means that the
-// process ended well without one to be found: it met a host that has ended
+// startOnce starts one process and waits for a daemon. again means that the
+// process ended well without one to be found: it met a daemon that has ended
 // since.
 func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) (again bool, err error) {
 	log, from, err := openLog(p)
 	if err != nil {
-		return false, fmt.Errorf("start the host: %w", err)
+		return false, fmt.Errorf("start the daemon: %w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(exe, args...)
@@ -56,7 +56,7 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 	cmd.Stderr = log.File()
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
-		return false, fmt.Errorf("start the host: %w", err)
+		return false, fmt.Errorf("start the daemon: %w", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -77,9 +77,9 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 				return false, nil
 			}
 			if !errors.Is(answered, ErrNotRunning) {
-				return false, fmt.Errorf("start the host: %w: %w%s", context.Cause(ctx), answered, tail(p.Log, from))
+				return false, fmt.Errorf("start the daemon: %w: %w%s", context.Cause(ctx), answered, tail(p.Log, from))
 			}
-			return false, fmt.Errorf("start the host: %w%s", context.Cause(ctx), tail(p.Log, from))
+			return false, fmt.Errorf("start the daemon: %w%s", context.Cause(ctx), tail(p.Log, from))
 		case <-time.After(wait):
 		}
 	}
@@ -94,13 +94,13 @@ func settle(ctx context.Context, p Endpoint, status error, from int64) (again bo
 	case !errors.Is(err, ErrNotRunning):
 		return false, err
 	case status == nil:
-		return true, fmt.Errorf("start the host: it ended at once%s", tail(p.Log, from))
+		return true, fmt.Errorf("start the daemon: it ended at once%s", tail(p.Log, from))
 	default:
-		return false, fmt.Errorf("start the host: it ended with %w%s", status, tail(p.Log, from))
+		return false, fmt.Errorf("start the daemon: it ended with %w%s", status, tail(p.Log, from))
 	}
 }
 
-// answers asks for the process that is host of p.
+// answers asks for the process that is daemon of p.
 func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	c, w, err := dial(ctx, p, KindControl)
 	if err == nil {
@@ -109,7 +109,7 @@ func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	return w.PID, err
 }
 
-// DialOrStart is Dial, and Start first where no host is running. It is what a
+// DialOrStart is Dial, and Start first where no daemon is running. It is what a
 // bridge connects with.
 func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []string) (net.Conn, error) {
 	for attempt := 0; ; attempt++ {

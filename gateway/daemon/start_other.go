@@ -11,7 +11,7 @@ const (
 )
 
 // detached gives a process no console and a group of its own. It remains in
-// its starter's job object, so a starter that ends its job ends the host too.
+// its starter's job object, so a starter that ends its job ends the daemon too.
 func detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: detachedProcess | newProcessGroup}
 }

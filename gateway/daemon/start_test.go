@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-func TestStartDetachesAHost(t *testing.T) {
+func TestStartDetachesADaemon(t *testing.T) {
 	p := place(t)
 	require.NoError(t, start(t, p, "echo"))
 	var out struct{ Dir string }
@@ -29,11 +29,11 @@ func TestStartDetachesAHost(t *testing.T) {
 		require.Equal(t, "/", out.Dir)
 	}
 	require.NoError(t, start(t, p, "echo"), "one runs already")
-	require.Len(t, hosts(t, p), 1)
+	require.Len(t, daemonPIDs(t, p), 1)
 	stop(t, p)
 }
 
-// stop ends a detached host and waits until it has gone.
+// stop ends a detached daemon and waits until it has gone.
 func stop(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
 	require.NoError(t, daemon.Control(context30s(t), p, "stop", nil, nil))
@@ -41,10 +41,10 @@ func stop(t *testing.T, p daemon.Endpoint) {
 	reaped(t, p)
 }
 
-// reaped waits until no process is left that was host of p.
+// reaped waits until no process is left that was daemon of p.
 func reaped(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
-	for _, pid := range hosts(t, p) {
+	for _, pid := range daemonPIDs(t, p) {
 		proc, err := os.FindProcess(pid)
 		if err != nil {
 			continue
@@ -60,32 +60,32 @@ func kill(t *testing.T, pid int) {
 	require.NoError(t, proc.Kill())
 }
 
-func TestKilledHostIsReplaced(t *testing.T) {
+func TestKilledDaemonIsReplaced(t *testing.T) {
 	p := place(t)
 	require.NoError(t, start(t, p, "echo"))
-	kill(t, hosts(t, p)[0])
+	kill(t, daemonPIDs(t, p)[0])
 	reaped(t, p)
-	require.FileExists(t, p.Socket, "a killed host leaves its socket")
+	require.FileExists(t, p.Socket, "a killed daemon leaves its socket")
 	_, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.ErrorIs(t, err, daemon.ErrNotRunning)
 
-	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
 	require.NoError(t, err)
 	_, err = io.WriteString(c, "alive\n")
 	require.NoError(t, err)
 	require.Equal(t, "alive\n", line(t, c))
 	require.NoError(t, c.Close())
-	require.Len(t, hosts(t, p), 2)
+	require.Len(t, daemonPIDs(t, p), 2)
 	stop(t, p)
 }
 
-func TestSixStartsGiveOneHost(t *testing.T) {
+func TestSixStartsGiveOneDaemon(t *testing.T) {
 	p := place(t)
 	var wg sync.WaitGroup
 	errs := make([]error, 6)
 	for i := range errs {
 		wg.Go(func() {
-			c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
 			if errs[i] = err; err == nil {
 				defer c.Close()
 				_, errs[i] = io.WriteString(c, "x\n")
@@ -97,24 +97,24 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	require.Len(t, hosts(t, p), 1)
+	require.Len(t, daemonPIDs(t, p), 1)
 	_, err := daemon.Listen(p)
 	var running *daemon.RunningError
 	require.ErrorAs(t, err, &running)
-	require.Equal(t, hosts(t, p)[0], running.PID)
+	require.Equal(t, daemonPIDs(t, p)[0], running.PID)
 	stop(t, p)
 }
 
-func TestHostEndsByItselfAfterItsLastSession(t *testing.T) {
+func TestDaemonEndsByItselfAfterItsLastSession(t *testing.T) {
 	p := place(t)
-	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("lingers"))
+	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("lingers"))
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	reaped(t, p)
 	require.NoFileExists(t, p.Socket)
 }
 
-func TestStartQuotesTheLogOfAHostThatFails(t *testing.T) {
+func TestStartQuotesTheLogOfADaemonThatFails(t *testing.T) {
 	p := place(t)
 	require.NoError(t, os.WriteFile(p.Log, []byte("an old line\n"), 0o600))
 	err := start(t, p, "broken")
@@ -129,7 +129,7 @@ func TestLogStaysBounded(t *testing.T) {
 	p := place(t)
 	l, err := daemon.OpenLog(p)
 	require.NoError(t, err)
-	stderr, err := os.OpenFile(p.Log, os.O_APPEND|os.O_WRONLY, 0) // as a running host has it
+	stderr, err := os.OpenFile(p.Log, os.O_APPEND|os.O_WRONLY, 0) // as a running daemon has it
 	require.NoError(t, err)
 	defer stderr.Close()
 	_, err = io.WriteString(stderr, strings.Repeat("x", daemon.MaxLog)+"last\n")
@@ -152,8 +152,8 @@ func TestLogStaysBounded(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), stat(t, p.Log).Mode().Perm())
 }
 
-// The whole way: detached host, killed, replaced by the bridge.
-func TestBridgeOutlivesAKilledHost(t *testing.T) {
+// The whole way: detached daemon, killed, replaced by the bridge.
+func TestBridgeOutlivesAKilledDaemon(t *testing.T) {
 	p := place(t)
 	in, client := net.Pipe()
 	answers, out := net.Pipe()
@@ -162,7 +162,7 @@ func TestBridgeOutlivesAKilledHost(t *testing.T) {
 	go func() {
 		defer out.Close()
 		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: out, Connect: func(ctx context.Context) (net.Conn, error) {
-			return daemon.DialOrStart(ctx, p, daemon.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			return daemon.DialOrStart(ctx, p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
 		}})
 	}()
 	lines := bufio.NewReader(answers)
@@ -170,15 +170,15 @@ func TestBridgeOutlivesAKilledHost(t *testing.T) {
 		_, err := fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}`+"\n", id)
 		require.NoError(t, err)
 	}
-	// The test host echoes, so a request comes back as a request.
+	// The test daemon echoes, so a request comes back as a request.
 	ping(1)
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`+"\n", line(t, lines))
-	kill(t, hosts(t, p)[0])
+	kill(t, daemonPIDs(t, p)[0])
 	require.Contains(t, line(t, lines), `"id":1,"error":{"code":-32603`) // it never was answered
 	require.Contains(t, line(t, lines), `notifications/cancelled`)
 	ping(2)
 	require.Contains(t, line(t, lines), `"method":"ping"`)
-	require.Len(t, hosts(t, p), 2)
+	require.Len(t, daemonPIDs(t, p), 2)
 	require.NoError(t, client.Close())
 	_, err := io.Copy(io.Discard, lines) // what the bridge has still to say
 	require.NoError(t, err)

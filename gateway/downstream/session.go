@@ -78,7 +78,7 @@ type Session struct {
 }
 
 // ScreenTransport is the transport of the sessions by which screens act, and
-// SocketTransport that of clients that are bridged to the host.
+// SocketTransport that of clients that are bridged to the daemon.
 const (
 	ScreenTransport = "screen"
 	SocketTransport = "socket"

@@ -45,8 +45,8 @@ func TestEachPartyHasItsOwnBound(t *testing.T) {
 		l.Warn("own")
 	}
 	l.Warn("refused", "server", "quiet")
-	l.Error("Host ended")
-	for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Host ended"`: 1} {
+	l.Error("Daemon stopped")
+	for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon stopped"`: 1} {
 		require.Equal(t, n, l.count(text), text)
 	}
 	l.now = l.now.Add(time.Second)

@@ -21,13 +21,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// host takes the messages of clients.
-type host struct{ session chan *downstream.Session }
+// handler takes the messages of clients.
+type handler struct{ session chan *downstream.Session }
 
-func (h host) Opened(s *downstream.Session)                 { h.session <- s }
-func (h host) Closed(*downstream.Session)                   {}
-func (h host) Notified(*downstream.Session, string, []byte) {}
-func (h host) Handle(x *downstream.Exchange) {
+func (h handler) Opened(s *downstream.Session)                 { h.session <- s }
+func (h handler) Closed(*downstream.Session)                   {}
+func (h handler) Notified(*downstream.Session, string, []byte) {}
+func (h handler) Handle(x *downstream.Exchange) {
 	if x.Method() == "initialize" {
 		x.Session().SetInitialized("2025-11-25", x.Params())
 	}
@@ -47,7 +47,7 @@ type client struct {
 // connect begins the session of a client. It belongs into a bubble of synctest.
 func connect(t *testing.T, profile string) *client {
 	near, far := net.Pipe()
-	h, ended := host{make(chan *downstream.Session, 1)}, make(chan struct{})
+	h, ended := handler{make(chan *downstream.Session, 1)}, make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = downstream.ServeStream(t.Context(), downstream.Options{Handler: h, Profile: profile}, "stdio", far, far)
@@ -174,7 +174,7 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 // Stateless clients over HTTP have one session in common, and do not know of each other.
 func TestAStatelessClientLeavesRoomForTheSubscriptionsOfOthers(t *testing.T) {
 	t.Parallel()
-	h := host{make(chan *downstream.Session, 1)}
+	h := handler{make(chan *downstream.Session, 1)}
 	e := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
 	t.Cleanup(e.Close)
 	req := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{`+

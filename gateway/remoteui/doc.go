@@ -1,7 +1,7 @@
 // Package remoteui carries a screen over a connection.
 //
 // A screen is a full-screen terminal program. It runs in one process (the
-// host: [Accept], [Conn]) and is seen and typed at in another that owns a
+// daemon: [Accept], [Conn]) and is seen and typed at in another that owns a
 // terminal (the relay: [Relay], [Terminal]). Both may be the same process,
 // joined by net.Pipe: the program never touches a terminal itself, and one
 // piece of code gives the terminal back in the state it was found in. Pagers,
@@ -10,9 +10,9 @@
 // The connection carries frames: a type byte, the length of the payload as 32
 // bits big-endian, the payload.
 //
-//	relay to host   h hello (JSON), i keys, s size, and what the terminal has for
+//	relay to daemon   h hello (JSON), i keys, s size, and what the terminal has for
 //	                images (JSON), b background (0 light, 1 dark), d answer to e or w (JSON), p pause
-//	host to relay   o output, c a piece of content (after the order's id, 64
+//	daemon to relay   o output, c a piece of content (after the order's id, 64
 //	                bits big-endian), e run a program on the content (JSON),
 //	                w save the content (JSON), x end (reason)
 //

@@ -59,7 +59,7 @@ type size struct {
 	Sixel      bool `json:"sixel,omitempty"`
 }
 
-// order is sent by the host for a relay to carry out with the content before it.
+// order is sent by the daemon for a relay to carry out with the content before it.
 type order struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind,omitempty"` // of a program: "pager", "editor" or "browser"

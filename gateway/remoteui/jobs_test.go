@@ -24,8 +24,8 @@ import (
 // job is a relay that is a job of a shell on a terminal.
 type job struct {
 	*emulator
-	host *remoteui.Conn
-	pid  int
+	daemon *remoteui.Conn
+	pid    int
 }
 
 // runJob starts a shell that runs the relay, continues it in the foreground
@@ -55,15 +55,15 @@ func runJob(t *testing.T, env ...string) *job {
 	require.NoError(t, err)
 	j.pid, err = strconv.Atoi(string(pid))
 	require.NoError(t, err)
-	j.host, err = remoteui.Accept(c, c)
+	j.daemon, err = remoteui.Accept(c, c)
 	require.NoError(t, err)
-	t.Cleanup(func() { j.host.Close() })
+	t.Cleanup(func() { j.daemon.Close() })
 	return j
 }
 
 func (j *job) write(text string) {
 	j.t.Helper()
-	_, err := j.host.Write([]byte(text))
+	_, err := j.daemon.Write([]byte(text))
 	require.NoError(j.t, err)
 	j.expect(text)
 }
@@ -71,7 +71,7 @@ func (j *job) write(text string) {
 func (j *job) keys(want string) {
 	j.t.Helper()
 	buf := make([]byte, len(want))
-	_, err := io.ReadFull(j.host, buf)
+	_, err := io.ReadFull(j.daemon, buf)
 	require.NoError(j.t, err)
 	require.Equal(j.t, want, string(buf))
 }
@@ -85,20 +85,20 @@ func TestStoppedScreenComesBack(t *testing.T) {
 		j.expect("\x1b[?25h\x1b[?1049l")
 		j.expect("shell has it\r\n")
 		wrote := make(chan error)
-		go func() { // dropped or delayed, as the host knows of the stop or not yet
-			_, err := j.host.Write(make([]byte, 1<<20))
+		go func() { // dropped or delayed, as the daemon knows of the stop or not yet
+			_, err := j.daemon.Write(make([]byte, 1<<20))
 			wrote <- err
 		}()
 		j.key("line\n")
 		j.expect("line\r\n") // the shell's terminal echoes
 		j.expect("\x1b[?1049h\x1b[?25l")
 		require.NoError(t, <-wrote)
-		<-j.host.Resized()
+		<-j.daemon.Resized()
 		j.key("k\x03")
 		j.keys("k\x03")
 		j.write("painted anew")
 	}
-	require.NoError(t, j.host.Exit("told to"))
+	require.NoError(t, j.daemon.Exit("told to"))
 	j.expect("\x1b[?1049l")
 	j.expect(`reason="told to" error=<nil>`)
 }
@@ -111,7 +111,7 @@ func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
 	j.expect("shell has it")
 	j.key("\n")
 	j.expect("\x1b[?1049h")
-	<-j.host.Resized()
+	<-j.daemon.Resized()
 	j.key("k")
 	j.keys("k")
 }
@@ -142,7 +142,7 @@ func TestProgramsNeedOnlyAShell(t *testing.T) {
 	}
 	j := runJob(t, "PATH="+bin, "PAGER=cat")
 	j.write("\x1b[?1049hscreen")
-	require.NoError(t, j.host.Open(t.Context(), remoteui.Pager, "x", []byte("content")))
+	require.NoError(t, j.daemon.Open(t.Context(), remoteui.Pager, "x", []byte("content")))
 	j.expect("content")
 	j.key("k") // for who is in front
 	j.keys("k")
@@ -152,8 +152,8 @@ func TestSizeFollowsTheTerminal(t *testing.T) {
 	j := runJob(t)
 	j.write("screen")
 	j.resize(132, 43)
-	for w, h := j.host.Size(); w != 132 || h != 43; w, h = j.host.Size() {
-		<-j.host.Resized()
+	for w, h := j.daemon.Size(); w != 132 || h != 43; w, h = j.daemon.Size() {
+		<-j.daemon.Resized()
 	}
 }
 
@@ -180,7 +180,7 @@ echo "read $line"
 	j := runJob(t, "PAGER="+prefix+pager, "READS="+reads)
 	j.write("\x1b[?1049hscreen")
 	opened := make(chan error)
-	go func() { opened <- j.host.Open(t.Context(), remoteui.Pager, "x", []byte("content\n")) }()
+	go func() { opened <- j.daemon.Open(t.Context(), remoteui.Pager, "x", []byte("content\n")) }()
 	j.expect("\x1b[?1049l")
 	j.expect("content\r\n")
 	j.key("\x03")

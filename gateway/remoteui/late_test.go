@@ -32,12 +32,12 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 		_, err := remoteui.Relay(ctx, b, remoteui.Terminal{In: tty, Out: tty, Getenv: func(string) string { return "" }})
 		ended <- err
 	}()
-	host, err := remoteui.Accept(a, a)
+	daemon, err := remoteui.Accept(a, a)
 	if err != nil {
 		t.Fatal(err, <-ended)
 	}
-	defer host.Close()
-	giveUp(t, host)
+	defer daemon.Close()
+	giveUp(t, daemon)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	now, err := term.GetState(int(tty.Fd()))

@@ -16,7 +16,7 @@ import (
 )
 
 // asRelay makes the test binary a relay on its standard input and output. Its
-// value is the socket of the host.
+// value is the socket of the daemon.
 const asRelay = "GOBLIN_TEST_RELAY"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beRelay tells the host its process id in a line, shows the screen, and
+// beRelay tells the daemon its process id in a line, shows the screen, and
 // prints how that ended.
 func beRelay(socket string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

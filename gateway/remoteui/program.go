@@ -20,7 +20,7 @@ import (
 // grace is how long a program may take to end when the screen ends.
 const grace = time.Second
 
-// obey starts what the host ordered; the answer follows.
+// obey starts what the daemon ordered; the answer follows.
 func (r *relay) obey(kind byte, payload []byte) error {
 	content := r.content
 	r.content = nil

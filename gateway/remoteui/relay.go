@@ -18,7 +18,7 @@ import (
 
 // Errors of Relay.
 var (
-	ErrConnectionLost = errors.New("the connection to the screen's host is lost")
+	ErrConnectionLost = errors.New("the connection to the screen's daemon is lost")
 	ErrTerminalLost   = errors.New("the terminal is gone")
 )
 
@@ -82,12 +82,12 @@ type relay struct {
 	answered chan struct{} // closed with the last answer
 }
 
-// ended is the cause of an end that the host asked for.
+// ended is the cause of an end that the daemon asked for.
 type ended struct{ reason string }
 
-func (ended) Error() string { return "ended by the host" }
+func (ended) Error() string { return "ended by the daemon" }
 
-// Relay shows the screen at the other end of c on t until the host ends it (the result is
+// Relay shows the screen at the other end of c on t until the daemon ends it (the result is
 // its reason, "" for a plain quit), ctx ends (its error), the connection breaks
 // ([ErrConnectionLost]) or the terminal is gone ([ErrTerminalLost]). On every way out it
 // closes c, ends a pager or editor that it started, and gives the terminal back as it was
@@ -244,7 +244,7 @@ func (r *relay) lost(cause error) {
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
 }
 
-// waitLocked begins to wait for the terminal. The host is not asked to pause: the
+// waitLocked begins to wait for the terminal. The daemon is not asked to pause: the
 // modes that it switches on now are needed later.
 func (r *relay) waitLocked() {
 	r.waiting = true
@@ -264,7 +264,7 @@ func (r *relay) flushHeld() {
 	}
 }
 
-// receive handles the host's frames until the connection ends.
+// receive handles the daemon's frames until the connection ends.
 func (r *relay) receive(c io.Reader) error {
 	br := bufio.NewReaderSize(c, 64<<10)
 	var buf []byte

@@ -114,7 +114,7 @@ func (e *emulator) key(text string) {
 // shown is a screen on a terminal of its own.
 type shown struct {
 	*emulator
-	host   *remoteui.Conn
+	daemon *remoteui.Conn
 	tty    *os.File
 	found  *term.State
 	cancel context.CancelFunc
@@ -142,12 +142,12 @@ func show(t *testing.T, env map[string]string) *shown {
 		defer close(s.ended)
 		s.reason, s.err = remoteui.Relay(ctx, b, remoteui.Terminal{In: tty, Out: tty, Getenv: func(k string) string { return env[k] }, Theme: "dark", ASCII: true})
 	}()
-	s.host, err = remoteui.Accept(a, a)
+	s.daemon, err = remoteui.Accept(a, a)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		cancel()
 		<-s.ended
-		s.host.Close()
+		s.daemon.Close()
 		tty.Close()
 	})
 	return s
@@ -156,7 +156,7 @@ func show(t *testing.T, env map[string]string) *shown {
 // write shows text and waits until it is there.
 func (s *shown) write(text string) {
 	s.t.Helper()
-	_, err := s.host.Write([]byte(text))
+	_, err := s.daemon.Write([]byte(text))
 	require.NoError(s.t, err)
 	s.expect(text)
 }
@@ -165,7 +165,7 @@ func (s *shown) write(text string) {
 func (s *shown) keys(n int) string {
 	s.t.Helper()
 	buf := make([]byte, n)
-	_, err := io.ReadFull(s.host, buf)
+	_, err := io.ReadFull(s.daemon, buf)
 	require.NoError(s.t, err)
 	return string(buf)
 }
@@ -181,12 +181,12 @@ func equal(a, b *term.State) bool { return *a == *b }
 
 func TestScreenIsShownAndTyped(t *testing.T) {
 	s := show(t, map[string]string{"TERM": "tmux", "LANG": "C.UTF-8", "HOME": "/x", "COLORFGBG": "0;15"})
-	w, h := s.host.Size()
+	w, h := s.daemon.Size()
 	require.Equal(t, []int{100, 30}, []int{w, h})
-	require.Equal(t, []string{"COLORFGBG=0;15", "LANG=C.UTF-8", "TERM=tmux"}, s.host.Env())
-	require.Equal(t, "dark", s.host.Theme())
-	require.True(t, s.host.ASCII())
-	dark, known := s.host.Dark()
+	require.Equal(t, []string{"COLORFGBG=0;15", "LANG=C.UTF-8", "TERM=tmux"}, s.daemon.Env())
+	require.Equal(t, "dark", s.daemon.Theme())
+	require.True(t, s.daemon.ASCII())
+	dark, known := s.daemon.Dark()
 	require.Equal(t, []bool{false, true}, []bool{dark, known})
 	s.write("\x1b[?1049hhello")
 	require.True(t, s.isRaw())
@@ -202,11 +202,11 @@ func TestTerminalIsGivenBack(t *testing.T) {
 		reason string
 		err    error
 	}{
-		"the host ends it":         {func(s *shown) { s.host.Exit("the host was stopped") }, "the host was stopped", nil},
-		"a plain quit":             {func(s *shown) { s.host.Exit("") }, "", nil},
-		"the host dies":            {func(s *shown) { s.cut() }, "", remoteui.ErrConnectionLost},
-		"the context ends":         {func(s *shown) { s.cancel() }, "", context.Canceled},
-		"the host talks gibberish": {func(s *shown) { s.host.Close() }, "", remoteui.ErrConnectionLost},
+		"the daemon ends it":         {func(s *shown) { s.daemon.Exit("the daemon was stopped") }, "the daemon was stopped", nil},
+		"a plain quit":               {func(s *shown) { s.daemon.Exit("") }, "", nil},
+		"the daemon dies":            {func(s *shown) { s.cut() }, "", remoteui.ErrConnectionLost},
+		"the context ends":           {func(s *shown) { s.cancel() }, "", context.Canceled},
+		"the daemon talks gibberish": {func(s *shown) { s.daemon.Close() }, "", remoteui.ErrConnectionLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := show(t, nil)
@@ -218,7 +218,7 @@ func TestTerminalIsGivenBack(t *testing.T) {
 			require.ErrorIs(t, s.err, c.err)
 			require.Equal(t, "\x1b[m\x1b[?1002l\x1b[?1006l\x1b[?2004l\x1b[?1004l\x1b[?25h", s.expect("\x1b[?1049l"))
 			require.False(t, s.isRaw())
-			<-s.host.Done()
+			<-s.daemon.Done()
 		})
 	}
 }
@@ -243,7 +243,7 @@ func TestTerminalThatGoesAwayEndsTheRelay(t *testing.T) {
 	s.outr.Close()
 	<-s.ended
 	require.ErrorIs(t, s.err, remoteui.ErrTerminalLost)
-	<-s.host.Done()
+	<-s.daemon.Done()
 }
 
 func TestTerminalThatGoesAwayWhileAProgramHasItEndsTheRelay(t *testing.T) {
@@ -251,12 +251,12 @@ func TestTerminalThatGoesAwayWhileAProgramHasItEndsTheRelay(t *testing.T) {
 	s := show(t, map[string]string{"TERM": "tmux", "PAGER": `trap "" HUP; echo paging; sleep 1000; echo`})
 	s.write("screen")
 	opened := make(chan error, 1)
-	go func() { opened <- s.host.Open(t.Context(), remoteui.Pager, "x", nil) }()
+	go func() { opened <- s.daemon.Open(t.Context(), remoteui.Pager, "x", nil) }()
 	s.expect("paging")
 	s.outr.Close()
 	<-s.ended
 	require.ErrorIs(t, s.err, remoteui.ErrTerminalLost)
-	<-s.host.Done()
+	<-s.daemon.Done()
 	require.ErrorIs(t, <-opened, remoteui.ErrGone)
 }
 
@@ -271,14 +271,14 @@ func TestRelayNeedsATerminal(t *testing.T) {
 	require.ErrorContains(t, err, "not a terminal")
 }
 
-// giveUp writes to a relay whose terminal nobody reads until its host has enough of that.
-func giveUp(t *testing.T, host *remoteui.Conn) {
+// giveUp writes to a relay whose terminal nobody reads until its daemon has enough of that.
+func giveUp(t *testing.T, daemon *remoteui.Conn) {
 	t.Helper()
 	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes
-	_, err := host.Write(flood)
+	_, err := daemon.Write(flood)
 	require.NoError(t, err, "the relay has it, and waits for its terminal")
-	host.SetWriteLimit(50 * time.Millisecond)
-	_, err = host.Write(flood)
+	daemon.SetWriteLimit(50 * time.Millisecond)
+	_, err = daemon.Write(flood)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
@@ -298,12 +298,12 @@ func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
 		_, err := remoteui.Relay(ctx, b, remoteui.Terminal{In: tty, Out: tty, Getenv: func(string) string { return "" }})
 		ended <- err
 	}()
-	host, err := remoteui.Accept(a, a)
+	daemon, err := remoteui.Accept(a, a)
 	require.NoError(t, err)
-	defer host.Close()
+	defer daemon.Close()
 	other := show(t, nil)
 	other.write("before")
-	giveUp(t, host)
+	giveUp(t, daemon)
 	other.write("meanwhile")
 	cancel() // the relay itself waits for its terminal
 	require.ErrorIs(t, <-ended, context.Canceled)
@@ -334,8 +334,8 @@ func TestBackgroundAnswerIsNotTyped(t *testing.T) {
 			for _, p := range c.pieces {
 				s.key(p)
 			}
-			<-s.host.Backgrounds()
-			dark, known := s.host.Dark()
+			<-s.daemon.Backgrounds()
+			dark, known := s.daemon.Dark()
 			require.Equal(t, []bool{c.dark, true}, []bool{dark, known})
 			s.key("!")
 			got := ""
@@ -348,29 +348,29 @@ func TestBackgroundAnswerIsNotTyped(t *testing.T) {
 	}
 }
 
-func TestWhatTheTerminalHasForImagesReachesTheHost(t *testing.T) {
+func TestWhatTheTerminalHasForImagesReachesTheDaemon(t *testing.T) {
 	s := show(t, map[string]string{"TERM": "xterm-kitty", "KITTY_WINDOW_ID": "1"})
 	s.expect("\x1b]11;?\x1b\\\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[16t\x1b[c")
 	s.key("j\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;")
 	s.key("4cq")
 	require.Equal(t, "j", s.keys(1))
 	require.Equal(t, "q", s.keys(1), "no answer is typed")
-	<-s.host.Resized()
-	kitty, sixel, w, h := s.host.Graphics()
+	<-s.daemon.Resized()
+	kitty, sixel, w, h := s.daemon.Graphics()
 	require.Equal(t, []any{true, true, 10, 20}, []any{kitty, sixel, w, h})
 
 	s = show(t, map[string]string{"TERM": "xterm-256color"})
 	require.Empty(t, s.expect("\x1b]11;?\x1b\\\x1b[16t\x1b[c"), "kitty's is asked only of who may have it")
 	s.key("\x1b[6;9999;1t\x1b[?1;4c!")
 	require.Equal(t, "!", s.keys(1))
-	<-s.host.Resized()
-	kitty, sixel, w, h = s.host.Graphics()
+	<-s.daemon.Resized()
+	kitty, sixel, w, h = s.daemon.Graphics()
 	require.Equal(t, []any{false, true, 0, 0}, []any{kitty, sixel, w, h}, "such cells are none")
 
 	s = show(t, map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"})
 	s.key("k")
 	require.Equal(t, "k", s.keys(1))
-	_, err := s.host.Write([]byte("shown"))
+	_, err := s.daemon.Write([]byte("shown"))
 	require.NoError(t, err)
 	require.NotContains(t, s.expect("shown"), "\x1b[c", "tmux is not asked")
 }
@@ -403,29 +403,29 @@ exit "${line#exit }"
 	s.write("\x1b[?1049h\x1b[?25lscreen")
 	opened := make(chan error)
 	go func() {
-		opened <- s.host.Open(t.Context(), remoteui.Editor, "files/notes 1.md", []byte("some content\n"))
+		opened <- s.daemon.Open(t.Context(), remoteui.Editor, "files/notes 1.md", []byte("some content\n"))
 	}()
 	require.Equal(t, "\x1b[m\x1b[?25h", s.expect("\x1b[?1049l"))
 	s.expect("args 2 --wait notes_1.md\r\nsome content\r\ndrwx------\r\n-rw-------\r\n")
-	s.host.Write([]byte("\x1b[?1002hnot shown")) // dropped, but for its modes
+	s.daemon.Write([]byte("\x1b[?1002hnot shown")) // dropped, but for its modes
 	s.resize(90, 20)
 	s.key("exit 0\n")
 	s.expect("read exit 0")
 	require.NotContains(t, s.expect("\x1b[?1049h\x1b[?1002h\x1b[?25l"), "not shown")
 	require.NoError(t, <-opened)
-	<-s.host.Resized()
-	w, h := s.host.Size()
+	<-s.daemon.Resized()
+	w, h := s.daemon.Size()
 	require.Equal(t, []int{90, 20}, []int{w, h})
 	require.True(t, s.isRaw())
 	s.key("k")
 	require.Equal(t, "k", s.keys(1))
 	s.write("again")
 
-	require.ErrorContains(t, s.host.Open(t.Context(), remoteui.Pager, "x", nil), "false: exit status 1")
+	require.ErrorContains(t, s.daemon.Open(t.Context(), remoteui.Pager, "x", nil), "false: exit status 1")
 	left, err := filepath.Glob(filepath.Join(dir, "goblin-*"))
 	require.NoError(t, err)
 	require.Empty(t, left, "files of programs are removed")
-	s.host.Exit("")
+	s.daemon.Exit("")
 	<-s.ended
 	require.NoError(t, s.err)
 	require.False(t, s.isRaw(), "whatever the program did to the terminal")
@@ -435,7 +435,7 @@ func TestScreenThatEndsTakesItsProgramAlong(t *testing.T) {
 	s := show(t, map[string]string{"TERM": "tmux", "PAGER": `stty -echo -icanon; echo paging; sleep 1000; echo`})
 	s.write("screen")
 	opened := make(chan error)
-	go func() { opened <- s.host.Open(t.Context(), remoteui.Pager, "x", nil) }()
+	go func() { opened <- s.daemon.Open(t.Context(), remoteui.Pager, "x", nil) }()
 	s.expect("paging")
 	s.cut()
 	require.ErrorIs(t, <-opened, remoteui.ErrGone)
@@ -458,7 +458,7 @@ func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
 			s := show(t, map[string]string{"TERM": "tmux", "PAGER": command})
 			s.write("\x1b[?1049hscreen")
 			opened := make(chan error, 1)
-			go func() { opened <- s.host.Open(t.Context(), remoteui.Pager, "x", nil) }()
+			go func() { opened <- s.daemon.Open(t.Context(), remoteui.Pager, "x", nil) }()
 			s.expect("paging")
 			if end == "sleep 1000" {
 				s.cancel()
@@ -491,9 +491,9 @@ func TestContentThatWasGivenUpIsNotPartOfTheNext(t *testing.T) {
 	for name, content := range map[string]string{"some": "fresh", "none": ""} {
 		t.Run(name, func(t *testing.T) {
 			s := show(t, nil)
-			_, err := s.host.Save(&halfway{Context: t.Context()}, filepath.Join(dir, "stale"), bytes.Repeat([]byte("stale"), 1<<17))
+			_, err := s.daemon.Save(&halfway{Context: t.Context()}, filepath.Join(dir, "stale"), bytes.Repeat([]byte("stale"), 1<<17))
 			require.ErrorIs(t, err, context.Canceled)
-			where, err := s.host.Save(t.Context(), filepath.Join(dir, name), []byte(content))
+			where, err := s.daemon.Save(t.Context(), filepath.Join(dir, name), []byte(content))
 			require.NoError(t, err)
 			got, err := os.ReadFile(where)
 			require.NoError(t, err)
@@ -509,24 +509,24 @@ func TestFilesAreSavedWhereTheRelayIs(t *testing.T) {
 	require.NoError(t, os.Mkdir("home", 0o700))
 	s := show(t, nil)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // several pieces
-	where, err := s.host.Save(t.Context(), "blob.bin", big)
+	where, err := s.daemon.Save(t.Context(), "blob.bin", big)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "blob.bin"), where)
 	got, err := os.ReadFile("blob.bin")
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(big, got))
-	where, err = s.host.Save(t.Context(), "~/in.txt", []byte("x"))
+	where, err = s.daemon.Save(t.Context(), "~/in.txt", []byte("x"))
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "home", "in.txt"), where)
 
-	_, err = s.host.Save(t.Context(), "blob.bin", []byte("other"))
+	_, err = s.daemon.Save(t.Context(), "blob.bin", []byte("other"))
 	require.ErrorContains(t, err, "exists already")
 	got, err = os.ReadFile("blob.bin")
 	require.NoError(t, err)
 	require.Len(t, got, len(big), "nothing is overwritten")
-	_, err = s.host.Save(t.Context(), "no/such/folder", nil)
+	_, err = s.daemon.Save(t.Context(), "no/such/folder", nil)
 	require.ErrorContains(t, err, "no such file")
-	_, err = s.host.Save(t.Context(), "", nil)
+	_, err = s.daemon.Save(t.Context(), "", nil)
 	require.ErrorContains(t, err, "no file name")
 }
 
@@ -544,7 +544,7 @@ func TestTwoScreensAreApart(t *testing.T) {
 	b.write("still here")
 	b.key("3")
 	require.Equal(t, "3", b.keys(1))
-	b.host.Exit("")
+	b.daemon.Exit("")
 	<-b.ended
 	require.NoError(t, b.err)
 	b.expect("\x1b[m\x1b[?1002l")
@@ -564,9 +564,9 @@ func TestScreensThatEndAbruptlyLeaveNothing(t *testing.T) {
 			defer close(ended)
 			remoteui.Relay(ctx, b, remoteui.Terminal{In: tty, Out: tty, Getenv: func(string) string { return "" }})
 		}()
-		host, err := remoteui.Accept(a, a)
+		daemon, err := remoteui.Accept(a, a)
 		require.NoError(t, err)
-		_, err = host.Write([]byte("\x1b[?1049hx"))
+		_, err = daemon.Write([]byte("\x1b[?1049hx"))
 		require.NoError(t, err)
 		switch i % 4 {
 		case 0:
@@ -579,8 +579,8 @@ func TestScreensThatEndAbruptlyLeaveNothing(t *testing.T) {
 			outer.Close()
 		}
 		<-ended
-		<-host.Done()
-		host.Close()
+		<-daemon.Done()
+		daemon.Close()
 	}
 	attach(2) // what is opened once for all
 	before := descriptors(t)

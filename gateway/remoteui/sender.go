@@ -3,7 +3,7 @@ package remoteui
 import "io"
 
 // sender queues a relay's frames; run is the one writer of its connection. Keys are
-// bounded by the queue. Other frames are as few as the host's orders and the user's stops.
+// bounded by the queue. Other frames are as few as the daemon's orders and the user's stops.
 type sender struct {
 	queue // of keys; its lock guards the rest
 

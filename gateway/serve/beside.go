@@ -77,7 +77,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	return bridged
 }
 
-// follow shows the screen of the host that a bridge uses, and of the next one
+// follow shows the screen of the daemon that a bridge uses, and of the next one
 // when that ends.
 func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.Terminal) error {
 	for {
@@ -91,7 +91,7 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 	}
 }
 
-// dialSoon connects to the host that another bridge has found or started after the
+// dialSoon connects to the daemon that another bridge has found or started after the
 // last one; nil if there is none for long.
 func dialSoon(ctx context.Context, place daemon.Endpoint, kind string, attempts int) net.Conn {
 	for range attempts {

@@ -23,11 +23,11 @@ import (
 // DefaultListen is where Serve listens if nothing else is said.
 const DefaultListen = "127.0.0.1:7331"
 
-// guestAttempts are how often a client that lacks variables looks for the next host
+// guestAttempts are how often a client that lacks variables looks for the next daemon
 // of those that have them, before it starts one itself.
 const guestAttempts = 20
 
-// Stdio serves one client, through the host unless standalone, with what a profile of the
+// Stdio serves one client, through the daemon unless standalone, with what a profile of the
 // config shows; "" for the one that the client gets by its name.
 func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) error {
 	kind := attended
@@ -59,13 +59,13 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
 }
 
-// bridge connects a client to the host, which it starts if need be.
+// bridge connects a client to the daemon, which it starts if need be.
 func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Reader, out io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program to start the host: %w", err)
+		return fmt.Errorf("find this program to start the daemon: %w", err)
 	}
-	args := []string{"host"}
+	args := []string{"daemon"}
 	if s.cfg.Demo {
 		args = append(args, "--demo")
 	} else {
@@ -74,13 +74,13 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
 
-	var guest *daemon.Endpoint // of the last host, if that had more variables
+	var guest *daemon.Endpoint // of the last daemon, if that had more variables
 	var last atomic.Pointer[daemon.Endpoint]
 	err = bridge.Run(ctx, bridge.Options{
 		Alive: func(ctx context.Context) error { return daemon.Alive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
-			// The file may name other variables by now, and the next host will
-			// be found where it says. One that is gone leads to no host, which
+			// The file may name other variables by now, and the next daemon will
+			// be found where it says. One that is gone leads to no daemon, which
 			// starting one tells best.
 			place, err := p.App.Place(s.cfg.Path)
 			if err != nil {
@@ -108,7 +108,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: slog.New(lines),
 	})
 	if err != nil {
-		return cli.Fail(cli.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
+		return cli.Fail(cli.CodeConnect, "%w; \"goblin stdio --standalone\" works without a daemon", err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func together(ctx context.Context, i *stack.Instance, use func(ctx context.Conte
 	defer stop()
 	using, leave := context.WithCancel(ctx)
 	defer leave()
-	defer context.AfterFunc(i.Stopping(), leave)() // somebody stopped the host
+	defer context.AfterFunc(i.Stopping(), leave)() // somebody stopped the daemon
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(running) }()
 	err := use(using)
@@ -135,7 +135,7 @@ func hasProfile(cfg *config.Config, profile string) error {
 	return nil
 }
 
-// Serve is the host in the foreground, without a screen. listen is where it
+// Serve is the daemon in the foreground, without a screen. listen is where it
 // serves HTTP; "" for what the config says. Clients there whose URL names no profile are
 // shown that one, if it is not "".
 func (p *Process) Serve(ctx context.Context, listen, profile string) error {
@@ -162,11 +162,11 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
-	h, err := p.host(s, func(o *stack.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
+	h, err := p.daemon(s, func(o *stack.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
 	var other *daemon.RunningError
 	switch {
 	case errors.As(err, &other):
-		return fmt.Errorf("a host of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.Line("stop"))
+		return fmt.Errorf("a daemon of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.Line("stop"))
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another one with --listen", err)
 	case err != nil:
@@ -177,7 +177,7 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	return h.Run(ctx)
 }
 
-// Background is the host that no terminal is attached to: of the demo, or of
+// Background is the daemon that no terminal is attached to: of the demo, or of
 // the config. Another one that is there already is no failure.
 func (p *Process) Background(ctx context.Context, demo bool) error {
 	load := p.App.Load
@@ -189,7 +189,7 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 		return err
 	}
 	defer s.close()
-	h, err := p.host(s, func(o *stack.Options) {
+	h, err := p.daemon(s, func(o *stack.Options) {
 		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
 	})
 	if _, ok := errors.AsType[*daemon.RunningError](err); ok {

@@ -16,7 +16,7 @@ import (
 
 const slowStop = 500 * time.Millisecond // what is longer is told
 
-// Screen is Goblin on a terminal: the host of its config, or a look at it.
+// Screen is Goblin on a terminal: the daemon of its config, or a look at it.
 func (p *Process) Screen(ctx context.Context) error {
 	s, err := p.prepare(p.App.Load, apart)
 	if err != nil {
@@ -59,14 +59,14 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) er
 	case err == nil && reason != "":
 		return errors.New(reason)
 	case errors.Is(err, remoteui.ErrConnectionLost):
-		return cli.Fail(cli.CodeConnect, "the host is gone, and the screen with it; run goblin again to start the next one")
+		return cli.Fail(cli.CodeConnect, "the daemon is gone, and the screen with it; run goblin again to start the next one")
 	default:
 		return err
 	}
 }
 
 // tell says why a screen ended that its user did not leave. A signal's sender
-// knows, and a host that somebody stopped is no failure.
+// knows, and a daemon that somebody stopped is no failure.
 func (p *Process) tell(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -79,11 +79,11 @@ func (p *Process) tell(ctx context.Context, err error) error {
 	}
 }
 
-// watch is a host with its own screen on t, and ends with it. beside, if not
-// nil, serves a client meanwhile; if the screen fails, the host goes on until
+// watch is a daemon with its own screen on t, and ends with it. beside, if not
+// nil, serves a client meanwhile; if the screen fails, the daemon goes on until
 // it ends, and without it until ctx does. Without its terminal nobody would know of a
-// host that serves nobody, so that one ends.
-func (p *Process) watch(ctx context.Context, h *Host, t remoteui.Terminal, beside func(ctx context.Context) error) error {
+// daemon that serves nobody, so that one ends.
+func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, beside func(ctx context.Context) error) error {
 	p.onHangup(h.Reread)
 	var shown error
 	var notice *time.Timer

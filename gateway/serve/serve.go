@@ -15,10 +15,10 @@ import (
 	"goblin/gateway/stack"
 )
 
-// ShowFunc shows one screen of a host on a connection to the terminal until
+// ShowFunc shows one screen of a daemon on a connection to the terminal until
 // its user quits (nil), the terminal is gone (nil), ctx ends or it fails. owner
-// says that the host ends with this screen. It may panic: that screen ends.
-type ShowFunc func(ctx context.Context, h *Host, c *remoteui.Conn, owner bool) error
+// says that the daemon ends with this screen. It may panic: that screen ends.
+type ShowFunc func(ctx context.Context, h *Daemon, c *remoteui.Conn, owner bool) error
 
 // Process holds the state that the modes of one process share. Set the fields before the
 // first call.
@@ -38,7 +38,7 @@ type Process struct {
 // Signals gives the context that ends with the first signal to end; if that is
 // SIGTERM, with [instance.ErrDrain] as its cause. The second signal ends the process
 // at once; the kernel or their closed input ends its children. A SIGHUP that no lost
-// terminal sent makes a host read its config again instead; under nohup each does, and
+// terminal sent makes a daemon read its config again instead; under nohup each does, and
 // ends no process. release gives back signals, streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())

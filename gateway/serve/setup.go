@@ -13,7 +13,7 @@ import (
 // setup is made first by each mode that serves.
 type setup struct {
 	cfg    *config.Config
-	place  daemon.Endpoint // of the host; may be missing for one that is alone
+	place  daemon.Endpoint // of the daemon; may be missing for one that is alone
 	pins   string          // file of the approved tools
 	noPins error           // why there is none although the config wants one
 	logger *slog.Logger
@@ -29,7 +29,7 @@ const (
 	apart           // to the file beside the socket
 )
 
-// prepare loads the config, finds the place of its host and opens the log.
+// prepare loads the config, finds the place of its daemon and opens the log.
 // close must be called at the end.
 func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup, error) {
 	cfg, err := load()

@@ -13,7 +13,7 @@ import (
 
 // Causes for the end of a login.
 var (
-	errShutdown = errors.New("the host ends")
+	errShutdown = errors.New("the daemon ends")
 	errNobody   = errors.New("nobody waits for the login any more")
 	errAnother  = errors.New("the authorization server wants another page to be opened")
 	errRefused  = errors.New("the login was declined")

@@ -161,7 +161,7 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
-		// A host is shared by clients of many folders: which of them came
+		// A daemon is shared by clients of many folders: which of them came
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
 	}

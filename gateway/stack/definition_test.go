@@ -26,7 +26,7 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 	require.Contains(t, d.Command, termtext.Word(e2e.Fakeserver), "as a shell reads it")
 	require.Contains(t, d.Command, "files.json")
 	require.NotEmpty(t, logs["files"])
-	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the host is")
+	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the daemon is")
 	require.Equal(t, []string{"API_TOKEN", "LEVEL"}, d.Env)
 	require.NotContains(t, fmt.Sprintf("%+v", d), "s3cret")
 	if runtime.GOOS != "windows" {

@@ -11,12 +11,12 @@ import (
 // ErrDrain as the cause of the context of [Instance.Run] lets calls over HTTP finish.
 var ErrDrain = downstream.ErrDrain
 
-// freshenEvery is how often the files of a host are made to look used: folders
+// freshenEvery is how often the files of a daemon are made to look used: folders
 // for temporary files are cleared of what is some days old, those of XDG of what
 // is six hours old.
 const freshenEvery = time.Hour
 
-// freshen keeps the files of a host until ctx ends.
+// freshen keeps the files of a daemon until ctx ends.
 func (i *Instance) freshen(ctx context.Context) {
 	tick := time.NewTicker(i.freshenEvery)
 	defer tick.Stop()
@@ -37,7 +37,7 @@ func (i *Instance) freshen(ctx context.Context) {
 // config are warned of.
 func (i *Instance) logStart() {
 	if i.listener != nil {
-		i.o.Logger.Info("Host started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
+		i.o.Logger.Info("Daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
 	}
 	if i.o.Only != nil {
 		return // they may be about others
@@ -47,7 +47,7 @@ func (i *Instance) logStart() {
 	}
 }
 
-// why says what ended a host whose Run was given ctx.
+// why says what ended a daemon whose Run was given ctx.
 func (i *Instance) why(ctx context.Context) string {
 	switch {
 	case i.stopped.Err() != nil:
@@ -61,13 +61,13 @@ func (i *Instance) why(ctx context.Context) string {
 	}
 }
 
-// logEnd is the last line of a host.
+// logEnd is the last line of a daemon.
 func (i *Instance) logEnd(why string, err error) {
 	switch {
 	case i.listener == nil:
 	case err != nil:
-		i.o.Logger.Error("Host ended", "why", why, "err", err)
+		i.o.Logger.Error("Daemon stopped", "why", why, "err", err)
 	default:
-		i.o.Logger.Info("Host ended", "why", why)
+		i.o.Logger.Info("Daemon stopped", "why", why)
 	}
 }

@@ -107,10 +107,10 @@ func relay(t *testing.T, place daemon.Endpoint) net.Conn {
 	}
 }
 
-func TestScreensOfAHostAreBounded(t *testing.T) {
+func TestScreensOfADaemonAreBounded(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})
-	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *remoteui.Conn, owner bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Daemon, c *remoteui.Conn, owner bool) error {
 		require.False(t, owner)
 		shown <- struct{}{}
 		<-c.Done()
@@ -133,7 +133,7 @@ func TestScreensOfAHostAreBounded(t *testing.T) {
 	reason := make([]byte, binary.BigEndian.Uint32(head[1:]))
 	_, err = io.ReadFull(one, reason)
 	require.NoError(t, err)
-	require.Equal(t, "x too many screens look into this host already (32)", string(head[:1])+" "+string(reason))
+	require.Equal(t, "x too many screens look into this daemon already (32)", string(head[:1])+" "+string(reason))
 
 	first.Close() // makes room
 	for room := false; !room; {
@@ -146,11 +146,11 @@ func TestScreensOfAHostAreBounded(t *testing.T) {
 	}
 }
 
-func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
+func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsDaemon(t *testing.T) {
 	t.Parallel()
 	writing := make(chan struct{})
 	wrote := make(chan error, 1)
-	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Host, c *remoteui.Conn, _ bool) error {
+	p, place, _ := newProcess(t, func(_ context.Context, _ *serve.Daemon, c *remoteui.Conn, _ bool) error {
 		c.SetWriteLimit(time.Hour)
 		for {
 			select {
@@ -174,21 +174,21 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsHost(t *testing.T) {
 		}
 	}
 	end()
-	// The host tells of its end instead of waiting until the connection is
+	// The daemon tells of its end instead of waiting until the connection is
 	// closed under it.
 	require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
 }
 
 func TestTheReasonWhyThereIsNoScreenIsTold(t *testing.T) {
 	t.Parallel()
-	p, _, stderr := newProcess(t, func(context.Context, *serve.Host, *remoteui.Conn, bool) error { return nil })
+	p, _, stderr := newProcess(t, func(context.Context, *serve.Daemon, *remoteui.Conn, bool) error { return nil })
 	run(t, p.Screen)
 	require.Contains(t, stderr.until("Ctrl-C ends it"), "the screen's input is not a terminal")
 }
 
 func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {
 	t.Parallel()
-	p, place, _ := newProcess(t, func(context.Context, *serve.Host, *remoteui.Conn, bool) error { panic("oops") })
+	p, place, _ := newProcess(t, func(context.Context, *serve.Daemon, *remoteui.Conn, bool) error { panic("oops") })
 	run(t, background(p))
 	for range 2 {
 		text, err := io.ReadAll(relay(t, place))

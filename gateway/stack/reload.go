@@ -11,7 +11,7 @@ import (
 	"goblin/registry"
 )
 
-// move makes the host be found where the file, with mistakes or not, says by now.
+// move makes the daemon be found where the file, with mistakes or not, says by now.
 func (i *Instance) move() {
 	if i.listener == nil || i.o.Moved == nil {
 		return
@@ -21,7 +21,7 @@ func (i *Instance) move() {
 		return // it is not there; reading it tells so
 	}
 	if err := i.listener.Move(place); err != nil {
-		i.o.Logger.Warn("New clients of the edited config are served by another host", "err", err)
+		i.o.Logger.Warn("New clients of the edited config are served by another daemon", "err", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func (i *Instance) reload(meant bool) bool {
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
 		// More often a file that is being written than a wish.
-		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the host")
+		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the daemon")
 	}
 	if err != nil {
 		mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")

@@ -18,7 +18,7 @@ const refuseTime = 5 * time.Second
 // refuseFrame is how long what it asks for may be, in bytes.
 const refuseFrame = 256 << 10
 
-// serveSocket serves a client of the host's socket, if there is room.
+// serveSocket serves a client of the daemon's socket, if there is room.
 func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {

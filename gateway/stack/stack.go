@@ -1,5 +1,5 @@
 // Package stack is one running gateway with everything that serves it:
-// the registry, the servers, the socket of the host, the HTTP endpoint, and
+// the registry, the servers, the socket of the daemon, the HTTP endpoint, and
 // any streams it is given. It wires the parts and owns their lifetimes; it
 // knows nothing of flags and terminals, and of screens only that they act
 // through a [Client], as clients do.
@@ -47,7 +47,7 @@ type Options struct {
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
-	Place *daemon.Endpoint // where the host's socket is; nil for none
+	Place *daemon.Endpoint // where the daemon's socket is; nil for none
 	// Moved is where it is looked for after an edit of the config; nil for ever
 	// at Place.
 	Moved func() (daemon.Endpoint, error)
@@ -93,7 +93,7 @@ type Options struct {
 	Terminal func() (name string, gone bool)
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
-	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
+	// Linger is how long a daemon without sessions and screens goes on; 0 stands for ever.
 	Linger time.Duration
 	// Extend adds what the gateway itself does not know, such as tools of
 	// Goblin's own; New calls it once, before the first client is served. May be nil.
@@ -143,7 +143,7 @@ type Instance struct {
 	freshenEvery time.Duration // shorter in tests
 }
 
-// New prepares an Instance. It fails with *[host.RunningError] when another
+// New prepares an Instance. It fails with *[daemon.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Instance, error) {
 	if o.Mask == nil {
@@ -265,7 +265,7 @@ func (i *Instance) SaveLists() { i.gateway.Servers.SaveLists() }
 // ended; it must call [orphans.Reap] for the folder Runtime.
 func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
-// notify shows what users are to know of the host.
+// notify shows what users are to know of the daemon.
 func (i *Instance) notify() {
 	i.notifying.Lock()
 	defer i.notifying.Unlock()
@@ -287,7 +287,7 @@ func (i *Instance) notify() {
 	i.registry.SetNotice(strings.Join(all, "; "))
 }
 
-// Run serves until ctx ends, somebody asks it to stop, or a detached host has
+// Run serves until ctx ends, somebody asks it to stop, or a detached daemon has
 // lingered for its time.
 func (i *Instance) Run(outer context.Context) error {
 	i.logStart()

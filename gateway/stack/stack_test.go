@@ -75,7 +75,7 @@ func (w teller) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// newPlace is a place of a host in a folder of its own.
+// newPlace is a place of a daemon in a folder of its own.
 func newPlace(t *testing.T) daemon.Endpoint {
 	dir := e2e.ShortDir(t)
 	return daemon.Endpoint{
@@ -144,7 +144,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 }
 
 // Folders for temporary files are cleared of what is old.
-func TestAHostKeepsItsFilesFresh(t *testing.T) {
+func TestADaemonKeepsItsFilesFresh(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
 	i, err := New(Options{

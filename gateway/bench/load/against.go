@@ -192,7 +192,7 @@ func (l *load) callsOf(ways []*target, size, window int) (all []float64, err err
 }
 
 // waysIn names the ways into Goblin.
-var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a host)", "Streamable HTTP"}
+var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a daemon)", "Streamable HTTP"}
 
 // ways are all ways into a Goblin with one backend, beside each other.
 func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err error) {
@@ -200,17 +200,17 @@ func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err e
 	if err != nil {
 		return nil, nil, err
 	}
-	hosted, endHosted, err := l.hosted(programs)
+	shared, endShared, err := l.daemonTargets(programs)
 	if err != nil {
 		return nil, nil, err
 	}
 	alone, err := f.Through("stdio", "--standalone")
 	if err != nil {
-		endHosted()
+		endShared()
 		return nil, nil, err
 	}
 	first := &target{name: waysIn[0], tool: "s0_echo", load: stream(alone), pids: []int{alone.PID}}
-	return append([]*target{first}, hosted...), func() { alone.Close(); endHosted() }, nil
+	return append([]*target{first}, shared...), func() { alone.Close(); endShared() }, nil
 }
 
 // catalogsAgainst compares lists of 100,000 resources, and the memory after them.

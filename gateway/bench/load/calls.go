@@ -11,14 +11,14 @@ import (
 	"goblin/gateway/bench/internal/rig"
 )
 
-// host is a `goblin serve` that is stopped with stop.
-type host struct {
+// daemon is a `goblin serve` that is stopped with stop.
+type daemon struct {
 	url  string
 	pid  int
 	stop func()
 }
 
-func (l *load) serve(f *rig.Fixture) (*host, error) {
+func (l *load) serve(f *rig.Fixture) (*daemon, error) {
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (l *load) serve(f *rig.Fixture) (*host, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h := &host{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
+	h := &daemon{url: "http://" + address + "/mcp", pid: cmd.Process.Pid, stop: func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	}}
@@ -64,7 +64,7 @@ func (l *load) plainCalls() error {
 	if err != nil {
 		return err
 	}
-	hosted, stop, err := l.hosted(l.progs)
+	shared, stop, err := l.daemonTargets(l.progs)
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (l *load) plainCalls() error {
 	}
 	defer end()
 	targets[1].judge = judgeAlone
-	hosted[0].judge = judgeBridge
-	hosted[1].judge = judgeFront
-	targets = append(targets, hosted...)
+	shared[0].judge = judgeBridge
+	shared[1].judge = judgeFront
+	targets = append(targets, shared...)
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
 			if err := l.compare(targets, "the least server", size, window); err != nil {
@@ -88,8 +88,8 @@ func (l *load) plainCalls() error {
 	return nil
 }
 
-// hosted are the ways into a host with one backend: a bridge and HTTP.
-func (l *load) hosted(programs rig.Programs) (targets []*target, end func(), err error) {
+// daemonTargets are the ways into a daemon with one backend: a bridge and HTTP.
+func (l *load) daemonTargets(programs rig.Programs) (targets []*target, end func(), err error) {
 	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,7 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update",
 		}},
 		{"against another binary", func(l *load) error { return l.against(progs.Goblin, "") }, []string{
-			"100 B, 1 in flight", "1 MB, 64 in flight", "bridge to a host", "Streamable HTTP", "first page", "memory", "from start to ready", "subscribers",
+			"100 B, 1 in flight", "1 MB, 64 in flight", "bridge to a daemon", "Streamable HTTP", "first page", "memory", "from start to ready", "subscribers",
 		}},
 	}
 	for _, tt := range tests {

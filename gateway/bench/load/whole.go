@@ -186,7 +186,7 @@ func (l *load) starts() error {
 
 const subscribers = 50
 
-// crowd are sessions over Streamable HTTP, all subscribed to one resource of a host.
+// crowd are sessions over Streamable HTTP, all subscribed to one resource of a daemon.
 type crowd struct {
 	ctx       context.Context
 	caller    *web

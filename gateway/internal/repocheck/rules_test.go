@@ -34,7 +34,7 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 
-	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no daemon, command or screen"},
 	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
@@ -73,7 +73,7 @@ var rules = []row{
 	{"gateway/secrets", "gateway/atomicfile gateway/state registry/termtext", "keeps and fetches texts, whoever needs them"},
 	{"gateway/atomicfile", "", "a leaf: knows nothing of what is in a file"},
 	{"gateway/mcpclient", "gateway/jsonrpc registry/rawjson", "a leaf: knows nobody who hangs"},
-	{"gateway/bridge", "gateway/jsonrpc gateway/mcpclient registry/rawjson", "knows the messages of a session, not where hosts are"},
+	{"gateway/bridge", "gateway/jsonrpc gateway/mcpclient registry/rawjson", "knows the messages of a session, not where daemons are"},
 	{"gateway/stack", "gateway gateway/childproc gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/downstream gateway/filewatch gateway/jsonrpc gateway/logs gateway/mcpclient gateway/memlimit gateway/oauth gateway/policy gateway/servers gateway/state gateway/telemetry gateway/upstream gateway/view registry registry/definition registry/report registry/termtext", "puts a gateway together"},
 	{"gateway/serve", "gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "what all commands and modes say alike; none of them"},
@@ -86,7 +86,7 @@ var rules = []row{
 	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
 	{"gateway/bench/internal/rig", "", "runs the binary"},
 	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
-	{"gateway/bench/load", "gateway/bench/internal/rig registry/rawjson", "asks a host as the commands do"},
+	{"gateway/bench/load", "gateway/bench/internal/rig registry/rawjson", "asks a daemon as the commands do"},
 
 	{"meta", "meta/embeddings meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/rawjson registry/suggest", "reads the catalog only"},

@@ -12,10 +12,10 @@ import (
 
 // Lacking returns why the server's process lacks variables that it asks for, and the fix.
 // missing are the variables that it reports missing; mentioned are variables that it may mean. env
-// is its environment, host looks up the user's, file are the variables of the config's env_file.
+// is its environment, lookup looks up the user's, file are the variables of the config's env_file.
 // cause is "" if none of them explains it.
-func Lacking(s *config.Server, missing, mentioned, env []string, host func(string) (string, bool), file []string) (cause, fix string) {
-	l := lacks{host: host, file: file}
+func Lacking(s *config.Server, missing, mentioned, env []string, lookup func(string) (string, bool), file []string) (cause, fix string) {
+	l := lacks{lookup: lookup, file: file}
 	for _, name := range missing {
 		place(s, &l, name, env)
 	}
@@ -60,8 +60,8 @@ func Lacking(s *config.Server, missing, mentioned, env []string, host func(strin
 
 // lacks are variables that a server lacks, by the reason.
 type lacks struct {
-	host func(string) (string, bool)
-	file []string
+	lookup func(string) (string, bool)
+	file   []string
 
 	unpassed []string // set in the user's environment only
 	filed    []string // set in the config's env_file only
@@ -87,7 +87,7 @@ func place(s *config.Server, l *lacks, name string, env []string) {
 
 // source returns the list for a variable that is not passed on, by where it is set.
 func (l *lacks) source(name string) *[]string {
-	if value, _ := l.host(name); value != "" {
+	if value, _ := l.lookup(name); value != "" {
 		return &l.unpassed
 	}
 	if slices.Contains(l.file, name) {

@@ -54,7 +54,7 @@ type Fixture struct {
 }
 
 // NewFixture writes a config with servers backends, each of so many resources,
-// into dir, which must be short: the host's socket is there too.
+// into dir, which must be short: the daemon's socket is there too.
 func NewFixture(dir string, p Programs, servers, resources int) (*Fixture, error) {
 	f := &Fixture{Config: filepath.Join(dir, "c.yaml"), programs: p}
 	f.Env = []string{"XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + f.Config}

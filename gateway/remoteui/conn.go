@@ -32,7 +32,7 @@ var environment = []string{
 	"LC_CTYPE", "LC_TERMINAL", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
 }
 
-// Conn is the host's end of a screen.
+// Conn is the daemon's end of a screen.
 type Conn struct {
 	c     net.Conn
 	br    *bufio.Reader

@@ -137,7 +137,7 @@ func TestSizesAndBackgroundsMerge(t *testing.T) {
 	p.send('s', `{"width":1000,"height":1000}`)
 	<-s.Resized()
 	w, h = s.Size()
-	require.Equal(t, []int{1000, 250}, []int{w, h}, "what a host draws is bounded")
+	require.Equal(t, []int{1000, 250}, []int{w, h}, "what a daemon draws is bounded")
 	dark, known := s.Dark()
 	require.Equal(t, []bool{false, true}, []bool{dark, known})
 }

@@ -18,23 +18,23 @@ import (
 	"goblin/gateway/stack"
 )
 
-// Screens run in the host, one [ShowFunc] each, and are seen through a relay:
+// Screens run in the daemon, one [ShowFunc] each, and are seen through a relay:
 // in another process, or in this one, joined by a pipe.
 
-// MaxScreens is how many screens may look into one host over its socket.
+// MaxScreens is how many screens may look into one daemon over its socket.
 const MaxScreens = 32
 
 // ErrStopped is why a screen ends that its user did not leave.
-var ErrStopped = errors.New("the host was stopped")
+var ErrStopped = errors.New("the daemon was stopped")
 
 const (
-	// attempts bound how often a host is looked for that ends while it is asked.
+	// attempts bound how often a daemon is looked for that ends while it is asked.
 	attempts     = 50
 	attemptPause = 100 * time.Millisecond
 )
 
-// Host is a gateway with the socket of its config.
-type Host struct {
+// Daemon is a gateway with the socket of its config.
+type Daemon struct {
 	*stack.Instance
 	// Theme is that of the config, for screens that ask for none.
 	Theme string
@@ -49,13 +49,13 @@ type Host struct {
 	screens atomic.Int32 // over the socket
 }
 
-// host makes this process the host of the setup's config; change adapts how.
-func (p *Process) host(s *setup, change func(*stack.Options)) (*Host, error) {
+// daemon makes this process the daemon of the setup's config; change adapts how.
+func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		exe = "" // then it is shown by its name
 	}
-	h := &Host{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
+	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Place: &s.place, Moved: func() (daemon.Endpoint, error) { return p.App.Place(s.cfg.Path) },
@@ -89,12 +89,12 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 }
 
 // guest shows a screen that came over the socket, if there is room.
-func (h *Host) guest(ctx context.Context, c net.Conn, r io.Reader) {
+func (h *Daemon) guest(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
 	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
 		if full {
-			return fmt.Errorf("too many screens look into this host already (%d)", MaxScreens)
+			return fmt.Errorf("too many screens look into this daemon already (%d)", MaxScreens)
 		}
 		return h.show(ctx, h, conn, false)
 	})
@@ -102,14 +102,14 @@ func (h *Host) guest(ctx context.Context, c net.Conn, r io.Reader) {
 
 // screen shows one screen over a connection to a relay until its user quits
 // (nil), the relay is gone (nil), ctx ends ([ErrStopped]) or it fails.
-func (h *Host) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
+func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	log := h.Logger()
 	conn, err := remoteui.Accept(c, r)
 	if err != nil {
 		log.Warn("Screen refused", "err", err)
 		return err
 	}
-	// The end of the host does not wait for a terminal that takes no output.
+	// The end of the daemon does not wait for a terminal that takes no output.
 	told := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -134,7 +134,7 @@ func (h *Host) screen(ctx context.Context, c net.Conn, r io.Reader, show func(co
 	return stopped(ctx, show(ctx, conn))
 }
 
-// stopped replaces what the end of a host does to a screen by its reason.
+// stopped replaces what the end of a daemon does to a screen by its reason.
 func stopped(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrStopped
@@ -142,9 +142,9 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// own shows the host's own screen until its user quits (nil), ctx ends
+// own shows the daemon's own screen until its user quits (nil), ctx ends
 // ([ErrStopped]) or it fails.
-func (h *Host) own(ctx context.Context, t remoteui.Terminal) error {
+func (h *Daemon) own(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
 	go func() {
@@ -161,11 +161,11 @@ func (h *Host) own(ctx context.Context, t remoteui.Terminal) error {
 	return stopped(ctx, err)
 }
 
-// meet makes this process the host, or else connects to the screen of the
+// meet makes this process the daemon, or else connects to the screen of the
 // one that is there.
-func (p *Process) meet(ctx context.Context, s *setup) (h *Host, c net.Conn, err error) {
+func (p *Process) meet(ctx context.Context, s *setup) (h *Daemon, c net.Conn, err error) {
 	for range attempts {
-		h, err = p.host(s, nil)
+		h, err = p.daemon(s, nil)
 		var other *daemon.RunningError
 		if !errors.As(err, &other) {
 			return h, nil, err
