@@ -156,13 +156,13 @@ func (c *Client) sound() {
 	}
 }
 
-// version is that of the binary: a host serves nobody of another one.
+// version is that of the binary: a daemon serves nobody of another one.
 var version = sync.OnceValues(func() (string, error) {
 	text, err := exec.Command(Goblin, "version", "--json").Output()
 	return Str(text, "version"), err
 })
 
-// Connect makes a connection on the socket of the host that serves the world, up to
+// Connect makes a connection on the socket of the daemon that serves the world, up to
 // where MCP begins.
 func (w *World) Connect() (net.Conn, *bufio.Reader) {
 	w.T.Helper()
@@ -180,7 +180,7 @@ func (w *World) Connect() (net.Conn, *bufio.Reader) {
 	return conn, in
 }
 
-// Socket is a client on the socket of the host that serves the world, like goblin
+// Socket is a client on the socket of the daemon that serves the world, like goblin
 // stdio but for the process. It is not initialised.
 func (w *World) Socket() *Client {
 	w.T.Helper()
@@ -233,10 +233,10 @@ func (w *World) Standalone() *Client {
 	return c
 }
 
-// Bridged is an initialised client of goblin stdio, which shares a host.
+// Bridged is an initialised client of goblin stdio, which shares a daemon.
 func (w *World) Bridged() *Client {
 	w.T.Helper()
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := w.Pipe("stdio")
 	c.Init()
 	return c

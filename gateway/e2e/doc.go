@@ -22,14 +22,14 @@
 // to a binary that was built with -cover.
 //
 // Without a build tag, the tests show what most people use once: calls, resources,
-// hosts, reloads, HTTP, what keeps secrets and servers apart, and the docs. The tag e2e
+// daemons, reloads, HTTP, what keeps secrets and servers apart, and the docs. The tag e2e
 // adds the other folders, variants, other transports, rare faults and whatever else costs
 // more than half a second; faults adds what takes as long as the bounds that it shows. The tags
 // interop and conformance add comparisons with programs from npm, which they
 // install into the user's cache folder. Of those, interop/testdata/matrix is a
 // module of its own, for programs that use the official Go SDK.
 //
-// The build tag soak adds a host among servers that fail and clients that come
+// The build tag soak adds a daemon among servers that fail and clients that come
 // and go, for SOAK (10m), by the decisions that SOAK_SEED stands for (a random
 // one, which is printed).
 package e2e

@@ -226,10 +226,10 @@ func RemoteScript() Obj {
 	return Merge(Filesystem(), []Obj{{"prompts": []Obj{Prompt("p")}}})
 }
 
-// BridgeTo is an initialised client of goblin stdio at a host that runs already.
+// BridgeTo is an initialised client of goblin stdio at a daemon that runs already.
 func (w *World) BridgeTo() *Client {
 	w.T.Helper()
-	w.Hosted = true // it starts another one when that ends
+	w.AllowDaemon = true // it starts another one when that ends
 	c := w.Pipe("stdio")
 	c.Init()
 	return c

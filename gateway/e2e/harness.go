@@ -137,22 +137,22 @@ func Eventually(t *testing.T, what string, cond func() bool) {
 // World is one config with its home folder, runtime folder and backends. Every
 // process in it carries its folder's name in its environment.
 type World struct {
-	T        *testing.T
-	Dir      string
-	Cwd      string // of commands
-	Config   string
-	Gateway  Obj
-	Log      Obj
-	Lua      Obj
-	Profiles Obj    // by name
-	Clients  string // the text of `clients`, whose order counts
-	Backends []*Backend
-	Env      []string
-	Written  bool
-	Hosted   bool // a command may have left a host behind
-	Programs []*Program
-	panes    int
-	served   *Web // see Served
+	T           *testing.T
+	Dir         string
+	Cwd         string // of commands
+	Config      string
+	Gateway     Obj
+	Log         Obj
+	Lua         Obj
+	Profiles    Obj    // by name
+	Clients     string // the text of `clients`, whose order counts
+	Backends    []*Backend
+	Env         []string
+	Written     bool
+	AllowDaemon bool // a command may have left a daemon behind
+	Programs    []*Program
+	panes       int
+	served      *Web // see Served
 }
 
 // ShortDir is a folder for sockets, whose paths may have about 100 characters, whatever
@@ -175,7 +175,7 @@ func NewWorld(t *testing.T) *World {
 	dir := ShortDir(t)
 	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{
 		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
-		"start": "eager", // a test that has two hosts in a row wants its servers in both
+		"start": "eager", // a test that has two daemons in a row wants its servers in both
 	}}
 	for _, sub := range []string{"home", "run", "cfg"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
@@ -184,26 +184,26 @@ func NewWorld(t *testing.T) *World {
 	return w
 }
 
-// clean ends what is left and complains if that was anything but a host.
+// clean ends what is left and complains if that was anything but a daemon.
 func (w *World) clean() {
 	if w.T.Failed() {
-		w.T.Logf("log of the host:\n%s", Tail(w.HostLog(), 6000))
+		w.T.Logf("log of the daemon:\n%s", Tail(w.DaemonLog(), 6000))
 		for _, b := range w.Backends {
 			w.T.Logf("what backend %s was told:\n%s", b.Name, b.story())
 		}
 	}
-	if w.Hosted && runtime.GOOS != "linux" {
+	if w.AllowDaemon && runtime.GOOS != "linux" {
 		w.Run("stop")
 	}
 	told := map[int]bool{} // another signal would end it at once
 	left := w.Survivors("", Patience, func(pid int, line string) {
-		if host, err := os.FindProcess(pid); err == nil && w.Hosted && !told[pid] && strings.HasPrefix(line, Goblin+" host") {
+		if daemon, err := os.FindProcess(pid); err == nil && w.AllowDaemon && !told[pid] && strings.HasPrefix(line, Goblin+" daemon") {
 			told[pid] = true
-			_ = host.Signal(syscall.SIGTERM) // the next look shows whether it ends
+			_ = daemon.Signal(syscall.SIGTERM) // the next look shows whether it ends
 		}
 	})
 	if len(left) > 0 {
-		w.T.Errorf("processes are left: %s\nlog of the host:\n%s", strings.Join(left, "; "), w.HostLog())
+		w.T.Errorf("processes are left: %s\nlog of the daemon:\n%s", strings.Join(left, "; "), w.DaemonLog())
 		w.Kill()
 	}
 	for _, b := range w.Backends {

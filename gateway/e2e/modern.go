@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pair is a client of each era of one host.
+// Pair is a client of each era of one daemon.
 func (w *World) Pair(front string) (legacy, modern *Client) {
 	w.T.Helper()
 	if front == "http" {

@@ -56,7 +56,7 @@ func (w *World) Serve(args ...string) *Web {
 	return s
 }
 
-// Served is the host that serves the world, over HTTP and on its socket, from when
+// Served is the daemon that serves the world, over HTTP and on its socket, from when
 // it is first asked for.
 func (w *World) Served() *Web {
 	w.T.Helper()

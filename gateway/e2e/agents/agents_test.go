@@ -78,7 +78,7 @@ func (p program) converse(t *testing.T) {
 		{tool: "shop_ponder"},
 		{tool: "late_hello"},
 		{tool: "shop_die"},
-		{tool: "shop_greet", before: func() { killHost(t, w) }},
+		{tool: "shop_greet", before: func() { killDaemon(t, w) }},
 	}
 	m := newModel(t, steps)
 	out, err := p.run(t, w, m, "Try all tools of the shop.")
@@ -101,7 +101,7 @@ func (p program) converse(t *testing.T) {
 		{"slow tool", strings.Contains(m.after(4), "forty-two after all")},
 		{"late server", m.offered("late_hello") && strings.Contains(m.after(5), "better late")},
 		{"crash", strings.Contains(m.after(6), "the process ended")},
-		{"host killed", strings.Count(m.after(7), "Good morning from the shop") > strings.Count(m.after(6), "Good morning from the shop")},
+		{"daemon killed", strings.Count(m.after(7), "Good morning from the shop") > strings.Count(m.after(6), "Good morning from the shop")},
 		{"each call once", fmt.Sprint(counts) == "map[ask:1 break:1 die:1 draw:1 greet:2 ponder:1]"},
 		{"no orphan", len(w.Survivors("", e2e.Patience, nil)) == 0},
 	} {
@@ -146,7 +146,7 @@ func TestAgentsInAHurryAreNotHeldUpByAServerThatNeverListed(t *testing.T) {
 // world is one for an agent.
 func (p program) world(t *testing.T) *e2e.World {
 	w := e2e.NewWorld(t)
-	w.Hosted = true
+	w.AllowDaemon = true
 	delete(w.Gateway, "startup_wait")
 	w.Gateway["linger"] = "1s"
 	return w
@@ -175,18 +175,18 @@ func (p program) run(t *testing.T, w *e2e.World, m *model, question string, more
 	return all.String(), err
 }
 
-// killHost ends the host as no signal that it could take would, and waits for the next.
-func killHost(t *testing.T, w *e2e.World) {
+// killDaemon ends the daemon as no signal that it could take would, and waits for the next.
+func killDaemon(t *testing.T, w *e2e.World) {
 	t.Helper()
-	host := func() (pid int) {
-		for _, p := range w.Processes(e2e.Goblin + " host") {
+	daemon := func() (pid int) {
+		for _, p := range w.Processes(e2e.Goblin + " daemon") {
 			_, _ = fmt.Sscan(p, &pid) // it begins with one
 		}
 		return pid
 	}
-	old := host()
+	old := daemon()
 	require.NoError(t, e2e.Kill(old))
-	e2e.Eventually(t, "the next host", func() bool { next := host(); return next != 0 && next != old })
+	e2e.Eventually(t, "the next daemon", func() bool { next := daemon(); return next != 0 && next != old })
 }
 
 // offered reports whether the model was given a tool for each of the names.

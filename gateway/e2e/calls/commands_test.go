@@ -36,8 +36,8 @@ func TestCommandLua(t *testing.T) {
 	require.Equal(t, e2e.ExitUsage, w.Run("lua", filepath.Join(w.Dir, "none.lua")).Code)
 	b.WaitLive(0)
 
-	host := w.Join()
-	host.Names("tools") // the lists are cached
+	daemon := w.Join()
+	daemon.Names("tools") // the lists are cached
 	b.WaitLive(1)
 	starts := b.Starts()
 	run()
@@ -47,7 +47,7 @@ func TestCommandLua(t *testing.T) {
 	require.Equal(t, "7\n", out.Stdout)
 	require.Contains(t, out.Stderr, "seen")
 	require.JSONEq(t, `[1,2]`, w.RunInput("return {1, 2}", "lua", "-").Stdout)
-	require.Equal(t, starts, b.Starts(), "the host is asked")
+	require.Equal(t, starts, b.Starts(), "the daemon is asked")
 }
 
 func TestCommandSearch(t *testing.T) {
@@ -77,12 +77,12 @@ func TestCommandSearch(t *testing.T) {
 		require.Equal(t, e2e.ExitUsage, w.Run(wrong...).Code, "%v", wrong)
 	}
 
-	host := w.Join()
-	host.Names("tools")
+	daemon := w.Join()
+	daemon.Names("tools")
 	b.WaitLive(1) // lists come from the cache before
 	starts = b.Starts()
 	require.Contains(t, w.Succeeds("search", "app", "log"), e2e.In("shop", e2e.AppLog))
-	require.Equal(t, starts, b.Starts(), "the host is asked")
+	require.Equal(t, starts, b.Starts(), "the daemon is asked")
 }
 
 func TestCommandsWaitForTools(t *testing.T) {

@@ -118,7 +118,7 @@ func TestResultsOfGoblinsOwnToolsAreBoundedByTheProfile(t *testing.T) {
 func TestTheRestOfAResultIsItsSessionsOwn(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Hosted = true
+	w.AllowDaemon = true
 	w.Backend("a", long(), e2e.Obj{"max_result": "4KiB"})
 	w.Profiles = e2e.Obj{"wide": e2e.Obj{"max_result": "off"}, "narrow": e2e.Obj{"max_result": "8KiB"}}
 	c, other := w.Pipe("stdio"), w.Pipe("stdio")

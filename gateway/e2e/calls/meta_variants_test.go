@@ -71,7 +71,7 @@ func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
 	c := w.Socket()
 	c.Names("tools")
 	out := w.Run("validate")
-	require.Contains(t, out.Stderr, want, "the host knows")
+	require.Contains(t, out.Stderr, want, "the daemon knows")
 	require.NotContains(t, out.Stderr, "fits")
 	require.Contains(t, out.Stdout, "is fine but for 1 warning")
 	c.Close()

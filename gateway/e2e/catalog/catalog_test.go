@@ -29,7 +29,7 @@ func slow(more ...e2e.Obj) e2e.Obj {
 	}, more)
 }
 
-// remembered has a host list once, and end; it returns the file of what is remembered of a
+// remembered has a daemon list once, and end; it returns the file of what is remembered of a
 // server.
 func remembered(t *testing.T, w *e2e.World, server, tool string) (file string) {
 	t.Helper()

@@ -139,7 +139,7 @@ func TestASessionOfItsOwnWakesAServerAndKeepsIt(t *testing.T) {
 	require.NotEqual(t, "sleeping", state(c))
 }
 
-// listedOnce has a host list the tools of the only server.
+// listedOnce has a daemon list the tools of the only server.
 func listedOnce(t *testing.T, w *e2e.World) {
 	t.Helper()
 	c := w.Standalone()

@@ -135,7 +135,7 @@ func TestAFolderThatCannotBeWrittenStopsNothing(t *testing.T) {
 	require.Equal(t, 1, strings.Count(c.Prog.Stderr.String(), "Lists not remembered"), c.Prog.Stderr.String())
 }
 
-func TestTwoHostsOfOneConfigLeaveAWholeFile(t *testing.T) {
+func TestTwoDaemonsOfOneConfigLeaveAWholeFile(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("one", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})

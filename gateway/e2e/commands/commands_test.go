@@ -24,7 +24,7 @@ func TestCommandOnAServerThatCannotBeStarted(t *testing.T) {
 	require.Contains(t, out.Stderr, "no-such-program")
 }
 
-func TestCommandsUseTheRunningHost(t *testing.T) {
+func TestCommandsUseTheRunningDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Shop())

@@ -15,7 +15,7 @@ import (
 
 // What an editor started has another PATH than the shell in which its user looks for the
 // reason.
-func TestDoctorFindsWhatOnlyTheHostLacks(t *testing.T) {
+func TestDoctorFindsWhatOnlyTheDaemonLacks(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	bin := filepath.Join(w.Dir, "tools")
@@ -31,7 +31,7 @@ func TestDoctorFindsWhatOnlyTheHostLacks(t *testing.T) {
 	out := w.Run("doctor")
 	require.Equal(t, 1, out.Code, out.Stderr)
 	require.Regexp(t, `notes +warning +command: only-here is \S+/tools/only-here; clients that are started from the desktop do not have \S+/tools in their PATH`, out.Stdout)
-	require.Regexp(t, `broken +host: it works here, but not in the running host \(pid \d+\), which has another environment: "only-here" is in no folder of PATH \(/usr/bin:/bin\)`, out.Stdout)
+	require.Regexp(t, `broken +daemon: it works here, but not in the running daemon \(pid \d+\), which has another environment: "only-here" is in no folder of PATH \(/usr/bin:/bin\)`, out.Stdout)
 	require.Regexp(t, `goblin +ok +pid \d+, up .*, 1 client`, out.Stdout)
 	require.Equal(t, 1, b.Starts(), "the shell's, and it has ended")
 }

@@ -26,7 +26,7 @@ func TestCommandList(t *testing.T) {
 	require.Zero(t, b.Starts())
 	other.WaitLive(0)
 
-	w.Bridged().Names("tools") // whose host the others ask
+	w.Bridged().Names("tools") // whose daemon the others ask
 	require.Contains(t, w.Succeeds("list", "servers"), "shop")
 	for kind, want := range map[string]string{
 		"tools": "shop_stat", "prompts": "shop/greet", "resources": e2e.In("shop", e2e.AppLog), "templates": e2e.In("shop", "row:///{id}"),

@@ -30,7 +30,7 @@ func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	// A host follows at once, and what stands in the file stays.
+	// A daemon follows at once, and what stands in the file stays.
 	text, err := os.ReadFile(config)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, append([]byte("# mine\n"), text...), 0o640))
@@ -45,13 +45,13 @@ func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.Succeeds("add", "shop", "--json", "--", e2e.Fakeserver, shop)), &offer))
 	require.True(t, offer.Checked)
 	require.Contains(t, offer.Tools, "stat")
-	e2e.Eventually(t, "the host lists the new server", func() bool { return len(c.Names("tools")) > own+2 })
+	e2e.Eventually(t, "the daemon lists the new server", func() bool { return len(c.Names("tools")) > own+2 })
 	w.Succeeds("disable", "shop")
-	e2e.Eventually(t, "the host has turned it off", func() bool { return len(c.Names("tools")) == own+2 })
+	e2e.Eventually(t, "the daemon has turned it off", func() bool { return len(c.Names("tools")) == own+2 })
 	w.Succeeds("enable", "shop")
-	e2e.Eventually(t, "the host has turned it on", func() bool { return len(c.Names("tools")) > own+2 })
+	e2e.Eventually(t, "the daemon has turned it on", func() bool { return len(c.Names("tools")) > own+2 })
 	w.Succeeds("remove", "shop")
-	e2e.Eventually(t, "the host has dropped it", func() bool { return len(c.Names("tools")) == own+2 })
+	e2e.Eventually(t, "the daemon has dropped it", func() bool { return len(c.Names("tools")) == own+2 })
 	after, err := os.ReadFile(config)
 	require.NoError(t, err)
 	require.Equal(t, "# mine\n"+string(text), string(after))

@@ -87,7 +87,7 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 
 func TestExamplesOfTheDocsRun(t *testing.T) {
 	t.Parallel()
-	w := besideAHost(t)
+	w := besideDaemon(t)
 	for _, b := range blocks(t) {
 		t.Run(b.where, func(t *testing.T) {
 			switch b.language {
@@ -112,12 +112,12 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 	}
 }
 
-// besideAHost is a world with a host of the demo, all of whose servers are up.
-func besideAHost(t *testing.T) *e2e.World {
+// besideDaemon is a world with a daemon of the demo, all of whose servers are up.
+func besideDaemon(t *testing.T) *e2e.World {
 	w := demo(t)
 	port := e2e.FreePort(t)
 	w.Start(nil, "serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port))
-	e2e.Eventually(t, "the host is ready", func() bool {
+	e2e.Eventually(t, "the daemon is ready", func() bool {
 		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", port))
 		if err != nil {
 			return false

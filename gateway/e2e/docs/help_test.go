@@ -14,7 +14,7 @@ import (
 )
 
 // hiddenCommands are not in the help of the commands above them.
-var hiddenCommands = []string{"host", "demo-server", "end-children"}
+var hiddenCommands = []string{"daemon", "demo-server", "end-children"}
 
 // commandLine is a line of help that names a command.
 var commandLine = regexp.MustCompile(`^  ([a-z-]+) {2,}\S`)

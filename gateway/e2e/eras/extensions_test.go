@@ -31,7 +31,7 @@ func listed(t *testing.T, c *e2e.Client, tool string) {
 	e2e.Eventually(t, tool+" in the list", func() bool { return slices.Contains(c.Names("tools"), tool) })
 }
 
-// declaring are clients of both eras of one host that declare the extension.
+// declaring are clients of both eras of one daemon that declare the extension.
 func declaring(w *e2e.World) (legacy, modern *e2e.Client) {
 	s := w.Served()
 	legacy, modern = s.RawClient(), s.Stateless()

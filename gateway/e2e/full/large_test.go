@@ -57,7 +57,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Hosted = mode == "bridge"
+			w.AllowDaemon = mode == "bridge"
 			const n, size = 240, 1 << 20 // one client may hold 256 MiB
 			w.Gateway["limits"] = e2e.Obj{"in_flight": 2 * n}
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{
@@ -69,8 +69,8 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			}
 			b.WaitEvents("wait", "all", n) // every request was read before the first answer
 			owner := m.Cmd.Process.Pid
-			if w.Hosted {
-				owner = w.Host()
+			if w.AllowDaemon {
+				owner = w.DaemonPID()
 			}
 			b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
 			e2e.Eventually(t, "Goblin to hold all answers", func() bool {
@@ -96,7 +96,7 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Hosted = mode == "bridge"
+			w.AllowDaemon = mode == "bridge"
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
 			m := w.Mute(args...)
 			m.Call(2, "b_t")
@@ -104,8 +104,8 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 			require.NoError(t, err)
 			m.Take(3) // with the answer to initialize
 			owner := m.Cmd.Process.Pid
-			if w.Hosted {
-				owner = w.Host()
+			if w.AllowDaemon {
+				owner = w.DaemonPID()
 			}
 			// What a session may leave unread is 320 MiB.
 			text := strings.Repeat("x", 8<<10)

@@ -75,14 +75,14 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	return w, w.Served()
 }
 
-// stranger is a client on the socket of the host that writes by hand.
+// stranger is a client on the socket of the daemon that writes by hand.
 type stranger struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// strangers are so many clients of a host.
+// strangers are so many clients of a daemon.
 func strangers(w *e2e.World, n int) []*stranger {
 	w.T.Helper()
 	all := make([]*stranger, n)

@@ -45,5 +45,5 @@ func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	for _, c := range all {
 		c.Prog.Signal(syscall.SIGKILL)
 	}
-	require.Eventually(t, func() bool { return len(w.Processes("")) == 0 }, 10*time.Second, 50*time.Millisecond, "the host ends")
+	require.Eventually(t, func() bool { return len(w.Processes("")) == 0 }, 10*time.Second, 50*time.Millisecond, "the daemon ends")
 }

@@ -371,7 +371,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	require.NotContains(t, text, " y ")
 	require.NotContains(t, w.Succeeds("logs", "y"), "first line")
 	require.Contains(t, w.Succeeds("logs"), "first line")
-	require.Contains(t, w.Succeeds("logs", "goblin"), "Host started")
+	require.Contains(t, w.Succeeds("logs", "goblin"), "Daemon started")
 	require.Equal(t, 1, strings.Count(w.Succeeds("logs", "x", "-n", "1"), "\n"))
 	require.Empty(t, w.Succeeds("logs", "-n", "0"))
 	var record struct{ ServerID, Source, Level, Text string }
@@ -411,7 +411,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	w.Succeeds("stop")
 	out = w.Run("logs", "goblin", "-n", "5")
 	require.Equal(t, e2e.ExitOK, out.Code, out.Stderr)
-	require.Contains(t, out.Stdout, "Host ended")
+	require.Contains(t, out.Stdout, "Daemon stopped")
 	require.Contains(t, out.Stderr, "no daemon is running; these lines are from")
 	out = w.Run("logs", "-f")
 	require.Equal(t, e2e.ExitConnect, out.Code)

@@ -206,7 +206,7 @@ func TestCallsAndTheStatusNameTheMissingVariable(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, false, needs("false", "MY_API_KEY is required")...)
 	p.Env = append(p.Env, "MY_API_KEY=secret-12345")
-	p.linger, p.Hosted = "60s", true
+	p.linger, p.AllowDaemon = "60s", true
 	p.save()
 	const cause, fix = "MY_API_KEY is set in your shell, but Goblin does not pass it on", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`
 	out := p.Run("call", "it_stat")

@@ -61,7 +61,7 @@ func level(result json.RawMessage) string {
 var fronts = map[string]func(w *e2e.World) (c *e2e.Client, method string){
 	"stdio": func(w *e2e.World) (*e2e.Client, string) { return w.Pipe("stdio", "--standalone"), "initialize" },
 	"bridge": func(w *e2e.World) (*e2e.Client, string) {
-		w.Hosted = true
+		w.AllowDaemon = true
 		return w.Pipe("stdio"), "initialize"
 	},
 	"HTTP": func(w *e2e.World) (*e2e.Client, string) { return w.Served().RawClient(), "initialize" },
@@ -371,7 +371,7 @@ func TestServersThatACommandLeavesAreNotReportedAsThoseOfAKilledProcess(t *testi
 			w.Bridged()
 			b.WaitStarts(2)
 			b.WaitLive(1)
-			require.NotContains(t, w.HostLog(), "killed")
+			require.NotContains(t, w.DaemonLog(), "killed")
 		})
 	}
 }

@@ -102,7 +102,7 @@ const batchedNote = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed
 func batchFronts() map[string]func(w *e2e.World) *e2e.Client {
 	return map[string]func(w *e2e.World) *e2e.Client{
 		"standalone": func(w *e2e.World) *e2e.Client { return w.Pipe("stdio", "--standalone") },
-		"bridge":     func(w *e2e.World) *e2e.Client { w.Hosted = true; return w.Pipe("stdio") },
+		"bridge":     func(w *e2e.World) *e2e.Client { w.AllowDaemon = true; return w.Pipe("stdio") },
 		"socket":     func(w *e2e.World) *e2e.Client { return w.Socket() },
 	}
 }
@@ -179,12 +179,12 @@ func TestACancelledRequestOfABatchHoldsNothingUp(t *testing.T) {
 func TestRequestsOfABatchFailWhenTheDaemonIsKilled(t *testing.T) {
 	t.Parallel()
 	w, backend := newBatchWorld(t)
-	w.Hosted = true
+	w.AllowDaemon = true
 	b := newBatcher(t, w.Pipe("stdio"), "2025-03-26")
 	b.send(`[` + batchedCall("1", "b_slow") + `,` + batchedCall("2", "b_slow") + `]`)
 	backend.WaitEvents("wait", "go", 2)
 	before := len(b.got())
-	daemon, err := os.FindProcess(w.Host())
+	daemon, err := os.FindProcess(w.DaemonPID())
 	require.NoError(t, err)
 	require.NoError(t, daemon.Kill())
 	e2e.Eventually(t, "their answers", func() bool { return len(b.got()) >= before+2 })

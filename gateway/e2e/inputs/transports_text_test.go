@@ -59,8 +59,8 @@ func TestAByteOrderMarkBeforeTheFirstMessageIsSkipped(t *testing.T) {
 	}
 	for name, connect := range map[string]func(w *e2e.World) *e2e.Client{
 		"standalone": func(w *e2e.World) *e2e.Client { return w.Pipe("stdio", "--standalone") },
-		"bridge":     func(w *e2e.World) *e2e.Client { w.Hosted = true; return w.Pipe("stdio") },
-		"pipes":      func(w *e2e.World) *e2e.Client { w.Hosted = true; return w.Pipe() },
+		"bridge":     func(w *e2e.World) *e2e.Client { w.AllowDaemon = true; return w.Pipe("stdio") },
+		"pipes":      func(w *e2e.World) *e2e.Client { w.AllowDaemon = true; return w.Pipe() },
 		"socket":     func(w *e2e.World) *e2e.Client { return w.Socket() },
 	} {
 		for before, text := range map[string]string{"mark": byteOrderMark, "mark and blanks": byteOrderMark + "\r\n \n\t", "blanks": "\n\r\n  "} {

@@ -188,10 +188,10 @@ func needsLogin(t *testing.T, c *e2e.Client, call e2e.Obj) {
 func TestInteropLoginsBeforeServersOfOthers(t *testing.T) {
 	t.Parallel()
 	rows := map[string]func(*testing.T, *resource){
-		"first":    loginWhileTheHostRuns,
+		"first":    loginWhileTheDaemonRuns,
 		"middle":   tokensThatEndAmongManyCalls,
 		"asleep":   tokensThatEndWhileAsleep,
-		"restart":  hostsThatStartAgain,
+		"restart":  daemonsThatStartAgain,
 		"revoked":  grantsThatAreTakenBack,
 		"accounts": accountsOfTwoConfigs,
 		"rights":   moreRights,
@@ -211,10 +211,10 @@ func TestInteropLoginsBeforeServersOfOthers(t *testing.T) {
 	}
 }
 
-func loginWhileTheHostRuns(t *testing.T, r *resource) {
+func loginWhileTheDaemonRuns(t *testing.T, r *resource) {
 	w := r.world()
 	c := w.Bridged()
-	w.Hosted = true
+	w.AllowDaemon = true
 	needsLogin(t, c, whoami)
 	r.logIn(w, "alice")
 	c.WaitListed("tools", "s_whoami", true)
@@ -257,21 +257,21 @@ func tokensThatEndWhileAsleep(t *testing.T, r *resource) {
 	require.Equal(t, 1, r.counts().Refreshes)
 }
 
-func hostsThatStartAgain(t *testing.T, r *resource) {
+func daemonsThatStartAgain(t *testing.T, r *resource) {
 	w := r.world()
 	r.logIn(w, "alice")
-	w.Hosted = true
-	for hosts := range 3 {
+	w.AllowDaemon = true
+	for round := range 3 {
 		c := w.Bridged()
 		c.WaitListed("tools", "s_whoami", true)
 		require.Equal(t, "alice", c.CallText("s_whoami", e2e.Obj{}))
-		c.Close() // or it would start the next host
+		c.Close() // or it would start the next daemon
 		w.Succeeds("stop")
-		if hosts == 0 {
+		if round == 0 {
 			r.fiveSeconds()
 		}
 	}
-	require.Equal(t, 1, r.counts().Refreshes, "the token of the second host is the third's")
+	require.Equal(t, 1, r.counts().Refreshes, "the token of the second daemon is the third's")
 }
 
 func grantsThatAreTakenBack(t *testing.T, r *resource) {

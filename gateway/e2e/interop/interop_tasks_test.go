@@ -61,7 +61,7 @@ func TestInteropTasksOfTheTypeScriptSDKAreTheSameThroughGoblin(t *testing.T) {
 			transport := e2e.Obj{"command": e2e.Goblin, "args": []string{"stdio", "--standalone"}, "env": env}
 			switch way {
 			case "bridged":
-				w.Hosted = true
+				w.AllowDaemon = true
 				transport["args"] = []string{"stdio"}
 			case "http":
 				transport = e2e.Obj{"url": w.Serve().Base + "/mcp"}

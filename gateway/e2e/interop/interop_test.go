@@ -258,7 +258,7 @@ func TestInteropTypeScriptClientSeesTheSameThroughGoblin(t *testing.T) {
 			case "standalone":
 				transport = e2e.Obj{"command": e2e.Goblin, "args": []string{"stdio", "--standalone"}, "env": env}
 			case "bridged":
-				w.Hosted = true
+				w.AllowDaemon = true
 				transport = e2e.Obj{"command": e2e.Goblin, "args": []string{"stdio"}, "env": env}
 			case "http":
 				transport = e2e.Obj{"url": w.Serve().Base + "/mcp"}
@@ -490,7 +490,7 @@ func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {
 			i := inspector{t: t, n: n, env: w.Environ()}
 			switch way {
 			case "bridged":
-				w.Hosted = true
+				w.AllowDaemon = true
 				i.target = []string{e2e.Goblin, "stdio"}
 			case "http":
 				i.env, i.target = nil, []string{w.Serve().Base + "/mcp", "--transport", "http"}

@@ -136,7 +136,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			require.Less(t, fi.Size(), int64(2<<20))
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Contains(t, string(text), `msg="Host ended"`)
+			require.Contains(t, string(text), `msg="Daemon stopped"`)
 		})
 	}
 }

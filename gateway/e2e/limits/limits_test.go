@@ -59,7 +59,7 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 			w := e2e.NewWorld(t)
 			args := []string{"stdio", "--standalone"}
 			if row.mode == "bridge" {
-				w.Hosted, args = true, args[:1]
+				w.AllowDaemon, args = true, args[:1]
 			}
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("hang")}, "on": e2e.Obj{
 				"tools/call big":  e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})),
@@ -74,7 +74,7 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 			b.WaitReceived("tools/call", 51)
 			row.end(m)
 			m.Ends(e2e.Patience)
-			if row.mode == "bridge" { // the host goes on for others
+			if row.mode == "bridge" { // the daemon goes on for others
 				b.WaitLive(1)
 				return
 			}

@@ -23,7 +23,7 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Hosted = mode == "bridge"
+			w.AllowDaemon = mode == "bridge"
 			const lines, size = 16_000, 100
 			w.Gateway["limits"] = e2e.Obj{"unsent": "64MiB"} // all of it waits
 			text := strings.Repeat("x", size)

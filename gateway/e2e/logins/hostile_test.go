@@ -182,7 +182,7 @@ func spilled(t *testing.T, w *e2e.World) string {
 	}))
 	require.Contains(t, all.String(), "level=DEBUG", "the log is seen")
 	processes := w.Processes("")
-	require.GreaterOrEqual(t, len(processes), 2, "a server and its host")
+	require.GreaterOrEqual(t, len(processes), 2, "a server and its daemon")
 	for _, p := range processes {
 		pid, line, _ := strings.Cut(p, " ")
 		environ, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))

@@ -25,9 +25,9 @@ func protected(t *testing.T) (*realm, *e2e.World, *e2e.Backend) {
 	return r, w, b
 }
 
-// A server that needs a login says so, gets one by the command while the host runs, and
+// A server that needs a login says so, gets one by the command while the daemon runs, and
 // lasts beyond the end of its tokens.
-func TestLoginByTheCommandReachesTheRunningHost(t *testing.T) {
+func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	w.Log = e2e.Obj{"level": "debug"}

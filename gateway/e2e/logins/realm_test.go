@@ -299,7 +299,7 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 		}
 	}))
 	r.t.Cleanup(func() {
-		front.CloseClientConnections() // the host may outlive the world by a moment
+		front.CloseClientConnections() // the daemon may outlive the world by a moment
 		front.Close()
 	})
 	b.Conf["url"] = front.URL + target.Path

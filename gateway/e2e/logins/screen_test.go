@@ -55,8 +55,8 @@ func copied(p *e2e.Pane) (text string) {
 	return text
 }
 
-// The screen of a host in another process logs in by the browser of its own terminal,
-// and the host goes on with that login.
+// The screen of a daemon in another process logs in by the browser of its own terminal,
+// and the daemon goes on with that login.
 func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	t.Parallel()
 	r, w, b := protected(t)
@@ -64,7 +64,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	opened, times := browser(w)
 	r.answer = func(o e2e.Obj) { o["id_token"] = idToken(e2e.Obj{"preferred_username": "ada"}) }
 	c := w.Bridged()
-	host := w.Status().PID
+	daemon := w.Status().PID
 	p := onServers(w)
 
 	// Esc cancels: the browser would find nobody.
@@ -103,7 +103,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	c.WaitListed("tools", "shop_buy", true)
 	c.CallText("shop_buy", e2e.Obj{})
 	require.Equal(t, 2, times())
-	require.Equal(t, host, w.Status().PID, "nothing is restarted")
+	require.Equal(t, daemon, w.Status().PID, "nothing is restarted")
 	require.Equal(t, e2e.Obj{"user": "ada", "renews": true}, login(w))
 
 	p.Types(":logout shop")

@@ -12,7 +12,7 @@ import (
 )
 
 // Over SSH no browser is opened; the URL that another machine's ends at is pasted. The
-// screen is the host itself.
+// screen is the daemon itself.
 func TestTheScreenTakesAPastedURLOverSSH(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)

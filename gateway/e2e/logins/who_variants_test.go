@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The host and the lists tell who is logged in and until when, and take up a logout
+// The daemon and the lists tell who is logged in and until when, and take up a logout
 // without a call.
 func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,8 @@ type billedTool struct {
 
 // usage is what `goblin usage --json` prints.
 type usage struct {
-	Host bool
-	All  struct {
+	Daemon bool `json:"host"`
+	All    struct {
 		Calls, Errors int
 		P50Ms         float64
 	}
@@ -110,14 +110,14 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	p.Types("q")
 	p.Restored(0)
 	kept := billOf(w)
-	require.False(t, kept.Host)
+	require.False(t, kept.Daemon)
 	require.Equal(t, 3, kept.All.Calls)
 	require.Regexp(t, `(?m)^big_idle +off`, w.Succeeds("usage", "--all"))
-	w.Hosted = true
+	w.AllowDaemon = true
 	d := w.Pipe("stdio")
 	d.Init()
 	d.CallText("big_used", e2e.Obj{})
-	e2e.Eventually(t, "the fourth call", func() bool { u := billOf(w); return u.Host && u.All.Calls == 4 })
+	e2e.Eventually(t, "the fourth call", func() bool { u := billOf(w); return u.Daemon && u.All.Calls == 4 })
 	require.NotContains(t, d.Names("tools"), "big_idle")
 }
 

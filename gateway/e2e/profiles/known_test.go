@@ -101,7 +101,7 @@ func TestSkillsThatAreHiddenMakeNoTools(t *testing.T) {
 	w.Backend("plain", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"tags": []string{"open"}})
 	w.Backend("skilled", e2e.Obj{"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://a")}})
 	w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"tag:open"}}, "all": e2e.Obj{}}
-	w.Hosted = true
+	w.AllowDaemon = true
 	const tool = "search_skills"
 	all := ways()["flag"](w, "all")
 	all.WaitListed("tools", tool, true)
@@ -134,7 +134,7 @@ func TestWhatAProfileHidesOfSkillsIsNotReadInTheirFolders(t *testing.T) {
 		},
 	})
 	w.Profiles = e2e.Obj{"part": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://git/secret.md", "*/inner/SKILL.md", "skill://plans/SKILL.md"}}}, "all": e2e.Obj{}}
-	w.Hosted = true
+	w.AllowDaemon = true
 	for profile, seen := range map[string][2]string{"all": {"SKILL.md secret.md inner ", "a.md "}, "part": {"SKILL.md ", ""}} {
 		c := ways()["flag"](w, profile)
 		for n, folder := range []string{"mcp://one/skill://git", "mcp://one/skill://plans"} {
@@ -171,10 +171,10 @@ func TestServersThatAreHiddenKeepNobodyWaiting(t *testing.T) {
 
 func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
 	t.Parallel()
-	for _, hosted := range []bool{true, false} {
+	for _, shared := range []bool{true, false} {
 		w, _, _, other := worlds(t)
-		if hosted {
-			w.Hosted = true
+		if shared {
+			w.AllowDaemon = true
 			ways()["flag"](w, "").Names("tools")
 		}
 		run := func(code int, want string, args ...string) {
@@ -207,7 +207,7 @@ func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
 			require.Equal(t, e2e.ExitNotFound, out.Code, "%q", args)
 			require.Contains(t, out.Stderr, `no profile "prat"; did you mean "part"?`)
 		}
-		if !hosted {
+		if !shared {
 			require.Zero(t, other.Starts(), "it can answer nothing")
 		}
 	}
@@ -215,12 +215,12 @@ func TestCommandsAskAsClientsOfAProfile(t *testing.T) {
 
 func TestServersAreCountedAsAProfileShowsThem(t *testing.T) {
 	t.Parallel()
-	for _, hosted := range []bool{true, false} {
+	for _, shared := range []bool{true, false} {
 		w, _ := lean(t) // of its two tools, one is denied, and none is listed
 		w.Backend("other", e2e.Filesystem(), e2e.Obj{"tools": e2e.Obj{"deny": []string{"move"}}})
 		w.Profiles["none"] = e2e.Obj{"servers": []string{"shop"}, "prompts": e2e.Obj{"deny": []string{"*"}}, "resources": e2e.Obj{"deny": []string{"file:///a"}}}
-		if hosted {
-			w.Hosted = true
+		if shared {
+			w.AllowDaemon = true
 			ways()["flag"](w, "").WaitListed("tools", "other_stat", true)
 		}
 		for profile, want := range map[string]string{
@@ -242,7 +242,7 @@ func TestServersAreCountedAsAProfileShowsThem(t *testing.T) {
 				got = append(got, fmt.Sprint([]any{s.Name, s.Tools, s.Prompts, s.Resources, s.Templates}))
 			}
 			slices.Sort(got)
-			require.Equal(t, want, strings.Join(got, " "), "%q, hosted %v", profile, hosted)
+			require.Equal(t, want, strings.Join(got, " "), "%q, shared %v", profile, shared)
 		}
 		require.Regexp(t, `(?m)^shop +ready +stdio +1 +1 +1 +0`, w.Succeeds("list", "servers", "--profile", "lean"))
 	}
@@ -333,7 +333,7 @@ func TestWhatFiltersLeaveOutIsNotDescribed(t *testing.T) {
 		"folder": e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://pull/*", "row:///1*"}}},
 		"skill":  e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://pull/SKILL.md"}}},
 	}
-	w.Hosted = true
+	w.AllowDaemon = true
 	describe := func(c *e2e.Client, uri string) (text string, failed bool) {
 		t.Helper()
 		result := c.Request("tools/call", e2e.Obj{"name": "describe_resource", "arguments": e2e.Obj{"uri": uri}}).Result

@@ -43,7 +43,7 @@ func library() e2e.Obj {
 	}
 }
 
-// sides are two clients of one host, of which the first has a profile with flat ids.
+// sides are two clients of one daemon, of which the first has a profile with flat ids.
 func sides(t *testing.T, name string) (w *e2e.World, back *e2e.Backend, flat, plain *e2e.Client) {
 	w = e2e.WithMeta(t)
 	back = w.Backend("lib", library())
@@ -65,7 +65,7 @@ func sides(t *testing.T, name string) (w *e2e.World, back *e2e.Backend, flat, pl
 	return w, back, flat, ways()["flag"](w, other)
 }
 
-// fronts are the ways to a host that has both.
+// fronts are the ways to a daemon that has both.
 func fronts() (names []string) {
 	for name := range ways() {
 		if name != "flag, alone" {
@@ -340,12 +340,12 @@ func TestALinkThatChangesChangesInANamespaceWhereThatShows(t *testing.T) {
 
 func TestCommandsAndBadConfigsOfANamespace(t *testing.T) {
 	t.Parallel()
-	for _, hosted := range []bool{false, true} {
+	for _, shared := range []bool{false, true} {
 		w := e2e.WithMeta(t)
 		w.Backend("lib", library())
 		w.Profiles = e2e.Obj{"ids": e2e.Obj{"namespace": "flat"}}
-		if hosted {
-			w.Hosted = true
+		if shared {
+			w.AllowDaemon = true
 			ways()["flag"](w, "").Names("tools")
 		}
 		require.Contains(t, w.Succeeds("list", "resources"), "mcp://lib/file:///a/plum")

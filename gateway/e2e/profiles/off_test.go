@@ -58,9 +58,9 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	}
 	require.NotEmpty(t, plain.ReadText(e2e.In("seen", "file:///pub/other")))
 
-	// It holds when the host starts anew.
+	// It holds when the daemon starts anew.
 	w.Succeeds("stop")
-	e2e.Eventually(t, "the next host", func() bool { return strings.Contains(w.Run("status").Stdout, "seen") })
+	e2e.Eventually(t, "the next daemon", func() bool { return strings.Contains(w.Run("status").Stdout, "seen") })
 	later := ways()["flag"](w, "")
 	later.WaitListed("tools", "seen_gone", true)
 	require.NotContains(t, later.Names("tools"), "seen_keep")
@@ -106,7 +106,7 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 
 func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T) {
 	t.Parallel()
-	for _, hosted := range []bool{true, false} {
+	for _, shared := range []bool{true, false} {
 		w := e2e.NewWorld(t)
 		w.Backend("clock", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("time_in"), e2e.Tool("zones"), e2e.Tool("moon"), e2e.Tool("sun")}})
 		w.Profiles = e2e.Obj{"lean": e2e.Obj{
@@ -117,8 +117,8 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 				"sun":     e2e.Obj{"description": "${NO_SUCH_SUN}"},
 			}}},
 		}}
-		w.Hosted = hosted
-		if hosted {
+		w.AllowDaemon = shared
+		if shared {
 			ways()["flag"](w, "").WaitListed("tools", "clock_time_in", true)
 		}
 		w.Succeeds("tools", "off", "clock_now", "--profile", "lean")
@@ -134,15 +134,15 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 
 func TestWhatIsTurnedOffIsNamedAsClientsOfTheProfileSeeIt(t *testing.T) {
 	t.Parallel()
-	for _, hosted := range []bool{true, false} {
+	for _, shared := range []bool{true, false} {
 		w := e2e.NewWorld(t)
 		w.Backend("clock", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("time_in"), e2e.Tool("zones")}})
 		w.Backend("atlas", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("zones")}})
 		w.Profiles = e2e.Obj{"lean": e2e.Obj{
 			"expose": "search", "servers": []string{"clock"}, "overrides": e2e.Obj{"clock": e2e.Obj{"tools": e2e.Obj{"time_in": e2e.Obj{"name": "now"}}}},
 		}}
-		w.Hosted = hosted
-		if hosted {
+		w.AllowDaemon = shared
+		if shared {
 			ways()["flag"](w, "").WaitListed("tools", "clock_time_in", true)
 		}
 		require.Equal(t, "Off for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "off", "clock_now", "--profile", "lean"))
@@ -218,17 +218,17 @@ func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("files", seen())
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := ways()["flag"](w, "")
 	require.Contains(t, c.CallText("files_keep", e2e.Obj{}), "files:keep")
-	c.Close() // or its bridge starts the next host
+	c.Close() // or its bridge starts the next daemon
 	w.Succeeds("stop")
 	all, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "usage", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.NotContains(t, w.Run("validate").Stderr, "counted")
 	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
-	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: it has version 2, not 1: another Goblin wrote it; the next host sets the file aside")
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: it has version 2, not 1: another Goblin wrote it; the next daemon sets the file aside")
 	out := w.Run("usage")
 	require.NotZero(t, out.Code)
 	require.Contains(t, out.Stderr, "it has version 2")

@@ -119,14 +119,14 @@ func ways() map[string]func(w *e2e.World, profile string) *e2e.Client {
 			return c
 		},
 		"flag": func(w *e2e.World, profile string) *e2e.Client {
-			w.Hosted = true
+			w.AllowDaemon = true
 			c := w.Pipe(flag(profile, "stdio")...)
 			c.Caps = able
 			c.Init()
 			return c
 		},
 		"flag, stateless": func(w *e2e.World, profile string) *e2e.Client {
-			w.Hosted = true
+			w.AllowDaemon = true
 			return stateless(w.Pipe(flag(profile, "stdio")...))
 		},
 		"URL": func(w *e2e.World, profile string) *e2e.Client {

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
+func TestADaemonIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Env = []string{"FIRST=1", "SECOND=2"}
@@ -24,12 +24,12 @@ func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 	other := w.Backend("other", e2e.Filesystem())
 	c := w.Bridged()
 	c.WaitListed("tools", "b_stat", true)
-	host := w.Status().PID
+	daemon := w.Status().PID
 	for _, names := range []string{"${FIRST} ${SECOND}", "${SECOND}", "${FIRST}", "none"} {
 		starts := b.Starts()
 		w.Edit(func() { b.Conf["env"] = e2e.Obj{"A": names} })
 		b.WaitStarts(starts + 1)
-		require.Equal(t, host, w.Status().PID, names)
+		require.Equal(t, daemon, w.Status().PID, names)
 		late := w.Bridged()
 		require.Contains(t, late.Names("tools"), "b_stat")
 		late.Close()
@@ -41,17 +41,17 @@ func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 		out := w.Run("status")
 		return strings.Contains(out.Stdout, "config not reloaded: ")
 	})
-	require.Equal(t, host, w.Status().PID)
+	require.Equal(t, daemon, w.Status().PID)
 	c.CallText("other_stat", e2e.Obj{})
-	require.Equal(t, 1, other.Starts(), "there is one host all the time")
+	require.Equal(t, 1, other.Starts(), "there is one daemon all the time")
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
-	e2e.Eventually(t, "the host to be found", func() bool { return w.Run("status").Code == 0 })
+	e2e.Eventually(t, "the daemon to be found", func() bool { return w.Run("status").Code == 0 })
 	socks, err := filepath.Glob(filepath.Join(w.Dir, "run", "goblin", "*.sock"))
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(socks), 2, "places that it left are free")
 }
 
-func TestAHostWhoseConfigWasRemovedIsFound(t *testing.T) {
+func TestADaemonWhoseConfigWasRemovedIsFound(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a lock file that is locked can neither be written nor read")
 	}
@@ -83,17 +83,17 @@ func TestAHostWhoseConfigWasRemovedIsFound(t *testing.T) {
 	require.NoError(t, os.Remove(w.Config))
 	out := w.Run("stop")
 	require.Equal(t, e2e.ExitConnect, out.Code)
-	require.Contains(t, out.Stderr, "2 hosts serve "+w.Config+", which is not there any more")
+	require.Contains(t, out.Stderr, "2 daemons serve "+w.Config+", which is not there any more")
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
 	first.Close() // or they start the next ones
 	second.Close()
 	w.Succeeds("stop")
 	require.NoError(t, os.Remove(w.Config))
-	require.Contains(t, w.Succeeds("stop"), fmt.Sprintf("Stopped the host (pid %d)", pid))
+	require.Contains(t, w.Succeeds("stop"), fmt.Sprintf("Stopped the daemon (pid %d)", pid))
 	require.Equal(t, e2e.ExitConfig, w.Run("status").Code, "nobody serves it")
 }
 
-func TestAConfigThatIsMountedAsALinkKeepsItsHost(t *testing.T) {
+func TestAConfigThatIsMountedAsALinkKeepsItsDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	mount := filepath.Join(w.Dir, "mount")
@@ -122,10 +122,10 @@ func TestAConfigThatIsMountedAsALinkKeepsItsHost(t *testing.T) {
 	require.Contains(t, w.Bridged().Names("tools"), "late_here")
 	require.Equal(t, 2, w.Status().Count("socket"))
 	require.Equal(t, 1, b.Starts())
-	require.Equal(t, 1, late.Starts(), "there is one host still")
+	require.Equal(t, 1, late.Starts(), "there is one daemon still")
 }
 
-func TestClientOfAnEditedConfigGoesOnWithTheNextHost(t *testing.T) {
+func TestClientOfAnEditedConfigGoesOnWithTheNextDaemon(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(string) string{
 		"settings":               edited,
@@ -139,24 +139,24 @@ func TestClientOfAnEditedConfigGoesOnWithTheNextHost(t *testing.T) {
 			c := w.Bridged()
 			require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 			rewrite(w, change)
-			require.NoError(t, e2e.Kill(w.Host()))
+			require.NoError(t, e2e.Kill(w.DaemonPID()))
 			b.WaitGone()
-			e2e.Eventually(t, "the next host", func() bool {
+			e2e.Eventually(t, "the next daemon", func() bool {
 				return c.Works(e2e.Obj{"name": "b_stat"})
 			})
 			require.Equal(t, 2, b.Starts())
-			require.Contains(t, w.Succeeds("status", "--json"), `"pid": `+strconv.Itoa(w.Host()))
+			require.Contains(t, w.Succeeds("status", "--json"), `"pid": `+strconv.Itoa(w.DaemonPID()))
 		})
 	}
 }
 
-func TestHostOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
+func TestDaemonOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
-	pid := w.Host()
+	pid := w.DaemonPID()
 	rewrite(w, func(text string) string { return text + "servers: [\n" })
 	require.Contains(t, w.Succeeds("status", "--json"), `"pid": `+strconv.Itoa(pid))
 	c.Close()
@@ -164,7 +164,7 @@ func TestHostOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
 	require.Contains(t, w.Succeeds("stop"), strconv.Itoa(pid))
 	b.WaitGone()
 	out := w.Run("status")
-	require.Equal(t, 3, out.Code, "without a host, the mistake is what keeps one from starting")
+	require.Equal(t, 3, out.Code, "without a daemon, the mistake is what keeps one from starting")
 	require.Contains(t, out.Stderr, "goblin.yaml:")
 }
 
@@ -176,15 +176,15 @@ func TestWhatAServerTellsOfItsSecretsIsHiddenFromAll(t *testing.T) {
 	w.Gateway["startup_wait"] = "100ms"
 	c := w.Bridged()
 	c.List("tools")
-	e2e.Eventually(t, "the log to quote the server", func() bool { return strings.Contains(w.HostLog(), "cannot log in with [hidden]") })
+	e2e.Eventually(t, "the log to quote the server", func() bool { return strings.Contains(w.DaemonLog(), "cannot log in with [hidden]") })
 	fault := c.Fault("tools/call", e2e.Obj{"name": "b_x"})
 	servers := c.Ok("resources/read", e2e.Obj{"uri": "goblin://servers"})
 	require.Contains(t, string(servers), "cannot log in with [hidden]")
-	// Now this program cannot read the secrets, so only the host can hide them.
+	// Now this program cannot read the secrets, so only the daemon can hide them.
 	rewrite(w, func(string) string { return "servers: [" })
 	status := w.Succeeds("status", "--json")
 	require.Contains(t, status, "cannot log in with [hidden]")
-	for _, text := range []string{fault.Message, string(servers), status, w.HostLog()} {
+	for _, text := range []string{fault.Message, string(servers), status, w.DaemonLog()} {
 		require.NotContains(t, text, "s3cr3t-t0ken")
 	}
 }
@@ -206,7 +206,7 @@ func TestServersThatAreNotToRunAreNotRestarted(t *testing.T) {
 	}
 }
 
-func TestStopSaysThatBridgedClientsStartTheNextHost(t *testing.T) {
+func TestStopSaysThatBridgedClientsStartTheNextDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -216,6 +216,6 @@ func TestStopSaysThatBridgedClientsStartTheNextHost(t *testing.T) {
 	b.WaitStarts(2)
 	c.Close()
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
-	e2e.Eventually(t, "a host without clients", func() bool { return w.Status().Count("socket") == 0 })
+	e2e.Eventually(t, "a daemon without clients", func() bool { return w.Status().Count("socket") == 0 })
 	require.NotContains(t, w.Succeeds("stop"), "next one")
 }

@@ -14,7 +14,7 @@ import (
 
 func TestAnEditedConfigAddsAndRemovesServersWithoutAWordToTheOthers(t *testing.T) {
 	t.Parallel()
-	for _, front := range e2e.Variants(1, "a host", "standalone") {
+	for _, front := range e2e.Variants(1, "a daemon", "standalone") {
 		t.Run(front, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -118,9 +118,9 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 	}...)
 	for i, one := range broken {
 		name, text := one[0], one[1]
-		logs := len(w.HostLog())
+		logs := len(w.DaemonLog())
 		require.NoError(t, os.WriteFile(w.Config, []byte(text), 0o600))
-		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.HostLog()[logs:], "Config not reloaded") })
+		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.DaemonLog()[logs:], "Config not reloaded") })
 		notice := ""
 		e2e.Eventually(t, name+" to be told", func() bool { notice = w.Status().Notice; return strings.Contains(notice, "config not reloaded: ") })
 		require.Contains(t, notice, "goblin.yaml")
@@ -132,14 +132,14 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		require.NotContains(t, notice, "sentinel-secret")
 		c.CallText("b_stat", e2e.Obj{})
 		require.NoError(t, os.WriteFile(w.Config, good, 0o600))
-		e2e.Eventually(t, "the log", func() bool { return strings.Count(w.HostLog(), "Config is what is served again") == i+1 })
+		e2e.Eventually(t, "the log", func() bool { return strings.Count(w.DaemonLog(), "Config is what is served again") == i+1 })
 		require.Empty(t, w.Status().Notice)
 	}
-	require.Contains(t, w.HostLog(), "goblin.yaml:3: ")
+	require.Contains(t, w.DaemonLog(), "goblin.yaml:3: ")
 	require.Equal(t, 1, b.Starts(), "the good text is what was served all the time")
 }
 
-func TestAHostServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
+func TestADaemonServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	first := w.Backend("first", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}})
@@ -164,7 +164,7 @@ func TestAHostServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
 	require.Empty(t, w.Status().Notice)
 }
 
-func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
+func TestSIGHUPMakesADaemonReadItsConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -176,16 +176,16 @@ func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	web.Signal(syscall.SIGHUP)
 	late.WaitStarts(1)
 	require.Equal(t, 1, b.Starts())
-	e2e.Eventually(t, "the reload to be over", func() bool { return strings.Contains(w.HostLog(), "Config reloaded") })
-	require.NotContains(t, w.HostLog(), "Config read again: nothing is new", "the edit was new")
+	e2e.Eventually(t, "the reload to be over", func() bool { return strings.Contains(w.DaemonLog(), "Config reloaded") })
+	require.NotContains(t, w.DaemonLog(), "Config read again: nothing is new", "the edit was new")
 	web.Signal(syscall.SIGHUP)
-	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.HostLog(), "Config read again: nothing is new") })
+	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "Config read again: nothing is new") })
 }
 
-func TestUnderNohupASIGHUPMakesAHostReadItsConfigAndEndsNothing(t *testing.T) {
+func TestUnderNohupASIGHUPMakesADaemonReadItsConfigAndEndsNothing(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"host":       {"serve", "--listen", "127.0.0.1:0"},
+		"daemon":     {"serve", "--listen", "127.0.0.1:0"},
 		"standalone": {"stdio", "--standalone"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,10 +199,10 @@ func TestUnderNohupASIGHUPMakesAHostReadItsConfigAndEndsNothing(t *testing.T) {
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = in.Close() })
 			}, append([]string{"-c", `trap '' HUP; exec "$@"`, "sh", e2e.Goblin}, args...)...)
-			e2e.Eventually(t, "the server to be connected", func() bool { return strings.Contains(w.HostLog(), "msg=connected") })
+			e2e.Eventually(t, "the server to be connected", func() bool { return strings.Contains(w.DaemonLog(), "msg=connected") })
 			p.Signal(syscall.SIGHUP)
-			if name == "host" {
-				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.HostLog(), "Config read again: nothing is new") })
+			if name == "daemon" {
+				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "Config read again: nothing is new") })
 			} else {
 				var late *e2e.Backend
 				w.Edit(func() { late = w.Backend("late", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}}) })

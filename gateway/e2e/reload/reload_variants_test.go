@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
+func TestSettingsThatNeedANewDaemonAreNamed(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -19,11 +19,11 @@ func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
 	c.WaitListed("tools", "b_stat", true)
 	w.Edit(func() { w.Gateway["page_size"] = 7 })
 	e2e.Eventually(t, "the log", func() bool {
-		return strings.Contains(w.HostLog(), `from the next start"=gateway.page_size`)
+		return strings.Contains(w.DaemonLog(), `from the next start"=gateway.page_size`)
 	})
 	require.Equal(t, "edited settings count from the next start: gateway.page_size", w.Status().Notice)
 	w.Edit(func() { delete(w.Gateway, "page_size") })
-	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.HostLog(), "Config reloaded") == 2 })
+	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.DaemonLog(), "Config reloaded") == 2 })
 	require.Empty(t, w.Status().Notice)
 	require.Equal(t, 1, b.Starts())
 }

@@ -24,13 +24,13 @@ func edited(text string) string {
 	return strings.Replace(text, `"linger":"60s"`, `"linger":"59s","page_size":7`, 1) + "# edited\nlua: {calls: 5}\n"
 }
 
-func TestEditedConfigKeepsItsHost(t *testing.T) {
+func TestEditedConfigKeepsItsDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
-	pid := w.Host()
+	pid := w.DaemonPID()
 	rewrite(w, edited)
 	require.Contains(t, w.Succeeds("status", "--json"), `"pid": `+strconv.Itoa(pid))
 	two := w.Bridged()

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What somebody needs who looks after a host that has run for weeks.
+// What somebody needs who looks after a daemon that has run for weeks.
 
 func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	t.Parallel()
@@ -26,7 +26,7 @@ func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	c := w.Bridged()
 	c.WaitListed("tools", "b_stat", true)
 	count := func(text string) (n int) {
-		for l := range strings.SplitSeq(w.HostLog(), "\n") {
+		for l := range strings.SplitSeq(w.DaemonLog(), "\n") {
 			if strings.Contains(l, "server=off") && strings.Contains(l, text) {
 				n++
 			}
@@ -51,7 +51,7 @@ func TestAFailureThatRepeatsForAClientIsLoggedOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(b.Conf["args"].([]string)[0], []byte("no script"), 0o600))
 	other := w.Bridged()
 	require.Equal(t, "CONNECTION_ERROR", other.Fails(e2e.Obj{"name": "b_stat"}).Kind())
-	count := func(text string) int { return strings.Count(w.HostLog(), text) }
+	count := func(text string) int { return strings.Count(w.DaemonLog(), text) }
 	e2e.Eventually(t, "several attempts", func() bool { return count(`msg="still no connection for a client"`) >= 3 })
 	require.Equal(t, 1, count(`level=WARN msg="no connection for a client"`))
 }

@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
+func TestAScreenSaysThatItsDaemonWasStopped(t *testing.T) {
 	t.Parallel()
 	for name, detached := range map[string]bool{"its own": false, "another's": true} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
 				p.Resources("logs/app.log")
 			}
 			w.Succeeds("stop")
-			require.Contains(t, p.Restored(e2e.ExitOK), "goblin: the host was stopped")
+			require.Contains(t, p.Restored(e2e.ExitOK), "goblin: the daemon was stopped")
 		})
 	}
 }
@@ -46,7 +46,7 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
 	c := w.Bridged()
-	host := w.Status().PID
+	daemon := w.Status().PID
 
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		p := w.Pane(100, 30)
@@ -59,10 +59,10 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 		}
 	}
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
-	require.Equal(t, host, w.Status().PID)
+	require.Equal(t, daemon, w.Status().PID)
 }
 
-func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
+func TestADaemonEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
@@ -72,15 +72,15 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")
 	p.Resources("logs/app.log")
-	host, err := os.FindProcess(w.Status().PID)
+	daemon, err := os.FindProcess(w.Status().PID)
 	require.NoError(t, err)
 	p.Types("e")
 	p.Shows("paging")
 	p.Tmux("kill-session")
-	e2e.Eventually(t, "the host's end", func() bool { return host.Signal(syscall.Signal(0)) != nil })
+	e2e.Eventually(t, "the daemon's end", func() bool { return daemon.Signal(syscall.Signal(0)) != nil })
 }
 
-func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
+func TestAScreenThatJoinsAForgottenDaemonSaysSo(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
@@ -88,7 +88,7 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 	first.Line("trap '' HUP") // as nohup does it
 	first.Goblin("2>errs")
 	first.Resources("logs/app.log")
-	c := w.Bridged() // so that the host outlives its terminal
+	c := w.Bridged() // so that the daemon outlives its terminal
 	tty := first.Ask("pane_tty")
 	require.Contains(t, w.Succeeds("status"), " from "+tty+"\n")
 	first.Tmux("kill-session")
@@ -96,9 +96,9 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 
 	next := w.Pane(100, 30)
 	next.Goblin("")
-	require.NotContains(t, next.Shows("1 up", "clients 1"), "joined the host", "it is used")
+	require.NotContains(t, next.Shows("1 up", "clients 1"), "joined the daemon", "it is used")
 	c.Close()
-	next.Shows("clients 0", "joined the host that runs since", "from "+tty+", which is gone (pid "+strconv.Itoa(w.Status().PID)+")")
+	next.Shows("clients 0", "joined the daemon that runs since", "from "+tty+", which is gone (pid "+strconv.Itoa(w.Status().PID)+")")
 	require.Contains(t, w.Succeeds("status"), " from "+tty+", which is gone\n")
 	require.Contains(t, w.Succeeds("status", "--json"), `"terminal": "`+tty+`"`)
 	next.Types("q")
@@ -108,7 +108,7 @@ func TestAScreenThatJoinsAForgottenHostSaysSo(t *testing.T) {
 
 func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
 	t.Parallel()
-	for name, detached := range map[string]bool{"its own host": false, "another's": true} {
+	for name, detached := range map[string]bool{"its own daemon": false, "another's": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -133,20 +133,20 @@ func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("shop", e2e.Filesystem())
-	host, guest := w.Pane(80, 24), w.Pane(80, 24)
-	for _, p := range []*e2e.Pane{host, guest} { // its own screen, and one through a relay
+	daemon, guest := w.Pane(80, 24), w.Pane(80, 24)
+	for _, p := range []*e2e.Pane{daemon, guest} { // its own screen, and one through a relay
 		p.Line("seq 1 15")
 		p.Shows("\n15\n")
 		p.Goblin("")
 		p.Resources("logs/app.log")
 	}
-	for _, p := range []*e2e.Pane{guest, host} {
+	for _, p := range []*e2e.Pane{guest, daemon} {
 		p.Types("q")
 		require.Regexp(t, `\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n(.|\n)*\nended with 0\n`, p.Restored(e2e.ExitOK))
 	}
 }
 
-func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
+func TestSIGHUPMakesADaemonWithAScreenReadItsConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Log = e2e.Obj{"level": "debug", "file": "log"}
@@ -154,7 +154,7 @@ func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
 	p := w.Pane(120, 35)
 	p.Goblin("")
 	p.Resources("logs/app.log")
-	host := w.Status().PID
+	daemon := w.Status().PID
 	w.Edit(func() { w.Gateway["page_size"] = 7 })
 	p.Shows("edited settings count from the next start")
 	log := func() int {
@@ -163,17 +163,17 @@ func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
 		return strings.Count(string(text), "Config reloaded")
 	}
 	before := log()
-	process, err := os.FindProcess(host)
+	process, err := os.FindProcess(daemon)
 	require.NoError(t, err)
 	require.NoError(t, process.Signal(syscall.SIGHUP))
 	e2e.Eventually(t, "the config to be read", func() bool { return log() > before })
-	require.Equal(t, host, w.Status().PID)
+	require.Equal(t, daemon, w.Status().PID)
 	require.Equal(t, 1, b.Starts())
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 }
 
-func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
+func TestASignalEndsADaemonAndGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())

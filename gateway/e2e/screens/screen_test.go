@@ -71,13 +71,13 @@ func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
 	p.Restored(e2e.ExitOK)
 }
 
-func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
+func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())
 	c := w.Bridged()
-	host := w.Status()
-	require.Zero(t, host.Count("screen"))
+	daemon := w.Status()
+	require.Zero(t, daemon.Count("screen"))
 
 	one, two := w.Pane(120, 35), w.Pane(80, 24)
 	one.Goblin("")
@@ -88,7 +88,7 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	one.Until("35 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 35 })
 	two.Until("24 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 24 })
 	now := w.Status()
-	require.Equal(t, []int{host.PID, 2, 1}, []int{now.PID, now.Count("screen"), now.Count("socket")})
+	require.Equal(t, []int{daemon.PID, 2, 1}, []int{now.PID, now.Count("screen"), now.Count("socket")})
 	shown := w.Succeeds("status")
 	require.Regexp(t, `(?s)\nSCREEN +SIZE +SINCE\n.*tmux\S* +120x35 +\d+ s ago`, shown)
 	require.Regexp(t, `tmux\S* +80x24 +\d+ s ago`, shown)
@@ -108,7 +108,7 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	two.Types("2")
 	two.Shows("shop_stat")
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
-	require.Equal(t, host.PID, w.Status().PID)
+	require.Equal(t, daemon.PID, w.Status().PID)
 	require.Equal(t, 1, b.Starts())
 
 	// The client's traffic is there to see.

@@ -50,12 +50,12 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
 }
 
-func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
+func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())
 	first := w.Bridged()
-	host := w.Status().PID
+	daemon := w.Status().PID
 	p := w.Pane(100, 30)
 	p.Line("sleep 1000")
 	e2e.Eventually(t, "a terminal that nobody else reads", func() bool { return p.Ask("pane_current_command") == "sleep" })
@@ -63,9 +63,9 @@ func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
 	c.Init()
 	p.Resources("logs/app.log", "clients 2")
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
-	require.Equal(t, host, w.Status().PID)
+	require.Equal(t, daemon, w.Status().PID)
 
-	// The next host serves both.
+	// The next daemon serves both.
 	w.Succeeds("stop")
 	for _, c := range []*e2e.Client{c, first} {
 		c.GoesOn("shop_stat")
@@ -73,7 +73,7 @@ func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
 	}
 	w.WaitScreens(1)
 	p.Resources("logs/app.log", "clients 2")
-	require.NotEqual(t, host, w.Status().PID)
+	require.NotEqual(t, daemon, w.Status().PID)
 	require.Equal(t, 2, b.Starts())
 	c.Close()
 	p.Shows("clients 1")

@@ -194,7 +194,7 @@ func TestB38_WithheldToolsAreReachedByNoName(t *testing.T) {
 	require.NotContains(t, found.Stdout+found.Stderr, "BCC me")
 }
 
-func TestToolsAreApprovedWithoutAHost(t *testing.T) {
+func TestToolsAreApprovedWithoutADaemon(t *testing.T) {
 	t.Parallel()
 	for _, pin := range []string{"strict", "report"} {
 		t.Run(pin, func(t *testing.T) {

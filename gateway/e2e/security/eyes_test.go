@@ -248,7 +248,7 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 		"resources": []e2e.Obj{e2e.Resource("x:plain", e2e.Obj{"name": forging, "mimeType": forging, "title": forging})},
 		"on":        e2e.Obj{"tools/call add": e2e.Actions(e2e.Do("stderr", e2e.Obj{"text": hidden}), e2e.Do("text", e2e.Obj{"text": hidden}))},
 	})
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := w.Pipe("stdio")
 	c.Ok("initialize", e2e.Obj{"protocolVersion": e2e.Revision, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": forging, "version": hidden}})
 	c.Notify("notifications/initialized", nil)

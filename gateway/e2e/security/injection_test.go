@@ -111,7 +111,7 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("hostile", hostile())
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := w.Pipe("stdio")
 	hostileInit(c)
 	c.WaitListed("tools", "hostile_plain", true)

@@ -31,7 +31,7 @@ func TestB38_ChangedToolsAreReported(t *testing.T) {
 	c.WaitListed("tools", "calc_send", true)
 	c.CallText("calc_add", e2e.Obj{})
 	e2e.Eventually(t, "the log", func() bool {
-		return strings.Contains(w.HostLog(), "Tool changed since it was approved") && strings.Contains(w.HostLog(), "Tool is new on a server")
+		return strings.Contains(w.DaemonLog(), "Tool changed since it was approved") && strings.Contains(w.DaemonLog(), "Tool is new on a server")
 	})
 	shown := w.Succeeds("approve")
 	require.Contains(t, shown, "calc add (changed)")

@@ -69,7 +69,7 @@ func TestRootsOverHTTPSelectNoProjectWithoutAToken(t *testing.T) {
 			if detached {
 				port := e2e.FreePort(t)
 				w.Gateway["listen"] = fmt.Sprintf("127.0.0.1:%d", port)
-				w.Hosted = true
+				w.AllowDaemon = true
 				owner = w.Pipe("stdio")
 				web = &e2e.Web{Program: owner.Prog, W: w, Base: fmt.Sprintf("http://127.0.0.1:%d", port), Http: e2e.NewHTTP(t)}
 			} else {

@@ -65,11 +65,11 @@ func narrowed(t *testing.T) (w *e2e.World, open, vault *e2e.Backend) {
 
 func TestScriptsFindOutOnlyWhatTheProfileShows(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{"host": {"stdio", "--profile", "narrow"}, "standalone": {"stdio", "--standalone", "--profile", "narrow"}} {
+	for name, args := range map[string][]string{"daemon": {"stdio", "--profile", "narrow"}, "standalone": {"stdio", "--standalone", "--profile", "narrow"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, open, vault := narrowed(t)
-			w.Hosted = name == "host"
+			w.AllowDaemon = name == "daemon"
 			c := w.Pipe(args...)
 			c.Init()
 			c.WaitListed("tools", "open_renamed", true)
@@ -86,7 +86,7 @@ func TestScriptsFindOutOnlyWhatTheProfileShows(t *testing.T) {
 				require.NotContains(t, text, hidden)
 			}
 			require.Zero(t, vault.Count("tools/call")+vault.Count("resources/read")+vault.Count("prompts/get"))
-			if name == "host" {
+			if name == "daemon" {
 				shell := w.RunInput(probe, "lua", "-", "--profile", "narrow").Stdout
 				require.Contains(t, shell, "open_look")
 				for _, hidden := range []string{"sparkling", "Original of", "withheld_", `"vault"`, "vault_", "approve"} {
@@ -133,7 +133,7 @@ return out
 				t.Parallel()
 				w, open, vault := narrowed(t)
 				w.Profiles["wide"] = e2e.Obj{"servers": []string{"*"}, "meta_tools": true}
-				w.Hosted = true
+				w.AllowDaemon = true
 				c := w.Pipe("stdio", "--profile", "wide")
 				c.Init()
 				c.WaitListed("tools", "vault_look", true)

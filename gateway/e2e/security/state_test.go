@@ -97,7 +97,7 @@ func TestADamagedFileOfDisabledToolsEnablesNothing(t *testing.T) {
 			require.Contains(t, w.Status().Notice, told)
 			require.Contains(t, w.Status().Notice, fix)
 			require.Contains(t, w.Succeeds("status"), told)
-			require.Contains(t, w.HostLog(), told)
+			require.Contains(t, w.DaemonLog(), told)
 			require.Contains(t, w.Run("validate").Stderr, told)
 			require.Contains(t, w.Run("doctor").Stdout, "last good copy counts")
 
@@ -136,7 +136,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			require.NotContains(t, string(e2e.Marshal(c.List("resources/templates"))), "files/")
 			require.Empty(t, c.Names("prompts"))
 			require.Contains(t, w.Status().Notice, hidden)
-			require.Contains(t, w.HostLog(), hidden)
+			require.Contains(t, w.DaemonLog(), hidden)
 			require.Contains(t, w.Run("doctor").Stdout, "repair it")
 			out := w.Run("tools", "off", "files_keep")
 			require.Equal(t, e2e.ExitFailure, out.Code)
@@ -211,7 +211,7 @@ func TestAnEntryOfUnknownKindIsSkippedAndStays(t *testing.T) {
 	c.WaitListed("tools", "files_keep", true)
 	require.NotContains(t, c.Names("tools"), "files_gone")
 	require.Empty(t, w.Status().Notice)
-	require.Contains(t, w.HostLog(), `its kind is \"skill\"`)
+	require.Contains(t, w.DaemonLog(), `its kind is \"skill\"`)
 	require.Contains(t, w.Run("validate").Stderr, `its kind is "skill"`)
 	w.Succeeds("tools", "off", "other_open")
 	c.WaitListed("tools", "other_open", false)
@@ -279,7 +279,7 @@ func TestDamagedStrictPinsApproveNothing(t *testing.T) {
 				}
 				require.Contains(t, w.Status().Notice, "read pinned tools: "+file)
 				require.Contains(t, w.Status().Notice, "remove the file to pin all tools anew")
-				require.Contains(t, w.HostLog(), "remove the file to pin all tools anew")
+				require.Contains(t, w.DaemonLog(), "remove the file to pin all tools anew")
 				require.Contains(t, w.Run("validate").Stderr, "read pinned tools")
 				require.Contains(t, w.Run("doctor").Stdout, "read pinned tools")
 				if copyToo {
@@ -396,7 +396,7 @@ func TestNoKindOfConfigFileHangsACommand(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Hosted = true // a daemon may start after its bridge has ended
+			w.AllowDaemon = true // a daemon may start after its bridge has ended
 			at := filepath.Join(w.Dir, "other")
 			become(t, at, kind)
 			out := w.Run("validate", "--config", at)

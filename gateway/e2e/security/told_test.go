@@ -114,7 +114,7 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	c.WaitListed("tools", "files_move", true)
 	c.Fault("tools/call", e2e.Obj{"name": "files_move", "arguments": e2e.Obj{"text": sentinel + "-variable"}})
 	require.Contains(t, c.CallText("files_stat", e2e.Obj{"text": sentinel + "-env"}), sentinel, "what a client is sent stays as it is")
-	keepsSecret(w, "the log", w.HostLog())
+	keepsSecret(w, "the log", w.DaemonLog())
 	keepsSecretInFiles(w)
 
 	p := w.Pane(160, 40)

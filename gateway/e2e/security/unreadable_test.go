@@ -75,7 +75,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 			w, file := withDisabled(t)
 			unlock := lock(t, of(file)...)
 			for _, args := range [][]string{{"stdio", "--standalone"}, {"stdio"}} {
-				w.Hosted = w.Hosted || len(args) == 1
+				w.AllowDaemon = w.AllowDaemon || len(args) == 1
 				path, args := bound(t, args...)
 				c := w.PipeTo(path, args...)
 				c.Init()
@@ -84,7 +84,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 					require.Contains(t, message, "the file of what is off is damaged; see: goblin doctor")
 				}
 				require.Empty(t, c.Names("tools"))
-				if !w.Hosted {
+				if !w.AllowDaemon {
 					c.Close()
 					continue
 				}
@@ -140,7 +140,7 @@ func TestUnreadableStrictPinsApproveNothing(t *testing.T) {
 func TestTheNoticeOfUnreadablePinsGoesWithTheRepair(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Hosted = true
+	w.AllowDaemon = true
 	w.Gateway["pin"] = "strict"
 	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add")}})
 	w.Succeeds("list", "tools")

@@ -1,6 +1,6 @@
 //go:build soak
 
-// Package soak keeps a host running among failing servers, clients that come and
+// Package soak keeps a daemon running among failing servers, clients that come and
 // go, and edits of the config.
 package soak
 

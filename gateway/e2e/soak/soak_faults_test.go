@@ -162,7 +162,7 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 			s.mistake(ctx, r, "")
 		case 4:
 			s.writeConfig(e2e.Merge(e2e.Obj{"env": e2e.Obj{"N": fmt.Sprint(n)}}, []e2e.Obj{mine}))
-			s.host.Signal(syscall.SIGHUP)
+			s.daemon.Signal(syscall.SIGHUP)
 		default:
 			s.writeConfig(mine)
 		}
@@ -171,7 +171,7 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 	s.writeConfig(mine)
 }
 
-// mistake makes the config invalid for a while: the host goes on with what it
+// mistake makes the config invalid for a while: the daemon goes on with what it
 // has, and whoever starts would be told.
 func (s *soak) mistake(ctx context.Context, r *rand.Rand, text string) {
 	s.file.Lock()

@@ -27,18 +27,18 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// soak is a host with servers that fail in all ways, clients of all kinds that
+// soak is a daemon with servers that fail in all ways, clients of all kinds that
 // come and go, and a config that changes, for as long as SOAK says.
 type soak struct {
-	t     *testing.T
-	w     *e2e.World
-	seed  uint64
-	base  string
-	host  *e2e.Program
-	pid   int
-	http  *http.Client
-	names []string
-	conf  e2e.Obj
+	t      *testing.T
+	w      *e2e.World
+	seed   uint64
+	base   string
+	daemon *e2e.Program
+	pid    int
+	http   *http.Client
+	names  []string
+	conf   e2e.Obj
 
 	proxies []*e2e.Proxy
 	// file is held to write a config with mistakes, and by those who start a
@@ -168,8 +168,8 @@ func (s *soak) turmoil(length time.Duration, phase uint64) {
 	defer cancel()
 	go func() {
 		select {
-		case <-s.host.Exited:
-			s.wrong("the host has ended: %v\n%s", s.host.Cmd.ProcessState, s.story())
+		case <-s.daemon.Exited:
+			s.wrong("the daemon has ended: %v\n%s", s.daemon.Cmd.ProcessState, s.story())
 			cancel()
 		case <-ctx.Done():
 		}
@@ -221,8 +221,8 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	mine, _ := s.conf[moving].(e2e.Obj)
 	s.writeConfig(mine)
 	w.Written = true
-	host := w.Serve()
-	s.host, s.base, s.pid = host.Program, host.Base, host.Cmd.Process.Pid
+	daemon := w.Serve()
+	s.daemon, s.base, s.pid = daemon.Program, daemon.Base, daemon.Cmd.Process.Pid
 
 	e2e.Eventually(t, "all servers", func() bool { return s.figures().up == len(fleet) })
 	s.turmoil(min(max(length/10, 8*time.Second), 20*time.Second), 1)
@@ -242,7 +242,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	s.turmoil(length, 2)
 	raced := os.Getenv("GOBLIN_E2E_RACE") != "" // the race detector keeps much
 	select {
-	case <-host.Exited:
+	case <-daemon.Exited:
 		t.FailNow()
 	default:
 	}
@@ -267,8 +267,8 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 		end()
 	}
 	s.http.CloseIdleConnections()
-	host.Signal(syscall.SIGTERM)
-	require.Equal(t, e2e.ExitOK, host.Ends(15*time.Second))
+	daemon.Signal(syscall.SIGTERM)
+	require.Equal(t, e2e.ExitOK, daemon.Ends(15*time.Second))
 }
 
 // report says what happened.
@@ -287,11 +287,11 @@ func (s *soak) report() {
 	}
 }
 
-// story is why the host ended, or what it is doing, which ends it.
+// story is why the daemon ended, or what it is doing, which ends it.
 func (s *soak) story() string {
-	s.host.Signal(syscall.SIGQUIT)
-	<-s.host.Exited
-	text := s.host.Stderr.String()
+	s.daemon.Signal(syscall.SIGQUIT)
+	<-s.daemon.Exited
+	text := s.daemon.Stderr.String()
 	if at := regexp.MustCompile(`(?m)^(panic:|fatal error:|SIGQUIT|runtime:)`).FindStringIndex(text); at != nil {
 		text = text[max(0, at[0]-4000):]
 	}

@@ -85,7 +85,7 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 		for _, p := range w.Programs {
 			require.NotContains(t, p.Stderr.String(), "panic")
 		}
-		require.NotContains(t, w.HostLog(), "panic")
+		require.NotContains(t, w.DaemonLog(), "panic")
 	})
 }
 

@@ -34,7 +34,7 @@ func TestH21_PortInUse(t *testing.T) {
 	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
 	require.Contains(t, out.Stderr, "; choose another one with --listen\n")
 	w.Gateway["listen"] = addr
-	// Any other host goes on without it.
+	// Any other daemon goes on without it.
 	c := w.Bridged()
 	require.NotEmpty(t, c.Names("resources"))
 }

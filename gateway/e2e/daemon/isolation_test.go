@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func TestEveryUnitHasItsOwnState(t *testing.T) {
 		unit{"bridges that close", (*e2e.World).Bridged, func(c *e2e.Client) { c.Close() }},
 		unit{"bridges that are killed", (*e2e.World).Bridged, killed},
 		unit{"stateless bridges that are killed", func(w *e2e.World) *e2e.Client {
-			w.Hosted = true
+			w.AllowDaemon = true
 			return w.Pipe("stdio").Stateless()
 		}, killed},
 	) {

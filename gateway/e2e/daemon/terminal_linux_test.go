@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func shows(b *e2e.Buffer, t *testing.T, text string) {
 	require.True(t, b.Holds(e2e.Patience, func() bool { return strings.Contains(b.Text.String(), text) }), "%s", text)
 }
 
-func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
+func TestGoblinOnATerminalIsTheDaemonUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())
@@ -65,7 +65,7 @@ func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	screen := watch(person)
 	shows(screen, t, "1 up")
 	require.Len(t, w.Sockets(), 1)
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := w.Bridged()
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 	require.Equal(t, 1, b.Starts())

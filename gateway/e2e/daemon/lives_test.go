@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"encoding/json"
@@ -27,19 +27,19 @@ func TestP16_StaleSocketIsReplaced(t *testing.T) {
 	c.Names("tools")
 	c.Prog.Signal(syscall.SIGKILL)
 	<-c.Prog.Exited
-	require.NoError(t, e2e.Kill(w.Host()))
+	require.NoError(t, e2e.Kill(w.DaemonPID()))
 	b.WaitGone()
-	require.NotEmpty(t, w.Sockets(), "the killed host leaves its socket")
+	require.NotEmpty(t, w.Sockets(), "the killed daemon leaves its socket")
 	again := w.Bridged()
 	require.Equal(t, "b:stat:{}", again.CallText("b_stat", e2e.Obj{}))
 	require.Equal(t, 2, b.Starts())
 }
 
-func TestP18_SixStartsAtOnceGiveOneHost(t *testing.T) {
+func TestP18_SixStartsAtOnceGiveOneDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
-	w.Hosted = true
+	w.AllowDaemon = true
 	w.Write()
 	var clients []*e2e.Client
 	for range 6 {
@@ -57,30 +57,30 @@ func TestP18_SixStartsAtOnceGiveOneHost(t *testing.T) {
 		c.Notify("notifications/initialized", nil)
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 	}
-	w.Host() // waits for one, and no more than one
+	w.DaemonPID() // waits for one, and no more than one
 	require.Equal(t, 1, b.Starts())
 }
 
-func TestHostOutlivesTheClientThatCausedItAndLingers(t *testing.T) {
+func TestDaemonOutlivesTheClientThatCausedItAndLingers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
 	first := w.Bridged()
 	first.Names("tools")
-	host := w.Host()
+	daemon := w.DaemonPID()
 	second := w.Bridged()
 	first.Prog.Signal(syscall.SIGKILL)
 	<-first.Prog.Exited
 	require.Equal(t, "b:stat:{}", second.CallText("b_stat", e2e.Obj{}))
 	second.Close()
 	require.Zero(t, second.Prog.Ends(e2e.Patience))
-	require.Equal(t, host, w.Host())
+	require.Equal(t, daemon, w.DaemonPID())
 	third := w.Bridged()
 	require.Equal(t, "b:stat:{}", third.CallText("b_stat", e2e.Obj{}))
 	require.Equal(t, 1, b.Starts())
 }
 
-func TestConfigsHaveHostsOfTheirOwn(t *testing.T) {
+func TestConfigsHaveDaemonsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -98,21 +98,21 @@ func TestConfigsHaveHostsOfTheirOwn(t *testing.T) {
 	require.Len(t, w.Sockets(), 2)
 }
 
-func TestHostsLogIsKeptInAFile(t *testing.T) {
+func TestDaemonsLogIsKeptInAFile(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Obj{"on": e2e.Obj{"start": e2e.Actions(e2e.Do("crash", e2e.Obj{"code": 5, "text": "the reason of the crash"}))}})
 	w.Gateway["startup_wait"] = "100ms"
 	c := w.Bridged()
 	c.List("tools")
-	e2e.Eventually(t, "the log to quote the server", func() bool { return strings.Contains(w.HostLog(), "the reason of the crash") })
+	e2e.Eventually(t, "the log to quote the server", func() bool { return strings.Contains(w.DaemonLog(), "the reason of the crash") })
 	info, err := os.Stat(filepath.Dir(w.Sockets()[0]))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
 // Two configs may name one address.
-func TestHostWithoutItsHTTPAddressSaysSo(t *testing.T) {
+func TestDaemonWithoutItsHTTPAddressSaysSo(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -130,8 +130,8 @@ func TestHostWithoutItsHTTPAddressSaysSo(t *testing.T) {
 	require.Contains(t, w.Succeeds("status"), notice, "after an edit, too")
 }
 
-// A log of weeks is of many hosts.
-func TestHostsLogTellsItsBeginningAndItsEnd(t *testing.T) {
+// A log of weeks is of many daemons.
+func TestDaemonsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		linger, why string
@@ -146,24 +146,24 @@ func TestHostsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 			w.Gateway["linger"] = test.linger
 			w.Backend("unset", e2e.Shop(), e2e.Obj{"env": e2e.Obj{"K": "${UNSET_FOR_SURE}"}})
 			c := w.Bridged()
-			log := w.HostLog()
-			require.Contains(t, log, "Host started")
+			log := w.DaemonLog()
+			require.Contains(t, log, "Daemon started")
 			require.Contains(t, log, w.Config)
 			require.Contains(t, log, "${UNSET_FOR_SURE} is not set")
-			require.NotContains(t, log, "Host ended")
+			require.NotContains(t, log, "Daemon stopped")
 			test.end(w, c)
 			e2e.Eventually(t, "the end to be logged", func() bool {
-				return strings.Contains(w.HostLog(), fmt.Sprintf("msg=\"Host ended\" why=%q", test.why))
+				return strings.Contains(w.DaemonLog(), fmt.Sprintf("msg=\"Daemon stopped\" why=%q", test.why))
 			})
 		})
 	}
 }
 
-func TestHostKeepsNoTerminalAndNoPipeOfItsClient(t *testing.T) {
+func TestDaemonKeepsNoTerminalAndNoPipeOfItsClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Filesystem())
-	w.Hosted = true
+	w.AllowDaemon = true
 	w.Write()
 	// A shell pipeline ends only when nobody holds its pipes any more.
 	cmd := exec.Command(e2e.Goblin, "stdio")
@@ -172,22 +172,22 @@ func TestHostKeepsNoTerminalAndNoPipeOfItsClient(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), `"serverInfo"`)
-	w.Host()
+	w.DaemonPID()
 }
 
-func TestBridgeThatFindsNoHostAnswersAndGoesOnLater(t *testing.T) {
+func TestBridgeThatFindsNoDaemonAnswersAndGoesOnLater(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
-	require.NoError(t, os.Rename(w.Config, w.Config+".away")) // no host can start
-	require.NoError(t, e2e.Kill(w.Host()))
+	require.NoError(t, os.Rename(w.Config, w.Config+".away")) // no daemon can start
+	require.NoError(t, e2e.Kill(w.DaemonPID()))
 	b.WaitGone()
 	e := c.Fails(e2e.Obj{"name": "b_stat"})
 	require.Equal(t, "CONNECTION_ERROR", e.Kind())
 	require.NoError(t, os.Rename(w.Config+".away", w.Config))
-	e2e.Eventually(t, "the next host", func() bool {
+	e2e.Eventually(t, "the next daemon", func() bool {
 		return c.Works(e2e.Obj{"name": "b_stat"})
 	})
 	require.Equal(t, 2, b.Starts())

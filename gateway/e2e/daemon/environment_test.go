@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"bufio"
@@ -24,14 +24,14 @@ func TestNothingOfALaterClientsEnvironmentReachesServers(t *testing.T) {
 	w.Env = []string{"E2E_A=one"}
 	first := w.Bridged()
 	require.Equal(t, "one", variable(first, "own", "E2E_A"))
-	host := w.Host()
+	daemon := w.DaemonPID()
 	held := func(c *e2e.Client, starts int) {
 		t.Helper()
 		w.Succeeds("restart", "own")
 		b.WaitStarts(starts)
 		require.Equal(t, "one", variable(c, "own", "E2E_A"))
 		require.Equal(t, "-", variable(c, "own", "E2E_B"))
-		require.Equal(t, host, w.Host())
+		require.Equal(t, daemon, w.DaemonPID())
 		require.Contains(t, w.Succeeds("status"), w.Config)
 	}
 

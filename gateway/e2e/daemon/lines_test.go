@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"encoding/json"
@@ -76,7 +76,7 @@ func TestConfigsThatCannotBeUsedAreCode3(t *testing.T) {
 	env := place(t)
 	file := filepath.Join(t.TempDir(), "goblin.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("servers:\n  a: {comand: x}\n"), 0o600))
-	for _, args := range [][]string{{"stdio"}, {"stdio", "--standalone"}, {"serve"}, {"host"}, {"validate"}} {
+	for _, args := range [][]string{{"stdio"}, {"stdio", "--standalone"}, {"serve"}, {"daemon"}, {"host"}, {"validate"}} {
 		_, errs, code := shell(t, env, append(args, "--config", file)...)
 		require.Equal(t, e2e.ExitConfig, code, args)
 		require.Contains(t, errs, `goblin.yaml:2: unknown key "comand"`)

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"fmt"
@@ -75,7 +75,7 @@ func TestVariablesOfAnEnvFile(t *testing.T) {
 	require.Equal(t, "-", variable(c, "has", "E2E_KEY"), "only what the server asks for")
 	w.Env = []string{"E2E_KEY=s3cr3t # value"}
 	require.Equal(t, "s3cr3t # value", variable(w.Bridged(), "has", "K"))
-	require.Equal(t, 1, b.Starts(), "the same values are the same host")
+	require.Equal(t, 1, b.Starts(), "the same values are the same daemon")
 	w.Env = []string{"E2E_KEY=mine"}
 	require.Equal(t, "mine", variable(w.Bridged(), "has", "K"), "the environment wins")
 
@@ -85,7 +85,7 @@ func TestVariablesOfAnEnvFile(t *testing.T) {
 	e2e.Eventually(t, "the new value", func() bool { return variable(c, "has", "K") == "next # value" })
 	w.Env = nil
 	require.Equal(t, "next # value", variable(w.Bridged(), "has", "K"))
-	require.Equal(t, starts+1, b.Starts(), "the host is found by the new value")
+	require.Equal(t, starts+1, b.Starts(), "the daemon is found by the new value")
 }
 
 func TestAnEnvFileThatAnEditNamesIsWatched(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		require.Empty(t, w.Survivors("", exitLimit, nil))
 		require.Zero(t, c.Prog.Ends(time.Second))
 	})
-	t.Run("P01 the last client of a host", func(t *testing.T) {
+	t.Run("P01 the last client of a daemon", func(t *testing.T) {
 		t.Parallel()
 		w := e2e.NewWorld(t)
 		w.Gateway["linger"] = "100ms"
@@ -59,13 +59,13 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		c.Close()
 		require.Empty(t, w.Survivors("", exitLimit, nil))
 	})
-	t.Run("P02 SIGTERM of a host in the background", func(t *testing.T) {
+	t.Run("P02 SIGTERM of a background daemon", func(t *testing.T) {
 		t.Parallel()
 		w := e2e.NewWorld(t)
 		w.Backend("stubborn", stubborn())
 		c := w.Bridged()
 		require.NotEmpty(t, c.Names("tools"))
-		pid := w.Host()
+		pid := w.DaemonPID()
 		c.Close()
 		require.Zero(t, c.Prog.Ends(e2e.Patience))
 		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
@@ -142,7 +142,7 @@ func TestServersOfACommandEndWithIt(t *testing.T) {
 	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
 }
 
-func TestStopEndsAHostOnATerminal(t *testing.T) {
+func TestStopEndsADaemonOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())

@@ -23,23 +23,23 @@ func (w *World) Sockets() []string {
 	return found
 }
 
-// Host is the process id of the detached host. Others that were started at the
+// DaemonPID returns the process id of the detached daemon. Others that were started at the
 // same time may still be about to find that there is one.
-func (w *World) Host() int {
+func (w *World) DaemonPID() int {
 	w.T.Helper()
-	var hosts []int
-	Eventually(w.T, "one host", func() bool {
-		hosts = nil
+	var daemons []int
+	Eventually(w.T, "one daemon", func() bool {
+		daemons = nil
 		for _, p := range w.Processes("") {
 			var n int
 			_, _ = fmt.Sscan(p, &n)
 			if n > 1 && strings.Contains(p, Goblin) && !w.isClient(n) {
-				hosts = append(hosts, n)
+				daemons = append(daemons, n)
 			}
 		}
-		return len(hosts) == 1
+		return len(daemons) == 1
 	})
-	return hosts[0]
+	return daemons[0]
 }
 
 func (w *World) isClient(pid int) bool {
@@ -51,17 +51,17 @@ func (w *World) isClient(pid int) bool {
 	return false
 }
 
-// GoesOn waits until calls are served by the next host: one that is sent before
-// its bridge hears of the end of the last host is lost with that.
+// GoesOn waits until calls are served by the next daemon: one that is sent before
+// its bridge hears of the end of the last daemon is lost with that.
 func (c *Client) GoesOn(tool string) {
 	c.T.Helper()
-	Eventually(c.T, "the next host", func() bool {
+	Eventually(c.T, "the next daemon", func() bool {
 		return c.Works(Obj{"name": tool, "arguments": Obj{}})
 	})
 }
 
-// HostLog returns the log of the world's detached hosts.
-func (w *World) HostLog() string {
+// DaemonLog returns the log of the world's detached daemons.
+func (w *World) DaemonLog() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.Contains(filepath.Base(path), ".log") {
@@ -98,21 +98,21 @@ func (w *World) Drop(b *Backend) {
 	}
 }
 
-// hostStatus is a part of the answer of goblin status --json.
-type hostStatus struct {
+// daemonStatus is a part of the answer of goblin status --json.
+type daemonStatus struct {
 	PID      int
 	Log      string
 	Notice   string
 	Sessions []struct{ Transport, Client string }
 }
 
-func (w *World) Status() (s hostStatus) {
+func (w *World) Status() (s daemonStatus) {
 	w.T.Helper()
 	require.NoError(w.T, json.Unmarshal([]byte(w.Succeeds("status", "--json")), &s))
 	return s
 }
 
-func (s hostStatus) Count(transport string) (n int) {
+func (s daemonStatus) Count(transport string) (n int) {
 	for _, c := range s.Sessions {
 		if c.Transport == transport {
 			n++

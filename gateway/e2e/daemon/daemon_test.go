@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestBridgedClientsShareOneSetOfBackends(t *testing.T) {
 	require.Len(t, w.Sockets(), 1)
 }
 
-func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
+func TestP17_BridgeSurvivesTheDeathOfItsDaemon(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	script := e2e.Filesystem()
@@ -37,12 +37,12 @@ func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
 	two.Ok("logging/setLevel", e2e.Obj{"level": "warning"})
 	flight := one.Begin("tools/call", e2e.Obj{"name": "b_move"})
 	b.WaitEvent("wait", "never")
-	require.NoError(t, e2e.Kill(w.Host()))
+	require.NoError(t, e2e.Kill(w.DaemonPID()))
 	e := e2e.ParseFailure(t, one.End(flight))
 	require.JSONEq(t, `{"code":"CONNECTION_ERROR","server":"goblin"}`, string(e.Data))
 	require.Contains(t, e.Message, "it may have been carried out")
 
-	// The same sessions go on at the next host, which was told of them.
+	// The same sessions go on at the next daemon, which was told of them.
 	for _, c := range []*e2e.Client{one, two} {
 		c.GoesOn("b_stat")
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
@@ -53,7 +53,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
 	require.Contains(t, one.WaitUpdates(1), uri)
 	two.Ok("ping", nil)
 	require.Empty(t, two.Updates())
-	b.Wait("the level at the next host", func() bool {
+	b.Wait("the level at the next daemon", func() bool {
 		for _, m := range b.Pick("logging/setLevel") {
 			if m.Proc == b.Procs[1] && e2e.Str(m.Msg, "params", "level") == "warning" {
 				return true
@@ -64,7 +64,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
 	b.WaitLive(1)
 }
 
-func TestHostEndsAfterItsLastSession(t *testing.T) {
+func TestDaemonEndsAfterItsLastSession(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["linger"] = "100ms"
@@ -74,11 +74,11 @@ func TestHostEndsAfterItsLastSession(t *testing.T) {
 	c.Close()
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	b.WaitGone()
-	e2e.Eventually(t, "the end of the host", func() bool { return len(w.Processes("")) == 0 })
+	e2e.Eventually(t, "the end of the daemon", func() bool { return len(w.Processes("")) == 0 })
 	require.Empty(t, w.Sockets())
 }
 
-func TestServeIsTheHostOfItsConfig(t *testing.T) {
+func TestServeIsTheDaemonOfItsConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -122,7 +122,7 @@ func TestGoblinOnPipesIsGoblinStdio(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Filesystem())
-	w.Hosted = true
+	w.AllowDaemon = true
 	c := w.Pipe()
 	c.Init()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
@@ -146,7 +146,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 	c := w.Bridged()
 	c.Names("tools")
 	status := w.Succeeds("status")
-	require.Contains(t, status, fmt.Sprint(w.Host()))
+	require.Contains(t, status, fmt.Sprint(w.DaemonPID()))
 	require.Contains(t, status, "\nends     1m after its last client\n")
 	require.Contains(t, status, "b")
 	require.Equal(t, "Restarting \"b\".\n", w.Succeeds("restart", "b"))
@@ -158,11 +158,11 @@ func TestStatusStopAndRestart(t *testing.T) {
 	require.Equal(t, e2e.ExitNotFound, out.Code, out.Stderr)
 	require.Contains(t, out.Stderr, "nobody")
 
-	host := w.Host()
-	c.Close() // or it would start the next host
+	daemon := w.DaemonPID()
+	c.Close() // or it would start the next daemon
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
-	e2e.Eventually(t, "the host to hear of it", func() bool { return w.Status().Count("socket") == 0 })
-	require.Equal(t, fmt.Sprintf("Stopped the host (pid %d).\n", host), w.Succeeds("stop"))
+	e2e.Eventually(t, "the daemon to hear of it", func() bool { return w.Status().Count("socket") == 0 })
+	require.Equal(t, fmt.Sprintf("Stopped the daemon (pid %d).\n", daemon), w.Succeeds("stop"))
 	b.WaitGone()
 	require.Empty(t, w.Processes(""))
 	require.Empty(t, w.Sockets())

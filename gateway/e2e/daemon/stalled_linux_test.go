@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 	t.Parallel()
-	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+	for name, owner := range map[string]bool{"the daemon's own": true, "another's": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -46,7 +46,7 @@ func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 
 func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 	t.Parallel()
-	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+	for name, owner := range map[string]bool{"the daemon's own": true, "another's": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -67,7 +67,7 @@ func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 			})
 			b.WaitStarts(1)
 			e2e.Eventually(t, "a screen", func() bool { return settings() != before })
-			w.Hosted = true
+			w.AllowDaemon = true
 			w.WaitScreens(1)
 			// Each size is a new picture, and nobody takes them: the terminal
 			// has room for a few.
@@ -91,11 +91,11 @@ func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
 	}
 }
 
-func TestAHostOutlivesItsTerminal(t *testing.T) {
+func TestADaemonOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("shop", e2e.Filesystem())
-	w.Hosted = true
+	w.AllowDaemon = true
 	w.Write()
 	person, side := terminal(t)
 	p := w.Execute("sh", func(cmd *exec.Cmd) {
@@ -105,14 +105,14 @@ func TestAHostOutlivesItsTerminal(t *testing.T) {
 	_ = side.Close()
 	shows(watch(person), t, "1 up")
 	c := w.Bridged()
-	host := w.Status().PID
+	daemon := w.Status().PID
 	require.NoError(t, person.Close())
 	require.True(t, p.Stderr.Holds(e2e.Patience, func() bool {
 		return strings.Contains(p.Stderr.Text.String(), "the terminal is gone") &&
 			strings.Contains(p.Stderr.Text.String(), "; goblin still serves 1 client; Ctrl-C ends it\n")
 	}))
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
-	require.Equal(t, []int{host, 0}, []int{w.Status().PID, w.Status().Count("screen")})
+	require.Equal(t, []int{daemon, 0}, []int{w.Status().PID, w.Status().Count("screen")})
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 	p.Signal(syscall.SIGTERM)

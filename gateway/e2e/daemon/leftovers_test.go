@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestP05_WhatAKilledStandaloneLeftIsEndedByAnyStart(t *testing.T) {
 	for name, next := range map[string]func(w *e2e.World){
 		"standalone": func(w *e2e.World) { w.Standalone().Names("tools") },
 		"command":    func(w *e2e.World) { w.Succeeds("list", "tools") },
-		"host":       func(w *e2e.World) { w.Bridged().Names("tools") },
+		"daemon":     func(w *e2e.World) { w.Bridged().Names("tools") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,10 +44,10 @@ func TestABrokenRecordOfChildrenCostsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "children-1-x"), []byte("{\"pid\":\x00[[["), 0o600))
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
-	require.Len(t, records(w), 1, "that of the host")
+	require.Len(t, records(w), 1, "that of the daemon")
 }
 
-func TestP05_WhatAKilledHostLeftIsEndedByTheNext(t *testing.T) {
+func TestP05_WhatAKilledDaemonLeftIsEndedByTheNext(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
@@ -56,13 +56,13 @@ func TestP05_WhatAKilledHostLeftIsEndedByTheNext(t *testing.T) {
 	orphan(w, b, func() {
 		c.Prog.Signal(syscall.SIGKILL)
 		<-c.Prog.Exited
-		require.NoError(t, e2e.Kill(w.Host()))
+		require.NoError(t, e2e.Kill(w.DaemonPID()))
 	})
 	again := w.Bridged()
 	require.Equal(t, "b:stat:{}", again.CallText("b_stat", e2e.Obj{}))
 	require.Empty(t, w.Processes(" -sleep "))
-	require.Len(t, records(w), 1, "that of the new host")
-	require.Contains(t, w.HostLog(), "left behind")
+	require.Len(t, records(w), 1, "that of the new daemon")
+	require.Contains(t, w.DaemonLog(), "left behind")
 }
 
 // orphan makes a server start a process that ignores signals, kills the one

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"os"
@@ -58,7 +58,7 @@ func TestStatelessClientsHaveAProjectOverStdio(t *testing.T) {
 	b.WaitLive(2)
 }
 
-func TestCommandsWithoutAHostAreInTheProjectOfTheirFolder(t *testing.T) {
+func TestCommandsWithoutADaemonAreInTheProjectOfTheirFolder(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	one, _, none := projects(t, w)

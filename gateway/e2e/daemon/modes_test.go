@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// place is an environment in which a command finds no config and no host.
+// place is an environment in which a command finds no config and no daemon.
 func place(t *testing.T) []string {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"bytes"
@@ -38,15 +38,15 @@ func TestP08_TwentyCrashesLeaveNoZombies(t *testing.T) {
 	require.Empty(t, zombies(c.Prog.Cmd.Process.Pid))
 }
 
-func TestP08_ABridgeWaitsForTheHostsThatItStarted(t *testing.T) {
+func TestP08_ABridgeWaitsForTheDaemonsThatItStarted(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Filesystem())
 	c := w.Bridged()
 	require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 	for range 3 {
-		require.NoError(t, e2e.Kill(w.Host()))
-		// A call may be under way while the host dies.
+		require.NoError(t, e2e.Kill(w.DaemonPID()))
+		// A call may be under way while the daemon dies.
 		c.GoesOn("b_stat")
 	}
 	e2e.Eventually(t, "no zombie", func() bool { return len(zombies(c.Prog.Cmd.Process.Pid)) == 0 })

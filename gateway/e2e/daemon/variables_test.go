@@ -1,6 +1,6 @@
 //go:build e2e
 
-package hosts
+package daemon
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ func variable(c *e2e.Client, server, name string) string {
 	return strings.TrimPrefix(environ[i], name+"=")
 }
 
-func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
+func TestClientsThatLackVariablesJoinTheDaemonThatHasThem(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("needs", showing(), e2e.Obj{"env": e2e.Obj{"K": "${E2E_TOKEN}"}})
@@ -45,13 +45,13 @@ func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
 	}
 	first := as("E2E_TOKEN=one", "E2E_HTTP=two")
 	require.Equal(t, "one", variable(first, "needs", "K"))
-	host := w.Host()
+	daemon := w.DaemonPID()
 	lacks := as()
 	require.Equal(t, "one", variable(lacks, "needs", "K"), "a client without variables")
 	require.Equal(t, "one", variable(as("E2E_TOKEN=one"), "needs", "K"), "a client with some")
 	require.Equal(t, 1, b.Starts())
 	w.Env = nil
-	require.Contains(t, w.Succeeds("status"), fmt.Sprint(host))
+	require.Contains(t, w.Succeeds("status"), fmt.Sprint(daemon))
 	require.Contains(t, w.Succeeds("list", "tools"), "needs_env")
 	out := w.Run("serve")
 	require.Equal(t, e2e.ExitConfig, out.Code, "who listens needs the token: %s", out.Stderr)
@@ -59,16 +59,16 @@ func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
 	w.Env = []string{"E2E_HTTP=two"}
 	out = w.Run("serve")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, fmt.Sprintf("runs already (pid %d)", host))
+	require.Contains(t, out.Stderr, fmt.Sprintf("runs already (pid %d)", daemon))
 	require.Equal(t, 1, b.Starts())
 
 	other := as("E2E_TOKEN=other")
-	require.Equal(t, "other", variable(other, "needs", "K"), "another value is another host")
+	require.Equal(t, "other", variable(other, "needs", "K"), "another value is another daemon")
 	require.Equal(t, 2, b.Starts())
 
-	require.NoError(t, e2e.Kill(host))
+	require.NoError(t, e2e.Kill(daemon))
 	lacks.GoesOn("needs_env")
-	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next host has them, too")
+	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next daemon has them, too")
 }
 
 // envFile makes a world take variables from a file, and gives what writes it.

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package hosts shows hosts and their clients: how they find each other, what
+// Package daemon shows daemons and their clients: how they find each other, what
 // they leave behind, and the modes of the command line.
-package hosts
+package daemon
 
 import (
 	"testing"
