@@ -1,15 +1,15 @@
-// Package logs bounds what others make Goblin write into its log.
+// Package logs limits the lines that servers and clients cause in Goblin's log.
 //
-// A [Limiter] is the handler in front of a log's sinks. Each party that lines are
-// about (their attribute server, else session or endpoint) may cause 100 at once
-// and 10 a second after that; all sessions together 500 and 50. What is over is counted, and every ten seconds
-// one line says of each party how many more there were. Lines about no party have
-// such a bound for each message, so that no party can take the place of Goblin's
-// own. Attributes are cut at 2 KiB, of errors at 16 KiB.
+// A [Limiter] is the handler in front of a log's sinks. Each source (the attribute
+// server, else session or endpoint) may log 100 lines at once and 10 a second after
+// that; all sessions together 500 and 50. Lines without a source have the same limit
+// for each message, so no source can displace Goblin's own. Every ten seconds, one line
+// per source reports how many were dropped. Attributes are cut at 2 KiB, those of
+// errors at 16 KiB.
 //
 // A [File] bounds the file that a log is written to.
 //
-// All methods may be called from any goroutine. They wait for the sink only.
+// All methods are safe for concurrent use. They block only while a sink writes.
 package logs
 
 import (
@@ -22,63 +22,64 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/time/rate"
+
 	"goblin/registry/termtext"
 )
 
-// Bounds of lines.
+// Limits of lines: at once, and per second after that.
 const (
-	burst        = 100 // of one party at once
-	rate         = 10  // of one party a second
-	burstGuests  = 500 // of all sessions
-	rateGuests   = 50
-	maxSessions  = 1024 // that are told apart; servers are as many as the config has
-	pause        = 10 * time.Second
-	maxAttribute = 2 << 10
-	maxOfError   = 16 << 10 // stack traces, too
+	burst             = 100
+	perSecond         = 10
+	sessionsBurst     = 500
+	sessionsPerSec    = 50
+	reportInterval    = 10 * time.Second
+	maxAttribute      = 2 << 10  // bytes
+	maxErrorAttribute = 16 << 10 // bytes; stack traces are longer
 )
 
-// Limiter is a [slog.Handler] that lets so many lines through; see the package's
-// documentation.
+// Limiter is a [slog.Handler] that drops lines above the limits of the package.
 type Limiter struct {
-	next  slog.Handler
-	about who
+	next slog.Handler
+	from source
 	*limits
 }
 
-// who is a party: the attribute that names it, and its name.
-type who struct{ key, name string }
+// source is the attribute that a line is counted by.
+type source struct{ key, name string }
 
-// limits are shared by the handlers that come of one Limiter.
+// limits is the state that all handlers derived from one Limiter share.
 type limits struct {
 	root   slog.Handler
 	redact func(string) string
-	now    func() time.Time
 
-	mu      sync.Mutex
-	parties map[who]*party
-	open    int   // sessions among them
-	guests  party // all sessions
-	others  party // those for whom there is no place in parties
-	swept   time.Time
-	timer   *time.Timer // runs while there is something to be said
-	closed  bool
+	mu       sync.Mutex
+	sources  map[source]*budget // those that logged lately
+	sessions *budget            // of all sessions together
+	timer    *time.Timer        // runs while sources has entries or lines were dropped
+	closed   bool
 }
 
-// party is a bucket of tokens, and what found none.
-type party struct {
-	tokens float64
-	filled time.Time
-	more   int
-	level  slog.Level // the most severe of them
+// budget is a token bucket that counts the lines it refused.
+type budget struct {
+	*rate.Limiter
+	dropped int
+	level   slog.Level // the most severe one that was dropped
 }
 
-// Limit returns the handler in front of next. redact hides secrets in texts that
-// are about to be cut; nil if there are none.
+func newBudget(perSecond rate.Limit, burst int) *budget {
+	return &budget{Limiter: rate.NewLimiter(perSecond, burst)}
+}
+
+// Limit returns the handler in front of next. redact hides secrets in texts before
+// they are cut; nil if there are none.
 func Limit(next slog.Handler, redact func(string) string) *Limiter {
 	if redact == nil {
 		redact = func(s string) string { return s }
 	}
-	return &Limiter{next: next, limits: &limits{root: next, redact: redact, now: time.Now, parties: make(map[who]*party)}}
+	return &Limiter{next: next, limits: &limits{
+		root: next, redact: redact, sources: make(map[source]*budget), sessions: newBudget(sessionsPerSec, sessionsBurst),
+	}}
 }
 
 // Enabled implements [slog.Handler].
@@ -91,7 +92,7 @@ func (l *Limiter) WithAttrs(attrs []slog.Attr) slog.Handler {
 	to := *l
 	bounded := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		to.about = to.about.or(a)
+		to.from = to.from.or(a)
 		bounded[i] = l.bounded(a, maxAttribute)
 	}
 	to.next = l.next.WithAttrs(bounded)
@@ -105,34 +106,34 @@ func (l *Limiter) WithGroup(name string) slog.Handler {
 	return &to
 }
 
-// or is the party that an attribute names, if it matters more: what a session
-// does to a server is about the server.
-func (w who) or(a slog.Attr) who {
-	if w.key == "server" || a.Key != "server" && a.Key != "session" && a.Key != "endpoint" {
-		return w
+// or returns the source that an attribute names if it takes precedence over s.
+// A line about a session and a server counts for the server.
+func (s source) or(a slog.Attr) source {
+	if s.key == "server" || a.Key != "server" && a.Key != "session" && a.Key != "endpoint" {
+		return s
 	}
 	if name := a.Value.String(); name != "" {
-		return who{a.Key, name}
+		return source{a.Key, name}
 	}
-	return w
+	return s
 }
 
 // Handle implements [slog.Handler].
 func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
-	about := l.about
+	from := l.from
 	r.Attrs(func(a slog.Attr) bool {
-		about = about.or(a)
+		from = from.or(a)
 		return true
 	})
-	if about.key == "" {
-		about = who{"message", r.Message}
+	if from.key == "" {
+		from = source{"message", r.Message}
 	}
-	if !l.pass(about, r.Level) {
+	if !l.allow(from, r.Level) {
 		return nil
 	}
 	most := maxAttribute
 	if r.Level >= slog.LevelError {
-		most = maxOfError
+		most = maxErrorAttribute
 	}
 	message := l.bounded(slog.String(slog.MessageKey, r.Message), most)
 	out := slog.NewRecord(r.Time, r.Level, message.Value.String(), r.PC)
@@ -180,102 +181,70 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// pass takes a token of a party, or counts a line that finds none.
-func (l *limits) pass(about who, level slog.Level) bool {
+// allow reports whether a line of a source may be logged, and counts it if not.
+func (l *limits) allow(from source, level slog.Level) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
-	p := l.partyLocked(about, now)
-	ok := p.take(now, burst, rate)
-	if ok && about.key == "session" {
-		ok = l.guests.take(now, burstGuests, rateGuests)
-	}
-	if ok {
-		return true
-	}
-	if p.more++; p.more == 1 || level > p.level {
-		p.level = level
-	}
 	if l.timer == nil && !l.closed {
-		l.timer = time.AfterFunc(pause, l.tell)
+		l.timer = time.AfterFunc(reportInterval, l.report)
 	}
-	return false
-}
-
-// partyLocked finds or makes the bucket of a party.
-func (l *limits) partyLocked(about who, now time.Time) *party {
-	if p := l.parties[about]; p != nil {
-		return p
+	b := l.sources[from]
+	if b == nil {
+		b = newBudget(perSecond, burst)
 	}
-	if about.key == "session" {
-		if l.open >= maxSessions && now.Sub(l.swept) >= time.Second {
-			l.sweep(now)
-		}
-		if l.open >= maxSessions {
-			return &l.others
-		}
-		l.open++
-	}
-	p := new(party)
-	l.parties[about] = p
-	return p
-}
-
-// sweep forgets the sessions that may cause as much as if they were new. The lock
-// is held.
-func (l *limits) sweep(now time.Time) {
-	l.swept = now
-	for w, p := range l.parties {
-		if w.key == "session" && p.more == 0 && p.tokens+rate*now.Sub(p.filled).Seconds() >= burst {
-			delete(l.parties, w)
-			l.open--
-		}
-	}
-}
-
-// take takes a token out of a bucket, which is full at first.
-func (p *party) take(now time.Time, burst, rate float64) bool {
-	if p.filled.IsZero() {
-		p.tokens = burst
-	} else {
-		p.tokens = min(burst, p.tokens+rate*now.Sub(p.filled).Seconds())
-	}
-	p.filled = now
-	if p.tokens < 1 {
+	now := time.Now()
+	if !b.AllowN(now, 1) {
+		b.drop(level)
 		return false
 	}
-	p.tokens--
+	if from.key == "session" && !l.sessions.AllowN(now, 1) {
+		l.sessions.drop(level) // and b is not stored: a flood of new sessions takes no memory
+		return false
+	}
+	l.sources[from] = b
 	return true
 }
 
-// tell says what was left out.
-func (l *limits) tell() {
-	type left struct {
-		who
-		party
+// drop counts a line that was not logged.
+func (b *budget) drop(level slog.Level) {
+	if b.dropped == 0 || level > b.level {
+		b.level = level
 	}
-	var all []left
+	b.dropped++
+}
+
+// report logs how many lines of each source were dropped, and forgets the sources
+// whose budget is full again.
+func (l *limits) report() {
+	var reports []slog.Record
+	collect := func(from source, b *budget) {
+		if b.dropped == 0 {
+			return
+		}
+		r := slog.NewRecord(time.Now(), b.level, "Lines were left out: too many at a time", 0)
+		r.AddAttrs(slog.Int("more", b.dropped), l.bounded(slog.String(from.key, from.name), maxAttribute))
+		reports = append(reports, r)
+		b.dropped = 0
+	}
 	l.mu.Lock()
-	l.timer = nil
-	for w, p := range l.parties {
-		if p.more > 0 {
-			all = append(all, left{w, *p})
-			p.more = 0
+	for from, b := range l.sources {
+		collect(from, b)
+		if b.Tokens() >= burst {
+			delete(l.sources, from)
 		}
 	}
-	if l.others.more > 0 {
-		all = append(all, left{who{"session", "others"}, l.others})
-		l.others.more = 0
+	collect(source{"session", "others"}, l.sessions)
+	l.timer = nil
+	if len(l.sources) > 0 && !l.closed {
+		l.timer = time.AfterFunc(reportInterval, l.report)
 	}
 	l.mu.Unlock()
-	for _, p := range all {
-		r := slog.NewRecord(l.now(), p.level, "Lines were left out: too many at a time", 0)
-		r.AddAttrs(slog.Int("more", p.more), l.bounded(slog.String(p.key, p.name), maxAttribute))
-		_ = l.root.Handle(context.Background(), r) // there is no other place to tell it
+	for _, r := range reports {
+		_ = l.root.Handle(context.Background(), r) // there is no other sink for this error
 	}
 }
 
-// Close says what was left out so far. Lines are still taken.
+// Close reports the lines dropped so far. Lines are still accepted.
 func (l *limits) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -283,6 +252,6 @@ func (l *limits) Close() error {
 		l.timer.Stop()
 	}
 	l.mu.Unlock()
-	l.tell()
+	l.report()
 	return nil
 }

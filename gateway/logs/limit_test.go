@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,93 +18,102 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a limited logger whose clock stands still unless it is moved.
+// log is a limited logger and its output.
 type log struct {
 	*slog.Logger
 	lines *Limiter
 	out   bytes.Buffer
-	now   time.Time
 }
 
 func newLog(redact func(string) string) *log {
-	l := &log{now: time.Unix(1000, 0)}
+	l := &log{}
 	l.lines = Limit(slog.NewTextHandler(&l.out, nil), redact)
-	l.lines.now = func() time.Time { return l.now }
 	l.Logger = slog.New(l.lines)
 	return l
 }
 
 func (l *log) count(text string) int { return strings.Count(l.out.String(), text) }
 
-func TestEachPartyHasItsOwnBound(t *testing.T) {
-	l := newLog(nil)
-	bound := l.With("server", "bound")
-	for i := range 10_000 {
-		l.Warn("refused", "server", "loud", "i", i)
-		bound.Warn("refused", "session", "s0") // is about the server
-		l.Warn("left", "session", "s1")
-		l.Warn("own")
-	}
-	l.Warn("refused", "server", "quiet")
-	l.Error("Daemon stopped")
-	for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon stopped"`: 1} {
-		require.Equal(t, n, l.count(text), text)
-	}
-	l.now = l.now.Add(time.Second)
-	for range 10_000 {
-		l.Warn("refused", "server", "loud")
-	}
-	require.Equal(t, burst+rate, l.count("server=loud"))
-	require.NoError(t, l.lines.Close())
-	for _, text := range []string{"more=19890 server=loud", "more=9900 server=bound", "more=9900 session=s1", "more=9900 message=own"} {
-		require.Equal(t, 1, l.count(text), text)
-	}
-	require.Equal(t, 4, l.count("more="))
-}
-
-func TestManySessionsShareABound(t *testing.T) {
-	l := newLog(nil)
-	for i := range 20 * maxSessions {
-		l.Warn("came", "session", fmt.Sprint("s", i))
-	}
-	l.Warn("refused", "server", "quiet") // it comes too late to have a place of its own
-	require.Equal(t, burstGuests, l.count("msg=came"))
-	require.Len(t, l.lines.parties, maxSessions+1)
-	require.Equal(t, 1, l.count("server=quiet"))
-	require.NoError(t, l.lines.Close())
-	require.NoError(t, l.lines.Close())
-	require.Equal(t, 1, l.count("session=others"), "it is told once")
-}
-
-func TestAPlaceIsGivenBackByThoseThatAreQuiet(t *testing.T) {
-	l := newLog(nil)
-	for range burst + 2 {
-		l.Warn("came", "session", "loud")
-	}
-	for i := range 5 * maxSessions {
-		l.now = l.now.Add(time.Second)
-		l.Warn("came", "session", fmt.Sprint("s", i))
-	}
-	require.Equal(t, burst+5*maxSessions, l.count("msg=came"))
-	require.LessOrEqual(t, len(l.lines.parties), maxSessions)
-	require.NoError(t, l.lines.Close())
-	require.Equal(t, 1, l.count("more=2 session=loud"), "but not before what it did is told")
-}
-
-func TestTheMostSevereLevelTellsWhatWasLeftOut(t *testing.T) {
-	l := newLog(nil)
-	for i := range burst + 3 {
-		level := slog.LevelInfo
-		if i == burst+1 {
-			level = slog.LevelError
+func TestEachSourceHasItsOwnLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(nil)
+		bound := l.With("server", "bound")
+		for i := range 10_000 {
+			l.Warn("refused", "server", "loud", "i", i)
+			bound.Warn("refused", "session", "s0") // is about the server
+			l.Warn("left", "session", "s1")
+			l.Warn("own")
 		}
-		l.Log(t.Context(), level, "x", "server", "s")
-	}
-	require.NoError(t, l.lines.Close())
-	require.Equal(t, 1, l.count("level=ERROR"))
-	require.Contains(t, l.out.String(), "more=3 server=s")
-	l.Log(t.Context(), slog.LevelInfo, "x", "server", "s")
-	require.Nil(t, l.lines.timer, "nothing runs on behind the end")
+		l.Warn("refused", "server", "quiet")
+		l.Error("Daemon ended")
+		for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon ended"`: 1} {
+			require.Equal(t, n, l.count(text), text)
+		}
+		time.Sleep(time.Second)
+		for range 10_000 {
+			l.Warn("refused", "server", "loud")
+		}
+		require.Equal(t, burst+perSecond, l.count("server=loud"))
+		require.NoError(t, l.lines.Close())
+		for _, text := range []string{"more=19890 server=loud", "more=9900 server=bound", "more=9900 session=s1", "more=9900 message=own"} {
+			require.Equal(t, 1, l.count(text), text)
+		}
+		require.Equal(t, 4, l.count("more="))
+	})
+}
+
+func TestManySessionsShareALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(nil)
+		for i := range 10_000 {
+			l.Warn("came", "session", fmt.Sprint("s", i))
+		}
+		l.Warn("refused", "server", "quiet")
+		require.Equal(t, sessionsBurst, l.count("msg=came"))
+		require.Len(t, l.lines.sources, sessionsBurst+1, "a flood of sessions takes no memory")
+		require.Equal(t, 1, l.count("server=quiet"), "servers do not share it")
+		require.NoError(t, l.lines.Close())
+		require.NoError(t, l.lines.Close())
+		require.Equal(t, 1, l.count("more=9500 session=others"), "reported once")
+	})
+}
+
+func TestQuietSourcesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(nil)
+		for range burst + 2 {
+			l.Warn("came", "session", "loud")
+		}
+		const n = 5000
+		for i := range n {
+			time.Sleep(time.Second)
+			l.Warn("came", "session", fmt.Sprint("s", i))
+		}
+		require.Equal(t, burst+n, l.count("msg=came"))
+		require.Equal(t, 1, l.count("more=2 session=loud"), "but not before its dropped lines are reported")
+		require.LessOrEqual(t, len(l.lines.sources), 20)
+		time.Sleep(2 * reportInterval)
+		require.Empty(t, l.lines.sources)
+		require.Nil(t, l.lines.timer, "an idle log has no timer")
+	})
+}
+
+func TestDroppedLinesAreReportedAtTheirMostSevereLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(nil)
+		for i := range burst + 3 {
+			level := slog.LevelInfo
+			if i == burst+1 {
+				level = slog.LevelError
+			}
+			l.Log(t.Context(), level, "x", "server", "s")
+		}
+		require.NoError(t, l.lines.Close())
+		require.Equal(t, 1, l.count("level=ERROR"))
+		require.Contains(t, l.out.String(), "more=3 server=s")
+		l.Log(t.Context(), slog.LevelInfo, "x", "server", "s")
+		require.Nil(t, l.lines.timer, "no timer runs after Close")
+	})
 }
 
 func TestAttributesAreBoundedAndVisible(t *testing.T) {
