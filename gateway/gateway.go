@@ -21,11 +21,9 @@ import (
 	"log/slog"
 	"sync"
 
-	"goblin/gateway/childproc"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
-	"goblin/gateway/memlimit"
 	"goblin/gateway/notify"
 	"goblin/gateway/serverreq"
 	"goblin/gateway/servers"
@@ -38,32 +36,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options configure a Gateway. Mask and Only may be nil.
+// Options configure a Gateway.
 type Options struct {
-	Config   *config.Config
-	Registry *registry.Registry
-	Metrics  *telemetry.Metrics
-	Logger   *slog.Logger
-	Version  string
-	// Mask hides the config's secrets in what goes into errors, logs and
-	// journals; nil hides nothing.
-	Mask *config.Mask
-	// Meter counts calls of tools; nil counts none.
-	Meter *telemetry.Meter
-	// Children records child processes; nil records none.
-	Children *childproc.Record
-	// Pins remember the tools that the user approved; nil lets all through.
-	Pins *state.PinStore
-	// Logins is the folder of logins at remote servers; "" knows none.
-	Logins  string
-	Resolve config.Resolver  // gives the values of references of the config; nil has none
-	Catalog *state.ListCache // remembers lists of servers; nil remembers none
-	Records bool             // Catalog is written by [fleet.Fleet.SaveLists] alone
-	// Memory bounds what servers, and whoever else shares it, make the process hold;
-	// nil bounds nothing.
-	Memory *memlimit.Account
-	// Only names the servers to start; nil starts all that are enabled.
-	Only []string
+	servers.Options
+	Meter *telemetry.Meter // counts calls of tools; nil counts none
 }
 
 // Gateway serves the registry's catalog to any number of sessions.
@@ -108,9 +84,7 @@ func New(o Options) *Gateway {
 	g.calls, g.results = inflight.NewTable(), NewResultStore(o.Memory)
 	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
-	g.Servers = servers.New(servers.Options{
-		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
-		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Records: o.Records, Memory: o.Memory, Only: o.Only,
+	g.Servers = servers.New(o.Options, servers.Hooks{
 		Handler:   relay{g},
 		Announced: func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
@@ -188,9 +162,6 @@ func (g *Gateway) Switch(off []state.ToggleEntry, hidden ...string) {
 	g.Views.Switch(off, hidden...)
 	g.News.Narrowed()
 }
-
-// HasProfile reports whether there is such a profile.
-func (g *Gateway) HasProfile(name string) bool { return g.Views.Has(name) }
 
 // Sessions are the open client sessions, the oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }

@@ -18,10 +18,10 @@ import (
 func TestServersComeAndGoAtRunTime(t *testing.T) {
 	t.Parallel()
 	reg := registry.New(registry.Options{})
-	g := New(Options{
+	g := New(Options{Options: servers.Options{
 		Config: &config.Config{Demo: true}, Registry: reg, Metrics: telemetry.NewMetrics(),
 		Logger: slog.New(slog.DiscardHandler), Version: "test",
-	})
+	}})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); g.Run(ctx) }()

@@ -17,6 +17,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -80,10 +81,10 @@ func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 		Servers: []config.Server{{Name: "s", Type: config.Stdio, Command: os.Args[0], Env: map[string]string{askEnv: heard}}},
 		Gateway: config.Gateway{StartupWait: 20 * time.Second, MetaTools: config.MetaTools{All: true}, Limits: config.Limits{Depth: 100}},
 	}}
-	a.Gateway = New(Options{
+	a.Gateway = New(Options{Options: servers.Options{
 		Config: a.cfg, Registry: registry.New(registry.Options{Servers: []string{"s"}, Own: []string{"script"}}),
 		Metrics: telemetry.NewMetrics(), Logger: slog.New(slog.DiscardHandler), Version: "test",
-	})
+	}})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()

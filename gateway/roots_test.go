@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -33,10 +34,10 @@ func (*ended) Done() <-chan struct{} {
 
 func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
 	t.Parallel()
-	g := New(Options{
+	g := New(Options{Options: servers.Options{
 		Config: &config.Config{Demo: true}, Registry: registry.New(registry.Options{}), Metrics: telemetry.NewMetrics(),
 		Logger: slog.New(slog.DiscardHandler), Version: "test",
-	})
+	}})
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)

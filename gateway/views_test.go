@@ -277,7 +277,7 @@ func parsed(t *testing.T, text string) *config.Config {
 // viewsOf are the views of a config and a catalog, of servers that do not run.
 func viewsOf(t *testing.T, r *registry.Registry, text string) *view.Views {
 	t.Helper()
-	return view.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}), parsed(t, text))
+	return view.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}, servers.Hooks{}), parsed(t, text))
 }
 
 // tools are what lists have.

@@ -45,8 +45,8 @@ func TestEachSourceHasItsOwnLimit(t *testing.T) {
 			l.Warn("own")
 		}
 		l.Warn("refused", "server", "quiet")
-		l.Error("Daemon ended")
-		for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon ended"`: 1} {
+		l.Error("Daemon stopped")
+		for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon stopped"`: 1} {
 			require.Equal(t, n, l.count(text), text)
 		}
 		time.Sleep(time.Second)

@@ -78,7 +78,7 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	}
 	f.servers.Store(next)
 	for _, name := range moved {
-		f.o.Moved(name, next.named[name].UnitOf)
+		f.hooks.Moved(name, next.named[name].UnitOf)
 	}
 	for _, b := range next.all {
 		if !kept[b.Name()] && f.run != nil {
@@ -139,7 +139,7 @@ func (f *Fleet) drain(ctx context.Context, b *Server) {
 	for {
 		select {
 		case <-look.C:
-			if !f.o.Busy(b.Server) {
+			if !f.hooks.Busy(b.Server) {
 				return
 			}
 		case <-limit:
@@ -232,6 +232,6 @@ func (f *Fleet) observe(o *outlet) upstream.Observe {
 	return upstream.Observe{
 		Up:        func(server string, up bool) { o.write(func() { f.o.Metrics.Up(server, up) }) },
 		Restarted: func(server string) { o.write(func() { f.o.Metrics.Restart(server) }) },
-		Announced: func(server string, kind registry.Kind) { o.write(func() { f.o.Announced(server, kind) }) },
+		Announced: func(server string, kind registry.Kind) { o.write(func() { f.hooks.Announced(server, kind) }) },
 	}
 }

@@ -71,10 +71,10 @@ func (f *Fleet) rest(b *Server, now time.Time) {
 		return
 	}
 	u := &b.use
-	if u.at.IsZero() || uses != u.uses || !idle || f.o.Busy(b.Server) {
+	if u.at.IsZero() || uses != u.uses || !idle || f.hooks.Busy(b.Server) {
 		u.uses, u.at, u.called = uses, now, now
 	}
-	watched := f.o.Watched(b.Name())
+	watched := f.hooks.Watched(b.Name())
 	if watched > 0 {
 		u.at = now
 	}

@@ -75,7 +75,7 @@ func (f *Fleet) Join(s *downstream.Session, folder string) {
 			if folder != "" {
 				b.Enter(folder)
 			}
-			f.o.Moved(b.Name(), b.UnitOf)
+			f.hooks.Moved(b.Name(), b.UnitOf)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (f *Fleet) NoProject(server string, s *downstream.Session) error {
 	}
 	return &upstream.Error{
 		Code: upstream.ConnectionError, Server: server,
-		Reason: "runs in the project of its client (isolation: project), and this client has none: " + f.o.NoProject(s),
+		Reason: "runs in the project of its client (isolation: project), and this client has none: " + f.hooks.NoProject(s),
 	}
 }
 

@@ -3,7 +3,7 @@
 // tools to what the user approved, and says which connection serves a session.
 //
 // It knows nothing of what is under way at a server, or watched there, but what its
-// [Options] answer. All methods may be called from any goroutine; Conn and
+// [Hooks] answer. All methods may be called from any goroutine; Conn and
 // AwaitLists block for as long as startup_wait and the server's timeout say,
 // AwaitAttempts for as long as handshake_wait does. None of the others waits for a
 // server.
@@ -34,23 +34,28 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Options configure a Fleet. Mask, Children, Pins, Memory and Only may be nil.
+// Options configure a Fleet. Mask may be nil.
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
 	Metrics  *telemetry.Metrics
 	Logger   *slog.Logger
 	Version  string
-	Mask     *config.Mask      // hides secrets in errors
-	Children *childproc.Record // records child processes
+	Mask     *config.Mask      // hides secrets in errors, logs and journals; nil hides nothing
+	Children *childproc.Record // records child processes; nil records none
 	Pins     *state.PinStore   // remembers the tools that the user approved; nil lets all through
 	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
 	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
-	Memory   *memlimit.Account // bounds what servers make the process hold
+	Memory   *memlimit.Account // bounds what servers make the process hold; nil bounds nothing
 	Logins   string            // the folder of logins at remote servers; "" knows none
 	Resolve  config.Resolver   // gives the values of references; nil has none
 	Only     []string          // the servers to start; nil starts all that are enabled
-	Handler  upstream.Handler  // gets what servers send by themselves
+}
+
+// Hooks connect a Fleet to the gateway that uses it. None may be nil, except when Run
+// is not called.
+type Hooks struct {
+	Handler upstream.Handler // gets what servers send by themselves
 	// Announced is called when a server said that a list changed, and the list was
 	// fetched again. It must not block.
 	Announced func(server string, kind registry.Kind)
@@ -68,6 +73,7 @@ type Options struct {
 // Fleet is the servers of a config.
 type Fleet struct {
 	o     Options
+	hooks Hooks
 	log   *slog.Logger
 	made  time.Time
 	since atomic.Int64  // when servers were started last, in Unix ns
@@ -110,8 +116,8 @@ type Server struct {
 }
 
 // New prepares the servers, which start with [Fleet.Run].
-func New(o Options) *Fleet {
-	f := &Fleet{o: o, log: o.Logger}
+func New(o Options, hooks Hooks) *Fleet {
+	f := &Fleet{o: o, hooks: hooks, log: o.Logger}
 	f.places.Limit = o.Config.Gateway.Limits.Projects
 	f.handshakes = sync.OnceValue(func() time.Time { return time.Now().Add(o.Config.Gateway.HandshakeWait) })
 	first := &table{named: make(map[string]*Server)}
@@ -177,7 +183,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		known.State = registry.StateSleeping
 	}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.OfClients(!rootless(&s)),
+		Handler: f.hooks.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.OfClients(!rootless(&s)),
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,

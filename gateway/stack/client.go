@@ -21,9 +21,30 @@ var errStopped = errors.New("the gateway has stopped")
 // acts: for the gateway one like any other.
 type Client struct {
 	*mcpclient.Client
+	instanceActions
+	serverActions
 	instance *Instance
 	session  *downstream.Session
 	over     chan struct{} // closed when the session has ended
+}
+
+// instanceActions are the methods that a Client takes from its [Instance] unchanged.
+type instanceActions interface {
+	AddServer(name string, keys map[string]any) error
+	RemoveServer(server string) error
+	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
+	SetDisabled(server string, disabled bool) error
+	SetEnabled(server string, on bool) error
+	Switch(profile string, on bool, entries ...*registry.Entry) error
+	Definition(server string) report.Definition
+	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
+}
+
+// serverActions are the methods that a Client takes from [servers.Fleet] unchanged.
+type serverActions interface {
+	Wake(server string) error
+	Restart(server string) error
+	Logout(ctx context.Context, server string) error
 }
 
 // OpenClient opens a session inside this process, with the handshake done. It
@@ -35,7 +56,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask mcpclient.As
 		return nil, errStopped
 	}
 	near, far := net.Pipe()
-	c := &Client{instance: i, over: make(chan struct{})}
+	c := &Client{instanceActions: i, serverActions: i.gateway.Servers, instance: i, over: make(chan struct{})}
 	opened := make(chan struct{})
 	go func() {
 		defer i.serving.Done()
@@ -90,12 +111,6 @@ func (c *Client) Show(at func() daemon.Screen) {
 // Session is the session's id, as in the registry's tables.
 func (c *Client) Session() string { return c.session.ID() }
 
-// Wake starts a server if it sleeps. It does not wait.
-func (c *Client) Wake(server string) error { return c.instance.gateway.Servers.Wake(server) }
-
-// Restart closes a server's connections and opens them anew.
-func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
-
 // UnderWay are the requests of all clients that wait for their answers.
 func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Waiting.All() }
 
@@ -140,37 +155,6 @@ func (c *Client) Disconnect(session string) bool {
 	return c.instance.gateway.Waiting.Disconnect(session)
 }
 
-// Diagnose finds out what keeps a server from working, see [Instance.Diagnose].
-func (c *Client) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
-	return c.instance.Diagnose(ctx, server)
-}
-
-// Definition is how a server is started or reached, see [Instance.Definition].
-func (c *Client) Definition(server string) report.Definition {
-	return c.instance.Definition(server)
-}
-
-// SetEnabled turns a server on or off, see [Instance.SetEnabled].
-func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
-
-// TryServer starts a server that is not in the config yet, see [Instance.TryServer].
-func (c *Client) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
-	return c.instance.TryServer(ctx, name, keys)
-}
-
-// AddServer puts a server into the config, see [Instance.AddServer].
-func (c *Client) AddServer(name string, keys map[string]any) error {
-	return c.instance.AddServer(name, keys)
-}
-
-// RemoveServer takes a server out of the config.
-func (c *Client) RemoveServer(server string) error { return c.instance.RemoveServer(server) }
-
-// SetDisabled turns a server off or on in the config.
-func (c *Client) SetDisabled(server string, disabled bool) error {
-	return c.instance.SetDisabled(server, disabled)
-}
-
 // Login logs the user in at a server by a browser and returns the user's name, or "" if it
 // is unknown. show gets the page to open; pasted has URLs that a browser elsewhere ended
 // at. agree reports whether the issuer may have the client secret; before is the issuer of
@@ -185,11 +169,6 @@ func (c *Client) Login(ctx context.Context, server string, show func(page string
 			return nil
 		},
 	})
-}
-
-// Logout has the tokens of a server taken back, and forgets them.
-func (c *Client) Logout(ctx context.Context, server string) error {
-	return c.instance.gateway.Servers.Logout(ctx, server)
 }
 
 // Approve takes tools of a server for good as they were shown, see

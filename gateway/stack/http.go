@@ -59,7 +59,7 @@ func (i *Instance) listenHTTP() error {
 	i.http = downstream.NewHTTP(downstream.HTTPOptions{
 		Options:        options,
 		AuthToken:      g.AuthToken,
-		HasProfile:     i.gateway.HasProfile,
+		HasProfile:     i.gateway.Views.Has,
 		Project:        downstream.Folder,
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,

@@ -74,7 +74,7 @@ func (i *Instance) readPins(store *state.PinStore) {
 // Switch turns entries of the catalog on or off, for the clients of a profile or, if that
 // is "", for all. It stays so over restarts.
 func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) error {
-	if profile != "" && !i.gateway.HasProfile(profile) {
+	if profile != "" && !i.gateway.Views.Has(profile) {
 		return i.noProfile(profile)
 	}
 	things := make([]state.ToggleEntry, len(entries))
@@ -135,11 +135,6 @@ func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	return ""
 }
 
-// Switch turns entries on or off, see [Instance.Switch].
-func (c *Client) Switch(profile string, on bool, entries ...*registry.Entry) error {
-	return c.instance.Switch(profile, on, entries...)
-}
-
 // Off lists what clients of a profile do not see of a kind, once the servers have listed or
 // startup_wait is over. The error says that there is no such kind or profile.
 func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, error) {
@@ -147,7 +142,7 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
-	if q.Profile != "" && !i.gateway.HasProfile(q.Profile) {
+	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
 		return nil, i.noProfile(q.Profile)
 	}
 	i.switched() // the file may have been written just now, by whoever asks

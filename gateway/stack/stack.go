@@ -32,6 +32,7 @@ import (
 	"goblin/gateway/filewatch"
 	"goblin/gateway/logs"
 	"goblin/gateway/memlimit"
+	"goblin/gateway/servers"
 	"goblin/gateway/state"
 	"goblin/gateway/telemetry"
 	"goblin/gateway/view"
@@ -178,11 +179,11 @@ func New(o Options) (*Instance, error) {
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
 	i.metrics.Tally(i.meter.Tally)
-	i.gateway = gateway.New(gateway.Options{
-		Config: o.Config, Registry: i.registry, Metrics: i.metrics, Meter: i.meter,
+	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
+		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
-	})
+	}})
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 	if folder := downstream.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
