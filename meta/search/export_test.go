@@ -17,9 +17,8 @@ func UpToDate(x *Index) bool { return x.state.Load().current(x.registry.Load(), 
 
 // Bounds of the index.
 const (
-	MaxList         = maxList
-	MaxAll          = maxAll
-	CreditPerSecond = creditPerSecond
+	MaxList = maxList
+	MaxAll  = maxAll
 )
 
 // Room is how much a new list may take beside others.
@@ -28,8 +27,8 @@ func Room(x *Index, others int) int { return x.room(others) }
 // BoundList sets how many bytes the index of a list may take.
 func BoundList(x *Index, most int) { x.list = most }
 
-// Throttle makes an index read a list for so many bytes at once, by a clock.
-func Throttle(x *Index, credit int, now func() time.Time) { x.ahead, x.now = lasts(credit), now }
+// Throttle makes an index read burst bytes of a list at once, and sets its clock.
+func Throttle(x *Index, burst int, now func() time.Time) { x.burst, x.now = burst, now }
 
 // Size is how many bytes the index takes, and how many of text it was made of.
 func Size(x *Index) (size, read int) {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"goblin/registry"
 )
 
@@ -19,12 +21,11 @@ type Index struct {
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken while the next state is made
 	now      func() time.Time
-	list     int           // most bytes of the index of a list
-	ahead    time.Duration // how far a list may be read ahead of its time
-	// paid is, for a list that was read lately, until when it could have been read for
-	// as many bytes; writer guards it.
-	paid  map[listKey]time.Time
-	views views
+	list     int // most bytes of the index of a list
+	burst    int // bytes of a list that are read at once
+	// budgets limits reads of lists that were read lately; writer guards it.
+	budgets map[listKey]*rate.Limiter
+	views   views
 }
 
 // state is the index of one snapshot. It is immutable.
@@ -50,7 +51,7 @@ type source struct {
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, ahead: lasts(creditAtOnce), paid: make(map[listKey]time.Time)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, burst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
 	x.state.Store(&state{})
 	return x
 }
@@ -116,17 +117,12 @@ const (
 // that come later, however many they are.
 func (x *Index) room(others int) int { return max(0, min(x.list, (maxAll-others)/2)) }
 
-// A list that changes often is read for so many bytes at once and in a second,
-// which is a tenth of what one core reads, or less.
+// Limits of reading a list that changes often, in bytes. readPerSecond costs a tenth of
+// a core or less.
 const (
-	creditAtOnce    = 32 << 20
-	creditPerSecond = 512 << 10
+	readBurst     = 32 << 20
+	readPerSecond = 512 << 10
 )
-
-// lasts is how long a list could have been read for so many bytes.
-func lasts(bytes int) time.Duration {
-	return time.Duration(float64(bytes) / creditPerSecond * float64(time.Second))
-}
 
 // listKey names a list.
 type listKey struct {
@@ -167,27 +163,30 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 	for p := range snapshot.Parts() {
 		key := keyOf(p)
 		before := known[key]
-		due := x.paid[key].Add(-x.ahead)
-		next, err := before.update(ctx, p, due.Before(now), x.room(size-before.size()))
+		budget := x.budgets[key]
+		if budget == nil {
+			budget = rate.NewLimiter(readPerSecond, x.burst)
+		}
+		tokens := budget.TokensAt(now)
+		next, err := before.update(ctx, p, tokens > 0, x.room(size-before.size()))
 		if err != nil {
 			return nil, err
 		}
 		size += next.size() - before.size()
 		if next != before && !next.late {
-			from := x.paid[key]
-			if from.Before(now) {
-				from = now
-			}
-			x.paid[key] = from.Add(lasts(next.read))
+			budget.ReserveN(now, min(next.read, x.burst)) // may leave less than no tokens
+			x.budgets[key] = budget
 			x.tell(before, next)
 		}
-		due = due.Add(time.Second)
-		if next.late && (s.due.IsZero() || due.Before(s.due)) {
-			s.due = due // a little later, so that there is something to read for
+		if next.late {
+			due := now.Add(time.Second + time.Duration(-tokens/readPerSecond*float64(time.Second)))
+			if s.due.IsZero() || due.Before(s.due) {
+				s.due = due
+			}
 		}
 		s.sources = append(s.sources, next)
 	}
-	maps.DeleteFunc(x.paid, func(_ listKey, until time.Time) bool { return until.Before(now) })
+	maps.DeleteFunc(x.budgets, func(_ listKey, b *rate.Limiter) bool { return b.TokensAt(now) >= float64(x.burst) })
 	x.state.Store(s)
 	return s, nil
 }
