@@ -42,7 +42,7 @@ const (
 
 // ResultStore keeps what was left out. Make it with [New].
 type ResultStore struct {
-	party *memlimit.Party
+	memory *memlimit.Owner
 
 	mu    sync.Mutex
 	all   []*rest // the oldest first
@@ -55,12 +55,12 @@ type rest struct {
 	owner string // "": every client that knows the id
 	text  string
 	page  int // bytes
-	claim memlimit.Claim
+	claim memlimit.Reservation
 	timer *time.Timer
 }
 
 // NewResultStore makes a store whose bytes count for an account, which may be nil.
-func NewResultStore(a *memlimit.Account) *ResultStore { return &ResultStore{party: a.Party()} }
+func NewResultStore(a *memlimit.Pool) *ResultStore { return &ResultStore{memory: a.NewOwner()} }
 
 // keep keeps a text for an owner, whole or as much as there is room for. It returns nil
 // if there is none.
@@ -71,7 +71,7 @@ func (s *ResultStore) keep(owner, text string, page int) *rest {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	k := &rest{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
-	k.claim.Of(s.party)
+	k.claim.SetOwner(s.memory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own, bytes := s.heldLocked(owner)
@@ -83,7 +83,7 @@ func (s *ResultStore) keep(owner, text string, page int) *rest {
 		s.forget(func(*rest) bool { return true })
 	}
 	for !k.claim.Resize(int64(len(text))) {
-		if s.forget(func(k *rest) bool { return k.claim.Counts() }) == 0 {
+		if s.forget(func(k *rest) bool { return k.claim.IsCounted() }) == 0 {
 			return nil
 		}
 	}

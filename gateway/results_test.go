@@ -238,9 +238,9 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	account := memlimit.New(4 << 20)
 	s := gateway.NewResultStore(account)
 	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: "me"}))
-	require.False(t, account.Party().Room(900<<10))
+	require.False(t, account.NewOwner().CanReserve(900<<10))
 	s.Drop("me")
-	require.True(t, account.Party().Room(900<<10), "what is dropped is room again")
+	require.True(t, account.NewOwner().CanReserve(900<<10), "what is dropped is room again")
 
 	full := gateway.NewResultStore(memlimit.New(1 << 20))
 	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))

@@ -31,7 +31,7 @@ type batch struct {
 	open    int // requests without an answer, and one more while the batch is read
 	answers [][]byte
 	size    int64 // bytes of answers
-	room    memlimit.Claim
+	room    memlimit.Reservation
 	behind  []jsonrpc.Mark
 }
 
@@ -87,7 +87,7 @@ func array(answers [][]byte) []byte {
 // there is anything to answer.
 func (s *Session) batched(frame []byte, out stream, of *share, hold func() (release func())) (answers bool) {
 	b := &batch{stream: out, limit: s.opt.Limits.Unsent, open: 1}
-	b.room.Of(of.Party)
+	b.room.SetOwner(of.Owner)
 	refuse := func(frame []byte) {
 		answers = true
 		b.expect()

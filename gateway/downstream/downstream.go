@@ -86,7 +86,7 @@ type Options struct {
 	Limits  Limits
 	// Memory bounds what all sessions, and whoever else shares it, make the process
 	// hold; nil bounds nothing.
-	Memory *memlimit.Account
+	Memory *memlimit.Pool
 	// Parking has the calls that wait for stateless clients; nil for one of this
 	// session, or endpoint, alone.
 	Parking *Parking

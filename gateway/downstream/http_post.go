@@ -428,8 +428,8 @@ func (p *post) hangUpUnlessAwake() {
 }
 
 func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
-	var room memlimit.Claim
-	room.Of(p.hub.share.Party)
+	var room memlimit.Reservation
+	room.SetOwner(p.hub.share.Owner)
 	left := int64(len(p.result))
 	if !room.Resize(left) {
 		unavailable(w, nil, tooMuch)
@@ -454,11 +454,11 @@ const maxPart = 1 << 20
 // and as far as there is room for it; false when it was refused.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *hub) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
-	var room memlimit.Claim
+	var room memlimit.Reservation
 	if session != nil {
-		room.Of(session.share.Party)
+		room.SetOwner(session.share.Owner)
 	} else {
-		room.Of(h.opt.Memory.Party())
+		room.SetOwner(h.opt.Memory.NewOwner())
 	}
 	defer room.Resize(0)
 	if r.ContentLength > limit {

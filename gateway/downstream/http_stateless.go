@@ -53,7 +53,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	p.hub, p.modern = &hub{s: root.s, share: newShare(h.opt.Memory), feeds: make(map[*feed]struct{}), drop: cancel}, true
-	defer p.hub.share.Leave()
+	defer p.hub.share.Release()
 	h.sessions.hold(root)
 	if m.Method == "subscriptions/listen" {
 		defer h.calm.lasts()()

@@ -29,7 +29,7 @@ type Parking struct {
 	mark  string // begins each of our states: others are servers'
 	limit time.Duration
 
-	account *memlimit.Account
+	pool *memlimit.Pool
 
 	mu   sync.Mutex
 	last uint64
@@ -37,13 +37,13 @@ type Parking struct {
 }
 
 // NewParking makes one for the sessions whose [Options] have it. limit is how long
-// a client may stay away, 15 min if it is 0. What the calls take counts in account,
+// a client may stay away, 15 min if it is 0. What the calls take counts in pool,
 // which may be nil.
-func NewParking(limit time.Duration, account *memlimit.Account) *Parking {
+func NewParking(limit time.Duration, pool *memlimit.Pool) *Parking {
 	if limit <= 0 {
 		limit = parkLimit
 	}
-	t := &Parking{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, account: account, all: make(map[[16]byte]*parked)}
+	t := &Parking{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, pool: pool, all: make(map[[16]byte]*parked)}
 	rand.Read(t.key[:]) //nolint:errcheck // never fails
 	return t
 }
@@ -106,7 +106,7 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 		t.last++
 		c.number = t.last
 		rand.Read(c.ticket.id[:]) //nolint:errcheck // never fails
-		c.room.Of(t.account.Party())
+		c.room.SetOwner(t.pool.NewOwner())
 		if !t.growLocked(c, len(x.Params())) {
 			return "", ousted, false
 		}

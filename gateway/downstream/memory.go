@@ -8,14 +8,14 @@ import (
 // share is a client's part of what all together may make the process hold, and what
 // its requests in flight take of it: their params and ids.
 type share struct {
-	*memlimit.Party
-	bytes int64          // of requests; guarded by the session's mu
-	claim memlimit.Claim // of bytes
+	*memlimit.Owner
+	bytes int64                // of requests; guarded by the session's mu
+	claim memlimit.Reservation // of bytes
 }
 
-func newShare(a *memlimit.Account) *share {
-	h := &share{Party: a.Party()}
-	h.claim.Of(h.Party)
+func newShare(a *memlimit.Pool) *share {
+	h := &share{Owner: a.NewOwner()}
+	h.claim.SetOwner(h.Owner)
 	return h
 }
 
@@ -43,7 +43,7 @@ func crowded(what string) *jsonrpc.Error {
 // fits reports whether there is room for an answer of so many bytes. If not, an
 // error is sent in its place.
 func (x *Exchange) fits(size int) bool {
-	if x.share == nil || x.share.Room(size) {
+	if x.share == nil || x.share.CanReserve(size) {
 		return true
 	}
 	x.session.opt.Logger.Warn("an answer was refused: too much is held for all clients and servers together", "session", x.session.id, "bytes", size)

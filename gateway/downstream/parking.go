@@ -64,7 +64,7 @@ type parked struct {
 	owner     parkOwner // guarded by lot.mu
 	number    uint64    // counts up; guarded by lot.mu
 	bytes     int64     // what it takes while its client is away; guarded by lot.mu
-	room      memlimit.Claim
+	room      memlimit.Reservation
 	timer     *time.Timer
 }
 

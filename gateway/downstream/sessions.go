@@ -160,7 +160,7 @@ func (t *sessions) retire(b *hub) {
 
 func (t *sessions) leave(b *hub) {
 	if b.over && b.uses == 0 {
-		b.share.Leave()
+		b.share.Release()
 	}
 }
 

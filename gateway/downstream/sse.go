@@ -45,7 +45,7 @@ type feed struct {
 func newFeed(of *share) *feed {
 	f := &feed{}
 	f.out = jsonrpc.NewOutbox(f)
-	f.out.Bound(of.Party)
+	f.out.Bound(of.Owner)
 	return f
 }
 

@@ -135,8 +135,8 @@ func (w *wire) disarm() {
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
 	out := &wire{s: s, out: jsonrpc.NewStream(w)}
-	out.out.Bound(s.share.Party)
-	defer s.share.Leave()
+	out.out.Bound(s.share.Owner)
+	defer s.share.Release()
 	s.base = out
 
 	written := make(chan struct{})
@@ -148,7 +148,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
 	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking(s.opt.Limits.Depth)
-	in.Bound(s.share.Party, func() { s.Close(ErrSilent) })
+	in.Bound(s.share.Owner, func() { s.Close(ErrSilent) })
 	read := make(chan error, 1)
 	go func() { read <- s.read(in, out) }()
 

@@ -14,14 +14,14 @@ import (
 const unit = 1 << 20
 
 // claim is a claim of a new party.
-func claim(a *memlimit.Account) *memlimit.Claim {
-	c := &memlimit.Claim{}
-	c.Of(a.Party())
+func claim(a *memlimit.Pool) *memlimit.Reservation {
+	c := &memlimit.Reservation{}
+	c.SetOwner(a.NewOwner())
 	return c
 }
 
 // greedy takes more in small steps until it is refused, and returns how much.
-func greedy(c *memlimit.Claim) (taken int64) {
+func greedy(c *memlimit.Reservation) (taken int64) {
 	for c.Resize(taken + memlimit.Free + 1) {
 		taken += memlimit.Free + 1
 	}
@@ -34,7 +34,7 @@ func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
 		got := greedy(claim(a))
 		require.InDelta(t, share*unit, got, unit)
 	}
-	require.True(t, a.Short())
+	require.True(t, a.IsShort())
 	small := claim(a)
 	require.True(t, small.Resize(2*unit), "whoever comes has room still")
 	require.False(t, claim(a).Resize(6*unit))
@@ -42,19 +42,19 @@ func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
 
 func TestPartiesThatTakeSideBySideShareAlike(t *testing.T) {
 	a := memlimit.New(66 * unit)
-	claims := []*memlimit.Claim{claim(a), claim(a), claim(a)}
+	claims := []*memlimit.Reservation{claim(a), claim(a), claim(a)}
 	for n := int64(unit); claims[0].Resize(n) && claims[1].Resize(n) && claims[2].Resize(n); n += unit {
 		require.LessOrEqual(t, n, int64(11*unit))
 	}
-	require.True(t, a.Party().Room(8*unit))
+	require.True(t, a.NewOwner().CanReserve(8*unit))
 }
 
 func TestClaimsOfOnePartyCountTogether(t *testing.T) {
 	a := memlimit.New(28 * unit)
-	p := a.Party()
-	var one, other memlimit.Claim
-	one.Of(p)
-	other.Of(p)
+	p := a.NewOwner()
+	var one, other memlimit.Reservation
+	one.SetOwner(p)
+	other.SetOwner(p)
 	require.True(t, one.Resize(3*unit))
 	require.False(t, other.Resize(5*unit))
 	require.True(t, other.Resize(4*unit))
@@ -67,33 +67,33 @@ func TestWhatIsGivenBackIsRoomAgain(t *testing.T) {
 	c := claim(a)
 	for range 10 {
 		require.True(t, c.Resize(10*unit))
-		require.False(t, a.Party().Room(8*unit))
+		require.False(t, a.NewOwner().CanReserve(8*unit))
 		require.True(t, c.Resize(memlimit.Free), "so little is not counted")
-		require.False(t, c.Counts())
-		require.True(t, a.Party().Room(10*unit))
+		require.False(t, c.IsCounted())
+		require.True(t, a.NewOwner().CanReserve(10*unit))
 	}
 }
 
 func TestPartyThatLeavesGivesAllBack(t *testing.T) {
 	a := memlimit.New(40 * unit)
-	p := a.Party()
-	var c memlimit.Claim
-	c.Of(p)
+	p := a.NewOwner()
+	var c memlimit.Reservation
+	c.SetOwner(p)
 	require.True(t, c.Resize(9*unit))
-	p.Leave()
+	p.Release()
 	require.True(t, c.Resize(0))
 	require.True(t, c.Resize(20*unit), "it counts no more")
 	require.True(t, claim(a).Resize(10*unit))
 }
 
 func TestNoAccountBoundsNothing(t *testing.T) {
-	var a *memlimit.Account
-	p := a.Party()
-	require.True(t, p.Room(math.MaxInt))
+	var a *memlimit.Pool
+	p := a.NewOwner()
+	require.True(t, p.CanReserve(math.MaxInt))
 	c := claim(a)
 	require.True(t, c.Resize(math.MaxInt64))
-	require.False(t, a.Short() || p.Account().Short())
-	p.Leave()
+	require.False(t, a.IsShort() || p.Pool().IsShort())
+	p.Release()
 }
 
 func TestManyClaimsSideBySideAreAllGivenBack(t *testing.T) {
@@ -111,7 +111,7 @@ func TestManyClaimsSideBySideAreAllGivenBack(t *testing.T) {
 	}
 	all.Wait()
 	require.True(t, claim(a).Resize(unit))
-	require.False(t, a.Short())
+	require.False(t, a.IsShort())
 }
 
 func TestLimitFollowsTheLargestMessageAndTheRuntimesOwn(t *testing.T) {

@@ -38,17 +38,17 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	buffers map[*byte]*Buffer // of frames in the queue or being written, by endOf
-	lanes   []*lane           // those that wait, in the order of their turns
-	unsent  atomic.Int64      // bytes queued or being written; changed under mu
-	written int64             // bytes of the write under way that unsent has no more
-	writing bool              // a write is under way, so order forbids another
-	since   time.Time         // when the write under way began or last made progress
-	err     error             // why nothing more is written
-	claim   memlimit.Claim    // of unsent
-	crowded bool              // there was no room for all that
-	closing bool              // no more frames are taken; Run ends when the queue is empty
-	wake    chan struct{}     // capacity one
+	buffers map[*byte]*Buffer    // of frames in the queue or being written, by endOf
+	lanes   []*lane              // those that wait, in the order of their turns
+	unsent  atomic.Int64         // bytes queued or being written; changed under mu
+	written int64                // bytes of the write under way that unsent has no more
+	writing bool                 // a write is under way, so order forbids another
+	since   time.Time            // when the write under way began or last made progress
+	err     error                // why nothing more is written
+	claim   memlimit.Reservation // of unsent
+	crowded bool                 // there was no room for all that
+	closing bool                 // no more frames are taken; Run ends when the queue is empty
+	wake    chan struct{}        // capacity one
 }
 
 // NewOutbox returns an Outbox that writes to sink; Run must be started.
@@ -221,7 +221,7 @@ func (o *Outbox) fail(err error) {
 
 // Bound counts what waits for p; see [Outbox.Crowded]. It is called before the first
 // frame.
-func (o *Outbox) Bound(p *memlimit.Party) { o.claim.Of(p) }
+func (o *Outbox) Bound(p *memlimit.Owner) { o.claim.SetOwner(p) }
 
 // Crowded reports whether more waits than there is room for. The owner then closes
 // the Outbox.

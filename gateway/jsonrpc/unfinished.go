@@ -21,11 +21,11 @@ type unfinished struct {
 	buffer *Buffer
 	chunks []*chunk // what follows
 
-	claim   memlimit.Claim // of all that
+	claim   memlimit.Reservation // of all that
 	stalled func()
 	late    *time.Timer // nil before the first frame
 	last    atomic.Int64
-	account *memlimit.Account
+	pool    *memlimit.Pool
 }
 
 // A frame is expected to be as long as those before it and slack bytes. Up to
@@ -44,17 +44,17 @@ const stallTimeout = time.Minute
 // Bound counts unfinished frames for p: one for which there is no room is thrown
 // away. stalled is called when the peer has not gone on with a frame for a minute,
 // and others are short of room. Bound is called before the first Read.
-func (r *Reader) Bound(p *memlimit.Party, stalled func()) {
-	r.part.claim.Of(p)
-	r.part.account, r.part.stalled = p.Account(), stalled
+func (r *Reader) Bound(p *memlimit.Owner, stalled func()) {
+	r.part.claim.SetOwner(p)
+	r.part.pool, r.part.stalled = p.Pool(), stalled
 }
 
 // overdue ends a peer that makes no progress, when that matters to others.
 func (u *unfinished) overdue() {
 	silent := time.Since(time.UnixMilli(u.last.Load()))
 	switch {
-	case !u.claim.Counts():
-	case silent >= stallTimeout && u.account.Short():
+	case !u.claim.IsCounted():
+	case silent >= stallTimeout && u.pool.IsShort():
 		u.stalled()
 	default:
 		u.late.Reset(max(stallTimeout-silent, time.Second))
@@ -74,9 +74,9 @@ func (u *unfinished) add(c *chunk) (next *chunk, line []byte, room bool) {
 		u.chunks = append(u.chunks, c)
 		next = chunks.Get().(*chunk)
 	}
-	begun := u.claim.Counts()
+	begun := u.claim.IsCounted()
 	room = u.claim.Resize(u.size())
-	if u.account != nil {
+	if u.pool != nil {
 		u.last.Store(time.Now().UnixMilli())
 		switch {
 		case u.late == nil:

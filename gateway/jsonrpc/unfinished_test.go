@@ -21,7 +21,7 @@ func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 			large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + strings.Repeat("x", size) + `"}}` + "\n"
 			a := memlimit.New(int64(size) / 2)
 			r := jsonrpc.NewReader(strings.NewReader(large+large+`{"id":1}`+"\n"+large), 4<<20)
-			r.Bound(a.Party(), nil)
+			r.Bound(a.NewOwner(), nil)
 			lost := func() {
 				_, err := r.Read()
 				var long *jsonrpc.TooLong
@@ -39,7 +39,7 @@ func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 			lost()
 			_, err = r.Read()
 			require.ErrorIs(t, err, io.EOF)
-			require.True(t, a.Party().Room(size/8), "nothing is held any more")
+			require.True(t, a.NewOwner().CanReserve(size/8), "nothing is held any more")
 		})
 	}
 }
@@ -51,12 +51,12 @@ func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
 	a := memlimit.New(8 << 20)
 	large := strings.Repeat("x", 500<<10) + "\n"
 	r := jsonrpc.NewReader(strings.NewReader(strings.Repeat(large, 20)), 4<<20)
-	r.Bound(a.Party(), nil)
+	r.Bound(a.NewOwner(), nil)
 	for range 20 {
 		frame, err := r.Read()
 		require.NoError(t, err)
 		require.Len(t, frame, 500<<10)
-		require.True(t, a.Party().Room(2<<20))
+		require.True(t, a.NewOwner().CanReserve(2<<20))
 	}
 }
 
@@ -66,7 +66,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		in, peer := io.Pipe()
 		r := jsonrpc.NewReader(in, 4<<20)
 		var given atomic.Int32
-		r.Bound(a.Party(), func() { given.Add(1); peer.Close() })
+		r.Bound(a.NewOwner(), func() { given.Add(1); peer.Close() })
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -78,9 +78,9 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		time.Sleep(time.Hour + time.Second/2)
 		require.Zero(t, given.Load(), "nobody is short of room")
 
-		var others [4]memlimit.Claim
+		var others [4]memlimit.Reservation
 		for i := range others {
-			others[i].Of(a.Party())
+			others[i].SetOwner(a.NewOwner())
 			require.True(t, others[i].Resize(5<<20+1<<19))
 		}
 		_, err = io.WriteString(peer, part)
@@ -98,7 +98,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
 	a := memlimit.New(4 << 20)
 	o := jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
-	o.Bound(a.Party())
+	o.Bound(a.NewOwner())
 	frame := []byte(strings.Repeat("x", 200<<10) + "\n")
 	for range 5 {
 		require.False(t, o.Crowded())
@@ -106,17 +106,17 @@ func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
 	}
 	o.Send(frame)
 	require.True(t, o.Crowded(), "no more than is left")
-	require.True(t, a.Party().Room(700<<10), "others have their share")
+	require.True(t, a.NewOwner().CanReserve(700<<10), "others have their share")
 	go o.Finish()
 	require.NoError(t, o.Run())
 	require.False(t, o.Crowded())
-	require.True(t, a.Party().Room(1<<20))
+	require.True(t, a.NewOwner().CanReserve(1<<20))
 
 	o = jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
-	o.Bound(a.Party())
+	o.Bound(a.NewOwner())
 	o.Send(frame)
 	o.Close(io.EOF)
-	require.True(t, a.Party().Room(1<<20))
+	require.True(t, a.NewOwner().CanReserve(1<<20))
 }
 
 type sink func(frames [][]byte) error

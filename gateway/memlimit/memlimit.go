@@ -1,20 +1,22 @@
-// Package memlimit bounds what all clients and servers together make this process
-// hold, so that many of them cannot do what the limits keep a single one from
-// doing.
+// Package memlimit limits the bytes that all clients and servers together hold.
 //
-// It owns the rule: an [Account] has a bound, and each [Party], a client or server,
-// may hold a third of what it leaves. So one alone gets a quarter of the bound, n
-// that take all they can get 1/(n+3) each, and there is room for the next party.
-// What there is no room for is refused, and its owner tells the client;
-// nothing is taken away from parties that hold something already. A [Claim] is what one
-// thing takes: an unfinished message, a queue, a body.
+// Each client or server is an [Owner]. Its large messages, queues and bodies are
+// [Reservation]s in one [Pool]. A reservation that does not fit is refused, and the
+// caller reports that to the client. Bytes that are held already are never taken away.
 //
-// Things of up to [Free] bytes are not counted. Counted are messages, not what Go
-// needs besides: garbage that is not yet collected is as much again at worst, unless
-// GOMEMLIMIT is set.
+// # Policy
 //
-// It knows nothing of messages. All methods may be called from any goroutine, with
-// any locks held, and never block.
+// An owner may reserve n more bytes if it then holds at most a third of what is still
+// free. So a single owner gets a quarter of the pool, and k owners that take all they
+// can get 1/(k+3) of it each. The rule has two purposes. A new owner always finds room,
+// however many others are greedy. A single owner can use a large part of an idle pool.
+// Fixed shares have one of the two only: quarters are gone after four owners, and small
+// shares refuse a large message although the pool is empty.
+//
+// Objects of up to [Free] bytes are not counted. Neither is garbage, which at worst
+// doubles the memory of the process, unless GOMEMLIMIT is set.
+//
+// All methods are safe for concurrent use, also with locks held, and never block.
 package memlimit
 
 import (
@@ -25,33 +27,33 @@ import (
 	"sync/atomic"
 )
 
-// Free is how large a thing may be, in bytes, without being counted.
+// Free is the largest object that is not counted, in bytes.
 const Free = 64 << 10
 
-// ErrFull is why something was refused.
+// ErrFull is the reason for a refused reservation.
 var ErrFull = errors.New("too many bytes are held for all clients and servers together")
 
-// Account is the bound of all parties. A nil Account bounds nothing.
-type Account struct {
+// Pool is the memory that all owners share. A nil Pool has no limit.
+type Pool struct {
 	limit int64
 
 	mu   sync.Mutex
 	held int64
 }
 
-// New returns an Account of so many bytes; see [Limit].
-func New(limit int64) *Account { return &Account{limit: limit} }
+// New returns a Pool of limit bytes; see [Limit].
+func New(limit int64) *Pool { return &Pool{limit: limit} }
 
 const (
 	minLimit  = 16 << 20
 	baseLimit = 1 << 30
-	// frames is how many of the largest messages fit at least.
+	// frames is the number of largest messages that fit at least.
 	frames = 8
 )
 
-// Limit is the bound by default, in bytes: 1 GiB, or eight of the largest
-// messages if that is more, but at most half of what GOMEMLIMIT allows, or 16 MiB
-// if that is less.
+// Limit returns the default limit in bytes for messages of up to frame bytes. It is
+// 1 GiB or the size of eight such messages, whichever is larger. GOMEMLIMIT lowers it
+// to half of its value, but not below 16 MiB.
 func Limit(frame int64) int64 {
 	limit := max(baseLimit, frames*frame)
 	if most := debug.SetMemoryLimit(-1); most < math.MaxInt64 {
@@ -60,100 +62,106 @@ func Limit(frame int64) int64 {
 	return limit
 }
 
-// Short reports whether more than half of the bound is taken: then it is time to
-// give up what makes no progress.
-func (a *Account) Short() bool {
-	if a == nil {
+// IsShort reports whether more than half of the pool is taken. Connections that make no
+// progress should be closed then.
+func (p *Pool) IsShort() bool {
+	if p == nil {
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.held > a.limit/2
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held > p.limit/2
 }
 
-// Party is a client or server, or a request that counts for itself. A nil Party may
-// hold anything.
-type Party struct {
-	of *Account
+// Owner is a client, a server, or a request that is counted by itself. A nil Owner has
+// no limit.
+type Owner struct {
+	pool *Pool
 
-	// Guarded by of.mu.
-	held int64
-	left bool
+	// Guarded by pool.mu.
+	held     int64
+	released bool
 }
 
-// Party returns a new one.
-func (a *Account) Party() *Party {
-	if a == nil {
-		return nil
-	}
-	return &Party{of: a}
-}
-
-// Account returns what the party shares with all others; nil for a nil Party.
-func (p *Party) Account() *Account {
+// NewOwner returns an owner that holds nothing.
+func (p *Pool) NewOwner() *Owner {
 	if p == nil {
 		return nil
 	}
-	return p.of
+	return &Owner{pool: p}
 }
 
-// Room reports whether the party may hold n bytes more just now.
-func (p *Party) Room(n int) bool {
-	if p == nil || n <= Free {
+// Pool returns the pool of the owner; nil for a nil Owner.
+func (o *Owner) Pool() *Pool {
+	if o == nil {
+		return nil
+	}
+	return o.pool
+}
+
+// CanReserve reports whether n more bytes would fit at the moment.
+func (o *Owner) CanReserve(n int) bool {
+	if o == nil || n <= Free {
 		return true
 	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	return p.roomLocked(int64(n))
+	o.pool.mu.Lock()
+	defer o.pool.mu.Unlock()
+	return o.canReserveLocked(int64(n))
 }
 
-func (p *Party) roomLocked(n int64) bool { return p.held+n <= (p.of.limit-p.of.held-n)/3 }
+// canReserveLocked applies the policy of the package.
+func (o *Owner) canReserveLocked(n int64) bool {
+	free := o.pool.limit - o.pool.held - n
+	return o.held+n <= free/3
+}
 
-// Leave gives back all that the party holds. Its claims count nothing any more.
-func (p *Party) Leave() {
-	if p == nil {
+// Release gives back all that the owner holds. Its reservations count nothing from then
+// on.
+func (o *Owner) Release() {
+	if o == nil {
 		return
 	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	p.of.held -= p.held
-	p.held, p.left = 0, true
+	o.pool.mu.Lock()
+	defer o.pool.mu.Unlock()
+	o.pool.held -= o.held
+	o.held, o.released = 0, true
 }
 
-// Claim counts the bytes of one thing that a party holds. The zero Claim counts nothing.
-type Claim struct {
-	of   *Party
-	held atomic.Int64 // changed under of.of.mu
+// Reservation is the size of one object of an owner. The zero Reservation has no owner
+// and no limit.
+type Reservation struct {
+	owner *Owner
+	held  atomic.Int64 // changed under owner.pool.mu
 }
 
-// Of makes the claim, which is zero, the party's.
-func (c *Claim) Of(p *Party) { c.of = p }
+// SetOwner sets the owner of a reservation that holds nothing yet.
+func (r *Reservation) SetOwner(o *Owner) { r.owner = o }
 
-// Counts reports whether the thing takes anything that is counted.
-func (c *Claim) Counts() bool { return c.held.Load() > 0 }
+// IsCounted reports whether the reservation takes a part of the pool.
+func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
 
-// Resize makes n bytes what the thing takes. It reports false, and changes nothing,
-// when there is no room for as much.
-func (c *Claim) Resize(n int64) bool {
+// Resize sets the size to n bytes. It reports false and changes nothing if that does not
+// fit.
+func (r *Reservation) Resize(n int64) bool {
 	if n <= Free {
 		n = 0
 	}
-	if c.of == nil || n == c.held.Load() {
+	if r.owner == nil || n == r.held.Load() {
 		return true
 	}
-	a := c.of.of
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	more := n - c.held.Load()
+	pool := r.owner.pool
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	more := n - r.held.Load()
 	switch {
-	case c.of.left:
-		c.held.Store(0)
+	case r.owner.released:
+		r.held.Store(0)
 		return true
-	case more > 0 && !c.of.roomLocked(more):
+	case more > 0 && !r.owner.canReserveLocked(more):
 		return false
 	}
-	c.held.Store(n)
-	c.of.held += more
-	a.held += more
+	r.held.Store(n)
+	r.owner.held += more
+	pool.held += more
 	return true
 }

@@ -46,7 +46,7 @@ type Options struct {
 	Pins     *state.PinStore   // remembers the tools that the user approved; nil lets all through
 	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
 	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
-	Memory   *memlimit.Account // bounds what servers make the process hold; nil bounds nothing
+	Memory   *memlimit.Pool    // bounds what servers make the process hold; nil bounds nothing
 	Logins   string            // the folder of logins at remote servers; "" knows none
 	Resolve  config.Resolver   // gives the values of references; nil has none
 	Only     []string          // the servers to start; nil starts all that are enabled

@@ -31,7 +31,7 @@ func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
 
 	ctx, end := context.WithCancel(t.Context())
 	var work sync.WaitGroup
-	work.Go(func() { memlimit.GiveBack(ctx, time.Millisecond) })
+	work.Go(func() { memlimit.FreeOSMemory(ctx, time.Millisecond) })
 	require.Eventually(t, func() bool { return held() < before+32<<20 }, time.Minute, 10*time.Millisecond)
 	end()
 	work.Wait()

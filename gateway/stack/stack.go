@@ -108,7 +108,7 @@ type Instance struct {
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
 	metrics   *telemetry.Metrics
-	memory    *memlimit.Account
+	memory    *memlimit.Pool
 	parking   *downstream.Parking
 	children  *childproc.Record // nil without Runtime
 	listener  *daemon.Listener  // nil without Place
@@ -324,7 +324,7 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.switched) })
 	}
 	edits.Go(func() { i.freshen(ctx) })
-	edits.Go(func() { memlimit.GiveBack(ctx, time.Second) })
+	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })
 
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)

@@ -97,7 +97,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	t.Parallel()
 	a := memlimit.New(12 << 20)
-	shared := a.Party()
+	shared := a.NewOwner()
 	half := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
 	r, w := io.Pipe()
 	ended := make(chan error)
@@ -113,7 +113,7 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	// What has ended takes no room any more.
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, <-ended, io.EOF)
-	require.True(t, shared.Room(3<<20))
+	require.True(t, shared.CanReserve(3<<20))
 	for range 2 {
 		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
 		ev, err := wire.NewStreamReader(again, 4<<20, shared).Next()

@@ -205,7 +205,7 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
-		ev := wire.NewStreamReader(body, h.srv.opt.Limits.Frame, h.srv.party)
+		ev := wire.NewStreamReader(body, h.srv.opt.Limits.Frame, h.srv.memory)
 		ev.LastID, ev.Retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
@@ -328,7 +328,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *wire.StreamReader
 	h.hears.Store(true)
 	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
-	ev := wire.NewStreamReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
+	ev := wire.NewStreamReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.memory)
 	ev.LastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) {
 		if h.lossIn(nil, data) != kept {

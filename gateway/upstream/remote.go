@@ -411,12 +411,12 @@ func errorText(body []byte) string {
 func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
-	var room memlimit.Lease
-	room.Of(r.srv.party)
-	defer room.End()
+	var room memlimit.GrowingReservation
+	room.SetOwner(r.srv.memory)
+	defer room.Release()
 	body := room.Reader(resp.Body)
 	if n := resp.ContentLength; n > 0 && n <= limit {
-		if err := room.Take(int(n)); err != nil {
+		if err := room.Grow(int(n)); err != nil {
 			return nil, err
 		}
 		buf.Grow(int(n) + bytes.MinRead)

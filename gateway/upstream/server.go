@@ -80,7 +80,7 @@ type Options struct {
 	EnvNames []string
 	// Memory bounds what the server makes the process hold, together with whoever
 	// else shares it; nil bounds nothing.
-	Memory *memlimit.Account
+	Memory *memlimit.Pool
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any
@@ -141,7 +141,7 @@ type Server struct {
 	log    *slog.Logger
 	tune   tuning
 	places *limiter.Places
-	party  *memlimit.Party
+	memory *memlimit.Owner
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
@@ -236,7 +236,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		twins:     make(map[string]*unit),
 	}
 	s.tune.lists = max(o.Limits.Frame, minLists)
-	s.party = o.Memory.Party()
+	s.memory = o.Memory.NewOwner()
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	if o.Remembered != nil {
 		s.state = *o.Remembered

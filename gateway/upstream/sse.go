@@ -81,7 +81,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		return
 	}
 	c.streams.Store(true)
-	for ev := wire.NewStreamReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.party); c.ctx.Err() == nil; {
+	for ev := wire.NewStreamReader(resp.Body, c.srv.opt.Limits.Frame, c.srv.memory); c.ctx.Err() == nil; {
 		e, err := ev.Next()
 		switch {
 		case err != nil && named != nil:

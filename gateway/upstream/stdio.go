@@ -120,7 +120,7 @@ func (c *stdio) start() error {
 	}
 	c.pid = c.cmd.Process.Pid
 	c.out = jsonrpc.NewStream(c.stdin)
-	c.out.Bound(c.srv.party)
+	c.out.Bound(c.srv.memory)
 	c.loops.Add(3)
 	go func() {
 		defer c.loops.Done()
@@ -160,7 +160,7 @@ func (c *stdio) mind(started chan<- error) {
 func (c *stdio) read() {
 	defer c.loops.Done()
 	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
-	r.Bound(c.srv.party, func() {
+	r.Bound(c.srv.memory, func() {
 		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
 	})
 	defer c.burst.Flush()
@@ -315,7 +315,7 @@ func (c *stdio) old() bool   { return false }
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
-	case len(frame) > memlimit.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.party.Room(len(frame)):
+	case len(frame) > memlimit.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
 		c.check()

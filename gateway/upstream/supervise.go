@@ -18,7 +18,7 @@ import (
 // is gone. It is called once.
 func (s *Server) Run(ctx context.Context) {
 	run, cancel := context.WithCancel(ctx)
-	defer s.party.Leave()
+	defer s.memory.Release()
 	s.mu.Lock()
 	s.running = run
 	if s.opt.Replaces && s.enabled {

@@ -25,19 +25,19 @@ type StreamEvent struct {
 
 // StreamReader reads one stream, for one goroutine. Lines end in LF, CR or CRLF.
 type StreamReader struct {
-	r       *bufio.Reader
-	limit   int64
-	lease   memlimit.Lease // of the event that is being read
-	LastID  string         // id of the last complete event, for resuming
-	Retry   time.Duration  // the server's wish, 0 for none
-	started bool
-	cr      bool // the previous line ended in CR, which an LF may follow
+	r        *bufio.Reader
+	limit    int64
+	reserved memlimit.GrowingReservation // of the event that is being read
+	LastID   string                      // id of the last complete event, for resuming
+	Retry    time.Duration               // the server's wish, 0 for none
+	started  bool
+	cr       bool // the previous line ended in CR, which an LF may follow
 }
 
 // NewStreamReader reads events of at most limit bytes from r, in the room of a party.
-func NewStreamReader(r io.Reader, limit int64, of *memlimit.Party) *StreamReader {
+func NewStreamReader(r io.Reader, limit int64, of *memlimit.Owner) *StreamReader {
 	e := &StreamReader{r: bufio.NewReaderSize(r, chunk), limit: limit}
-	e.lease.Of(of)
+	e.reserved.SetOwner(of)
 	return e
 }
 
@@ -55,7 +55,7 @@ const maxField = 4 << 10
 // reader, [memory.ErrFull] and [*jsonrpc.TooLong], after which the stream must be
 // given up.
 func (e *StreamReader) Next() (StreamEvent, error) {
-	defer e.lease.End()
+	defer e.reserved.Release()
 	var ev StreamEvent
 	var data [][]byte
 	var size int64
@@ -86,7 +86,7 @@ func (e *StreamReader) Next() (StreamEvent, error) {
 				return ev, nil
 			}
 			ev, data, size = StreamEvent{}, nil, 0
-			e.lease.End()
+			e.reserved.Release()
 		case "data":
 			if data, err = e.value(data, &size, value, rest); err != nil {
 				return StreamEvent{}, err
@@ -144,7 +144,7 @@ func (e *StreamReader) add(parts [][]byte, piece []byte) ([][]byte, error) {
 	if last := len(parts) - 1; last >= 0 {
 		size = max(size, min(chunk, 64+2*cap(parts[last])))
 	}
-	if err := e.lease.Take(size); err != nil {
+	if err := e.reserved.Grow(size); err != nil {
 		return nil, err
 	}
 	return append(parts, append(make([]byte, 0, size), piece...)), nil

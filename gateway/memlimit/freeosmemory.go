@@ -1,0 +1,42 @@
+package memlimit
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// minAllocated is the number of allocated bytes that makes a collection worth its cost.
+// A process that allocates less than a tenth of it in one interval is idle.
+const minAllocated = 4 << 20
+
+// FreeOSMemory returns idle heap to the operating system whenever the process was idle for
+// an interval. Go itself keeps buffers and garbage of a busy moment for minutes, and a
+// part of them permanently. FreeOSMemory returns when ctx ends.
+func FreeOSMemory(ctx context.Context, interval time.Duration) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	allocated := func() uint64 {
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var freed, before uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := allocated()
+		if now-before < minAllocated/10 && now-freed > minAllocated {
+			runtime.GC() // sync.Pools keep their objects for one more collection
+			debug.FreeOSMemory()
+			now = allocated()
+			freed = now
+		}
+		before = now
+	}
+}

@@ -1,0 +1,41 @@
+package memlimit
+
+import "io"
+
+// GrowingReservation is a [Reservation] for an object of unknown size, such as an answer
+// that is being read. The zero value has no owner and no limit.
+type GrowingReservation struct {
+	Reservation
+	size int64
+}
+
+// Grow adds n bytes. It returns [ErrFull] if they do not fit.
+func (r *GrowingReservation) Grow(n int) error {
+	if !r.Resize(r.size + int64(n)) {
+		return ErrFull
+	}
+	r.size += int64(n)
+	return nil
+}
+
+// Release gives all bytes back.
+func (r *GrowingReservation) Release() {
+	r.size = 0
+	r.Resize(0)
+}
+
+// Reader returns a reader that reserves the bytes that it reads from from.
+func (r *GrowingReservation) Reader(from io.Reader) io.Reader { return reservedReader{from, r} }
+
+type reservedReader struct {
+	io.Reader
+	reservation *GrowingReservation
+}
+
+func (r reservedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if full := r.reservation.Grow(n); full != nil {
+		return 0, full
+	}
+	return n, err
+}
