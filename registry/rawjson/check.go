@@ -29,17 +29,21 @@ type Check struct {
 type state uint8
 
 const (
-	wantValue   state = iota
-	wantName          // of a member
-	wantElement       // a value or the end of the array
-	wantMember        // a name or the end of the object
-	wantColon
-	afterElement // a comma or the end of the array
-	afterMember
-	over // nothing: the outermost value has ended
-	inText
-	inName
+	wantValue    state = iota
+	wantName           // of a member
+	wantElement        // a value or the end of the array
+	wantMember         // a name or the end of the object
+	wantColon          // after a name
+	afterElement       // a comma or the end of the array
+	afterMember        // a comma or the end of the object
+	over               // nothing: the outermost value has ended
+	inText             // the rest of a string that is a value
+	inName             // the rest of a string that is a name
+	states             // the number of states
 )
+
+// inString reports whether a string has begun that has not ended.
+func (s state) inString() bool { return s == inText || s == inName }
 
 // act is the effect of a byte.
 type act uint8
@@ -50,13 +54,14 @@ const (
 	quoteName
 	opener
 	closer
-	comma
+	nextElement // a comma in an array
+	nextMember  // a comma in an object
 	equals
 	scalar
 )
 
-// table gives the effect of each byte in each state outside of strings.
-var table = func() (t [over + 1][256]act) {
+// table gives the effect of each byte in each state. Within strings there is none.
+var table = func() (t [states][256]act) {
 	set := func(a act, bytes string, in ...state) {
 		for _, s := range in {
 			for _, b := range []byte(bytes) {
@@ -70,7 +75,8 @@ var table = func() (t [over + 1][256]act) {
 	set(scalar, `-0123456789tfn`, wantValue, wantElement)
 	set(closer, `]`, wantElement, afterElement)
 	set(closer, `}`, wantMember, afterMember)
-	set(comma, `,`, afterElement, afterMember)
+	set(nextElement, `,`, afterElement)
+	set(nextMember, `,`, afterMember)
 	set(equals, `:`, wantColon)
 	return t
 }()
@@ -109,7 +115,7 @@ func (c *Check) Lines() bool { return c.lines }
 // Without whole it stops before a token that may go on.
 func (c *Check) run(src []byte, whole, alone bool) error {
 	i, next, err := c.resume(src, whole)
-	for err == nil && next <= over && (next != over || !alone) {
+	for err == nil && !next.inString() && (next != over || !alone) {
 		if i < len(src) && src[i] <= ' ' {
 			i = c.space(src, i)
 		}
@@ -124,9 +130,13 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 			c.from, c.inside = i, inName
 			i, next, err = c.text(src, i+1, whole)
 			c.top.named(c.open.depth, c.from, i)
-		case comma:
+		case nextElement:
 			c.top.ends(c.open.depth, i)
-			next -= afterElement // to value, from afterMember to name
+			next = wantValue
+			i++
+		case nextMember:
+			c.top.ends(c.open.depth, i)
+			next = wantName
 			i++
 		case equals:
 			next = wantValue
@@ -162,7 +172,7 @@ func (c *Check) resume(src []byte, whole bool) (i int, next state, err error) {
 	if c.open.depth == 0 {
 		c.around = over
 	}
-	if c.next > over && c.at < len(src) {
+	if c.next.inString() && c.at < len(src) {
 		return c.text(src, c.at, whole)
 	}
 	return c.at, c.next, nil
@@ -175,7 +185,7 @@ func misplaced(next state, src []byte, i int) error {
 		return &SyntaxError{Offset: i, Reason: "expected a member name"}
 	case next == wantColon:
 		return &SyntaxError{Offset: i, Reason: "expected a colon"}
-	case next > over:
+	case next.inString():
 		return unterminated(i)
 	case i >= len(src):
 		return &SyntaxError{Offset: i, Reason: "unexpected end"}
