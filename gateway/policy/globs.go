@@ -10,16 +10,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// What a pattern of the config becomes, so that it fits the readings of the URIs
-// that it was written for. sameSteps change how it is written, looseSteps also
-// what it says, as readers do who drop something.
+// The steps change a pattern of the config so that it matches the readings of the URIs
+// that it was written for. sameSteps keep its meaning. looseSteps also drop parts, as
+// readers do.
 var (
-	sameSteps  = []func(string) string{decodeGlob, turnGlob, lower, local}
-	looseSteps = append(sameSteps[:len(sameSteps):len(sameSteps)], norm.NFC.String, squeezeGlob, paramless, pathGlob, parseGlob, dotlessGlob)
+	sameSteps  = []func(string) string{unescapeGlob, slashGlob, lowerScheme, canonicalFile}
+	looseSteps = append(sameSteps[:len(sameSteps):len(sameSteps)], norm.NFC.String, squeezeGlob, dropParams, dropGlobQuery, parseGlob, resolveGlobDots)
 )
 
-// decodeGlob is decode for a glob: what an escape stands for is literal.
-func decodeGlob(s string) string {
+// unescapeGlob decodes the escapes of a glob. The decoded characters are literal.
+func unescapeGlob(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
 		c, ok := names.ParseTriplet(s[i:])
@@ -36,45 +36,45 @@ func decodeGlob(s string) string {
 	return out.String()
 }
 
-// turnGlob is turn for a glob, in which a backslash is written twice.
-func turnGlob(s string) string { return strings.ReplaceAll(s, `\\`, "/") }
+// slashGlob is slashes for a glob, in which a backslash is written twice.
+func slashGlob(s string) string { return strings.ReplaceAll(s, `\\`, "/") }
 
-// parseGlob is parse for the literal beginning of a glob.
-func parseGlob(s string) string { return inFront(s, parse) }
+// parseGlob applies parseWHATWG to the literal prefix of a glob.
+func parseGlob(s string) string { return inLiteralPrefix(s, parseWHATWG) }
 
-// dotlessGlob is dotless for it.
-func dotlessGlob(s string) string { return inFront(s, dotless) }
+// resolveGlobDots applies resolveDots to the literal prefix of a glob.
+func resolveGlobDots(s string) string { return inLiteralPrefix(s, resolveDots) }
 
-// inFront applies f to what stands before the first wildcard, in whole segments and
-// behind the authority.
-func inFront(s string, f func(string) string) string {
+// inLiteralPrefix applies f to the whole segments before the first wildcard, if they
+// contain the authority.
+func inLiteralPrefix(s string, f func(string) string) string {
 	at := len(s)
 	if wild := strings.IndexAny(s, `*?[\`); wild >= 0 {
 		at = strings.LastIndexByte(s[:wild], '/') + 1
 	}
-	head, rest := body(s[:at])
-	if named("//"+rest) && strings.HasSuffix(head, "//") && strings.IndexByte(rest, '/') < 0 {
+	head, rest := splitPath(s[:at])
+	if hasHost("//"+rest) && strings.HasSuffix(head, "//") && strings.IndexByte(rest, '/') < 0 {
 		return s // the authority goes on
 	}
 	return f(s[:at]) + s[at:]
 }
 
-// squeezeGlob takes several slashes in a path for one.
+// squeezeGlob replaces repeated slashes in the path by one.
 func squeezeGlob(s string) string {
-	head, rest := body(s)
+	head, rest := splitPath(s)
 	for strings.Contains(rest, "//") {
 		rest = strings.ReplaceAll(rest, "//", "/")
 	}
 	return head + rest
 }
 
-// beyond is where the path of a glob ends: at a query or fragment that it names. A question mark is usually any character, but not before a
-// name and "=".
-var beyond = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\\?|\[\?\]|\?[A-Za-z0-9_.~-]+=|#`) })
+// queryMark matches the beginning of a query or fragment in a glob. A question mark is
+// usually a wildcard, but not before a name and "=".
+var queryMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\\?|\[\?\]|\?[A-Za-z0-9_.~-]+=|#`) })
 
-// pathGlob drops query and fragment.
-func pathGlob(s string) string {
-	if at := beyond().FindStringIndex(s); at != nil {
+// dropGlobQuery removes query and fragment.
+func dropGlobQuery(s string) string {
+	if at := queryMark().FindStringIndex(s); at != nil {
 		return s[:at[0]]
 	}
 	return s

@@ -14,31 +14,45 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of the readings of one URI.
+// Limits of the readings of one URI.
 const (
 	maxReadings = 128
-	maxBytes    = 64 << 10
+	maxBytes    = 64 << 10 // of all readings together
 )
 
-// steps are the ways in which readers change a URI. templateSteps leave out what would
-// take the expressions of a template for a query or a host.
-var (
-	steps         = []func(string) string{names.UnescapeURI, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
-	templateSteps = []func(string) string{names.UnescapeURI, trim, turn, lower, dotless, tidy, tidyWhole}
-)
+// uriSteps has the ways in which servers change a URI before they use it.
+var uriSteps = []func(string) string{
+	names.UnescapeURI, // %73ecret to secret; some do it twice
+	trimSpace,         // around the URI
+	dropBrackets,      // <URL:file:///a> to file:///a
+	slashes,           // \ to /
+	parseWHATWG,       // http:/0x7f.1 to http://127.0.0.1/
+	dropFragment,      // file:///a#b to file:///a
+	dropQuery,         // file:///a?b to file:///a
+	dropParams,        // file:///a;v=1/b to file:///a/b
+	resolveDots,       // x://h/a/../b to x://h/b
+	cleanPath,         // x://h/a//b to x://h/a/b
+	cleanAll,          // the same with the host as a part of the path
+	dropSchemes,       // file:///sefile://cret to file:///secret
+	dropSchemeNames,   // file:///sefile:cret to file:///secret
+}
 
-// readings are the ways to read a URI, itself first. It is not ok for one that
-// is to be refused.
+// templateSteps leaves out the steps that would take the expressions of a template for
+// a query or a host.
+var templateSteps = []func(string) string{names.UnescapeURI, trimSpace, slashes, lowerScheme, resolveDots, cleanPath, cleanAll}
+
+// readings returns the ways to read a URI, itself first. ok is false for a URI that must
+// be refused: it has too many readings, or one that is no text.
 func readings(uri string, steps []func(string) string) (all []string, ok bool) {
-	if simple(uri) {
+	if hasOneReading(uri) {
 		return []string{uri}, true
 	}
 	all, ok = apply(uri, steps)
-	return all, ok && !slices.ContainsFunc(all, func(r string) bool { return !clean(r) })
+	return all, ok && !slices.ContainsFunc(all, func(r string) bool { return !isText(r) })
 }
 
-// apply applies functions to a text until nothing new comes of it. It is not ok
-// beyond the bounds.
+// apply applies the steps to a text and to all results until nothing new appears, so that
+// every order of the steps is covered. ok is false beyond the limits.
 func apply(text string, steps []func(string) string) (all []string, ok bool) {
 	all = []string{text}
 	size := len(text)
@@ -57,35 +71,35 @@ func apply(text string, steps []func(string) string) (all []string, ok bool) {
 	return all, size <= maxBytes
 }
 
-// sound reports whether all readers agree about a URI's characters.
-func sound(uri string) bool {
+// isUnambiguous reports whether all readers agree about the characters of a URI.
+func isUnambiguous(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		if _, ok := names.ParseTriplet(uri[i:]); uri[i] == '%' && !ok {
 			return false
 		}
 	}
-	return clean(uri)
+	return isText(uri)
 }
 
-// clean reports whether a text is UTF-8 without control characters.
-func clean(s string) bool {
+// isText reports whether s is UTF-8 without control characters.
+func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// simple reports whether no step changes a URI, as is usual. It may say no.
-func simple(uri string) bool {
-	name, rest := split(uri)
+// hasOneReading reports whether no step changes a URI, as is usual. It may report false
+// for other such URIs: it only saves time.
+func hasOneReading(uri string) bool {
+	name, rest := splitScheme(uri)
 	body, ok := strings.CutPrefix(rest, "//")
-	if !ok || name == "" || name != strings.ToLower(name) || special(name) && !(name == "file" && strings.HasPrefix(body, "/")) {
+	if !ok || name == "" || name != strings.ToLower(name) || isSpecial(name) && !(name == "file" && strings.HasPrefix(body, "/")) {
 		return false
 	}
 	return !strings.HasPrefix(body, ".") && !strings.Contains(body, "//") && !strings.Contains(body, name+":") && !strings.Contains(body, "/.") &&
 		!strings.ContainsAny(body, " \"#%;<>?[\\]^`{|}") && !strings.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// special reports whether URL parsers know a scheme, and read what follows in
-// a way of its own.
-func special(scheme string) bool {
+// isSpecial reports whether the WHATWG URL standard gives a scheme its own syntax.
+func isSpecial(scheme string) bool {
 	switch scheme {
 	case "file", "ftp", "http", "https", "ws", "wss":
 		return true
@@ -93,9 +107,9 @@ func special(scheme string) bool {
 	return false
 }
 
-// split takes a URI apart behind the colon of its scheme. The scheme is "" for
-// none; one letter is a drive.
-func split(uri string) (scheme, rest string) {
+// splitScheme splits a URI after the colon of its scheme. The scheme is "" if there is
+// none. A single letter is a drive.
+func splitScheme(uri string) (scheme, rest string) {
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
 		case 'a' <= c|0x20 && c|0x20 <= 'z':
@@ -109,19 +123,20 @@ func split(uri string) (scheme, rest string) {
 	return "", uri
 }
 
-// body takes a URI apart into all up to its authority or path, and the rest.
-func body(uri string) (head, body string) {
-	_, body = split(uri)
+// splitPath splits a URI before its authority or, if it has none, before its path.
+func splitPath(uri string) (head, body string) {
+	_, body = splitScheme(uri)
 	body = strings.TrimPrefix(body, "//")
 	return uri[:len(uri)-len(body)], body
 }
 
-func trim(s string) string {
+// trimSpace removes white space, control characters and byte order marks at both ends.
+func trimSpace(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || r == '\ufeff' || unicode.IsSpace(r) })
 }
 
-// unwrap drops what Python and Java overlook around a URI: "<URL:" and ">".
-func unwrap(s string) string {
+// dropBrackets removes "<URL:" and ">", which Python and Java ignore around a URI.
+func dropBrackets(s string) string {
 	s = strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">")
 	if len(s) > 4 && strings.EqualFold(s[:4], "url:") {
 		return s[4:]
@@ -129,13 +144,13 @@ func unwrap(s string) string {
 	return s
 }
 
-func turn(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+// slashes turns backslashes into slashes.
+func slashes(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
-// parse reads a URI of a known scheme as URL parsers of the WHATWG kind do, those of
-// browsers and Node.js; the same if it is none. Of others they leave what the further
-// steps leave.
-func parse(s string) string {
-	if name, _ := split(s); !special(strings.ToLower(name)) {
+// parseWHATWG parses a URI of a special scheme as browsers and Node.js do. It returns s if
+// that fails, and for other schemes, for which the other steps suffice.
+func parseWHATWG(s string) string {
+	if name, _ := splitScheme(s); !isSpecial(strings.ToLower(name)) {
 		return s
 	}
 	u, err := url.Parse(s)
@@ -149,18 +164,20 @@ func parse(s string) string {
 	return parsed
 }
 
-func fragmentless(s string) string {
+// dropFragment removes the fragment.
+func dropFragment(s string) string {
 	s, _, _ = strings.Cut(s, "#")
 	return s
 }
 
-func queryless(s string) string {
+// dropQuery removes the query, and the fragment after it.
+func dropQuery(s string) string {
 	s, _, _ = strings.Cut(s, "?")
 	return s
 }
 
-// paramless drops the parameters of segments: ";v=1".
-func paramless(s string) string {
+// dropParams removes the parameters of path segments, such as ";v=1".
+func dropParams(s string) string {
 	if strings.IndexByte(s, ';') < 0 {
 		return s
 	}
@@ -171,14 +188,15 @@ func paramless(s string) string {
 	return strings.Join(segments, "/")
 }
 
-// dotless resolves dot segments of the path as RFC 3986 says.
-func dotless(s string) string { return inPath(s, false) }
+// resolveDots resolves the dot segments of the path by RFC 3986.
+func resolveDots(s string) string { return resolvePath(s, false) }
 
-// tidy resolves the path as file systems do.
-func tidy(s string) string { return inPath(s, true) }
+// cleanPath resolves dot segments and repeated slashes of the path as file systems do.
+func cleanPath(s string) string { return resolvePath(s, true) }
 
-func inPath(s string, squeeze bool) string {
-	head, rest := body(s)
+// resolvePath applies resolveSegments to the path after the authority.
+func resolvePath(s string, squeeze bool) string {
+	head, rest := splitPath(s)
 	if strings.HasSuffix(head, "//") { // behind the authority
 		at := strings.IndexByte(rest, '/')
 		if at < 0 {
@@ -186,19 +204,19 @@ func inPath(s string, squeeze bool) string {
 		}
 		head, rest = head+rest[:at], rest[at:]
 	}
-	return resolve(head, rest, squeeze)
+	return resolveSegments(head, rest, squeeze)
 }
 
-// tidyWhole is tidy for those who take the authority for a part of the path:
-// they only cut the scheme off.
-func tidyWhole(s string) string {
-	head, rest := body(s)
-	return resolve(head, rest, true)
+// cleanAll is cleanPath for servers that cut off only the scheme and take the authority
+// as a part of the path.
+func cleanAll(s string) string {
+	head, rest := splitPath(s)
+	return resolveSegments(head, rest, true)
 }
 
-// resolve resolves the dot segments of a path; what would lead out of it stays
-// in it.
-func resolve(head, path string, squeeze bool) string {
+// resolveSegments resolves the dot segments of path, and empty ones if squeeze is set.
+// Segments that lead out of the path are dropped.
+func resolveSegments(head, path string, squeeze bool) string {
 	if !strings.Contains(path, "//") && !strings.Contains(path, ".") {
 		return head + path
 	}
@@ -228,34 +246,35 @@ func resolve(head, path string, squeeze bool) string {
 	return head + path
 }
 
-// schemeless takes the scheme out wherever it stands again: some readers cut it off
-// by replacing it everywhere. It keeps the first.
-func schemeless(s string) string { return without(s, "://") }
+// dropSchemes removes the scheme and "://" wherever they are repeated, as servers do that
+// replace it everywhere instead of at the beginning. It keeps the first.
+func dropSchemes(s string) string { return dropRepeated(s, "://") }
 
-// colonless is schemeless for those who replace no more than the colon.
-func colonless(s string) string { return without(s, ":") }
+// dropSchemeNames is dropSchemes for servers that replace the scheme and ":" only.
+func dropSchemeNames(s string) string { return dropRepeated(s, ":") }
 
-func without(s, mark string) string {
-	name, _ := split(s)
+// dropRepeated removes the scheme and mark everywhere except at the beginning.
+func dropRepeated(s, mark string) string {
+	name, _ := splitScheme(s)
 	if name == "" {
 		return s
 	}
-	head, rest := body(s)
+	head, rest := splitPath(s)
 	rest = strings.ReplaceAll(rest, name+mark, "")
 	return head + strings.ReplaceAll(rest, strings.ToLower(name)+mark, "")
 }
 
-// lower writes the scheme in small letters.
-func lower(s string) string {
-	name, rest := split(s)
+// lowerScheme writes the scheme in lower case.
+func lowerScheme(s string) string {
+	name, rest := splitScheme(s)
 	if name == "" {
 		return s
 	}
 	return strings.ToLower(name) + ":" + rest
 }
 
-// local writes file URIs of this machine in one form.
-func local(s string) string {
+// canonicalFile writes file URIs of this machine as file:///path.
+func canonicalFile(s string) string {
 	rest, ok := strings.CutPrefix(s, "file:")
 	if !ok {
 		return s
@@ -271,22 +290,23 @@ func local(s string) string {
 	return s
 }
 
-// plain is a URI without escapes, with a small scheme, in the one form of file
-// URIs.
-func plain(s string) string {
+// decoded returns a URI without escapes, with a lower case scheme and file URIs as
+// file:///path.
+func decoded(s string) string {
 	for next := names.UnescapeURI(s); next != s; next = names.UnescapeURI(s) {
 		s = next
 	}
-	return local(lower(s))
+	return canonicalFile(lowerScheme(s))
 }
 
-var overlooked = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[. ](/|$)|::\$`) })
+// ignoredEnd matches what some file systems ignore at the end of a name.
+var ignoredEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[. ](/|$)|::\$`) })
 
-// tail drops what file systems and servers overlook at the end of names:
-// slashes, dots and spaces, and the name of a stream.
-func tail(s string) string {
+// trimNames removes what file systems and servers ignore at the end of names: slashes,
+// dots, spaces, and the name of an NTFS stream. It also normalizes Unicode to NFC.
+func trimNames(s string) string {
 	s = strings.TrimRight(norm.NFC.String(s), "/")
-	if !overlooked().MatchString(s) {
+	if !ignoredEnd().MatchString(s) {
 		return s
 	}
 	segments := strings.Split(s, "/")
@@ -299,18 +319,17 @@ func tail(s string) string {
 	return strings.Join(segments, "/")
 }
 
-// named reports whether what follows a scheme names a host.
-func named(rest string) bool {
+// hasHost reports whether the part after a scheme names a host.
+func hasHost(rest string) bool {
 	return strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///")
 }
 
-// fold writes what some readers take for the same in one form: the scheme and
-// the host in small letters, without a user, and without the slashes between
-// them; drives in large ones; a path without a scheme as a file. hostless is that
-// without the host, for those who overlook it. Of a glob, it only touches what
-// stands before the first *.
-func fold(s string, glob bool) (folded, hostless string) {
-	scheme, rest := split(s)
+// foldHost writes in one form what some servers treat as equal. The scheme and the host
+// are in lower case, without user and without slashes between them. Drive letters are in
+// upper case. A path without a scheme is a file. hostless is the same without the host, for
+// servers that ignore it. Of a glob, only the part before the first * changes.
+func foldHost(s string, glob bool) (folded, hostless string) {
+	scheme, rest := splitScheme(s)
 	switch {
 	case scheme != "":
 		scheme = strings.ToLower(scheme)
@@ -321,7 +340,7 @@ func fold(s string, glob bool) (folded, hostless string) {
 	}
 	path := strings.TrimLeft(rest, "/")
 	hostless = path
-	if named(rest) {
+	if hasHost(rest) {
 		at := strings.IndexByte(path, '/')
 		if at < 0 {
 			at = len(path)
@@ -334,11 +353,11 @@ func fold(s string, glob bool) (folded, hostless string) {
 		host = strings.TrimSuffix(host[strings.LastIndexByte(host, '@')+1:], ":")
 		path = strings.TrimSuffix(host, ".") + path[at:]
 	}
-	return scheme + ":" + drive(path), scheme + ":" + drive(hostless)
+	return scheme + ":" + foldDrive(path), scheme + ":" + foldDrive(hostless)
 }
 
-// drive writes the letter of a drive at the beginning of a path in one way.
-func drive(path string) string {
+// foldDrive writes a drive at the beginning of a path as "C:".
+func foldDrive(path string) string {
 	if len(path) < 2 || path[1] != ':' && path[1] != '|' || path[0]|0x20 < 'a' || path[0]|0x20 > 'z' || len(path) > 2 && path[2] != '/' {
 		return path
 	}
