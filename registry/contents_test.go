@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -272,7 +273,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 	now := time.Unix(50, 0)
 	r := New(Options{Servers: []string{"a"}, Now: func() time.Time { return now }})
-	uris := make([]string, MaxLastSeen+10)
+	uris := make([]string, cache.MaxLastSeen+10)
 	for i := range uris {
 		uris[i] = fmt.Sprintf("x:/%05d", i)
 	}
@@ -292,11 +293,11 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 		r.Contents().Put(inv)
 		require.NotNil(t, r.Contents().Last(inv.Kind, "a", inv.Name))
 	}
-	require.LessOrEqual(t, r.contents.past["a"].left.Len(), MaxLastSeen)
-	for i := range 3 * MaxLastSeen {
+	require.LessOrEqual(t, r.contents.past["a"].left.Len(), cache.MaxLastSeen)
+	for i := range 3 * cache.MaxLastSeen {
 		r.contents.past["a"].updated.Note(uint64(i), now)
 	}
-	require.Equal(t, MaxLastSeen, r.contents.past["a"].updated.Len())
+	require.Equal(t, cache.MaxLastSeen, r.contents.past["a"].updated.Len())
 	remove(r, "a")
 	require.Empty(t, r.contents.past)
 }
@@ -307,7 +308,7 @@ func TestMoreURIsMayBeUpdatedThanAreRemembered(t *testing.T) {
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "y:", Status: SubscriptionOn})
 	r.Touched("a", "x:/1")
-	for i := range MaxLastSeen {
+	for i := range cache.MaxLastSeen {
 		r.Touched("a", fmt.Sprintf("y:/%d", i))
 	}
 	inv := asked(Resource, "a", "x:/1")

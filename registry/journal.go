@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/registry/cache"
 )
 
 // Bounds of the journals.
@@ -22,7 +24,7 @@ const (
 )
 
 // JournalStats says what a journal holds and what it no longer does.
-type JournalStats = RingStats
+type JournalStats = cache.Stats
 
 // The values of LogRecord.Source.
 const (
@@ -49,7 +51,7 @@ type LogRecord struct {
 // displaces its own lines only. What belongs to no server counts as one.
 type LogJournal struct {
 	mu    sync.Mutex
-	ring  Ring[LogRecord]
+	ring  cache.Ring[LogRecord]
 	bytes int
 	feed  *feed
 }
@@ -236,7 +238,7 @@ func (o *origins) find(v origin) *origin {
 // [LogJournal]. Equal notifications share a record with the number of the last one.
 type TrafficJournal struct {
 	mu        sync.Mutex
-	ring      Ring[stored] // of requests
+	ring      cache.Ring[stored] // of requests
 	notes     notes
 	origins   origins
 	bodies    bodies

@@ -3,6 +3,7 @@ package registry
 import (
 	"strings"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -57,10 +58,10 @@ func (r *run) hasPlain(plain string) bool {
 	return first != nil
 }
 
-// newLearned is empty. Aliases are the flat id and, where it differs, the alias key, which
+// newLearned returns empty links. Aliases are the flat id and, where it differs, the alias key, which
 // cannot be mixed up: only those have a scheme.
-func newLearned(server string) *LinkCache {
-	return NewLinkCache(func(uri string) []string {
+func newLearned(server string) *cache.Links {
+	return cache.NewLinks(func(uri string) []string {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
 		short, long := names.HashSuffixes(uri, '~')
 		keys := []string{plain, plain + short, plain + long}

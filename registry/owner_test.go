@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -342,24 +343,24 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 		return string(append(b, 'y'))
 	}
 	last := ""
-	for range 3 * Max {
+	for range 3 * cache.MaxLinks {
 		last = uri()
 		r.Learn("a", last)
 	}
 	n, _, alike := l.Size("x_y")
-	require.Equal(t, Max, n)
-	require.Equal(t, Max, alike)
-	require.LessOrEqual(t, len(l.Alias("x_y")), MaxAlike)
+	require.Equal(t, cache.MaxLinks, n)
+	require.Equal(t, cache.MaxLinks, alike)
+	require.LessOrEqual(t, len(l.Alias("x_y")), cache.MaxAlike)
 	_, err := r.ResolveResource("a_x_y")
 	require.ErrorContains(t, err, "AMBIGUOUS")
-	for i := range Max - 1 {
+	for i := range cache.MaxLinks - 1 {
 		r.Learn("a", fmt.Sprint("other:", i))
 	}
 	if got := outcome(r.ResolveResource("a_x_y")); got != "a "+last+" unlisted" {
 		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: a_x_y", got, "it is never guessed")
 	}
 	require.Equal(t, "a "+last+" unlisted", outcome(r.ResolveResource("mcp://a/"+last)))
-	for i := range Max {
+	for i := range cache.MaxLinks {
 		r.Learn("a", fmt.Sprint("more:", i))
 	}
 	_, _, alike = l.Size("x_y")

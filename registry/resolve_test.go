@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -279,19 +280,19 @@ func TestLearnedLinks(t *testing.T) {
 			t.Errorf("%q\n got %s\nwant %s", uri, got, want)
 		}
 	}
-	for i := range Max {
+	for i := range cache.MaxLinks {
 		r.Learn("a", fmt.Sprint("new:", i))
 	}
 	_, err := r.ResolveResource("mcp://a/file:///out put.json")
 	require.Error(t, err, "the oldest made room")
 	_, err = r.ResolveResource("a_file_out_put.json")
 	require.Error(t, err)
-	r.Learn("b", strings.Repeat("x", MaxLinkURI+1))
-	for i := range 2 * MaxBytes / MaxLinkURI {
-		r.Learn("b", fmt.Sprintf("%08d%s", i, strings.Repeat("x", MaxLinkURI-8)))
+	r.Learn("b", strings.Repeat("x", cache.MaxLinkURI+1))
+	for i := range 2 * cache.MaxLinkBytes / cache.MaxLinkURI {
+		r.Learn("b", fmt.Sprintf("%08d%s", i, strings.Repeat("x", cache.MaxLinkURI-8)))
 	}
 	n, bytes, _ := r.Load().table("b").learned.Size("")
-	require.LessOrEqual(t, bytes, MaxBytes)
+	require.LessOrEqual(t, bytes, cache.MaxLinkBytes)
 	require.Positive(t, n)
 }
 

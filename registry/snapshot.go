@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -48,11 +49,11 @@ type table struct {
 	runs    [Kinds]*run
 	hidden  bool
 	open    bool
-	skills  bool        // it serves some, listed or not
-	other   [Kinds]bool // runs that overrides of a choice made
-	learned *LinkCache  // guards itself; nil for Goblin's own
-	from    *table      // that this one is a part of; nil for a whole one
-	of      *table      // the same in the registry's own namespace; nil for that itself
+	skills  bool         // it serves some, listed or not
+	other   [Kinds]bool  // runs that overrides of a choice made
+	learned *cache.Links // guards itself; nil for Goblin's own
+	from    *table       // that this one is a part of; nil for a whole one
+	of      *table       // the same in the registry's own namespace; nil for that itself
 }
 
 // directory finds tables by names. It changes only with the set of servers.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"goblin/registry/cache"
 	"goblin/registry/names"
 )
 
@@ -203,7 +204,7 @@ func (c *Contents) leave(server string, kind Kind, was, is *run, now time.Time) 
 }
 
 // left returns the hashes of what of a list another one lacks; all is false if
-// it is too much for [moments.Moments]. Both lists are in the order of Listed.
+// it is too much for [cache.LastSeen]. Both lists are in the order of Listed.
 func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 	var entries []Entry
 	if is != nil {
@@ -218,7 +219,7 @@ func left(kind Kind, was, is *run) (gone []uint64, all bool) {
 			is.name(hashKey(e.Name), e.Name) != nil { // under another listed name
 			continue
 		}
-		if len(gone) == MaxLastSeen {
+		if len(gone) == cache.MaxLastSeen {
 			return gone, false
 		}
 		gone = append(gone, entryHash(kind, e.Name))
@@ -236,8 +237,8 @@ func (r *Registry) outdated(server, uri string, now time.Time) {
 
 // past notes the latest events of a server's entries.
 type past struct {
-	left    LastSeen // entries that left a list, by entryHash
-	updated LastSeen // URIs that the server said had changed, and those above them, by hashKey
+	left    cache.LastSeen // entries that left a list, by entryHash
+	updated cache.LastSeen // URIs that the server said had changed, and those above them, by hashKey
 	// unlisted is when a list lost an entry last, by kind.
 	unlisted [Kinds]time.Time
 }

@@ -25,7 +25,8 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry/cache", "", "a leaf: bounded collections, whatever is in them"},
 	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
 	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
 	{"registry/rawjson", "", "knows JSON only"},
@@ -159,7 +160,7 @@ func rule(name string) (found row) {
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
 // bounds are the lines that packages may have, but for maxLines.
-var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_400, "gateway/config": 6_900, "gateway/upstream": 7_000, "registry": 7_200, "tui/pane": 7_400}
+var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_400, "gateway/config": 6_900, "tui/pane": 7_400}
 
 const (
 	maxLines          = 6_800

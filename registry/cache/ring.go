@@ -1,17 +1,13 @@
-// Ring keeps the last records of several servers, so that none of them takes the
-// places of others. It knows servers by name and must not know what records are.
-
-package registry
+package cache
 
 import "slices"
 
-// Ring keeps records, numbered from 1, in at most Max places. While it is full
-// the oldest of the server that has most gives way, so that no server, however
-// much it says, takes the places of others; where one server is alone, it
-// overwrites its own. Numbers of records that are left can therefore have gaps.
+// Ring stores the last Max records of several servers, numbered from 1. A new record of a
+// full ring replaces the oldest one of the server with most records. So a server cannot
+// displace the records of others, and the numbers of the stored records have gaps.
 //
-// Its cost does not depend on how many records there are: Put looks at each
-// server that has some, and every so often forgets what is gone.
+// The cost of Put depends on the number of servers, not of records. A Ring is not safe for
+// concurrent use.
 type Ring[T any] struct {
 	Max   int
 	slots []slot[T]
@@ -29,11 +25,11 @@ type Ring[T any] struct {
 
 const nowhere = -1
 
-// RingStats says what a ring holds and what it no longer does.
-type RingStats struct {
-	First   uint64 // sequence number of the oldest record, 0 when empty
-	Next    uint64 // number that the next record gets; the first ever is 1
-	Dropped uint64 // records that had to make room so far
+// Stats describes the content of a [Ring].
+type Stats struct {
+	First   uint64 // number of the oldest record, 0 when empty
+	Next    uint64 // number of the next record; the first ever is 1
+	Dropped uint64 // records that were replaced
 }
 
 // slot holds a record, which is gone when seq is 0.
@@ -209,8 +205,8 @@ func (g *Ring[T]) Room(from uint64, n int) int {
 }
 
 // Stats says which records are there.
-func (g *Ring[T]) Stats() RingStats {
-	s := RingStats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
+func (g *Ring[T]) Stats() Stats {
+	s := Stats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
 	for ; g.left > 0; g.begin++ {
 		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
 			s.First = p.seq

@@ -1,7 +1,4 @@
-// Learned remembers URIs that a server returned without listing them, so that
-// clients can read them. It knows their other spellings only as it is told.
-
-package registry
+package cache
 
 import (
 	"container/list"
@@ -10,17 +7,17 @@ import (
 	"sync"
 )
 
-// Bounds of a server's links.
+// Limits of [Links].
 const (
-	Max        = 4096
-	MaxBytes   = 4 << 20
-	MaxLinkURI = 8 << 10
-	MaxAlike   = 20 // that are kept of those with one alias
+	MaxLinks     = 4096
+	MaxLinkBytes = 4 << 20 // of all URIs together
+	MaxLinkURI   = 8 << 10 // bytes of one URI
+	MaxAlike     = 20      // URIs that are stored for one alias
 )
 
-// LinkCache is the LRU of URIs that a server returned without listing them. Besides the URIs
-// themselves it knows their aliases. Make it with [New].
-type LinkCache struct {
+// Links is a least recently used cache of the URIs that a server returned without listing
+// them. It finds them by their aliases, too. It is safe for concurrent use.
+type Links struct {
 	aliasesOf func(uri string) []string
 
 	mu      sync.Mutex
@@ -30,16 +27,16 @@ type LinkCache struct {
 	bytes   int
 }
 
-// alias holds the URIs with one alias. A server can give all of its URIs the same,
-// so no more than MaxAlike are kept, and the others counted.
+// alias has the URIs of one alias. A server can give all its URIs the same one, so only
+// MaxAlike are stored and the others counted.
 type alias struct {
 	uris []string
 	more int // that are not in uris
 }
 
-// NewLinkCache is empty. aliasesOf returns the other keys by which a URI is found.
-func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
-	return &LinkCache{
+// NewLinks returns empty Links. aliasesOf returns the aliases of a URI.
+func NewLinks(aliasesOf func(uri string) []string) *Links {
+	return &Links{
 		aliasesOf: aliasesOf,
 		recent:    list.New(),
 		uris:      map[string]*list.Element{},
@@ -47,8 +44,8 @@ func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
 	}
 }
 
-// Add notes a URI, which is used last for now.
-func (l *LinkCache) Add(uri string) {
+// Add stores a URI as the one used last.
+func (l *Links) Add(uri string) {
 	if uri == "" || len(uri) > MaxLinkURI {
 		return
 	}
@@ -73,12 +70,12 @@ func (l *LinkCache) Add(uri string) {
 		}
 	}
 	l.bytes += len(uri)
-	for len(l.uris) > Max || l.bytes > MaxBytes {
+	for len(l.uris) > MaxLinks || l.bytes > MaxLinkBytes {
 		l.drop(l.recent.Back())
 	}
 }
 
-func (l *LinkCache) drop(e *list.Element) {
+func (l *Links) drop(e *list.Element) {
 	uri := l.recent.Remove(e).(string)
 	delete(l.uris, uri)
 	l.bytes -= len(uri)
@@ -95,8 +92,8 @@ func (l *LinkCache) drop(e *list.Element) {
 	}
 }
 
-// Has reports whether the server returned exactly this URI.
-func (l *LinkCache) Has(uri string) bool {
+// Has reports whether a URI is stored. It counts as a use.
+func (l *Links) Has(uri string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok := l.uris[uri]
@@ -106,9 +103,9 @@ func (l *LinkCache) Has(uri string) bool {
 	return ok
 }
 
-// Alias returns what an alias stands for, at most MaxAlike
-// of it; nothing if it is not known which of several.
-func (l *LinkCache) Alias(key string) []string {
+// Alias returns the URIs of an alias, at most MaxAlike. It returns nil if only one of
+// several is stored, since the alias is ambiguous then.
+func (l *Links) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.aliases[key]
@@ -118,8 +115,8 @@ func (l *LinkCache) Alias(key string) []string {
 	return slices.Clone(x.uris)
 }
 
-// Clear forgets all.
-func (l *LinkCache) Clear() {
+// Clear removes all URIs.
+func (l *Links) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recent.Init()
@@ -128,11 +125,11 @@ func (l *LinkCache) Clear() {
 	l.bytes = 0
 }
 
-// Size is how many URIs there are, of how many bytes, and how many have an alias.
-func (l *LinkCache) Size(of string) (uris, bytes, alike int) {
+// Size returns the number of URIs, their bytes, and the number of URIs with an alias.
+func (l *Links) Size(key string) (uris, bytes, alike int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.aliases[of]; a != nil {
+	if a := l.aliases[key]; a != nil {
 		alike = len(a.uris) + a.more
 	}
 	return len(l.uris), l.bytes, alike

@@ -1,25 +1,22 @@
-// Moments remembers when something happened to names, within bounds.
-
-package registry
+package cache
 
 import "time"
 
-// MaxLastSeen bounds what is remembered of a server.
+// MaxLastSeen is the number of names in a [LastSeen].
 const MaxLastSeen = 4096
 
-// LastSeen remember when something happened to names, so that an answer which
-// was on the way then can be judged. Of more than Max names, those that
-// were noted first are forgotten. Names are kept by their hash alone: one that
-// shares it only makes an answer look older than it is. The zero value is empty.
+// LastSeen stores the time of the last event of each name. Above MaxLastSeen names, the
+// oldest are dropped. Names are stored by their hash, so one name may get the time of
+// another. The zero value is empty. It is not safe for concurrent use.
 type LastSeen struct {
 	at    map[uint64]time.Time
 	order []uint64 // a ring of what is in at, once it is full
 	next  int
-	// Gone is the newest moment that is forgotten.
+	// Gone is the latest time that was dropped.
 	Gone time.Time
 }
 
-// Note says that something happened to a name now.
+// Note stores an event of a name.
 func (m *LastSeen) Note(hash uint64, now time.Time) {
 	if _, known := m.at[hash]; known {
 		m.at[hash] = now
@@ -42,8 +39,8 @@ func (m *LastSeen) Note(hash uint64, now time.Time) {
 	m.at[hash] = now
 }
 
-// Since reports whether a name was noted after a moment, as far as is known.
+// Since reports whether an event of a name is stored that came after asked.
 func (m *LastSeen) Since(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
 
-// Len is how many names are remembered.
+// Len returns the number of names.
 func (m *LastSeen) Len() int { return max(len(m.at), len(m.order)) }
