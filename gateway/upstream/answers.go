@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"strconv"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -25,8 +25,8 @@ const (
 func (l *link) answered(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
 	switch {
-	case m.Error != nil && !isError(m.Error):
-		if code, ok := integral(rawjson.Get(m.Error, "code")); ok && rawjson.IsString(rawjson.Get(m.Error, "message")) {
+	case m.Error != nil && !wire.IsErrorObject(m.Error):
+		if code, ok := wire.Integer(rawjson.Get(m.Error, "code")); ok && rawjson.IsString(rawjson.Get(m.Error, "message")) {
 			reply.Error, reply.Shape = rawjson.SetMember(m.Error, "code", strconv.AppendInt(nil, code, 10)), nil
 			return reply, nil
 		}
@@ -54,30 +54,6 @@ func (l *link) acknowledges(id []byte) bool {
 	return false
 }
 
-// isError reports whether an object is an error as JSON-RPC 2.0 has them
-// (section 5.1).
-func isError(object []byte) bool {
-	_, code := rawjson.Int(rawjson.Get(object, "code"))
-	return code && rawjson.IsString(rawjson.Get(object, "message"))
-}
-
-// integral returns the integer that a number is, also one like -32601.0.
-func integral(v []byte) (int64, bool) {
-	if n, ok := rawjson.Int(v); ok {
-		return n, true
-	}
-	n, err := strconv.ParseFloat(string(v), 64)
-	return int64(n), err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
-}
-
-// faultCode returns the code of an error, also one that is written as a text.
-func faultCode(v []byte) (int64, bool) {
-	if text, ok := rawjson.String(v); ok {
-		v = []byte(text)
-	}
-	return integral(v)
-}
-
 // malformed returns the error for an error object of the wrong shape, with the server's
 // words in it.
 func (s *Server) malformed(object []byte) *Error {
@@ -88,7 +64,7 @@ func (s *Server) malformed(object []byte) *Error {
 	} else {
 		code, message := rawjson.Get(object, "code"), rawjson.Get(object, "message")
 		fault.Data = rawjson.Get(object, "data")
-		if n, ok := faultCode(code); ok {
+		if n, ok := wire.ErrorCode(code); ok {
 			fault.Code = int(n)
 		}
 		cause = "without an integer code"

@@ -168,9 +168,9 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	body = jsonrpc.TrimMark(body)
 	switch h.loss(c, resp.StatusCode, body) {
-	case lost:
+	case wire.SessionLost:
 		return h.forgot(id)
-	case suspect:
+	case wire.SessionSuspect:
 		h.doubt()
 	}
 	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
@@ -295,7 +295,7 @@ func (h *streamable) listen() {
 		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 			drain(resp.Body)
-			if h.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) != kept {
+			if h.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) != wire.SessionKept {
 				// The session is lost, or the server has no such stream and does
 				// not know the status for that, 405. A ping tells.
 				h.doubt()
@@ -331,7 +331,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *wire.StreamReader
 	ev := wire.NewStreamReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.memory)
 	ev.LastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) {
-		if h.lossIn(nil, data) != kept {
+		if h.lossIn(nil, data) != wire.SessionKept {
 			h.doubt()
 		}
 		h.handle(h.ctx, nil, data)

@@ -6,100 +6,26 @@ import (
 	"net/http"
 	"time"
 
-	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
-// Servers forget sessions, mostly by a restart, and say so in many ways: by the status 404
-// that the protocol demands, by 400, 401 or 410, or by a JSON-RPC error with status 200.
-// Goblin then connects again, once for each session, and requests that the server refused
-// for that reason are sent again.
+// A server that forgets a session is connected to again, once for each session. Requests
+// that the server refused for that reason are sent again.
 
-// loss is a verdict on the session that a request was sent in.
-type loss int
-
-const (
-	kept    loss = iota // nothing
-	suspect             // it may be lost; the request may have been carried out
-	lost                // it is lost; the request was not carried out
-)
-
-// lossOf returns what an answer with a status and a body says. probe reports whether the
-// request was a ping, whose error can only be about the session.
-func lossOf(status int, body []byte, probe bool) loss {
-	var fault []byte
-	m, err := jsonrpc.Parse(body)
-	if err == nil && m.IsResponse() {
-		fault = m.Error
-	}
-	code, _ := faultCode(rawjson.Get(fault, "code"))
-	switch {
-	case status == http.StatusGone:
-		return lost
-	case status == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound:
-		return lost
-	case status == http.StatusBadRequest && fault == nil && bytes.Contains(bytes.ToLower(body), []byte("session")):
-		return lost
-	case status < 300 && fault == nil, fault == nil && !saysLost(body), fault != nil && !saysLost(fault):
-		return kept
-	case probe, status < 500 && (fault == nil || m.ID == nil):
-		return lost
-	case status >= 500:
-		return suspect
-	case status == http.StatusNotFound, code == codeSessionNotFound, code == jsonrpc.CodeInvalidRequest, code == codeServerError && status >= 300:
-		return lost
-	}
-	return suspect // of a tool that has sessions of its own, perhaps
-}
-
-// Codes by which servers say that a session is lost.
-const (
-	codeServerError     = -32000
-	codeSessionNotFound = -32001
-)
-
-// lossWords is a list of words in texts about lost sessions, without spaces and punctuation.
-var lossWords = [][]byte{
-	[]byte("notfound"), []byte("notexist"), []byte("nosuch"), []byte("nosession"), []byte("novalid"), []byte("noactive"),
-	[]byte("nolonger"), []byte("notvalid"), []byte("notactive"), []byte("notinit"), []byte("notrecogni"), []byte("notknown"),
-	[]byte("unknown"), []byte("unrecogni"), []byte("invalid"), []byte("inactive"), []byte("expired"), []byte("missing"),
-	[]byte("required"), []byte("terminated"), []byte("closed"), []byte("hasended"), []byte("deleted"), []byte("isgone"),
-	[]byte("sessionended"), []byte("sessionlost"), []byte("sessiongone"),
-	[]byte("doesntexist"), []byte("cannotfind"), []byte("cantfind"), []byte("couldnotfind"),
-}
-
-// saysLost reports whether a text says, in any spelling, that a session is lost.
-func saysLost(text []byte) bool {
-	letters := make([]byte, 0, min(len(text), maxRefusal))
-	for _, c := range text[:min(len(text), maxRefusal)] {
-		if c |= 0x20; 'a' <= c && c <= 'z' {
-			letters = append(letters, c)
-		}
-	}
-	if !bytes.Contains(letters, []byte("session")) {
-		return bytes.Contains(letters, []byte("notinitialized")) // as a server that has restarted is
-	}
-	for _, word := range lossWords {
-		if bytes.Contains(letters, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// loss is lossOf for an answer to a request of the connection. c is the call, or nil for
+// loss judges an answer to a request of the connection. c is the call, or nil for
 // other messages.
-func (r *remote) loss(c *Call, status int, body []byte) loss {
+func (r *remote) loss(c *Call, status int, body []byte) wire.SessionLoss {
 	if !r.inSession() || c != nil && c.handshake {
-		return kept
+		return wire.SessionKept
 	}
-	return lossOf(status, body, c != nil && c.own)
+	return wire.JudgeSession(status, body, c != nil && c.own)
 }
 
 // lossIn is loss for a message of a stream or a body with status 200.
-func (r *remote) lossIn(c *Call, message []byte) loss {
+func (r *remote) lossIn(c *Call, message []byte) wire.SessionLoss {
 	if len(message) > maxRefusal || !bytes.Contains(message, []byte(`"error"`)) {
-		return kept
+		return wire.SessionKept
 	}
 	return r.loss(c, http.StatusOK, message)
 }
@@ -108,10 +34,10 @@ func (r *remote) lossIn(c *Call, message []byte) loss {
 // that say that the session is lost.
 func (h *streamable) take(c *Call, id int64, message []byte) bool {
 	switch h.lossIn(c, message) {
-	case lost:
+	case wire.SessionLost:
 		_ = h.forgot(id)
 		return true
-	case suspect:
+	case wire.SessionSuspect:
 		h.doubt()
 	}
 	return false
@@ -129,7 +55,7 @@ func (r *remote) refusedSession(resp *http.Response) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), b.ReadCloser), b.ReadCloser}
-	return lossOf(resp.StatusCode, text, false) == lost
+	return wire.JudgeSession(resp.StatusCode, text, false) == wire.SessionLost
 }
 
 // forgot closes the connection because the server has lost its session. It fails the call

@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/memlimit"
 	"goblin/gateway/oauth"
 	"goblin/gateway/upstream/stderr"
+	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -256,9 +257,9 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 	if resp.StatusCode >= 300 || contentType(resp) == "application/json" {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 		switch r.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) {
-		case lost:
+		case wire.SessionLost:
 			return r.forgot(0)
-		case suspect:
+		case wire.SessionSuspect:
 			r.doubt()
 		}
 	}

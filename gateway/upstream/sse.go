@@ -108,11 +108,11 @@ func (c *sse) listen(named chan<- struct{}) {
 // take handles a message of the stream.
 func (c *sse) take(message []byte) {
 	switch c.lossIn(nil, message) {
-	case lost:
+	case wire.SessionLost:
 		id, _ := rawjson.Int(rawjson.Get(message, "id"))
 		_ = c.forgot(id)
 		return
-	case suspect:
+	case wire.SessionSuspect:
 		c.doubt()
 	}
 	c.handle(c.ctx, nil, message)

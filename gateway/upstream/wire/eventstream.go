@@ -1,7 +1,8 @@
-// Package wire reads text/event-stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html), within a limit
-// for each event and in the room that a party has left. It knows nothing of what
-// events say.
+// Package wire reads and writes the parts of MCP that concern one connection.
+//
+// It reads event streams (https://html.spec.whatwg.org/multipage/server-sent-events.html),
+// parses messages leniently, judges errors, and edits the members of `_meta` of one hop. It
+// knows no connections and no clients.
 package wire
 
 import (

@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+
+	"goblin/registry/rawjson"
+)
+
+// IsErrorObject reports whether an object is an error by JSON-RPC 2.0 (section 5.1).
+func IsErrorObject(object []byte) bool {
+	_, code := rawjson.Int(rawjson.Get(object, "code"))
+	return code && rawjson.IsString(rawjson.Get(object, "message"))
+}
+
+// Integer parses a JSON number that is an integer, also one like -32601.0.
+func Integer(v []byte) (int64, bool) {
+	if n, ok := rawjson.Int(v); ok {
+		return n, true
+	}
+	n, err := strconv.ParseFloat(string(v), 64)
+	return int64(n), err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
+}
+
+// ErrorCode parses the code of an error, also one in a string.
+func ErrorCode(v []byte) (int64, bool) {
+	if text, ok := rawjson.String(v); ok {
+		v = []byte(text)
+	}
+	return Integer(v)
+}
