@@ -3,8 +3,12 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/tasks"
+	"goblin/gateway/upstream"
 	"goblin/registry/rawjson"
 )
 
@@ -32,4 +36,59 @@ func (g *Gateway) met(r *request) {
 	if r.Session().Meet(r.Modern()) {
 		g.showSession(r.Session())
 	}
+}
+
+// stampModern gives a call to a modern backend what its client can be asked
+// and wants logged. A legacy client said both for its session, a modern one
+// with the request.
+func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) {
+	info := conn.Info()
+	if info.Era != upstream.Modern {
+		return
+	}
+	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
+		c.Capabilities, c.LogLevel = g.Servers.Told(r.server, r.Client().Capabilities), r.Modern().LogLevel
+		c.AcceptTask = tasks.Taken(r.Exchange)
+		return
+	}
+	c.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, false))
+	switch {
+	case r.modern():
+		c.LogLevel = r.Modern().LogLevel
+	case info.Has("logging"):
+		wanted := r.Session().Level()
+		if wanted == downstream.LevelUnset {
+			wanted = downstream.LevelInfo
+		}
+		c.LogLevel = downstream.Levels[wanted]
+	}
+}
+
+// fromModern turns an error of a modern backend into what a legacy client
+// understands; those of legacy backends and for modern clients stay as they are.
+func (g *Gateway) fromModern(r *request, server, name string, object []byte) []byte {
+	if r.modern() || r.era == upstream.Legacy {
+		return object
+	}
+	e := jsonrpc.ParseErrorObject(object)
+	switch e.Code {
+	case downstream.CodeMissingCapability:
+		needs := ""
+		for k := range rawjson.Members(rawjson.Get(e.Data, "requiredCapabilities")) {
+			if name, ok := rawjson.String(k); ok {
+				needs += " " + name
+			}
+		}
+		e.Code = jsonrpc.CodeInternal
+		e.Message = fmt.Sprintf("server %q needs capabilities that the client did not declare:%s (%s)", server, needs, e.Message)
+		return e.Object()
+	case jsonrpc.CodeInvalidParams:
+		// The revision has no code of its own for a resource that is not there.
+		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
+		if r.Method() == "resources/read" && ok && uri == name {
+			code := rawjson.Replace(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))
+			return rawjson.Splice(object, code)
+		}
+	}
+	return object
 }

@@ -1,5 +1,12 @@
 package registry
 
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
 // MIMEFilter is [matchMIME] for the types of entries.
 func MIMEFilter(pattern string) (func(*Entry) bool, error) {
 	fits, err := matchMIME(pattern)
@@ -7,4 +14,43 @@ func MIMEFilter(pattern string) (func(*Entry) bool, error) {
 		return nil, err
 	}
 	return func(e *Entry) bool { return fits(e.MIME) }, nil
+}
+
+// ErrBadMIME is returned for a MIME pattern that is not a glob, or too long.
+var ErrBadMIME = errors.New("bad MIME type pattern")
+
+// maxMIME is the longest MIME type or pattern that is matched, in bytes: matching
+// takes time in proportion to the product of both.
+const maxMIME = 256
+
+// matchMIME returns what reports whether a pattern matches a type, nil for any: a glob without regard to case or, unless it names
+// some, parameters.
+func matchMIME(pattern string) (func(mime string) bool, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	pattern = strings.ToLower(strings.TrimSpace(pattern))
+	if _, err := path.Match(pattern, ""); err != nil || len(pattern) > maxMIME {
+		return nil, fmt.Errorf("%w: %q", ErrBadMIME, strings.ToValidUTF8(pattern[:min(len(pattern), maxMIME)], ""))
+	}
+	known := map[string]bool{} // a catalog has few types
+	return func(mime string) bool {
+		if len(mime) > maxMIME {
+			return false
+		}
+		ok, seen := known[mime]
+		if !seen {
+			t := strings.ToLower(mime)
+			if !strings.Contains(pattern, ";") {
+				t, _, _ = strings.Cut(t, ";")
+			}
+			t = strings.TrimSpace(t)
+			ok, _ = path.Match(pattern, t)
+			ok = t != "" && (ok || pattern == "*")
+			if len(known) < 1000 {
+				known[mime] = ok
+			}
+		}
+		return ok
+	}, nil
 }

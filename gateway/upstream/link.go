@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/timing"
 	"goblin/gateway/upstream/wire"
@@ -456,7 +457,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	}
 	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
 	ctx, q.cancel = context.WithCancelCause(l.marked(ctx))
-	release, room := l.srv.claim(q.size)
+	release, room := l.srv.reserve(q.size)
 	end := func() {
 		release()
 		q.cancel(nil)
@@ -569,3 +570,13 @@ func (l *link) progress(params []byte) bool {
 	}
 	return true
 }
+
+// reserve counts n bytes of a large object until release, which may be called more than
+// once. ok is false if they do not fit.
+func (s *Server) reserve(n int) (release func(), ok bool) {
+	r := new(memlimit.Reservation)
+	r.SetOwner(s.memory)
+	return func() { r.Resize(0) }, r.Resize(int64(n))
+}
+
+const noRoom = "no room for its answer: too many bytes are held for all clients and servers together"

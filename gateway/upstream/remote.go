@@ -205,7 +205,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	release, ok := r.srv.claim(len(frame))
+	release, ok := r.srv.reserve(len(frame))
 	if !ok {
 		cancel()
 		return nil, memlimit.ErrFull
