@@ -9,25 +9,27 @@ import (
 	"sync/atomic"
 )
 
-// connections bounds how many connections accepted from a listener are open.
-// When all places are taken, the one that has been quiet for longest makes room:
-// it waits for its next request, or has not sent the first. Those with a request
-// under way stay, and new connections wait.
+// connections is a listener that limits its open connections. A new connection above the
+// limit closes the one that has been quiet for longest: it waits for its next request, or
+// has not sent the first. Connections with a request in flight stay, and new ones wait.
 type connections struct {
-	net.Listener
-	room   chan struct{}
-	closed chan struct{}
-	once   sync.Once
+	net.Listener               // set before the first use
+	room         chan struct{} // one element per open connection
+	closed       chan struct{}
+	once         sync.Once
 	// leaving is when accepting ends at the latest, in nanoseconds; 0 for never.
 	leaving atomic.Int64
 
-	mu     sync.Mutex
-	quiet  list.List // of *connection, the longest first
-	wanted bool      // the next one that turns quiet makes room
+	mu      sync.Mutex
+	quiet   list.List // of *connection, the longest quiet first
+	wanted  bool      // the next one that turns quiet is closed
+	in      [http.StateClosed + 1]int
+	streams int           // requests in flight that end with the server only
+	wake    chan struct{} // closed at the next change of in or streams; nil while nobody waits
 }
 
-func limitListener(l net.Listener, n int) *connections {
-	return &connections{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
+func newConnections(limit int) *connections {
+	return &connections{room: make(chan struct{}, limit), closed: make(chan struct{})}
 }
 
 // Accept implements [net.Listener].
@@ -44,7 +46,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 	select {
 	case l.room <- struct{}{}:
-		return &connection{Conn: c, of: l}, nil
+		return newConnection(c, l), nil
 	default:
 	}
 	l.evict()
@@ -53,7 +55,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.wanted = false
-		return &connection{Conn: c, of: l}, nil
+		return newConnection(c, l), nil
 	case <-l.closed:
 		return nil, errors.Join(net.ErrClosed, c.Close())
 	}
@@ -65,13 +67,14 @@ func (l *connections) Close() error {
 	return l.Listener.Close()
 }
 
-// turned notes what a connection does now: it is a hook of [http.Server].
+// turned records the state of a connection. It is a hook of [http.Server].
 func (l *connections) turned(conn net.Conn, state http.ConnState) {
-	c, ok := conn.(*connection)
-	if !ok {
-		return
-	}
+	c := conn.(*connection)
 	l.mu.Lock()
+	l.in[c.state]--
+	l.in[state]++
+	c.state = state
+	l.changedLocked()
 	if c.at != nil {
 		l.quiet.Remove(c.at)
 		c.at = nil
@@ -113,12 +116,17 @@ func (l *connections) longestLocked() *connection {
 	return c
 }
 
-// connection is an open one.
+// connection is an accepted connection. Its fields are guarded by of.mu.
 type connection struct {
 	net.Conn
-	of   *connections
-	at   *list.Element // in quiet, nil for none; guarded by of.mu
-	once sync.Once
+	of    *connections
+	at    *list.Element // in quiet; nil for none
+	state http.ConnState
+	once  sync.Once
+}
+
+func newConnection(c net.Conn, of *connections) *connection {
+	return &connection{Conn: c, of: of, state: http.StateClosed} // until its server calls turned
 }
 
 // Close implements [net.Conn].

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -24,76 +23,34 @@ const (
 	acceptLimit = 500 * time.Millisecond
 )
 
-// calm knows how many connections are in use, but for streams that last.
-type calm struct {
-	mu      sync.Mutex
-	states  map[net.Conn]http.ConnState
-	fresh   int           // have not sent a request
-	busy    int           // have a request under way
-	lasting int           // of these, streams that end with the server only
-	wake    chan struct{} // closed at the next change; nil while nobody waits
-}
-
-func newCalm() *calm {
-	return &calm{states: make(map[net.Conn]http.ConnState)}
-}
-
-func (t *calm) changedLocked() {
-	if t.wake != nil {
-		close(t.wake)
-		t.wake = nil
-	}
-}
-
-// turned notes what a connection does now: it is a hook of [http.Server].
-func (t *calm) turned(c net.Conn, state http.ConnState) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	count := func(state http.ConnState, by int) {
-		switch state {
-		case http.StateNew:
-			t.fresh += by
-		case http.StateActive:
-			t.busy += by
-		}
-	}
-	if was, ok := t.states[c]; ok {
-		count(was, -1)
-	}
-	count(state, 1)
-	t.states[c] = state
-	if state == http.StateClosed || state == http.StateHijacked {
-		delete(t.states, c)
-	}
-	t.changedLocked()
-}
-
-// lasts takes a long-lived stream out of the count until ended is called.
-func (t *calm) lasts() (ended func()) {
+// outlasts marks the request of a connection as a stream that ends with the server only,
+// so that wait does not wait for it, until ended is called.
+func (l *connections) outlasts() (ended func()) {
 	by := func(n int) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.lasting += n
-		t.changedLocked()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.streams += n
+		l.changedLocked()
 	}
 	by(1)
 	return func() { by(-1) }
 }
 
-// wait waits until nothing is under way, and nothing about to be if fresh is set.
-func (t *calm) wait(limit time.Duration, fresh bool) {
+// wait blocks until no request is in flight or the limit is over. With fresh it also waits
+// for the first request of new connections.
+func (l *connections) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
-		t.mu.Lock()
-		left := t.busy - t.lasting
+		l.mu.Lock()
+		left := l.in[http.StateActive] - l.streams
 		if fresh {
-			left += t.fresh
+			left += l.in[http.StateNew]
 		}
-		if t.wake == nil {
-			t.wake = make(chan struct{})
+		if l.wake == nil {
+			l.wake = make(chan struct{})
 		}
-		wake := t.wake
-		t.mu.Unlock()
+		wake := l.wake
+		l.mu.Unlock()
 		if left <= 0 {
 			return
 		}
@@ -105,16 +62,24 @@ func (t *calm) wait(limit time.Duration, fresh bool) {
 	}
 }
 
+// changedLocked wakes wait.
+func (l *connections) changedLocked() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
 // drain lets srv finish what came, and what comes on connections that are there, if
 // that is wanted.
-func (h *HTTP) drain(ctx context.Context, srv *http.Server, open *connections) {
+func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	if !errors.Is(context.Cause(ctx), ErrDrain) {
 		return
 	}
-	open.leave()
+	h.conns.leave()
 	srv.SetKeepAlivesEnabled(false) // tells clients to go elsewhere
-	h.calm.wait(firstLimit, true)
-	h.calm.wait(drainLimit, false)
+	h.conns.wait(firstLimit, true)
+	h.conns.wait(drainLimit, false)
 }
 
 // leave closes the listener when all waiting connections have been accepted: the

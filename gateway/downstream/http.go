@@ -79,14 +79,15 @@ type HTTP struct {
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
 	lone     sync.Mutex
 	alone    map[choices]*hub // of all stateless requests, by what their URL asks for
-	calm     *calm
+	conns    *connections
 }
 
 // NewHTTP returns an endpoint without a listener. It must be closed, by Serve
 // or by [HTTP.Close].
 func NewHTTP(o HTTPOptions) *HTTP {
-	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken)), calm: newCalm()}
+	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
 	h.o.Connections = cmp.Or(h.o.Connections, 2*h.opt.Limits.Sessions+1024)
+	h.conns = newConnections(h.o.Connections)
 	h.sessions.limit = h.opt.Limits.Sessions
 	h.sessions.all = make(map[string]*hub)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -368,12 +369,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		l.Close() //nolint:errcheck // the error below says more
 		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
 	}
-	open := limitListener(l, h.o.Connections)
+	h.conns.Listener = l
 	srv := &http.Server{
-		ConnState: func(c net.Conn, state http.ConnState) {
-			h.calm.turned(c, state) // first: the other may close one
-			open.turned(c, state)
-		},
+		ConnState:         h.conns.turned,
 		Handler:           h.handler(listen),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
@@ -383,14 +381,14 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(open) }()
+	go func() { served <- srv.Serve(h.conns) }()
 
 	var err error
 	select {
 	case err = <-served:
 		h.Close()
 	case <-ctx.Done():
-		h.drain(ctx, srv, open)
+		h.drain(ctx, srv)
 		stopped := make(chan struct{})
 		sctx, cancel := context.WithCancel(context.Background())
 		go func() {

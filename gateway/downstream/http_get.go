@@ -240,7 +240,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		unavailable(w, nil, "The server is shutting down")
 		return
 	}
-	defer h.calm.lasts()()
+	defer h.conns.outlasts()()
 	f := b.addGet()
 	defer b.remove(f)
 	f.serve(w, r, rc, b.s)

@@ -56,7 +56,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	defer p.hub.share.Release()
 	h.sessions.hold(root)
 	if m.Method == "subscriptions/listen" {
-		defer h.calm.lasts()()
+		defer h.conns.outlasts()()
 	}
 	x, fault := root.s.begin(m, modern, p, p.hub.share, func() { h.sessions.release(root) })
 	if fault != nil {
