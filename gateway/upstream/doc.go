@@ -14,6 +14,20 @@
 // of silence. No answer, nor anything else, within its timeout (5 s at least)
 // ends the connection.
 //
+// # Connections
+//
+// Every connection is a link: the table of calls, the dispatch of messages, and the end.
+// It uses one of three transports: stdio, streamable or sse. The two over HTTP share
+// remote. A Server has these connections:
+//
+//   - its own, kept by Run; the catalog and the server's state are about this one;
+//   - one per client with isolation: session, or per folder with isolation: project,
+//     because each has a state of its own;
+//   - one of the modern era beside each of those if the server offers both eras, because
+//     a process or session speaks one era only.
+//
+// All but the first are units, kept by unitLife.
+//
 // # Eras
 //
 // A connection speaks a revision up to 2025-11-25, with a handshake and a
