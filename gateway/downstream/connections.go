@@ -120,7 +120,7 @@ func (l *connections) longestLocked() *connection {
 type connection struct {
 	net.Conn
 	of    *connections
-	at    *list.Element // in quiet; nil for none
+	at    *list.Element // in quiet, or nil
 	state http.ConnState
 	once  sync.Once
 }

@@ -54,7 +54,7 @@ type limits struct {
 	redact func(string) string
 
 	mu       sync.Mutex
-	sources  map[source]*budget // those that logged lately
+	sources  map[source]*budget // the sources that logged lately
 	sessions *budget            // of all sessions together
 	timer    *time.Timer        // runs while sources has entries or lines were dropped
 	closed   bool

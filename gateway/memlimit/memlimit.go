@@ -10,7 +10,7 @@
 // free. So a single owner gets a quarter of the pool, and k owners that take all they
 // can get 1/(k+3) of it each. The rule has two purposes. A new owner always finds room,
 // however many others are greedy. A single owner can use a large part of an idle pool.
-// Fixed shares have one of the two only: quarters are gone after four owners, and small
+// Fixed shares have one of the two only: four owners use up quarters, and small
 // shares refuse a large message although the pool is empty.
 //
 // Objects of up to [Free] bytes are not counted. Neither is garbage, which at worst
@@ -115,8 +115,8 @@ func (o *Owner) canReserveLocked(n int64) bool {
 	return o.held+n <= free/3
 }
 
-// Release gives back all that the owner holds. Its reservations count nothing from then
-// on.
+// Release returns all bytes of the owner to the pool. Its reservations count nothing from
+// then on.
 func (o *Owner) Release() {
 	if o == nil {
 		return
