@@ -54,8 +54,7 @@ const (
 	quoteName
 	opener
 	closer
-	nextElement // a comma in an array
-	nextMember  // a comma in an object
+	comma
 	equals
 	scalar
 )
@@ -75,11 +74,13 @@ var table = func() (t [states][256]act) {
 	set(scalar, `-0123456789tfn`, wantValue, wantElement)
 	set(closer, `]`, wantElement, afterElement)
 	set(closer, `}`, wantMember, afterMember)
-	set(nextElement, `,`, afterElement)
-	set(nextMember, `,`, afterMember)
+	set(comma, `,`, afterElement, afterMember)
 	set(equals, `:`, wantColon)
 	return t
 }()
+
+// afterComma gives the state after a comma.
+var afterComma = [states]state{afterElement: wantValue, afterMember: wantName}
 
 // maxAgain is how much may be looked at again when more has arrived. Only
 // numbers are longer.
@@ -130,13 +131,9 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 			c.from, c.inside = i, inName
 			i, next, err = c.text(src, i+1, whole)
 			c.top.named(c.open.depth, c.from, i)
-		case nextElement:
+		case comma:
 			c.top.ends(c.open.depth, i)
-			next = wantValue
-			i++
-		case nextMember:
-			c.top.ends(c.open.depth, i)
-			next = wantName
+			next = afterComma[next]
 			i++
 		case equals:
 			next = wantValue
