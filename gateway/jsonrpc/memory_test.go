@@ -13,14 +13,14 @@ import (
 
 const unit = 1 << 20
 
-// claim is a claim of a new party.
+// claim returns a reservation of a new owner.
 func claim(a *memlimit.Pool) *memlimit.Reservation {
 	c := &memlimit.Reservation{}
 	c.SetOwner(a.NewOwner())
 	return c
 }
 
-// greedy takes more in small steps until it is refused, and returns how much.
+// greedy grows a reservation in small steps until it is refused, and returns its size.
 func greedy(c *memlimit.Reservation) (taken int64) {
 	for c.Resize(taken + memlimit.Free + 1) {
 		taken += memlimit.Free + 1
@@ -28,7 +28,7 @@ func greedy(c *memlimit.Reservation) (taken int64) {
 	return taken
 }
 
-func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
+func TestEachOwnerGetsAShareAndLeavesMore(t *testing.T) {
 	a := memlimit.New(64 * unit)
 	for _, share := range []float64{16, 12, 9, 6.75} {
 		got := greedy(claim(a))
@@ -40,7 +40,7 @@ func TestEachPartyGetsAShareAndLeavesMore(t *testing.T) {
 	require.False(t, claim(a).Resize(6*unit))
 }
 
-func TestPartiesThatTakeSideBySideShareAlike(t *testing.T) {
+func TestOwnersThatReserveSideBySideShareAlike(t *testing.T) {
 	a := memlimit.New(66 * unit)
 	claims := []*memlimit.Reservation{claim(a), claim(a), claim(a)}
 	for n := int64(unit); claims[0].Resize(n) && claims[1].Resize(n) && claims[2].Resize(n); n += unit {
@@ -49,7 +49,7 @@ func TestPartiesThatTakeSideBySideShareAlike(t *testing.T) {
 	require.True(t, a.NewOwner().CanReserve(8*unit))
 }
 
-func TestClaimsOfOnePartyCountTogether(t *testing.T) {
+func TestReservationsOfOneOwnerCountTogether(t *testing.T) {
 	a := memlimit.New(28 * unit)
 	p := a.NewOwner()
 	var one, other memlimit.Reservation
@@ -62,7 +62,7 @@ func TestClaimsOfOnePartyCountTogether(t *testing.T) {
 	require.True(t, other.Resize(4*unit))
 }
 
-func TestWhatIsGivenBackIsRoomAgain(t *testing.T) {
+func TestReturnedBytesCanBeReservedAgain(t *testing.T) {
 	a := memlimit.New(40 * unit)
 	c := claim(a)
 	for range 10 {
@@ -74,7 +74,7 @@ func TestWhatIsGivenBackIsRoomAgain(t *testing.T) {
 	}
 }
 
-func TestPartyThatLeavesGivesAllBack(t *testing.T) {
+func TestReleasingAnOwnerReturnsItsBytes(t *testing.T) {
 	a := memlimit.New(40 * unit)
 	p := a.NewOwner()
 	var c memlimit.Reservation
@@ -86,7 +86,7 @@ func TestPartyThatLeavesGivesAllBack(t *testing.T) {
 	require.True(t, claim(a).Resize(10*unit))
 }
 
-func TestNoAccountBoundsNothing(t *testing.T) {
+func TestANilPoolHasNoLimit(t *testing.T) {
 	var a *memlimit.Pool
 	p := a.NewOwner()
 	require.True(t, p.CanReserve(math.MaxInt))
@@ -96,7 +96,7 @@ func TestNoAccountBoundsNothing(t *testing.T) {
 	p.Release()
 }
 
-func TestManyClaimsSideBySideAreAllGivenBack(t *testing.T) {
+func TestConcurrentReservationsAreAllReturned(t *testing.T) {
 	a := memlimit.New(4 * unit)
 	var all sync.WaitGroup
 	for range 8 {
