@@ -12,7 +12,6 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
-	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/timing"
 	"goblin/gateway/upstream/wire"
 	"goblin/registry/rawjson"
@@ -57,13 +56,13 @@ type link struct {
 	// other era.
 	listens atomic.Pointer[listens]
 	pid     int
-	hears   atomic.Bool   // of Streamable HTTP: its stream of notices is open
-	listed  atomic.Bool   // all its lists have been fetched
-	tools   *check.Check  // of its list of tools
-	retool  chan struct{} // capacity one: followTools fetches again
-	second  bool          // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind    string        // name of the transport, for those who look at it
-	over    atomic.Bool   // of Streamable HTTP: the server has ended the session
+	hears   atomic.Bool       // of Streamable HTTP: its stream of notices is open
+	listed  atomic.Bool       // all its lists have been fetched
+	tools   *timing.FetchGate // of its list of tools
+	retool  chan struct{}     // capacity one: followTools fetches again
+	second  bool              // of the modern era, beside one of the legacy era; belongs to the handshake
+	kind    string            // name of the transport, for those who look at it
+	over    atomic.Bool       // of Streamable HTTP: the server has ended the session
 
 	fresh   atomic.Bool    // no answer has arrived since the handshake; see Unprompted
 	told    atomic.Int32   // counts notices whose ping is unanswered; see Unprompted
@@ -101,7 +100,7 @@ func newLink(s *Server, unit, kind string) *link {
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
 		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
-		tools: check.New(), retool: make(chan struct{}, 1),
+		tools: timing.NewFetchGate(), retool: make(chan struct{}, 1),
 		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }

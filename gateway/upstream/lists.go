@@ -13,7 +13,6 @@ import (
 
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream/check"
 	"goblin/gateway/upstream/timing"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -73,7 +72,7 @@ type lists struct {
 	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
 	// announced says of a kind that the server itself said that it is dirty.
 	announced [registry.Kinds]atomic.Bool
-	skills    *check.Check // of the list of skills
+	skills    *timing.FetchGate // of the list of skills
 	// other is the process beside link's that a kind is fetched from because
 	// it was the last that announced a change; nil for link's.
 	other [registry.Kinds]atomic.Pointer[link]
@@ -88,7 +87,7 @@ func (ls *lists) source(k registry.Kind) *link {
 }
 
 func newLists(s *Server, l *link) *lists {
-	ls := &lists{srv: s, link: l, skills: check.New()}
+	ls := &lists{srv: s, link: l, skills: timing.NewFetchGate()}
 	for i := range ls.wake {
 		ls.wake[i] = make(chan struct{}, 1)
 	}
@@ -224,7 +223,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
 		s.weights[g.kind].Store(0)
-		c := ls.checkOf(g.kind, ls.link)
+		c := ls.gateOf(g.kind, ls.link)
 		c.End(c.Begin(), nil, nil)
 		first()
 		return // and its notices are ignored: it said that it has no such thing
@@ -270,8 +269,8 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	}
 }
 
-// checkOf returns the check that a fetch of a kind from source belongs to, or nil.
-func (ls *lists) checkOf(k registry.Kind, source *link) *check.Check {
+// gateOf returns the gate that a fetch of a kind from source belongs to, or nil.
+func (ls *lists) gateOf(k registry.Kind, source *link) *timing.FetchGate {
 	switch {
 	case !ls.srv.checked():
 	case k == registry.Skill:
@@ -290,7 +289,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if g.kind == registry.Skill {
 		defer s.skills.Fetched()
 	}
-	c := ls.checkOf(g.kind, source)
+	c := ls.gateOf(g.kind, source)
 	n := c.Begin()
 	if c == nil && g.kind == registry.Tool {
 		ls.checkOwn()
@@ -332,7 +331,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 }
 
 // digests returns the digests of the tools that c is about.
-func (ls *lists) digests(k registry.Kind, c *check.Check, kept [][]byte) map[string]string {
+func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) map[string]string {
 	switch {
 	case k != registry.Tool || !ls.srv.checked():
 	case c != nil:

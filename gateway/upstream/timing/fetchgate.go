@@ -1,9 +1,4 @@
-// Package check tracks whether the list of a connection is current.
-//
-// Calls wait in [Check.Await] until a fetch ended that began after the list was last
-// outdated. All methods may be called from any goroutine, and only Await blocks. A nil Check
-// is one that nothing waits for.
-package check
+package timing
 
 import (
 	"context"
@@ -11,8 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// Check is the state of one list of a connection. Make one with [New].
-type Check struct {
+// FetchGate tracks whether one list of a connection is current. Make one with [NewFetchGate].
+// Calls wait in [FetchGate.Await] for the end of a fetch that began after the last change.
+// All methods may be called from any goroutine, and only Await blocks. A nil FetchGate has no
+// calls that wait for it.
+type FetchGate struct {
 	current atomic.Bool
 
 	mu      sync.Mutex
@@ -23,11 +21,11 @@ type Check struct {
 	changed chan struct{}     // closed and replaced when done changes
 }
 
-// New returns a Check of a list that was not fetched yet.
-func New() *Check { return &Check{wanted: 1, changed: make(chan struct{})} }
+// NewFetchGate returns a FetchGate of a list that was not fetched yet.
+func NewFetchGate() *FetchGate { return &FetchGate{wanted: 1, changed: make(chan struct{})} }
 
 // Outdate makes later calls wait for a fetch that begins from now on.
-func (c *Check) Outdate() {
+func (c *FetchGate) Outdate() {
 	if c == nil {
 		return
 	}
@@ -38,13 +36,13 @@ func (c *Check) Outdate() {
 }
 
 // Current reports whether calls need neither Await nor Digest.
-func (c *Check) Current() bool { return c.current.Load() }
+func (c *FetchGate) Current() bool { return c.current.Load() }
 
 // Compare makes Current false until the next fetch: calls need Digest.
-func (c *Check) Compare() { c.current.Store(false) }
+func (c *FetchGate) Compare() { c.current.Store(false) }
 
 // Begin returns the number of a fetch that begins now.
-func (c *Check) Begin() uint64 {
+func (c *FetchGate) Begin() uint64 {
 	if c == nil {
 		return 0
 	}
@@ -54,7 +52,7 @@ func (c *Check) Begin() uint64 {
 }
 
 // End records the result of a fetch: the digests of its definitions by name, or why it failed.
-func (c *Check) End(fetch uint64, digests map[string]string, err error) {
+func (c *FetchGate) End(fetch uint64, digests map[string]string, err error) {
 	if c == nil {
 		return
 	}
@@ -65,27 +63,27 @@ func (c *Check) End(fetch uint64, digests map[string]string, err error) {
 }
 
 // EndApart is End after Compare, which still holds: calls need Digest.
-func (c *Check) EndApart(fetch uint64, digests map[string]string, err error) {
+func (c *FetchGate) EndApart(fetch uint64, digests map[string]string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.endLocked(fetch, digests, err)
 }
 
-func (c *Check) endLocked(fetch uint64, digests map[string]string, err error) {
+func (c *FetchGate) endLocked(fetch uint64, digests map[string]string, err error) {
 	c.done, c.digests, c.err = fetch, digests, err
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
 // Awaited reports whether calls wait for a fetch.
-func (c *Check) Awaited() bool {
+func (c *FetchGate) Awaited() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done < c.wanted
 }
 
 // Digest returns the digest of a definition in the last list, "" if the list lacks it.
-func (c *Check) Digest(name string) string {
+func (c *FetchGate) Digest(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.digests[name]
@@ -94,7 +92,7 @@ func (c *Check) Digest(name string) string {
 // Await waits for the end of the fetch that is needed now, and returns why that failed. It
 // returns nil when over is closed, and the cause of ctx when ctx ends. If the last fetch
 // failed, Await calls again, which has to cause another one.
-func (c *Check) Await(ctx context.Context, over <-chan struct{}, again func()) error {
+func (c *FetchGate) Await(ctx context.Context, over <-chan struct{}, again func()) error {
 	if c.current.Load() {
 		return nil
 	}
