@@ -34,7 +34,7 @@ func script(t *testing.T, s obj) config.Server {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "script.json")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return config.Server{Command: e2e.Fakeserver, Args: []string{path}}
+	return config.Server{Command: e2e.TestServer, Args: []string{path}}
 }
 
 // examine checks a server under the name it.

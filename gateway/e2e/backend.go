@@ -62,7 +62,7 @@ type Backend struct {
 func (w *World) Backend(name string, script Obj, conf ...Obj) *Backend {
 	w.T.Helper()
 	b, path := w.Fake(name, script)
-	b.Conf["command"], b.Conf["args"] = Fakeserver, []string{path}
+	b.Conf["command"], b.Conf["args"] = TestServer, []string{path}
 	b.configure(conf)
 	return b
 }
@@ -109,7 +109,7 @@ func (w *World) Remote(name, path string, script Obj, conf ...Obj) *Backend {
 
 func (w *World) launch(b *Backend, file string) (addr string) {
 	w.T.Helper()
-	cmd := exec.Command(Fakeserver, "-http", "127.0.0.1:0", file)
+	cmd := exec.Command(TestServer, "-http", "127.0.0.1:0", file)
 	cmd.Env = w.Environ()
 	require.NoError(w.T, cmd.Start())
 	w.T.Cleanup(func() {

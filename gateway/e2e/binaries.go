@@ -20,7 +20,7 @@ import (
 // share them.
 var (
 	Goblin     string // the binary under test
-	Fakeserver string
+	TestServer string
 )
 
 var (
@@ -68,7 +68,7 @@ func Provide() error {
 		}
 	}
 	_ = os.Chtimes(programs, time.Time{}, time.Now()) // in use
-	Goblin, Fakeserver = filepath.Join(programs, "goblin"), filepath.Join(programs, "fakeserver")
+	Goblin, TestServer = filepath.Join(programs, "goblin"), filepath.Join(programs, "testserver")
 	Goblin = cmp.Or(os.Getenv("GOBLIN_E2E_BINARY"), Goblin)
 	return nil
 }
@@ -143,7 +143,7 @@ func goBuild(cache, dir string) error {
 	} else {
 		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
 	}
-	build := exec.Command("go", append(args, "goblin", "goblin/gateway/internal/fakeserver")...)
+	build := exec.Command("go", append(args, "goblin", "goblin/gateway/internal/testserver")...)
 	build.Env = env
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, text)

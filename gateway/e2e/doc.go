@@ -1,7 +1,7 @@
 // Package e2e is what the tests in the folders below share: worlds of configs,
 // clients, servers and terminals. They build the real binary and look at it from
 // outside: through stdin and stdout, the socket, HTTP, exit codes, /proc and
-// the evidence of scripted backends (goblin/gateway/internal/fakeserver). Each
+// the evidence of scripted backends (goblin/gateway/internal/testserver). Each
 // folder holds the tests of one concern, and nothing else.
 //
 // No test imports anything of Goblin, so that none can share its mistakes. A

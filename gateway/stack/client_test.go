@@ -60,7 +60,7 @@ func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string
 		path := filepath.Join(dir, s.name+".json")
 		script := fmt.Sprintf(`{"name":%q,"log":%q,%s}`, s.name, logs[s.name], s.script)
 		require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
-		text += fmt.Sprintf("  %s: {command: %q, args: [%q]%s}\n", s.name, e2e.Fakeserver, path, s.extra)
+		text += fmt.Sprintf("  %s: {command: %q, args: [%q]%s}\n", s.name, e2e.TestServer, path, s.extra)
 	}
 	i, err := New(Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

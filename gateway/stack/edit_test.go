@@ -89,7 +89,7 @@ func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
 	e2e.Use()
 	script := filepath.Join(t.TempDir(), "b.json")
 	require.NoError(t, os.WriteFile(script, []byte(`{"name":"b",`+tools+`}`), 0o600))
-	lacks, err = i.TryServer(within(t), "b", map[string]any{"command": e2e.Fakeserver, "args": []string{script}})
+	lacks, err = i.TryServer(within(t), "b", map[string]any{"command": e2e.TestServer, "args": []string{script}})
 	require.NoError(t, err)
 	require.Empty(t, lacks)
 	for name, keys := range map[string]map[string]any{"a": {"command": "c"}, "no name": {"command": "c"}, "c": {"url": "no URL"}} {

@@ -25,7 +25,7 @@ func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
 		"env":  {edit: func(c e2e.Obj) { c["env"] = e2e.Obj{"TOKEN": "other"} }},
 		"command": {edit: func(c e2e.Obj) {
 			c["command"] = "/usr/bin/env"
-			c["args"] = append([]string{e2e.Fakeserver}, c["args"].([]string)...)
+			c["args"] = append([]string{e2e.TestServer}, c["args"].([]string)...)
 		}},
 		"url":     {remote: true, edit: func(c e2e.Obj) { c["url"] = c["url"].(string) + "?other" }},
 		"headers": {remote: true, edit: func(c e2e.Obj) { c["headers"] = e2e.Obj{"X-Who": "other"} }},

@@ -70,7 +70,7 @@ func TestRelativePathsBeginAtTheConfig(t *testing.T) {
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Shop())
 	require.NoError(t, os.Mkdir(filepath.Join(w.Dir, "bin"), 0o700))
-	require.NoError(t, os.Symlink(e2e.Fakeserver, filepath.Join(w.Dir, "bin", "server")))
+	require.NoError(t, os.Symlink(e2e.TestServer, filepath.Join(w.Dir, "bin", "server")))
 	b.Conf["command"], b.Conf["cwd"] = "./bin/server", "bin"
 	w.Write()
 	w.Cwd = "/"

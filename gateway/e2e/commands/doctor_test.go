@@ -20,7 +20,7 @@ func TestDoctorFindsWhatOnlyTheDaemonLacks(t *testing.T) {
 	w := e2e.NewWorld(t)
 	bin := filepath.Join(w.Dir, "tools")
 	require.NoError(t, os.Mkdir(bin, 0o700))
-	require.NoError(t, os.Symlink(e2e.Fakeserver, filepath.Join(bin, "only-here")))
+	require.NoError(t, os.Symlink(e2e.TestServer, filepath.Join(bin, "only-here")))
 	b := w.Backend("notes", e2e.Shop())
 	b.Conf["command"] = "only-here"
 	plain := slices.Clone(w.Env)

@@ -23,7 +23,7 @@ func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 	w.Written, w.Config = true, ""
 	config := filepath.Join(w.Dir, "cfg", "goblin", "config.yaml")
 
-	out := w.Succeeds("add", "files", "--", e2e.Fakeserver, files)
+	out := w.Succeeds("add", "files", "--", e2e.TestServer, files)
 	require.Contains(t, out, `Added "files" to `+config)
 	require.Contains(t, out, "2 tools: move, stat")
 	info, err := os.Stat(config)
@@ -42,7 +42,7 @@ func TestServersAreAddedAndTakenOutByCommands(t *testing.T) {
 		Checked bool
 		Tools   []string
 	}
-	require.NoError(t, json.Unmarshal([]byte(w.Succeeds("add", "shop", "--json", "--", e2e.Fakeserver, shop)), &offer))
+	require.NoError(t, json.Unmarshal([]byte(w.Succeeds("add", "shop", "--json", "--", e2e.TestServer, shop)), &offer))
 	require.True(t, offer.Checked)
 	require.Contains(t, offer.Tools, "stat")
 	e2e.Eventually(t, "the daemon lists the new server", func() bool { return len(c.Names("tools")) > own+2 })

@@ -164,7 +164,7 @@ func TestACommandDoesNotWaitForServersThatDoNotEnd(t *testing.T) {
 	before := false
 	for range 3 { // a busy machine may look too late
 		require.Contains(t, w.Succeeds("list", "tools"), "stubborn_")
-		before = before || len(w.Processes("fakeserver")) > 0
+		before = before || len(w.Processes("testserver")) > 0
 		require.Empty(t, w.Survivors("", e2e.Patience, nil))
 	}
 	require.True(t, before, "the command ended first")

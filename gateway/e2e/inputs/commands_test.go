@@ -234,7 +234,7 @@ func TestAddEndsItsListsAtANameAndSaysWhatIsNext(t *testing.T) {
 	b, script := w.Fake("many", e2e.Obj{"tools": tools, "resources": resources})
 	w.Drop(b)
 	add := func(name string, more ...string) string {
-		return w.Succeeds(append(append([]string{"add", name}, more...), "--", e2e.Fakeserver, script)...)
+		return w.Succeeds(append(append([]string{"add", name}, more...), "--", e2e.TestServer, script)...)
 	}
 	text := add("many")
 	require.Regexp(t, `(?m)^40 tools: (a_tool_with_a_name_\d\d, )+and \d+ more$`, text)

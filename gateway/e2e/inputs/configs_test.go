@@ -43,7 +43,7 @@ func jsonWorld(t *testing.T, entries string) *e2e.World {
 	_, file := w.Fake("good", e2e.Filesystem())
 	w.Written = true
 	text := fmt.Sprintf("{\n\"mcpServers\": {\n\"good\": {\"command\": \"FAKE\", \"args\": [\"FILE\"]},\n%s\n}}\n", entries)
-	w.Config = put(t, w, "client.json", strings.NewReplacer("FAKE", e2e.Fakeserver, "FILE", file).Replace(text))
+	w.Config = put(t, w, "client.json", strings.NewReplacer("FAKE", e2e.TestServer, "FILE", file).Replace(text))
 	return w
 }
 
@@ -169,7 +169,7 @@ func TestAProgramWithSpacesInItsPathIsNotDivided(t *testing.T) {
 	_, file := w.Fake("good", e2e.Filesystem())
 	program := filepath.Join(w.Dir, "My Tools", "run it")
 	require.NoError(t, os.MkdirAll(filepath.Dir(program), 0o700))
-	require.NoError(t, os.Symlink(e2e.Fakeserver, program))
+	require.NoError(t, os.Symlink(e2e.TestServer, program))
 	w.Written = true
 	for _, entry := range []e2e.Obj{{"command": program, "args": []string{file}}, {"command": program + " " + file}} {
 		w.Config = put(t, w, "c.json", string(e2e.Marshal(e2e.Obj{"mcpServers": e2e.Obj{"a": entry}})))

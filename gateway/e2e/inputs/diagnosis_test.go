@@ -54,7 +54,7 @@ func (p *patient) save() {
 	if p.json {
 		text = `{"mcpServers": {"it": {` + strings.Join(p.entry, ", ") + `}}}`
 	}
-	text = strings.ReplaceAll(text, "$SERVER", e2e.Fakeserver+" "+p.script())
+	text = strings.ReplaceAll(text, "$SERVER", e2e.TestServer+" "+p.script())
 	require.NoError(p.T, os.WriteFile(p.Config, []byte(text), 0o600))
 }
 
@@ -289,7 +289,7 @@ func TestFixesOfACommandThatCannotRunWork(t *testing.T) {
 		t.Parallel()
 		p := newPatient(t, false, "command: ./my server")
 		program := filepath.Join(p.Dir, "my server")
-		e2e.WriteProgram(t, program, "#!/bin/sh\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+		e2e.WriteProgram(t, program, "#!/bin/sh\nexec "+e2e.TestServer+" "+p.script()+"\n")
 		require.NoError(t, os.Chmod(program, 0o600))
 		_, fix, _ := p.doctor().worst(t)
 		command, ok := strings.CutPrefix(fix, "run: ")
@@ -307,7 +307,7 @@ func TestFixesOfACommandThatCannotRunWork(t *testing.T) {
 			p := newPatient(t, json, entry)
 			bin := filepath.Join(p.Dir, "home/.local/bin")
 			require.NoError(t, os.MkdirAll(bin, 0o700))
-			e2e.WriteProgram(t, filepath.Join(bin, "only-here"), "#!/bin/sh\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+			e2e.WriteProgram(t, filepath.Join(bin, "only-here"), "#!/bin/sh\nexec "+e2e.TestServer+" "+p.script()+"\n")
 			_, fix, _ := p.doctor().worst(t)
 			line := added.FindStringSubmatch(fix)
 			require.NotNil(t, line, fix)
@@ -491,7 +491,7 @@ func TestWhatAShellWouldExpandIsReportedWithWhatToWrite(t *testing.T) {
 			}
 			p := newPatient(t, false, start, tt.line)
 			p.Env = append(p.Env, "USER_ROOT=/data")
-			e2e.WriteProgram(t, filepath.Join(p.Dir, "show"), "#!/bin/sh\necho \"got $* $ROOT\" >&2\nexec "+e2e.Fakeserver+" "+p.script()+"\n")
+			e2e.WriteProgram(t, filepath.Join(p.Dir, "show"), "#!/bin/sh\necho \"got $* $ROOT\" >&2\nexec "+e2e.TestServer+" "+p.script()+"\n")
 			warning := p.Run("validate")
 			require.Zero(t, warning.Code)
 			require.Regexp(t, `goblin\.yaml:4: warning: .*`+regexp.QuoteMeta(fmt.Sprintf(`%q is not expanded there; write "%s"`, tt.what, tt.fix)), warning.Stderr)

@@ -90,7 +90,7 @@ func TestTheFixOfAServerThatWasNotAddedIsAFlagOfAdd(t *testing.T) {
 	w.Env = append(w.Env, "MY_API_KEY=secret-12345")
 	script := filepath.Join(w.Dir, "script.json")
 	require.NoError(t, os.WriteFile(script, e2e.Marshal(e2e.Obj{"tools": []e2e.Obj{e2e.Tool("stat")}}), 0o600))
-	server := []string{"--", "sh", "-c", `[ -n "$MY_API_KEY" ] || { echo MY_API_KEY is required >&2; exit 1; }; exec ` + e2e.Fakeserver + " " + script}
+	server := []string{"--", "sh", "-c", `[ -n "$MY_API_KEY" ] || { echo MY_API_KEY is required >&2; exit 1; }; exec ` + e2e.TestServer + " " + script}
 	out := w.Run(append([]string{"add", "it"}, server...)...)
 	require.NotZero(t, out.Code)
 	require.Contains(t, out.Stderr, "write in front of --: --env 'MY_API_KEY=${MY_API_KEY}'")

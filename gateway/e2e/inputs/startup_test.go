@@ -294,7 +294,7 @@ func TestWhatAddListedIsThereForTheFirstClient(t *testing.T) {
 	w.Backends[0].Conf["command"], w.Backends[0].Conf["disabled"] = "unused", true
 	w.Write()
 	require.NoError(t, os.WriteFile(w.Config, []byte("gateway: {start: eager, startup_wait: "+ever+", handshake_wait: "+ever+"}\nservers: {}\n"), 0o600))
-	require.Contains(t, w.Succeeds("add", "late", "--", e2e.Fakeserver, script), "1 tool: tell")
+	require.Contains(t, w.Succeeds("add", "late", "--", e2e.TestServer, script), "1 tool: tell")
 	c := w.Bridged()
 	require.Equal(t, []string{"late_tell"}, c.Names("tools"))
 }
@@ -337,7 +337,7 @@ func TestInitStartsNothing(t *testing.T) {
 	w := e2e.NewWorld(t)
 	b, script := w.Fake("late", late(0))
 	from := filepath.Join(w.Dir, "mcp.json")
-	require.NoError(t, os.WriteFile(from, e2e.Marshal(e2e.Obj{"mcpServers": e2e.Obj{"late": e2e.Obj{"command": e2e.Fakeserver, "args": []string{script}}}}), 0o600))
+	require.NoError(t, os.WriteFile(from, e2e.Marshal(e2e.Obj{"mcpServers": e2e.Obj{"late": e2e.Obj{"command": e2e.TestServer, "args": []string{script}}}}), 0o600))
 	w.Written = true
 	require.Contains(t, w.Succeeds("init", "--from", from, "--yes"), "Next: ")
 	require.Zero(t, b.Starts())

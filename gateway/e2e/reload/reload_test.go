@@ -149,12 +149,12 @@ func TestADaemonServesWhatACommandMadeOfTheConfigWhenThatEnds(t *testing.T) {
 		command, tool string
 		exit          int
 	}{
-		{"add late -- " + e2e.Fakeserver + " " + script, "late_here", e2e.ExitOK},
+		{"add late -- " + e2e.TestServer + " " + script, "late_here", e2e.ExitOK},
 		{"disable late", "late_here", e2e.ExitNotFound},
 		{"enable late", "late_here", e2e.ExitOK},
 		{"remove late", "late_here", e2e.ExitNotFound},
 		{"remove first", "first_here", e2e.ExitNotFound}, // also the last one
-		{"add other -- " + e2e.Fakeserver + " " + script, "other_here", e2e.ExitOK},
+		{"add other -- " + e2e.TestServer + " " + script, "other_here", e2e.ExitOK},
 	} {
 		w.Succeeds(strings.Fields(step.command)...)
 		out := w.Run("call", step.tool)

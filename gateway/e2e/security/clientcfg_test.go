@@ -29,7 +29,7 @@ func clientFile(t *testing.T, w *e2e.World, path, text string) string {
 // environServer returns a server that reports its environment, as an entry of a client.
 func environServer(w *e2e.World, name string, env map[string]string) e2e.Obj {
 	_, script := w.Fake(name, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("env")}, "on": e2e.Obj{"tools/call env": e2e.Actions(e2e.Do("env"))}})
-	return e2e.Obj{"command": e2e.Fakeserver, "args": []string{script}, "env": env}
+	return e2e.Obj{"command": e2e.TestServer, "args": []string{script}, "env": env}
 }
 
 // Text that is plain in a client reaches the server as it is. Only references that the client
@@ -90,12 +90,12 @@ func TestNamesOfVariablesAreNoReferences(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			secret, ran := clientFile(t, w, "secret", sentinel), filepath.Join(w.Dir, "ran")
-			clientFile(t, w, test.file, fmt.Sprintf(test.text, e2e.Fakeserver, ran, secret))
+			clientFile(t, w, test.file, fmt.Sprintf(test.text, e2e.TestServer, ran, secret))
 			w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
 			w.Succeeds("init", "--from", client, "--yes")
 			made, err := os.ReadFile(w.Config)
 			require.NoError(t, err)
-			require.Contains(t, string(made), e2e.Fakeserver)
+			require.Contains(t, string(made), e2e.TestServer)
 			for _, reference := range []string{"${cmd:", "${file:"} {
 				require.NotContains(t, strings.ReplaceAll(string(made), "$"+reference, ""), reference)
 			}
@@ -269,7 +269,7 @@ PIN = 'SECRET=='
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			script := environServer(w, "s", nil)["args"].([]string)[0]
-			text := strings.NewReplacer("COMMAND", e2e.Fakeserver, "SCRIPT", script, "SECRET", sentinel).Replace(test.text)
+			text := strings.NewReplacer("COMMAND", e2e.TestServer, "SCRIPT", script, "SECRET", sentinel).Replace(test.text)
 			clientFile(t, w, test.file, text)
 			w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
 			for _, args := range [][]string{

@@ -122,7 +122,7 @@ func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
 		p.Ends(e2e.Patience)
 		gone(t, pids)
 	}
-	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("fakeserver")) == 0 })
+	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("testserver")) == 0 })
 }
 
 // The version that runs goes on when another has taken its place.

@@ -95,7 +95,7 @@ func (s *soak) launchFleet() {
 		}
 		conf := e2e.Merge(e2e.Obj{"timeout": "3s", "call_timeout": "3s", "startup_timeout": "5s"}, []e2e.Obj{f.conf})
 		if f.http == "" {
-			conf["command"], conf["args"] = e2e.Fakeserver, []string{path}
+			conf["command"], conf["args"] = e2e.TestServer, []string{path}
 		} else {
 			addr := fmt.Sprint("127.0.0.1:", e2e.FreePort(s.t))
 			p := e2e.NewProxy(s.t, addr)
@@ -117,7 +117,7 @@ func (s *soak) keep(addr, path string, n uint64) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			cmd := exec.CommandContext(ctx, e2e.Fakeserver, "-http", addr, path)
+			cmd := exec.CommandContext(ctx, e2e.TestServer, "-http", addr, path)
 			cmd.Env = s.w.Environ()
 			_ = cmd.Run() // it crashes now and then
 			s.pause(ctx, r, 1500)

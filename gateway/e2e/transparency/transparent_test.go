@@ -74,7 +74,7 @@ func (r *route) open(t *testing.T) {
 	r.start(e2e.NewWorld(t), script)
 	alone := e2e.NewWorld(t)
 	own, path := alone.Fake("b", script)
-	r.own, r.bare = own, alone.PipeTo(e2e.Fakeserver, path)
+	r.own, r.bare = own, alone.PipeTo(e2e.TestServer, path)
 	r.greet(r.bare, r.server)
 }
 

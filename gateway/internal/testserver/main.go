@@ -1,9 +1,9 @@
-// Command fakeserver is a scriptable MCP server for tests that look at Goblin
+// Command testserver is a scriptable MCP server for tests that look at Goblin
 // from outside: it shows what a backend was really sent, and misbehaves in
 // every way that a script or the test asks for.
 //
-//	fakeserver SCRIPT.json             MCP on stdin and stdout
-//	fakeserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse
+//	testserver SCRIPT.json             MCP on stdin and stdout
+//	testserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse
 //
 // It owns one MCP server without any library, so that no peer's leniency hides
 // a fault of the program under test. It must not import anything of Goblin.
@@ -51,7 +51,7 @@ func main() {
 		return
 	}
 	if err := run(*addr, flag.Arg(0)); err != nil {
-		fmt.Fprintln(os.Stderr, "fakeserver:", err)
+		fmt.Fprintln(os.Stderr, "testserver:", err)
 		os.Exit(1)
 	}
 }

@@ -94,7 +94,7 @@ func (s *server) commands(conn net.Conn) {
 	for r.Scan() {
 		var a action
 		if err := json.Unmarshal(r.Bytes(), &a); err != nil {
-			fmt.Fprintln(os.Stderr, "fakeserver: bad command:", err)
+			fmt.Fprintln(os.Stderr, "testserver: bad command:", err)
 			continue
 		}
 		s.act(s.outside(), []*action{&a})

@@ -11,18 +11,18 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// The tests in this file look at the fake server alone: what the others take
+// The tests in this file look at the test server alone: what the others take
 // as evidence must be right.
 
 func directly(w *e2e.World, script e2e.Obj) (*e2e.Backend, *e2e.Client) {
 	w.T.Helper()
 	b, path := w.Fake("fake", script)
-	c := w.PipeTo(e2e.Fakeserver, path)
+	c := w.PipeTo(e2e.TestServer, path)
 	c.Init()
 	return b, c
 }
 
-func TestFakeServerSpeaksForItself(t *testing.T) {
+func TestTestServerSpeaksForItself(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b, c := directly(w, e2e.Obj{
@@ -60,7 +60,7 @@ func TestFakeServerSpeaksForItself(t *testing.T) {
 	b.WaitGone()
 }
 
-func TestFakeServerSpeaksHTTP(t *testing.T) {
+func TestTestServerSpeaksHTTP(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Remote("fake", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("p")}, "on": e2e.Obj{"tools/call p": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 1}))}})

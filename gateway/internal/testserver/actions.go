@@ -297,7 +297,7 @@ func (s *server) break_(a *action) {
 		cmd := exec.Command(os.Args[0], "-sleep", s.Control)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		if err := cmd.Start(); err != nil {
-			fmt.Fprintln(os.Stderr, "fakeserver: grandchild:", err)
+			fmt.Fprintln(os.Stderr, "testserver: grandchild:", err)
 		}
 	case "forget":
 		s.sessions.forget()
@@ -305,7 +305,7 @@ func (s *server) break_(a *action) {
 		s.sessions.hangup()
 		s.unlisten()
 	default:
-		fmt.Fprintln(os.Stderr, "fakeserver: unknown action", a.Do)
+		fmt.Fprintln(os.Stderr, "testserver: unknown action", a.Do)
 		os.Exit(3)
 	}
 }
