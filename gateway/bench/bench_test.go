@@ -1,50 +1,21 @@
 //go:build bench
 
-package bench
+package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"goblin/gateway/bench/internal/rig"
 	"goblin/registry/rawjson"
 )
 
-var programs rig.Programs
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	flag.Parse()
-	if flag.Lookup("test.bench").Value.String() == "" {
-		return m.Run() // nothing is measured
-	}
-	dir, err := os.MkdirTemp("", "gbench")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if programs, err = rig.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
 // peer fails the benchmark instead of returning errors.
-type peer struct{ *rig.Peer }
+type peer struct{ *client }
 
-func started(b *testing.B, p *rig.Peer, err error) peer {
+func started(b *testing.B, p *client, err error) peer {
 	b.Helper()
 	check(b, err)
 	b.Cleanup(p.Close)
@@ -72,15 +43,17 @@ func (p peer) ask(b *testing.B, method, params string) []byte {
 	return answer
 }
 
-// fixture is a backend asked directly, and Goblin in front of others.
-type fixture struct{ *rig.Fixture }
+// fixture is a setup of a benchmark.
+type fixture struct{ *setup }
 
 func newFixture(b *testing.B, resources, servers int) fixture {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "gb")
 	check(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	f, err := rig.NewFixture(dir, programs, servers, resources)
+	progs, err := builtPrograms()
+	check(b, err)
+	f, err := newSetup(dir, progs, servers, resources)
 	check(b, err)
 	return fixture{f}
 }
@@ -93,11 +66,6 @@ func (f fixture) direct(b *testing.B) peer {
 func (f fixture) through(b *testing.B, args ...string) peer {
 	p, err := f.Through(args...)
 	return started(b, p, err)
-}
-
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
@@ -136,46 +104,31 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkInFlight keeps 64 calls of 1 kB under way; share-% is Goblin's
-// throughput as a part of the direct one, cpu-µs what its process spends on a
-// call.
+// BenchmarkInFlight keeps 64 calls of 1 kB in flight. share-% is Goblin's throughput as a
+// part of the direct one, cpu-µs the processor time of its process per call.
 func BenchmarkInFlight(b *testing.B) {
-	const window, chunk = 64, 2000
 	f := newFixture(b, 1, 1)
-	direct, through := f.direct(b), f.through(b, "stdio", "--standalone")
-	burst := func(p peer, tool string) time.Duration {
-		params := `{"name":"` + tool + `","arguments":{"size":1000}}`
-		free := make(chan struct{}, window)
-		begin := time.Now()
-		var sender sync.WaitGroup
-		sender.Go(func() {
-			for range chunk {
-				free <- struct{}{}
-				p.send(b, "tools/call", params)
-			}
-		})
-		for range chunk {
-			p.receive(b)
-			<-free
+	goblin := f.through(b, "stdio", "--standalone").client
+	direct := &target{tool: "echo", load: stream(f.direct(b).client)}
+	through := &target{tool: "s0_echo", load: stream(goblin), pids: []int{goblin.PID}}
+	both := func() {
+		for _, t := range []*target{direct, through} {
+			check(b, t.turn(64, 1000, 100*time.Millisecond))
 		}
-		sender.Wait()
-		return time.Since(begin)
 	}
-	burst(direct, "echo")
-	burst(through, "s0_echo")
-	var near, far []time.Duration
-	before := rig.CPU(through.PID)
+	both() // to warm up
+	direct.reset()
+	through.reset()
 	for b.Loop() {
-		near = append(near, burst(direct, "echo"))
-		far = append(far, burst(through, "s0_echo"))
+		both()
 	}
-	if spent := rig.CPU(through.PID) - before; spent > 0 {
-		b.ReportMetric(micros(spent)/float64(chunk*len(far)), "cpu-µs")
+	if through.cpu > 0 {
+		b.ReportMetric(micros(through.cpu)/float64(len(through.latency)), "cpu-µs")
 	}
-	d, t := median(near), median(far)
-	b.ReportMetric(chunk/d.Seconds(), "direct-calls/s")
-	b.ReportMetric(chunk/t.Seconds(), "goblin-calls/s")
-	b.ReportMetric(100*float64(d)/float64(t), "share-%")
+	d, t := median(direct.rate), median(through.rate)
+	b.ReportMetric(d, "direct-calls/s")
+	b.ReportMetric(t, "goblin-calls/s")
+	b.ReportMetric(100*t/d, "share-%")
 }
 
 // BenchmarkHTTPFront compares a call over Streamable HTTP with one over
@@ -183,53 +136,19 @@ func BenchmarkInFlight(b *testing.B) {
 func BenchmarkHTTPFront(b *testing.B) {
 	f := newFixture(b, 1, 1)
 	through := f.through(b, "stdio", "--standalone")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	daemon, err := (&load{ctx: b.Context()}).serve(f.setup)
 	check(b, err)
-	address := l.Addr().String()
-	l.Close()
-	cmd := f.Command("serve", "--listen", address)
-	check(b, cmd.Start())
-	b.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	session := ""
-	post := func(body string) error {
-		r, err := http.NewRequest(http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
-		check(b, err)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		if session != "" {
-			r.Header.Set("Mcp-Session-Id", session)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		check(b, err)
-		if answer.StatusCode >= 300 || rig.IsFailure(text) {
-			b.Fatalf("status %s: %s", answer.Status, text)
-		}
-		if id := answer.Header.Get("Mcp-Session-Id"); id != "" {
-			session = id
-		}
-		return nil
-	}
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + rig.Hello + `}`
-	for post(hello) != nil {
-		time.Sleep(10 * time.Millisecond)
-	}
-	check(b, post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	check(b, post(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`))
+	b.Cleanup(daemon.stop)
+	session, err := newWeb(daemon.url)
+	check(b, err)
 	var stdio, front []time.Duration
 	one := func() {
 		begin := time.Now()
 		through.ask(b, "tools/call", `{"name":"s0_echo","arguments":{"size":100}}`)
 		stdio = append(stdio, time.Since(begin))
 		begin = time.Now()
-		check(b, post(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"s0_echo","arguments":{"size":100}}}`))
+		_, err := session.post(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"s0_echo","arguments":{"size":100}}}`)
+		check(b, err)
 		front = append(front, time.Since(begin))
 	}
 	for range 200 {
@@ -268,9 +187,9 @@ func BenchmarkMemory(b *testing.B) {
 			for b.Loop() {
 				p := newFixture(b, c.resources, c.servers).through(b, "stdio", "--standalone")
 				c.do(p)
-				b.ReportMetric(float64(rig.Resident(p.PID))/1024, "MiB")
+				b.ReportMetric(float64(resident(p.PID))/1024, "MiB")
 				time.Sleep(4 * time.Second)
-				b.ReportMetric(float64(rig.Resident(p.PID))/1024, "idle-MiB")
+				b.ReportMetric(float64(resident(p.PID))/1024, "idle-MiB")
 			}
 		})
 	}

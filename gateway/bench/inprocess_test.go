@@ -1,6 +1,6 @@
 //go:build bench
 
-package bench
+package main
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"os"
 	"testing"
 
-	"goblin/gateway/bench/internal/rig"
 	"goblin/gateway/config"
 	"goblin/gateway/stack"
 )
@@ -20,10 +19,10 @@ import (
 // time goes. What a client sees costs a call nothing: with a profile both are the same.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
-	text, err := os.ReadFile(f.Config)
+	text, err := os.ReadFile(f.config)
 	check(b, err)
-	check(b, os.WriteFile(f.Config, append(text, "profiles: {part: {tools: {allow: [echo]}}}\n"...), 0o600))
-	cfg, err := config.Load(f.Config)
+	check(b, os.WriteFile(f.config, append(text, "profiles: {part: {tools: {allow: [echo]}}}\n"...), 0o600))
+	cfg, err := config.Load(f.config)
 	check(b, err)
 	for _, profile := range []string{"", "part"} {
 		b.Run("profile="+profile, func(b *testing.B) { allocations(b, cfg, profile) })
@@ -43,8 +42,8 @@ func allocations(b *testing.B, cfg *config.Config, profile string) {
 	served := make(chan error, 1)
 	go func() { served <- i.ServeStdio(ctx, profile, fromClient, toClient) }()
 
-	p := peer{rig.Connect(toGoblin, fromGoblin)}
-	p.ask(b, "initialize", rig.Hello)
+	p := peer{connect(toGoblin, fromGoblin)}
+	p.ask(b, "initialize", hello)
 	p.ask(b, "tools/list", "{}")
 	request := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"s0_echo","arguments":{"size":100}}}` + "\n")
 	b.ReportAllocs()

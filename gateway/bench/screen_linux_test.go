@@ -1,6 +1,6 @@
 //go:build bench
 
-package bench
+package main
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 // screen is Goblin on a terminal.
@@ -178,9 +176,9 @@ func BenchmarkScreenIdle(b *testing.B) {
 	for b.Loop() {
 		s.rest(2 * time.Second)
 		const long = 20 * time.Second
-		cpu, written := rig.CPU(s.cmd.Process.Pid), s.bytes()
+		cpu, written := processorTime(s.cmd.Process.Pid), s.bytes()
 		time.Sleep(long)
-		b.ReportMetric(100*float64(rig.CPU(s.cmd.Process.Pid)-cpu)/float64(long), "%-of-a-core")
+		b.ReportMetric(100*float64(processorTime(s.cmd.Process.Pid)-cpu)/float64(long), "%-of-a-core")
 		b.ReportMetric(float64(s.bytes()-written), "bytes")
 	}
 }
@@ -196,13 +194,13 @@ func BenchmarkScreenStorm(b *testing.B) {
 	}()
 	for b.Loop() {
 		time.Sleep(5 * time.Second)
-		b.ReportMetric(float64(rig.Own(pid))/1024, "before-MiB")
-		cpu := rig.CPU(pid)
+		b.ReportMetric(float64(ownMemory(pid))/1024, "before-MiB")
+		cpu := processorTime(pid)
 		p.storm(b, 20)
 		time.Sleep(20 * time.Second)
-		b.ReportMetric(100*float64(rig.CPU(pid)-cpu)/float64(20*time.Second), "%-of-a-core")
-		b.ReportMetric(float64(rig.Own(pid))/1024, "MiB")
+		b.ReportMetric(100*float64(processorTime(pid)-cpu)/float64(20*time.Second), "%-of-a-core")
+		b.ReportMetric(float64(ownMemory(pid))/1024, "MiB")
 		time.Sleep(6 * time.Second)
-		b.ReportMetric(float64(rig.Own(pid))/1024, "idle-MiB")
+		b.ReportMetric(float64(ownMemory(pid))/1024, "idle-MiB")
 	}
 }

@@ -82,11 +82,7 @@ var rules = []row{
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},
 	{"gateway/internal/testserver", "", "a server of its own"},
-	{"gateway/bench", "", "benchmarks only"},
-	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
-	{"gateway/bench/internal/rig", "", "runs the binary"},
-	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
-	{"gateway/bench/load", "gateway/bench/internal/rig registry/rawjson", "asks a daemon as the commands do"},
+	{"gateway/bench", "registry/rawjson", "runs the binary, and asks it as clients do"},
 
 	{"meta", "meta/embeddings meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/rawjson registry/suggest", "reads the catalog only"},

@@ -1,12 +1,13 @@
-// Command testserver is a scriptable MCP server for tests that look at Goblin
-// from outside: it shows what a backend was really sent, and misbehaves in
-// every way that a script or the test asks for.
+// Command testserver is the scripted MCP server of all tests and benchmarks. It records the
+// messages that a server is sent, and misbehaves in every way that a script or the test asks
+// for.
 //
 //	testserver SCRIPT.json             MCP on stdin and stdout
 //	testserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse
+//	testserver -fast N                 without a script: fast answers, N resources
 //
-// It owns one MCP server without any library, so that no peer's leniency hides
-// a fault of the program under test. It must not import anything of Goblin.
+// It uses no MCP library, so that no leniency of one hides a fault of the program under test.
+// It must not import anything of Goblin.
 //
 // # Script
 //
@@ -44,13 +45,18 @@ import (
 func main() {
 	addr := flag.String("http", "", "serve Streamable HTTP at this address instead of stdio")
 	sleep := flag.Bool("sleep", false, "ignore signals and wait: the grandchild of other modes")
+	fastly := flag.Int("fast", -1, "serve benchmarks on stdio, with so many resources, instead of a script")
 	flag.Parse()
 	if *sleep {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		time.Sleep(10 * time.Minute)
 		return
 	}
-	if err := run(*addr, flag.Arg(0)); err != nil {
+	serve := func() error { return run(*addr, flag.Arg(0)) }
+	if *fastly >= 0 {
+		serve = func() error { return newFast(*fastly, os.Stdout).serve(os.Stdin) }
+	}
+	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "testserver:", err)
 		os.Exit(1)
 	}

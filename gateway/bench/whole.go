@@ -11,13 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"goblin/gateway/bench/internal/rig"
 	"goblin/registry/rawjson"
 )
 
 // pages lists all resources and returns when the first page was there, and
 // the last.
-func pages(p *rig.Peer) (count int, first, all time.Duration, err error) {
+func pages(p *client) (count int, first, all time.Duration, err error) {
 	begin := time.Now()
 	params := "{}"
 	for {
@@ -52,7 +51,7 @@ func (l *load) catalogs() error {
 	return nil
 }
 
-func (l *load) catalog(f *rig.Fixture, n int) error {
+func (l *load) catalog(f *setup, n int) error {
 	direct, err := f.Direct(n)
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (l *load) catalog(f *rig.Fixture, n int) error {
 	var first, all [2][]time.Duration
 	end := time.Now().Add(l.during(4 * time.Second))
 	for round := 0; round < 3 || time.Now().Before(end); round++ {
-		for i, p := range []*rig.Peer{direct, through} {
+		for i, p := range []*client{direct, through} {
 			count, one, whole, err := pages(p)
 			if err != nil {
 				return err
@@ -77,11 +76,11 @@ func (l *load) catalog(f *rig.Fixture, n int) error {
 			first[i], all[i] = append(first[i], one), append(all[i], whole)
 		}
 	}
-	for i, p := range []*rig.Peer{direct, through} {
+	for i, p := range []*client{direct, through} {
 		name, memory, verdict := "direct", "", ""
 		if i > 0 {
 			name = "stdio --standalone"
-			if kib := rig.Resident(p.PID); kib > 0 {
+			if kib := resident(p.PID); kib > 0 {
 				memory = fmt.Sprint(kib / 1024)
 				if n == 100_000 {
 					verdict = most(&l.out, "MiB", kib/1024, 150)
@@ -94,9 +93,9 @@ func (l *load) catalog(f *rig.Fixture, n int) error {
 	return nil
 }
 
-// begin starts Goblin and waits until all its servers have listed. resident and own are
-// what [rig.Resident] and [rig.Own] say then.
-func begin(f *rig.Fixture) (answered, ready time.Duration, resident, own int, err error) {
+// begin starts Goblin and waits until all its servers have listed. memory and own are what
+// [resident] and [ownMemory] return then.
+func begin(f *setup) (answered, ready time.Duration, memory, own int, err error) {
 	start := time.Now()
 	p, err := f.Start("stdio", "--standalone")
 	if err != nil {
@@ -105,15 +104,15 @@ func begin(f *rig.Fixture) (answered, ready time.Duration, resident, own int, er
 	defer p.Close()
 	answered = time.Since(start)
 	_, err = p.Ask("tools/list", "{}")
-	return answered, time.Since(start), rig.Resident(p.PID), rig.Own(p.PID), err
+	return answered, time.Since(start), resident(p.PID), ownMemory(p.PID), err
 }
 
 // beginDirect starts backends side by side and lists the tools of each: what
 // no gateway can be faster than.
-func beginDirect(f *rig.Fixture, servers int) (time.Duration, error) {
+func beginDirect(f *setup, servers int) (time.Duration, error) {
 	start := time.Now()
 	faults := make(chan error, servers)
-	peers := make([]*rig.Peer, servers)
+	peers := make([]*client, servers)
 	for i := range peers {
 		go func() {
 			var err error
@@ -195,7 +194,7 @@ type crowd struct {
 	ends      []func()
 }
 
-func (l *load) crowd(f *rig.Fixture) (c *crowd, err error) {
+func (l *load) crowd(f *setup) (c *crowd, err error) {
 	h, err := l.serve(f)
 	if err != nil {
 		return nil, err
@@ -303,7 +302,7 @@ func subscriber(url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mcp://s0/` + rig.Touched + `"}}`)
+	_, err = w.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mcp://s0/` + touched + `"}}`)
 	if err != nil {
 		_ = stream.Body.Close()
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 // figure is a row of a comparison.
@@ -33,11 +31,11 @@ func ofMemory(name string) figure {
 
 // against compares this binary with another one.
 func (l *load) against(other, only string) error {
-	sides := [2]rig.Programs{l.progs, l.progs}
-	sides[0].Goblin = other
+	sides := [2]programs{l.progs, l.progs}
+	sides[0].goblin = other
 	for _, p := range []struct {
 		name string
-		run  func([2]rig.Programs) error
+		run  func([2]programs) error
 	}{
 		{"calls", l.callsAgainst},
 		{"catalogs", l.catalogsAgainst},
@@ -56,13 +54,13 @@ func (l *load) against(other, only string) error {
 
 // contender starts what a comparison measures of one side: turn returns the figures of one
 // turn, end ends its processes.
-type contender func(rig.Programs) (turn func() ([]float64, error), end func(), err error)
+type contender func(programs) (turn func() ([]float64, error), end func(), err error)
 
 // turns are the figures of one life: of each figure, both sides' values, turn by turn.
 type turns [][2][]float64
 
 // pair compares both sides for 20 s, in several lives, and reports each figure.
-func (l *load) pair(title string, figures []figure, sides [2]rig.Programs, start contender) error {
+func (l *load) pair(title string, figures []figure, sides [2]programs, start contender) error {
 	all := make([]turns, l.lives)
 	for i := range all {
 		var err error
@@ -78,7 +76,7 @@ func (l *load) pair(title string, figures []figure, sides [2]rig.Programs, start
 }
 
 // live is life n: both sides start, warm up and take turns, each time the other one first.
-func (l *load) live(n, figures int, sides [2]rig.Programs, start contender) (turns, error) {
+func (l *load) live(n, figures int, sides [2]programs, start contender) (turns, error) {
 	var turn [2]func() ([]float64, error)
 	values := make(turns, figures)
 	for i := range 2 {
@@ -159,7 +157,7 @@ func mean(all []float64) float64 {
 
 // callsAgainst compares tools/call of three sizes, one, 16 and 64 at a time, by all
 // ways into Goblin, with the server that costs as little as one can.
-func (l *load) callsAgainst(sides [2]rig.Programs) error {
+func (l *load) callsAgainst(sides [2]programs) error {
 	var figures []figure
 	for _, way := range waysIn {
 		figures = append(figures, ofTime(way), ofProcessor("  processor time"))
@@ -167,7 +165,7 @@ func (l *load) callsAgainst(sides [2]rig.Programs) error {
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
 			title := fmt.Sprintf("tools/call, result of %s, %d in flight", bytesText(size), window)
-			err := l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+			err := l.pair(title, figures, sides, func(programs programs) (func() ([]float64, error), func(), error) {
 				targets, end, err := l.ways(programs)
 				return func() ([]float64, error) { return l.callsOf(targets, size, window) }, end, err
 			})
@@ -195,7 +193,7 @@ func (l *load) callsOf(ways []*target, size, window int) (all []float64, err err
 var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a daemon)", "Streamable HTTP"}
 
 // ways are all ways into a Goblin with one backend, beside each other.
-func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err error) {
+func (l *load) ways(programs programs) (targets []*target, end func(), err error) {
 	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
 		return nil, nil, err
@@ -214,11 +212,11 @@ func (l *load) ways(programs rig.Programs) (targets []*target, end func(), err e
 }
 
 // catalogsAgainst compares lists of 100,000 resources, and the memory after them.
-func (l *load) catalogsAgainst(sides [2]rig.Programs) error {
+func (l *load) catalogsAgainst(sides [2]programs) error {
 	const resources = 100_000
 	title := fmt.Sprintf("resources/list of %d in pages of 1,000", resources)
 	figures := []figure{ofTime("first page"), ofTime("all pages"), ofMemory("memory")}
-	return l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+	return l.pair(title, figures, sides, func(programs programs) (func() ([]float64, error), func(), error) {
 		f, err := l.fixtureOf(programs, 1, resources)
 		if err != nil {
 			return nil, nil, err
@@ -232,17 +230,17 @@ func (l *load) catalogsAgainst(sides [2]rig.Programs) error {
 			if err == nil && count < resources {
 				err = fmt.Errorf("%d of %d resources are listed", count, resources)
 			}
-			return []float64{float64(first), float64(all), float64(rig.Own(peer.PID))}, err
+			return []float64{float64(first), float64(all), float64(ownMemory(peer.PID))}, err
 		}, peer.Close, nil
 	})
 }
 
 // startsAgainst compares the time from the start until all is listed.
-func (l *load) startsAgainst(sides [2]rig.Programs) error {
+func (l *load) startsAgainst(sides [2]programs) error {
 	for _, servers := range []int{1, 20} {
 		title := fmt.Sprintf("from start to ready, %d servers", servers)
 		figures := []figure{ofTime("initialize"), ofTime("all listed"), ofMemory("memory"), ofMemory("  without its file")}
-		err := l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+		err := l.pair(title, figures, sides, func(programs programs) (func() ([]float64, error), func(), error) {
 			f, err := l.fixtureOf(programs, servers, 1)
 			return func() ([]float64, error) {
 				answered, ready, resident, own, err := begin(f)
@@ -257,10 +255,10 @@ func (l *load) startsAgainst(sides [2]rig.Programs) error {
 }
 
 // updatesAgainst compares the way of one update to 50 sessions.
-func (l *load) updatesAgainst(sides [2]rig.Programs) error {
+func (l *load) updatesAgainst(sides [2]programs) error {
 	title := fmt.Sprintf("one update to %d subscribers", subscribers)
 	figures := []figure{ofTime("until the last has it")}
-	return l.pair(title, figures, sides, func(programs rig.Programs) (func() ([]float64, error), func(), error) {
+	return l.pair(title, figures, sides, func(programs programs) (func() ([]float64, error), func(), error) {
 		f, err := l.fixtureOf(programs, 1, 1)
 		if err != nil {
 			return nil, nil, err

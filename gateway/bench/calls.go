@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"time"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 // daemon is a `goblin serve` that is stopped with stop.
@@ -18,7 +16,7 @@ type daemon struct {
 	stop func()
 }
 
-func (l *load) serve(f *rig.Fixture) (*daemon, error) {
+func (l *load) serve(f *setup) (*daemon, error) {
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -89,7 +87,7 @@ func (l *load) plainCalls() error {
 }
 
 // daemonTargets are the ways into a daemon with one backend: a bridge and HTTP.
-func (l *load) daemonTargets(programs rig.Programs) (targets []*target, end func(), err error) {
+func (l *load) daemonTargets(programs programs) (targets []*target, end func(), err error) {
 	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
 		return nil, nil, err
@@ -116,8 +114,10 @@ func (l *load) daemonTargets(programs rig.Programs) (targets []*target, end func
 
 // sdkCalls are those tools/call that have budgets which are ratios.
 func (l *load) sdkCalls() error {
-	programs := l.progs
-	programs.Backend = programs.SDK
+	programs, err := l.progs.sdkPrograms()
+	if err != nil {
+		return err
+	}
 	f, err := l.fixtureOf(programs, 1, 0)
 	if err != nil {
 		return err
@@ -137,28 +137,28 @@ func (l *load) sdkCalls() error {
 }
 
 // beside are a backend, Goblin before it, and a bare cat before it, if there is one.
-func (l *load) beside(f *rig.Fixture) (targets []*target, end func(), err error) {
-	var peers []*rig.Peer
+func (l *load) beside(f *setup) (targets []*target, end func(), err error) {
+	var peers []*client
 	end = func() {
 		for _, p := range peers {
 			p.Close()
 		}
 	}
-	add := func(t *target, start func() (*rig.Peer, error)) {
+	add := func(t *target, start func() (*client, error)) {
 		if err != nil {
 			return
 		}
-		var p *rig.Peer
+		var p *client
 		if p, err = start(); err == nil {
 			t.load = stream(p)
 			t.pids = []int{p.PID}
 			peers, targets = append(peers, p), append(targets, t)
 		}
 	}
-	add(&target{name: "direct", tool: "echo"}, func() (*rig.Peer, error) { return f.Direct(1) })
-	add(&target{name: waysIn[0], tool: "s0_echo"}, func() (*rig.Peer, error) { return f.Through("stdio", "--standalone") })
+	add(&target{name: "direct", tool: "echo"}, func() (*client, error) { return f.Direct(1) })
+	add(&target{name: waysIn[0], tool: "s0_echo"}, func() (*client, error) { return f.Through("stdio", "--standalone") })
 	if _, missing := exec.LookPath("cat"); missing == nil {
-		add(&target{name: "a bare cat in between", tool: "echo"}, func() (*rig.Peer, error) { return f.Copied(1) })
+		add(&target{name: "a bare cat in between", tool: "echo"}, func() (*client, error) { return f.Copied(1) })
 	}
 	if err != nil {
 		end()

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 // target receives the load: a backend, or Goblin by one of its ways in.
@@ -46,7 +44,7 @@ func (t *target) turn(window, size int, d time.Duration) error {
 // spent is the processor time that its processes have spent.
 func (t *target) spent() (all time.Duration) {
 	for _, pid := range t.pids {
-		all += rig.CPU(pid)
+		all += processorTime(pid)
 	}
 	return all
 }
@@ -55,7 +53,7 @@ func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
 
 // stream asks over a byte stream. One goroutine sends and receives, as a
 // client that is no bottleneck does; requests are far smaller than a pipe.
-func stream(p *rig.Peer) func(int, string, int, time.Duration) ([]time.Duration, error) {
+func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, error) {
 	const slots = 64
 	round := 1 << 14 // ids of the peer's own are smaller than those of calls
 	return func(window int, params string, size int, d time.Duration) ([]time.Duration, error) {
@@ -116,7 +114,7 @@ type web struct {
 
 func newWeb(url string) (*web, error) {
 	w := &web{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + rig.Hello + `}`); err != nil {
+	if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`); err != nil {
 		return nil, err
 	}
 	if _, err := w.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
@@ -149,7 +147,7 @@ func (w *web) post(body string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer.StatusCode >= http.StatusMultipleChoices || rig.IsFailure(text) {
+	if answer.StatusCode >= http.StatusMultipleChoices || isFailure(text) {
 		return nil, fmt.Errorf("status %s: %.500s", answer.Status, text)
 	}
 	if id := answer.Header.Get("Mcp-Session-Id"); id != "" && w.session == "" {

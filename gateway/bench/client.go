@@ -1,4 +1,4 @@
-package rig
+package main
 
 import (
 	"bufio"
@@ -11,10 +11,9 @@ import (
 	"strconv"
 )
 
-// Peer is an MCP server that is asked over streams, by one goroutine at a time
-// for either direction.
-type Peer struct {
-	PID int // 0 inside this process
+// client is an MCP client over byte streams. One goroutine at a time may send, and one receive.
+type client struct {
+	PID int // of the server; 0 inside this process
 
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -22,17 +21,17 @@ type Peer struct {
 	id  int
 }
 
-// Hello are the params of initialize.
-const Hello = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
+// hello are the params of initialize.
+const hello = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 
-// Connect is a peer inside this process; hands are not shaken yet.
-func Connect(in io.WriteCloser, out io.Reader) *Peer {
-	return &Peer{in: in, out: bufio.NewReaderSize(out, 1<<20)}
+// connect returns a client of a server inside this process, not initialized.
+func connect(in io.WriteCloser, out io.Reader) *client {
+	return &client{in: in, out: bufio.NewReaderSize(out, 1<<20)}
 }
 
-// Start runs a command as a peer and shakes hands.
-func Start(env []string, name string, args ...string) (*Peer, error) {
-	cmd := exec.Command(name, args...)
+// startClient starts a server and initializes it.
+func startClient(env []string, command ...string) (*client, error) {
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -46,53 +45,53 @@ func Start(env []string, name string, args ...string) (*Peer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := Connect(in, out)
+	p := connect(in, out)
 	p.cmd, p.PID = cmd, cmd.Process.Pid
-	if _, err = p.Ask("initialize", Hello); err == nil {
+	if _, err = p.Ask("initialize", hello); err == nil {
 		err = p.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
 	}
 	if err != nil {
 		p.Close()
-		return nil, fmt.Errorf("shake hands with %s: %w", name, err)
+		return nil, fmt.Errorf("initialize %s: %w", command[0], err)
 	}
 	return p, nil
 }
 
-// Close ends the peer and waits for its process.
-func (p *Peer) Close() {
+// Close closes the server's input and waits for its process.
+func (p *client) Close() {
 	_ = p.in.Close()
 	if p.cmd != nil {
 		_ = p.cmd.Wait()
 	}
 }
 
-func (p *Peer) write(text string) error {
+func (p *client) write(text string) error {
 	_, err := io.WriteString(p.in, text)
 	return err
 }
 
 // Send asks without waiting for the answer, under the next id.
-func (p *Peer) Send(method, params string) error {
+func (p *client) Send(method, params string) error {
 	p.id++
 	return p.SendAs(p.id, method, params)
 }
 
 // SendAs asks under an id of the caller's.
-func (p *Peer) SendAs(id int, method, params string) error {
+func (p *client) SendAs(id int, method, params string) error {
 	return p.write(`{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"` + method + `","params":` + params + "}\n")
 }
 
 // Receive reads the next answer; those that are errors are errors. It is the
 // whole frame, or its first part if that is larger than 1 MiB.
-func (p *Peer) Receive() ([]byte, error) {
+func (p *client) Receive() ([]byte, error) {
 	for {
 		line, err := p.Next()
 		switch {
 		case err != nil:
 			return nil, err
-		case IsNotice(line):
+		case isNotice(line):
 			continue
-		case IsFailure(line):
+		case isFailure(line):
 			return nil, fmt.Errorf("error: %.500s", line)
 		}
 		return line, nil
@@ -100,7 +99,7 @@ func (p *Peer) Receive() ([]byte, error) {
 }
 
 // Next reads the next frame of whatever kind, as Receive does.
-func (p *Peer) Next() ([]byte, error) {
+func (p *client) Next() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return line, err
@@ -113,7 +112,7 @@ func (p *Peer) Next() ([]byte, error) {
 }
 
 // Ask sends a request and receives its answer.
-func (p *Peer) Ask(method, params string) ([]byte, error) {
+func (p *client) Ask(method, params string) ([]byte, error) {
 	if err := p.Send(method, params); err != nil {
 		return nil, err
 	}
@@ -121,12 +120,12 @@ func (p *Peer) Ask(method, params string) ([]byte, error) {
 }
 
 var (
-	wantError = []byte(`"error":`)
-	isNotice  = []byte(`"method":`)
+	errorMember  = []byte(`"error":`)
+	noticeMember = []byte(`"method":`)
 )
 
-// IsNotice reports whether a frame of Goblin or of a backend is a notification.
-func IsNotice(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], isNotice) }
+// isNotice reports whether a frame of Goblin or of a backend is a notification.
+func isNotice(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], noticeMember) }
 
-// IsFailure reports whether such a frame is an error.
-func IsFailure(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], wantError) }
+// isFailure reports whether such a frame is an error.
+func isFailure(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], errorMember) }

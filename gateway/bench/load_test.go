@@ -7,12 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 func TestEveryPartOfALoadIsReported(t *testing.T) {
-	progs, err := rig.Build(t.TempDir())
+	progs, err := builtPrograms()
 	require.NoError(t, err)
 	tests := []struct {
 		name string
@@ -22,7 +20,7 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 		{"beside a backend that is asked directly", func(l *load) error { return l.all("") }, []string{
 			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update",
 		}},
-		{"against another binary", func(l *load) error { return l.against(progs.Goblin, "") }, []string{
+		{"against another binary", func(l *load) error { return l.against(progs.goblin, "") }, []string{
 			"100 B, 1 in flight", "1 MB, 64 in flight", "bridge to a daemon", "Streamable HTTP", "first page", "memory", "from start to ready", "subscribers",
 		}},
 	}

@@ -1,4 +1,4 @@
-package rig
+package main
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // which is 100 on every architecture that Go runs on).
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time that a process has spent; 0 where it is not known.
-func CPU(pid int) time.Duration {
+// processorTime is the processor time that a process has spent; 0 where it is not known.
+func processorTime(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -25,12 +25,12 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// Resident is the memory of a process, in KiB; 0 where it is not known.
-func Resident(pid int) int { return status(pid, "VmRSS:") }
+// resident is the memory of a process, in KiB; 0 where it is not known.
+func resident(pid int) int { return status(pid, "VmRSS:") }
 
-// Own returns the memory of a process that no file backs: what is backed by files may be
+// ownMemory returns the memory of a process that no file backs: what is backed by files may be
 // shared with others.
-func Own(pid int) int { return status(pid, "RssAnon:") }
+func ownMemory(pid int) int { return status(pid, "RssAnon:") }
 
 // status is a figure of /proc.
 func status(pid int, name string) int {

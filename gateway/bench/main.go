@@ -1,11 +1,20 @@
-// Command load puts load on Goblin as its users do and tells what that costs:
-// each figure beside that of a backend which is asked directly, in turn within
-// one run, so that the ratios mean something on a noisy machine. It runs the
-// real binary, built first unless $GOBLIN_BENCH_BINARY names one, and ends
-// after two minutes, or 20 seconds with -quick. With -against, it gives another
-// binary of Goblin turns with it instead, and tells how much each figure differs:
-// in six minutes, or one. Its processes are started anew for each row, five times or two, and
-// the least and the largest of these ratios show how far a row can be trusted.
+// Command bench measures Goblin as its users use it, beside a server that is asked directly.
+//
+// Both take turns within one run, so that ratios mean something on a noisy machine. It runs
+// the real binary, built first unless $GOBLIN_BENCH_BINARY names one. The server behind it
+// is testserver -fast; where a budget is a ratio, it is a server on mcp-go.
+//
+//	go run ./gateway/bench                  two minutes, all measurements and budgets
+//	go run ./gateway/bench -quick           20 seconds
+//	go run ./gateway/bench -only calls      only some measurements
+//	go run ./gateway/bench -against BINARY  beside another Goblin, six minutes or one
+//
+// With -against, each row starts its processes five times, or twice with -quick. The least
+// and the largest of these ratios show how far a row can be trusted.
+//
+// The benchmarks beside the command have the build tag bench: they measure what the load
+// does not show, such as memory, allocations and the UI. gateway/bench/compare compares them
+// with another revision.
 package main
 
 import (
@@ -16,13 +25,15 @@ import (
 	"os/signal"
 	"strings"
 	"time"
-
-	"goblin/gateway/bench/internal/rig"
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "load:", err)
+	serve := run
+	if len(os.Args) > 1 && os.Args[1] == sdkMode {
+		serve = serveSDK
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
@@ -31,7 +42,7 @@ func main() {
 type load struct {
 	ctx   context.Context
 	dir   string
-	progs rig.Programs
+	progs programs
 	scale float64 // 1 for two minutes
 	// lives is how often the processes of a comparison are started anew. Where a process
 	// happens to run and to lie in memory changes what its calls take by up to a fifth, for
@@ -73,7 +84,7 @@ func run() error {
 	if *quick {
 		l.scale, l.lives = 0.15, 2
 	}
-	if l.progs, err = rig.Build(dir); err != nil {
+	if l.progs, err = buildPrograms(dir); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -106,18 +117,18 @@ func wanted(only, part string) bool {
 }
 
 // newFixture makes a config in a folder of its own.
-func (l *load) newFixture(servers, resources int) (*rig.Fixture, error) {
+func (l *load) newFixture(servers, resources int) (*setup, error) {
 	return l.fixtureOf(l.progs, servers, resources)
 }
 
 // fixtureOf is newFixture for other programs.
-func (l *load) fixtureOf(p rig.Programs, servers, resources int) (*rig.Fixture, error) {
+func (l *load) fixtureOf(p programs, servers, resources int) (*setup, error) {
 	l.fixture++
 	dir := fmt.Sprintf("%s/%d", l.dir, l.fixture)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return rig.NewFixture(dir, p, servers, resources)
+	return newSetup(dir, p, servers, resources)
 }
 
 // during is a share of the run's time.

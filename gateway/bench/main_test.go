@@ -1,0 +1,34 @@
+//go:build e2e || bench
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// TestMain makes the test binary a server when asked to, as main does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sdkMode {
+		if err := serveSDK(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("", "gbench")
+	if err != nil {
+		panic(err)
+	}
+	programsDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var programsDir string
+
+// builtPrograms builds the programs once, when a test needs them.
+var builtPrograms = sync.OnceValues(func() (programs, error) { return buildPrograms(programsDir) })

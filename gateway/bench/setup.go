@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// programs are the programs of a measurement: Goblin, and the command line of the server
+// behind it up to the number of its resources.
+type programs struct {
+	goblin string
+	server []string
+}
+
+// buildPrograms builds Goblin and the test server into dir. $GOBLIN_BENCH_BINARY names an
+// existing Goblin to use instead, for instance of another revision.
+func buildPrograms(dir string) (programs, error) {
+	server := filepath.Join(dir, "testserver")
+	p := programs{goblin: os.Getenv("GOBLIN_BENCH_BINARY"), server: []string{server, "-fast"}}
+	if p.goblin == "" {
+		p.goblin = filepath.Join(dir, "goblin")
+		if err := goBuild(p.goblin, "goblin"); err != nil {
+			return p, err
+		}
+	}
+	return p, goBuild(server, "goblin/gateway/internal/testserver")
+}
+
+func goBuild(path, pkg string) error {
+	if text, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, text)
+	}
+	return nil
+}
+
+// touched is the URI of the resource that the server's tool "touch" reports as updated.
+const touched = "file:///srv/data/touched.json"
+
+// setup is a config with servers, named s0, s1 and so on.
+type setup struct {
+	config string   // path of the config
+	env    []string // makes Goblin use it, in folders of its own
+
+	programs programs
+}
+
+// newSetup writes a config with servers that have so many resources each. dir must be short:
+// the daemon's socket is in it, too.
+func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
+	s := &setup{config: filepath.Join(dir, "c.yaml"), programs: p}
+	s.env = []string{"XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + s.config}
+	var text strings.Builder
+	text.WriteString("gateway: {startup_wait: 30s, linger: 1s}\nlog: {level: warn}\nservers:\n")
+	for i := range servers {
+		fmt.Fprintf(&text, "  s%d: {command: %q, args: [%s, %q]}\n", i, p.server[0], strings.Join(p.server[1:], ", "), strconv.Itoa(resources))
+	}
+	return s, os.WriteFile(s.config, []byte(text.String()), 0o600)
+}
+
+// serverCommand returns the command line of a server with so many resources.
+func (s *setup) serverCommand(resources int) []string {
+	return append(slices.Clone(s.programs.server), strconv.Itoa(resources))
+}
+
+// Direct starts a server and initializes it.
+func (s *setup) Direct(resources int) (*client, error) {
+	return startClient(nil, s.serverCommand(resources)...)
+}
+
+// Copied is Direct with one cat process per direction in between, the least possible relay.
+func (s *setup) Copied(resources int) (*client, error) {
+	return startClient(nil, append([]string{"sh", "-c", `cat | "$0" "$@" | cat`}, s.serverCommand(resources)...)...)
+}
+
+// Start starts Goblin and initializes it.
+func (s *setup) Start(args ...string) (*client, error) {
+	return startClient(s.env, append([]string{s.programs.goblin}, args...)...)
+}
+
+// Through is Start, and waits until all servers have listed.
+func (s *setup) Through(args ...string) (*client, error) {
+	p, err := s.Start(args...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Ask("tools/list", "{}"); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Command returns Goblin with that config, not started.
+func (s *setup) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.programs.goblin, args...)
+	cmd.Env = append(os.Environ(), s.env...)
+	return cmd
+}
