@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,17 +17,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The programs that the tests start, from Provide on. All packages of a run
-// share them.
+// The programs that tests start, as paths. All packages of a run share them.
 var (
-	Goblin     string // the binary under test
-	TestServer string
+	Goblin     string // the binary under test; Provide sets it
+	TestServer string // Provide and ProvideTestServer set it
 )
 
-var (
-	programs string   // the folder of them
-	sources  []string // the files that they are made of, and the folders of those
-)
+// sources are the files that the programs are built of, and their folders.
+var sources []string
 
 // Use has to be called within each test that starts the programs; NewWorld does.
 // Tests import nothing of what they start, and "go test" takes their results from
@@ -42,35 +40,51 @@ var Use = sync.OnceFunc(func() {
 	}
 })
 
-// Provide builds the programs, unless they were built of these very sources
+// Provide builds Goblin and the test server, unless they were built of these very sources
 // before.
 func Provide() error {
-	root, err := moduleRoot()
-	if err != nil {
+	if err := ProvideTestServer(); err != nil {
 		return err
 	}
-	fingerprint, err := look(root)
+	path, err := provide("goblin", ".")
+	Goblin = cmp.Or(os.Getenv("GOBLIN_E2E_BINARY"), path)
+	return err
+}
+
+// ProvideTestServer is Provide for tests that do not start Goblin. A change of Goblin does
+// not make it build anything.
+func ProvideTestServer() (err error) {
+	TestServer, err = provide("testserver", "gateway/internal/testserver")
+	return err
+}
+
+// provide returns the path of a program of the module. It builds it unless it was built of
+// the same sources before.
+func provide(name, folder string) (path string, err error) {
+	root, err := moduleRoot()
 	if err != nil {
-		return err
+		return "", err
+	}
+	fingerprint, err := look(filepath.Join(root, folder))
+	if err != nil {
+		return "", err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
 	cache = filepath.Join(cache, "goblin-e2e")
-	programs = filepath.Join(cache, fingerprint)
+	dir := filepath.Join(cache, fingerprint)
 	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the programs: %w", err)
+		return "", fmt.Errorf("make the folder of the programs: %w", err)
 	}
-	if _, err := os.Stat(programs); err != nil {
-		if err := buildOnce(cache, programs); err != nil {
-			return err
+	if _, err := os.Stat(dir); err != nil {
+		if err := buildOnce(cache, dir, filepath.Join(root, folder)); err != nil {
+			return "", err
 		}
 	}
-	_ = os.Chtimes(programs, time.Time{}, time.Now()) // in use
-	Goblin, TestServer = filepath.Join(programs, "goblin"), filepath.Join(programs, "testserver")
-	Goblin = cmp.Or(os.Getenv("GOBLIN_E2E_BINARY"), Goblin)
-	return nil
+	_ = os.Chtimes(dir, time.Time{}, time.Now()) // in use
+	return filepath.Join(dir, name), nil
 }
 
 // moduleRoot is the folder of the module whose tests run.
@@ -89,7 +103,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// look notes the sources and returns what is different after each change of one.
+// look notes the sources of a folder and returns a hash that changes with each of them. It
+// leaves out folders that hold no part of Goblin.
 func look(root string) (fingerprint string, err error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, root, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
@@ -97,7 +112,7 @@ func look(root string) (fingerprint string, err error) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "e2e") {
+		if name := d.Name(); d.IsDir() && path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "e2e", "bench", "internal"}, name)) {
 			return fs.SkipDir
 		}
 		info, err := d.Info()
@@ -118,7 +133,7 @@ func look(root string) (fingerprint string, err error) {
 }
 
 // buildOnce waits until no other test builds the same, and builds it if none has.
-func buildOnce(cache, dir string) error {
+func buildOnce(cache, dir, folder string) error {
 	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("wait for other builds: %w", err)
@@ -127,12 +142,12 @@ func buildOnce(cache, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	return goBuild(cache, dir)
+	return goBuild(cache, dir, folder)
 }
 
-// goBuild fills the folder dir of the cache, and forgets those that no test has
-// used for a day.
-func goBuild(cache, dir string) error {
+// goBuild builds the program of a folder into dir, and removes programs from the cache that
+// no test has used for a day.
+func goBuild(cache, dir, folder string) error {
 	fresh, err := os.MkdirTemp(cache, "build")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
@@ -143,7 +158,8 @@ func goBuild(cache, dir string) error {
 	} else {
 		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
 	}
-	build := exec.Command("go", append(args, "goblin", "goblin/gateway/internal/testserver")...)
+	build := exec.Command("go", append(args, ".")...)
+	build.Dir = folder
 	build.Env = env
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, text)

@@ -9,7 +9,8 @@ import (
 
 // BenchmarkCall is a small call to a child, one at a time and many at once.
 func BenchmarkCall(b *testing.B) {
-	cfg, _ := fakeConfig(b, "fast")
+	cfg, _ := fakeConfig(b, "")
+	cfg.Args = []string{"-fast", "0"}
 	s := NewServer(cfg, Options{
 		Handler: &handler{}, Registry: registry.New(registry.Options{Servers: []string{cfg.Name}}),
 	})
@@ -27,7 +28,7 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	params := toolParams("echo", `,"arguments":{"text":"hello"}`)
+	params := toolParams("echo", `,"arguments":{"size":60}`)
 	call := func() {
 		if _, err := conn.Call(&Call{Context: ctx, Method: "tools/call", Params: params}); err != nil {
 			b.Error(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -181,20 +180,6 @@ type rig struct {
 	cat *catalog
 	h   *handler
 	log string
-}
-
-// fakeConfig runs the fake as a server of that mode.
-func fakeConfig(t testing.TB, mode string) (config.Server, string) {
-	log := filepath.Join(t.TempDir(), "log")
-	program := fakeProgram
-	_, _ = os.Stat("testdata/fake/main.go") // within a test, so that "go test" runs it again after a change
-	if mode == mcpGo {
-		program = os.Args[0]
-	}
-	return config.Server{
-		Name: "files", Type: config.Stdio, Command: program, Isolation: config.Shared,
-		Env: map[string]string{"FAKE_MODE": mode, "FAKE_LOG": log, "FAKE_SIZES": fakeSizes},
-	}, log
 }
 
 // start runs a server until the test's end; change may alter it before.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,7 +93,7 @@ func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, _ := fakeConfig(t, "x")
+			cfg, _ := fakeConfig(t, "")
 			cfg.Command, cfg.Args = "sh", []string{"-c", script}
 			cfg.StartupTimeout = time.Second
 			r := start(t, cfg, nil)
@@ -109,14 +110,14 @@ func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 
 func TestMissingCommandSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	cfg, _ := fakeConfig(t, "x")
+	cfg, _ := fakeConfig(t, "")
 	cfg.Command = "no-such-command-anywhere"
 	r := start(t, cfg, nil)
 	<-r.FirstList()
 	_, err := r.Conn()
 	requireCode(t, err, ConnectionError, "install it")
 
-	cfg, _ = fakeConfig(t, "x")
+	cfg, _ = fakeConfig(t, "")
 	cfg.Cwd = "/no/such/folder"
 	r = start(t, cfg, nil)
 	<-r.FirstList()
@@ -133,7 +134,7 @@ func TestRepliesPassRaw(t *testing.T) {
 
 	reply, err := r.up().Call(&Call{Method: "nothing/such"})
 	require.NoError(t, err, "a backend's own error is no Error")
-	require.JSONEq(t, `{"code":-32601,"message":"Method not found"}`, string(reply.Error))
+	require.JSONEq(t, `{"code":-32601,"message":"Method not found: nothing/such"}`, string(reply.Error))
 }
 
 func TestParamsWithLineBreaksStayOneMessage(t *testing.T) {
@@ -169,7 +170,7 @@ func TestEditsAndTokenMergeInOrder(t *testing.T) {
 
 func TestOddAnswers(t *testing.T) {
 	t.Parallel()
-	r := startFake(t, "", nil)
+	r := startFake(t, "odd", nil)
 	conn := r.up()
 	for tool, want := range map[string]string{
 		"garbage": `{"ok":1}`, "glued": `{"ok":1}`, "flood": `{"ok":1}`, "batch": `{"ok":1}`, "posing": `{"ok":1}`,
@@ -196,8 +197,7 @@ func TestErrorsOfTheServerPassIfTheyAreSome(t *testing.T) {
 	t.Parallel()
 	conn := startFake(t, "", nil).up()
 	fail := func(object string) (string, error) {
-		quoted, _ := json.Marshal(object)
-		return do(conn, &Call{Method: "tools/call", Params: toolParams("fail", `,"arguments":`+string(quoted))})
+		return do(conn, &Call{Method: "tools/call", Params: toolParams("fail", `,"reply":{"error":`+object+`}`)})
 	}
 	for _, object := range []string{
 		`{"code":-32000,"message":"m","data":1.50}`, `{"code":0,"message":""}`, `{"message":"m","x":[1],"code":7}`,
@@ -219,10 +219,10 @@ func TestErrorsOfTheServerPassIfTheyAreSome(t *testing.T) {
 
 func TestStderrGoesToTheJournalInBoundedLines(t *testing.T) {
 	t.Parallel()
-	r := startFake(t, "", nil)
+	r := startFake(t, "odd", nil)
 	_, err := r.call(r.up(), "flood")
 	require.NoError(t, err)
-	r.until("stderr", func() bool { return r.cat.logged("eeee") })
+	r.until("stderr", func() bool { return r.cat.logged("xxxx") })
 	for _, rec := range r.cat.Logs().Window(0, -1) {
 		require.LessOrEqual(t, len(rec.Text), maxStderrLine)
 	}
@@ -230,14 +230,12 @@ func TestStderrGoesToTheJournalInBoundedLines(t *testing.T) {
 
 func TestSecretsThatAServerPrintsAreShownNowhere(t *testing.T) {
 	t.Parallel()
-	const secret = "sk-sentinel-0123456789-0123456789"
 	redact := func(r *rig) {
-		r.opt.Redact = func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") }
+		r.opt.Redact = func(s string) string { return strings.ReplaceAll(s, fakeSecret, "[hidden]") }
 	}
 	var log slogText
 	secretive := func(mode string) *rig {
 		cfg, _ := fakeConfig(t, mode)
-		cfg.Env["FAKE_SECRET"] = secret
 		return start(t, cfg, func(r *rig) {
 			redact(r)
 			r.Server.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -406,9 +404,18 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 	returned.Store(true)
 	require.NoError(t, err)
 	require.Equal(t, `{"ok":1}`, got)
-	require.Equal(t, []string{"0", "1", "2", "3", "4", "5"}, seen)
+	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, seen)
 	// The stray one after the answer belongs to nobody: it goes to the handler.
 	r.until("stray progress", func() bool { return len(r.h.noted()) == 1 })
+}
+
+// text returns the text of a tool's result.
+func text(t *testing.T, result string) string {
+	t.Helper()
+	var r struct{ Content []struct{ Text string } }
+	require.NoError(t, json.Unmarshal([]byte(result), &r))
+	require.Len(t, r.Content, 1)
+	return r.Content[0].Text
 }
 
 func TestRequestsOfTheServer(t *testing.T) {
@@ -418,7 +425,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 		r := startFake(t, "", nil)
 		got, err := r.call(r.up(), "ping")
 		require.NoError(t, err)
-		require.Equal(t, `{"ping":{}}`, got)
+		require.Equal(t, `[{}]`, text(t, got))
 	})
 	t.Run("answers pass as they are", func(t *testing.T) {
 		t.Parallel()
@@ -429,14 +436,14 @@ func TestRequestsOfTheServer(t *testing.T) {
 		})
 		got, err := r.call(r.up(), "sample")
 		require.NoError(t, err)
-		require.Contains(t, got, `"result":{"model":1.50,"asked":"sampling/createMessage","with":{"n":1.50}}`)
+		require.Equal(t, `[{"model":1.50,"asked":"sampling/createMessage","with":{"n":1.50}}]`, text(t, got))
 	})
 	t.Run("errors are answered", func(t *testing.T) {
 		t.Parallel()
 		r := startFake(t, "", nil)
 		got, err := r.call(r.up(), "sample")
 		require.NoError(t, err)
-		require.Contains(t, got, `"code":-32601`)
+		require.Contains(t, text(t, got), `"code":-32601`)
 	})
 	t.Run("a withdrawn one gets no answer", func(t *testing.T) {
 		t.Parallel()
@@ -542,24 +549,22 @@ func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
 
 func TestChildGetsOnlyItsOwnEnvironment(t *testing.T) {
 	t.Setenv("GOBLIN_TEST_SECRET", "s3cret")
-	cfg, _ := fakeConfig(t, "")
-	cfg.Cwd = t.TempDir()
+	cfg, log := fakeConfig(t, "")
+	cfg.Cwd, cfg.Args = filepath.Dir(log), []string{"script.json"} // found in that folder only
 	cfg.Env["OWN"] = "yes"
 	r := start(t, cfg, nil)
 	got, err := r.call(r.up(), "env")
 	require.NoError(t, err)
 	require.NotContains(t, got, "s3cret")
 	require.Contains(t, got, "OWN=yes")
-	require.Contains(t, got, cfg.Cwd)
 }
 
-// pids are the processes that the fakes of a log have started as.
+// pids returns the PIDs of all processes that the server started as, and of their children.
 func (r *rig) pids() (pids []int) {
-	for line := range strings.Lines(r.received()) {
-		if s, ok := strings.CutPrefix(strings.TrimSpace(line), "start "); ok {
-			pid, _ := strconv.Atoi(s)
-			pids = append(pids, pid)
-		}
+	data, _ := os.ReadFile(r.log + ".starts")
+	for line := range strings.Lines(string(data)) {
+		pid, _ := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "grandchild ")))
+		pids = append(pids, pid)
 	}
 	return pids
 }
@@ -596,7 +601,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 
 func TestCrashTakesGrandchildrenAlong(t *testing.T) {
 	t.Parallel()
-	r := startFake(t, "exit-grandchild", nil)
+	r := startFake(t, "grandchild", nil)
 	conn := r.up()
 	r.until("both processes", func() bool { return len(r.pids()) == 2 })
 	_, err := r.call(conn, "crash")

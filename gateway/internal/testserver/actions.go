@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -243,11 +244,19 @@ func (s *server) text(x *exchange, a *action, n int) []byte {
 	if strings.Contains(text, "$count") {
 		text = strings.ReplaceAll(text, "$count", strconv.FormatInt(s.counted.Add(1), 10))
 	}
-	var p struct{ Cursor string }
+	var p struct {
+		Cursor    string
+		Arguments json.RawMessage
+	}
 	_ = json.Unmarshal(x.params, &p)
 	page, _ := strconv.Atoi(p.Cursor)
-	return []byte(strings.NewReplacer("$id", string(x.id), "$next", strconv.Itoa(page+1), "$n", strconv.Itoa(n), "$x", strings.Repeat("x", a.Bytes)).Replace(text))
+	return []byte(strings.NewReplacer(
+		"$id", string(x.id), "$next", strconv.Itoa(page+1), "$n", strconv.Itoa(n), "$x", strings.Repeat("x", a.Bytes),
+		"$args", orNull(p.Arguments), "$token", orNull(progressToken(x.params)),
+	).Replace(text))
 }
+
+func orNull(raw json.RawMessage) string { return cmp.Or(string(raw), "null") }
 
 func (s *server) change(a *action) {
 	if a.Do == "release" {
@@ -296,7 +305,11 @@ func (s *server) break_(a *action) {
 	case "grandchild":
 		cmd := exec.Command(os.Args[0], "-sleep", s.Control)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if err := cmd.Start(); err != nil {
+		err := cmd.Start()
+		if err == nil {
+			err = s.noteGrandchild(cmd.Process.Pid)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "testserver: grandchild:", err)
 		}
 	case "forget":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,25 +56,46 @@ func (s *server) path() string {
 	return s.Log
 }
 
-// countStart adds a byte to a file beside path; its size is the number of
-// processes that were started with this script.
+// countStart adds a line with the PID to path.starts, and returns the number of processes
+// that were started with this script.
 func countStart(path string) (int, error) {
 	if path == "" {
 		return 1, nil
 	}
-	f, err := os.OpenFile(path+".starts", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path+".starts", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("count the starts: %w", err)
 	}
 	defer f.Close()
-	if _, err := f.Write([]byte{'.'}); err != nil {
+	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
 		return 0, fmt.Errorf("count the starts: %w", err)
 	}
-	n, err := f.Seek(0, io.SeekCurrent) // where that byte went, whoever writes besides
+	end, err := f.Seek(0, io.SeekCurrent) // of that line, whatever else is written
 	if err != nil {
 		return 0, fmt.Errorf("count the starts: %w", err)
 	}
-	return int(n), nil
+	lines := make([]byte, end)
+	if _, err := f.ReadAt(lines, 0); err != nil {
+		return 0, fmt.Errorf("count the starts: %w", err)
+	}
+	return bytes.Count(lines, []byte("\n")) - bytes.Count(lines, []byte(grandchildMark)), nil
+}
+
+// grandchildMark precedes the PIDs of grandchildren in the file of the starts.
+const grandchildMark = "grandchild "
+
+// noteGrandchild adds a grandchild to the file of the starts.
+func (s *server) noteGrandchild(pid int) error {
+	if s.path() == "" {
+		return nil
+	}
+	f, err := os.OpenFile(s.path()+".starts", os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "%s%d\n", grandchildMark, pid)
+	return err
 }
 
 func (s *server) tell(e event) {

@@ -32,7 +32,7 @@ type script struct {
 	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
 	ErrorNull    bool                // results have the member "error": null beside them
 	Around       [][]byte            // the lines in the place of every answer, with "$answer" in them
-	Serial       bool                // a request is over before the next message is read
+	Serial       bool                // a message is handled before the next one is read
 	IgnoreTerm   bool
 	IgnoreEOF    bool
 	IgnoreCancel bool
@@ -83,7 +83,8 @@ type tasking struct {
 //
 // In the TEXT of write, stderr, raw and answer, "$id" is the request's id, "$next"
 // the number after its cursor, "$n" the number of the time, "$count" how often this
-// process used it, and "$x" so many BYTES. DATA in its place need not be UTF-8.
+// process used it, and "$x" so many BYTES. "$args" are the arguments of the call and "$token"
+// its progress token, or null. DATA in its place need not be UTF-8.
 type action struct {
 	Do      string
 	Ms      int

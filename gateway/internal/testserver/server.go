@@ -166,6 +166,10 @@ func (s *server) notified(m message, from origin) {
 	if acts := s.actions(m.Method, ""); acts != nil {
 		x := s.outside()
 		x.params = m.Params
+		if s.Serial {
+			s.act(x, acts)
+			return
+		}
 		go s.act(x, acts)
 	}
 }
