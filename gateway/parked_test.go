@@ -16,6 +16,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/servers"
 	"goblin/gateway/telemetry"
@@ -23,44 +24,25 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// askEnv makes the test program a server whose tool asks the user and the
-// model, or demands that a page is opened, and which writes all that it hears into the
-// file named.
-const askEnv = "GOBLIN_TEST_ASK"
-
-func askForEver(heard string) {
-	out, err := os.OpenFile(heard, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		os.Exit(1)
+// askingScript is a server with a tool that asks the user and the model and never answers, and
+// two tools that demand that a page is opened. It writes all messages that it gets to a file.
+func askingScript(heard string) e2e.Obj {
+	demand := func(page any) []e2e.Obj {
+		return e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32042, "message": "open it", "data": e2e.Obj{"elicitations": []any{page}}}}))
 	}
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		line := in.Bytes()
-		fmt.Fprintf(out, "%s\n", line)
-		result := ""
-		switch method, _ := rawjson.String(rawjson.Get(line, "method")); method {
-		case "tools/call":
-			page, demanded := map[string]string{"page": `{"elicitationId":"e","url":"https://a.example","message":"?"}`, "blank": "7"}[toolOf(line)]
-			if demanded {
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"open it","data":{"elicitations":[%s]}}}`+"\n", rawjson.Get(line, "id"), page)
-				continue
-			}
-			fmt.Println(`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`)
-			fmt.Println(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
-		case "initialize":
-			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"ask","version":"1"}}`
-		case "tools/list":
-			result = `{"tools":[{"name":"ask","inputSchema":{"type":"object"}},{"name":"page","inputSchema":{"type":"object"}},{"name":"blank","inputSchema":{"type":"object"}}]}`
-		}
-		if result != "" {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", rawjson.Get(line, "id"), result)
-		}
+	return e2e.Obj{
+		"name": "ask", "log": heard, "capabilities": e2e.Obj{"tools": e2e.Obj{}},
+		"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("page"), e2e.Tool("blank")},
+		"on": e2e.Obj{
+			"tools/call ask": e2e.Actions(
+				e2e.Do("write", e2e.Obj{"text": `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}`}),
+				e2e.Do("write", e2e.Obj{"text": `{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`}),
+				e2e.Do("hang"),
+			),
+			"tools/call page":  demand(e2e.Obj{"elicitationId": "e", "url": "https://a.example", "message": "?"}),
+			"tools/call blank": demand(7),
+		},
 	}
-}
-
-func toolOf(call []byte) string {
-	name, _ := rawjson.String(rawjson.Path(call, "params", "name"))
-	return name
 }
 
 // asking is a gateway with such a server, "s", and a stateless client of it.
@@ -75,10 +57,13 @@ type asking struct {
 // newAsking starts it; front puts something before the gateway, if it is not nil.
 func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 	t.Helper()
-	heard := filepath.Join(t.TempDir(), "heard")
+	e2e.Use()
+	dir := t.TempDir()
+	heard, script := filepath.Join(dir, "heard"), filepath.Join(dir, "script.json")
+	require.NoError(t, os.WriteFile(script, e2e.Marshal(askingScript(heard)), 0o600))
 	a := &asking{heard: heard, cfg: &config.Config{
 		Demo:    true,
-		Servers: []config.Server{{Name: "s", Type: config.Stdio, Command: os.Args[0], Env: map[string]string{askEnv: heard}}},
+		Servers: []config.Server{{Name: "s", Type: config.Stdio, Command: e2e.TestServer, Args: []string{script}}},
 		Gateway: config.Gateway{StartupWait: 20 * time.Second, MetaTools: config.MetaTools{All: true}, Limits: config.Limits{Depth: 100}},
 	}}
 	a.Gateway = New(Options{Options: servers.Options{
