@@ -1,3 +1,5 @@
+//go:build e2e || faults || soak || interop || conformance || agents
+
 package e2e
 
 import (
