@@ -12,9 +12,10 @@
 // With -against, each row starts its processes five times, or twice with -quick. The least
 // and the largest of these ratios show how far a row can be trusted.
 //
-// The benchmarks beside the command have the build tag bench: they measure what the load
-// does not show, such as memory, allocations and the UI. gateway/bench/compare compares them
-// with another revision.
+// gateway/bench/compare builds another revision and compares with it.
+//
+// The benchmarks with the build tag bench measure the rest: allocations of a call, memory of
+// an idle Goblin, and the UI on a real terminal.
 package main
 
 import (

@@ -45,7 +45,7 @@ import (
 func main() {
 	addr := flag.String("http", "", "serve Streamable HTTP at this address instead of stdio")
 	sleep := flag.Bool("sleep", false, "ignore signals and wait: the grandchild of other modes")
-	fastly := flag.Int("fast", -1, "serve benchmarks on stdio, with so many resources, instead of a script")
+	resources := flag.Int("fast", -1, "serve benchmarks on stdio, with so many resources, instead of a script")
 	flag.Parse()
 	if *sleep {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -53,8 +53,8 @@ func main() {
 		return
 	}
 	serve := func() error { return run(*addr, flag.Arg(0)) }
-	if *fastly >= 0 {
-		serve = func() error { return newFast(*fastly, os.Stdout).serve(os.Stdin) }
+	if *resources >= 0 {
+		serve = func() error { return newFast(*resources, os.Stdout).serve(os.Stdin) }
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "testserver:", err)
