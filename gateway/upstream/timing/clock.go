@@ -1,6 +1,6 @@
-// Package timing has the time that a call may take: a limit that progress extends and that
-// rests while people are asked, and how long the server may be silent in it. It knows
-// neither servers nor calls. All methods may be called from any goroutine; none waits.
+// Package timing decides how long calls, retries and fetches of lists wait. It knows neither
+// servers nor calls. All methods may be called from any goroutine, and only [FetchGate.Await]
+// blocks.
 package timing
 
 import (
@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Clock is the time that a call has. Its zero value stands still.
+// Clock is the time that a call has: a limit that progress extends and that rests while users
+// are asked, and how long the server may be silent. Its zero value stands still.
 type Clock struct {
 	mu       sync.Mutex
 	limit    time.Duration // 0 for none
