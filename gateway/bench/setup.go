@@ -49,7 +49,7 @@ type setup struct {
 	programs programs
 }
 
-// newSetup writes a config with servers that have so many resources each. dir must be short:
+// newSetup writes a config with servers that have that number of resources. dir must be short:
 // the daemon's socket is in it, too.
 func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	s := &setup{config: filepath.Join(dir, "c.yaml"), programs: p}
@@ -62,7 +62,7 @@ func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	return s, os.WriteFile(s.config, []byte(text.String()), 0o600)
 }
 
-// serverCommand returns the command line of a server with so many resources.
+// serverCommand returns the command line of a server with that number of resources.
 func (s *setup) serverCommand(resources int) []string {
 	return append(slices.Clone(s.programs.server), strconv.Itoa(resources))
 }

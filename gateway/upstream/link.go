@@ -61,8 +61,8 @@ type link struct {
 	tools   *timing.FetchGate // of its list of tools
 	retool  chan struct{}     // capacity one: followTools fetches again
 	second  bool              // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind    string            // name of the transport, for those who look at it
-	over    atomic.Bool       // of Streamable HTTP: the server has ended the session
+	kind    string            // name of the transport
+	over    atomic.Bool       // of Streamable HTTP: the server ended the session
 
 	fresh   atomic.Bool    // no answer has arrived since the handshake; see Unprompted
 	told    atomic.Int32   // counts notices whose ping is unanswered; see Unprompted

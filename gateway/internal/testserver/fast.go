@@ -22,7 +22,7 @@ const touched = "file:///srv/data/touched.json"
 // with a text of "size" bytes, "touch", which also reports one update, and "storm", which
 // reports updates of many resources for some seconds.
 //
-// fast parses requests only as far as it needs: it expects their members in the order id,
+// fast does not parse requests as JSON: it expects their members in the order id,
 // method, params.
 type fast struct {
 	writing   sync.Mutex // held while writing to out

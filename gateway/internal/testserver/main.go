@@ -45,7 +45,7 @@ import (
 func main() {
 	addr := flag.String("http", "", "serve Streamable HTTP at this address instead of stdio")
 	sleep := flag.Bool("sleep", false, "ignore signals and wait: the grandchild of other modes")
-	resources := flag.Int("fast", -1, "serve benchmarks on stdio, with so many resources, instead of a script")
+	resources := flag.Int("fast", -1, "serve benchmarks on stdio, with this number of resources, instead of a script")
 	flag.Parse()
 	if *sleep {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
