@@ -2,7 +2,11 @@ package remoteui
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/parser"
 )
 
 // Private modes of terminals that are put back (xterm's control sequences,
@@ -21,127 +25,62 @@ const cursorMode = 25 // the one that is on in a fresh terminal
 // keypad, a hidden cursor, the alternate screen.
 const leftBehind = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
-const maxParams = 64 // of one sequence, in bytes; longer ones switch nothing
-
-type scanState uint8
-
-const (
-	ground scanState = iota
-	escape
-	sequence // after ESC [
-	text     // in an OSC, DCS, APC, PM or SOS
-	textEscape
-)
+// maxParams is the largest number of parameters of a sequence that switches modes. The
+// parser drops further ones.
+const maxParams = 30
 
 // modes follows what output switches on in a terminal. Output may be cut
 // anywhere. The zero value is a fresh terminal.
 type modes struct {
 	on     map[int]bool
 	hidden bool // the cursor
-
-	state   scanState
-	private bool
-	bad     bool
-	params  []byte
-	drawn   bool // there was output
+	drawn  bool // there was output
+	parser *ansi.Parser
 }
 
-// scan notes what p switches.
+// scan notes which modes p switches.
 func (m *modes) scan(p []byte) {
+	if m.parser == nil {
+		m.parser = new(ansi.Parser)
+		m.parser.SetParamsSize(maxParams + 2)
+		m.parser.SetDataSize(1) // the texts of sequences are not needed
+		m.parser.SetHandler(ansi.Handler{HandleCsi: m.set, HandleEsc: m.escape})
+	}
 	m.drawn = m.drawn || len(p) > 0
-	for len(p) > 0 {
-		if m.state == ground {
-			i := bytes.IndexByte(p, 0x1b)
-			if i < 0 {
+	for i := 0; i < len(p); i++ {
+		if m.parser.State() == parser.GroundState {
+			next := bytes.IndexByte(p[i:], ansi.ESC)
+			if next < 0 {
 				return
 			}
-			p = p[i:]
+			i += next
 		}
-		m.step(p[0])
-		p = p[1:]
+		m.parser.Advance(p[i])
 	}
 }
 
-func (m *modes) step(c byte) {
-	switch c {
-	case 0x1b:
-		if m.state == text {
-			m.state = textEscape
-		} else {
-			m.state = escape
-		}
-		return
-	case 0x18, 0x1a: // CAN and SUB end everything
-		m.state = ground
-		return
-	}
-	switch m.state {
-	case escape, textEscape:
-		m.begin(c)
-	case sequence:
-		m.collect(c)
-	case text:
-		if c == 0x07 {
-			m.state = ground
-		}
-	}
-}
-
-// begin looks at the byte after ESC. A string ends at any ESC, whether a
-// backslash follows or not.
-func (m *modes) begin(c byte) {
-	m.state = ground
-	switch c {
-	case '[':
-		m.state = sequence
-		m.private = false
-		m.bad = false
-		m.params = m.params[:0]
-	case ']', 'P', '_', '^', 'X':
-		m.state = text
-	case 'c': // full reset
+// escape handles a full reset (RIS).
+func (m *modes) escape(cmd ansi.Cmd) {
+	if cmd == 'c' {
 		m.on, m.hidden = nil, false
 	}
 }
 
-func (m *modes) collect(c byte) {
-	switch {
-	case c < 0x20 || c == 0x7f: // executed or ignored within a sequence
-	case c == '?' && len(m.params) == 0 && !m.private:
-		m.private = true
-	case c >= '0' && c <= '9' || c == ';':
-		if len(m.params) == maxParams {
-			m.bad = true
-			return
-		}
-		m.params = append(m.params, c)
-	case c >= 0x40 && c <= 0x7e:
-		m.state = ground
-		if m.private && !m.bad && (c == 'h' || c == 'l') {
-			m.set(c == 'h')
-		}
-	default:
-		m.bad = true
+// set handles the sequences that switch private modes on (DECSET) and off (DECRST).
+func (m *modes) set(cmd ansi.Cmd, params ansi.Params) {
+	on := cmd.Final() == 'h'
+	if cmd.Prefix() != '?' || cmd.Intermediate() != 0 || !on && cmd.Final() != 'l' || len(params) > maxParams {
+		return
 	}
-}
-
-func (m *modes) set(on bool) {
-	for _, field := range bytes.Split(m.params, []byte{';'}) {
-		mode, err := strconv.Atoi(string(field))
-		if err != nil {
-			continue
-		}
-		if mode == cursorMode {
+	for _, param := range params {
+		switch mode := param.Param(0); {
+		case mode == cursorMode:
 			m.hidden = !on
-			continue
-		}
-		for _, known := range knownModes {
-			if mode == known {
-				if m.on == nil {
-					m.on = make(map[int]bool)
-				}
-				m.on[mode] = on
+		case slices.Contains(knownModes, mode):
+			if m.on == nil {
+				m.on = make(map[int]bool)
 			}
+			m.on[mode] = on
 		}
 	}
 }
@@ -152,7 +91,7 @@ func (m *modes) reset() string {
 		return ""
 	}
 	s := ""
-	if m.state != ground {
+	if m.parser.State() != parser.GroundState {
 		s = "\x1b\\" // ends what was cut off
 	}
 	s += "\x1b[m"
@@ -176,7 +115,9 @@ func (m *modes) reset() string {
 
 // again returns the sequences that enter these modes.
 func (m *modes) again() string {
-	m.state = ground // the rest of a cut sequence is never shown
+	if m.parser != nil {
+		m.parser.Reset() // the rest of a cut sequence is never shown
+	}
 	s := ""
 	for i := len(knownModes) - 1; i >= 0; i-- {
 		if mode := knownModes[i]; m.on[mode] && mode != 2026 {
