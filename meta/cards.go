@@ -1,7 +1,6 @@
 package meta
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,7 +93,7 @@ type list struct {
 // end is the structured answer. pending are the servers that may add to it.
 func (l *list) end(pending []string) []byte {
 	o := newObject()
-	o.value(l.member, array(l.cards))
+	o.value(l.member, rawjson.Array(l.cards))
 	o.number("total", int64(l.total))
 	if next := l.first + len(l.cards); len(l.cards) > 0 && next < l.total {
 		o.number("nextOffset", int64(next))
@@ -110,11 +109,6 @@ func (l *list) end(pending []string) []byte {
 		o.value("pending", rawjson.Strings(pending))
 	}
 	return o.end()
-}
-
-// array makes an array of raw items.
-func array(items [][]byte) []byte {
-	return slices.Concat([]byte{'['}, bytes.Join(items, []byte{','}), []byte{']'})
 }
 
 // answer is the result of a call: the structured value, and the same as text.
@@ -136,7 +130,7 @@ func texts(failed bool, blocks ...string) []byte {
 		}
 	}
 	o := newObject()
-	o.value("content", array(content))
+	o.value("content", rawjson.Array(content))
 	if failed {
 		o.value("isError", []byte("true"))
 	}

@@ -113,6 +113,18 @@ func TestStringsRoundTrip(t *testing.T) {
 	require.Equal(t, `"a<b"`, string(rawjson.Quote("a<b")), "no HTML escapes")
 }
 
+func TestAppendIndent(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		` { } `: `{}`, `[1,"a,\"{"]`: "[\n  1,\n  \"a,\\\"{\"\n]", `{"a":{"b":[],"c":-1.5e3}}`: "{\n  \"a\": {\n    \"b\": [],\n    \"c\": -1.5e3\n  }\n}",
+	} {
+		require.Equal(t, want, string(rawjson.AppendIndent(nil, []byte(in))))
+	}
+	const depth = 5000
+	deep := strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth)
+	require.Less(t, len(rawjson.AppendIndent(nil, []byte(deep))), 100*len(deep), "depth does not multiply the size")
+}
+
 func TestOneLineKeepsTheValue(t *testing.T) {
 	t.Parallel()
 	src := []byte("{\r\n  \"a\": \"x\\ny\",\n  \"b\": [1,\n2]\n}")

@@ -1,5 +1,7 @@
 package rawjson
 
+import "bytes"
+
 // Object makes an object of string members, given as names and values in turn.
 func Object(pairs ...string) []byte {
 	out := []byte{'{'}
@@ -19,6 +21,11 @@ func Strings(items []string) []byte {
 		out = AppendString(out, s)
 	}
 	return append(out, ']')
+}
+
+// Array returns an array of items, each a valid text.
+func Array(items [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 
 // AppendMember adds a member to an object that is being built, whose first byte
@@ -46,4 +53,48 @@ func Filter(obj []byte, change func(name Key, value []byte) (changed []byte, kee
 		}
 	}
 	return append(out, '}')
+}
+
+// maxIndent is the deepest level that AppendIndent indents. It keeps the output of deeply
+// nested text proportional to the input.
+const maxIndent = 40
+
+// AppendIndent appends the valid text v with one member or element per line, indented by
+// two spaces per level.
+func AppendIndent(dst, v []byte) []byte {
+	depth := 0
+	newLine := func() {
+		dst = append(dst, '\n')
+		for range min(depth, maxIndent) {
+			dst = append(dst, "  "...)
+		}
+	}
+	for i := AfterSpace(v, 0); i < len(v); i = AfterSpace(v, i) {
+		end := i + 1
+		switch c := v[i]; c {
+		case '{', '[':
+			dst = append(dst, c)
+			if next := AfterSpace(v, end); next < len(v) && v[next] == c+2 { // empty
+				dst = append(dst, c+2)
+				end = next + 1
+				break
+			}
+			depth++
+			newLine()
+		case '}', ']':
+			depth--
+			newLine()
+			dst = append(dst, c)
+		case ',':
+			dst = append(dst, c)
+			newLine()
+		case ':':
+			dst = append(dst, ": "...)
+		default:
+			end = skip(v, i)
+			dst = append(dst, v[i:end]...)
+		}
+		i = end
+	}
+	return dst
 }

@@ -30,12 +30,12 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 }
 
-// Place is where in src the text stops being JSON, as people count: the line, and
-// the column in characters, from 1.
-func (e *SyntaxError) Place(src []byte) (line, column int) {
+// Explain returns the line and column of the fault in src, counted from 1 in characters,
+// and the reason. The result is safe to show.
+func (e *SyntaxError) Explain(src []byte) string {
 	before := src[:min(e.Offset, len(src))]
 	start := bytes.LastIndexByte(before, '\n') + 1
-	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
+	return fmt.Sprintf("line %d, column %d: %s", bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[start:])+1, e.Reason)
 }
 
 // Valid reports whether src is exactly one JSON value (with surrounding white

@@ -138,6 +138,13 @@ func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) 
 // decoders do; see goblin/registry/rawjson where that matters.
 func Get(obj []byte, name string) []byte { return (*Shape)(nil).Get(obj, name) }
 
+// GetString returns the string member name of the valid object obj, and "" if the member
+// is missing or not a string.
+func GetString(obj []byte, name string) string {
+	s, _ := String(Get(obj, name))
+	return s
+}
+
 // Path follows member names down nested objects; nil when one is missing.
 func Path(obj []byte, names ...string) []byte {
 	for _, n := range names {

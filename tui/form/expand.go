@@ -25,7 +25,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 		for item := range rawjson.Elements(raw) {
 			out = append(out, r.expand(item, within))
 		}
-		return array(out)
+		return rawjson.Array(out)
 	}
 	list, ok := membersOf(raw, maxMembers)
 	if !ok {

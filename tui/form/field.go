@@ -1,7 +1,6 @@
 package form
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -314,7 +313,7 @@ func (f *field) typed() (json.RawMessage, error) {
 	if s == "" {
 		return nil, nil
 	}
-	if err := syntax(s); err != nil {
+	if err := checkSyntax(s); err != nil {
 		if !strings.ContainsAny(s, "{[\"") {
 			return nil, fmt.Errorf("%w (text is written in quotes)", err)
 		}
@@ -338,11 +337,7 @@ func (f *field) chosen() (json.RawMessage, error) {
 	case len(values) == 0 && f.held == nil && !f.Required:
 		return nil, nil
 	}
-	return array(values), f.length(len(values), "value")
-}
-
-func array(values [][]byte) json.RawMessage {
-	return append(append([]byte("["), bytes.Join(values, []byte(","))...), ']')
+	return rawjson.Array(values), f.length(len(values), "value")
 }
 
 func (f *field) list() (json.RawMessage, error) {
@@ -367,7 +362,7 @@ func (f *field) list() (json.RawMessage, error) {
 	if len(values) == 0 && f.held == nil && !f.Required {
 		return nil, nil
 	}
-	return array(values), f.length(len(values), "value")
+	return rawjson.Array(values), f.length(len(values), "value")
 }
 
 // plain is the value as text, for previews and completions; "" is none.
@@ -424,7 +419,7 @@ func (f *field) nestedWritten(stand func(text string) json.RawMessage) json.RawM
 		for _, kid := range f.kids {
 			values = append(values, kid.lenient(stand))
 		}
-		return array(values)
+		return rawjson.Array(values)
 	case f.kind == Choice && len(f.kids) > 0:
 		return f.kids[0].lenient(stand)
 	}

@@ -271,7 +271,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	}
 	if f.spec.Meta {
 		if s := strings.TrimSpace(f.meta.Value()); s != "" {
-			if err := objectText(s); err != nil {
+			if err := checkObject(s); err != nil {
 				wrong = append(wrong, problem{name: metaName, text: err.Error()})
 			} else if meta = compact([]byte(s)); string(meta) == "{}" {
 				meta = nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"goblin/registry/rawjson"
@@ -78,30 +77,32 @@ func compact(raw []byte) json.RawMessage {
 // same reports whether two JSON texts differ in nothing but spaces.
 func same(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// indented is a JSON text for editing: one member a line, and everything that
-// a terminal or the text area would not show as an escape.
+// indented returns a JSON text for editing: one member per line, and escapes for everything
+// that a terminal or the text area would not show. Too many lines become a single one.
 func indented(raw []byte) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > textfield.MaxLines {
-		b.Reset()
-		b.Write(compact(raw))
+	if !json.Valid(raw) {
+		return ""
 	}
-	return strings.ReplaceAll(termtext.JSON(b.String()), "\ufffd", `\ufffd`)
+	text := rawjson.AppendIndent(nil, raw)
+	if bytes.Count(text, []byte("\n")) > textfield.MaxLines {
+		text = compact(raw)
+	}
+	return strings.ReplaceAll(termtext.JSON(string(text)), "\ufffd", `\ufffd`)
 }
 
-// syntax says where and why a text is not JSON; nil if it is.
-func syntax(text string) error {
-	var wrong *rawjson.SyntaxError
-	if err := rawjson.Valid([]byte(text)); !errors.As(err, &wrong) {
-		return err
+// checkSyntax returns an error that says where and why a text is not JSON.
+func checkSyntax(text string) error {
+	err := rawjson.Valid([]byte(text))
+	var fault *rawjson.SyntaxError
+	if errors.As(err, &fault) {
+		return errors.New(fault.Explain([]byte(text)))
 	}
-	line, column := wrong.Place([]byte(text))
-	return fmt.Errorf("line %d, column %d: %s", line, column, termtext.Line(wrong.Reason))
+	return err
 }
 
-// objectText says why a text is not a JSON object; nil if it is.
-func objectText(s string) error {
-	if err := syntax(s); err != nil {
+// checkObject returns an error that says why a text is not a JSON object.
+func checkObject(s string) error {
+	if err := checkSyntax(s); err != nil {
 		return err
 	}
 	if !rawjson.IsObject([]byte(s)) {

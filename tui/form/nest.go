@@ -264,7 +264,7 @@ func (f *field) gather() (json.RawMessage, []problem) {
 		if err := f.length(len(f.kids), "item"); err != nil {
 			wrong = append(wrong, bad(err)...)
 		}
-		return array(values), wrong
+		return rawjson.Array(values), wrong
 	}
 	switch {
 	case len(f.kids) > 0:

@@ -17,7 +17,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	if s == "" {
 		return json.RawMessage("{}"), nil
 	}
-	if err := objectText(s); err != nil {
+	if err := checkObject(s); err != nil {
 		return nil, []problem{{text: err.Error()}}
 	}
 	if f.area.Value() == f.asWritten { // what stands there for what is missing was not changed
@@ -72,12 +72,12 @@ func (f *Form) toFields() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
 	unchanged := f.area.Value() == f.asWritten // no JSON, perhaps, but what the fields have
-	if err := objectText(s); err != nil && !unchanged {
+	if err := checkObject(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
 	}
 	if m := strings.TrimSpace(f.meta.Value()); m != "" && f.spec.Meta {
-		if err := objectText(m); err != nil {
+		if err := checkObject(m); err != nil {
 			f.metaErr, f.rawFocus = err.Error(), 1
 			return
 		}

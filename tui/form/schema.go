@@ -96,7 +96,7 @@ func FromPrompt(definition json.RawMessage) []Field {
 		}
 		seen[name] = true
 		fields = append(fields, Field{
-			Name: name, Title: stringOf(rawjson.Get(a, "title")), Description: stringOf(rawjson.Get(a, "description")),
+			Name: name, Title: rawjson.GetString(a, "title"), Description: rawjson.GetString(a, "description"),
 			Required: string(rawjson.Get(a, "required")) == "true", Completes: true,
 		})
 	}

@@ -53,7 +53,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 		if !all && (f.MinLen == nil || *f.MinLen == 0) {
 			return json.RawMessage("[]")
 		}
-		return array([][]byte{f.items.skeleton(all, room)})
+		return rawjson.Array([][]byte{f.items.skeleton(all, room)})
 	case Choice:
 		if m := f.Members(); len(m) > 0 {
 			return m[0].skeleton(all, room)
@@ -112,7 +112,7 @@ func (f *Form) allFields() {
 	if text == "" {
 		text = "{}"
 	}
-	if err := objectText(text); err != nil {
+	if err := checkObject(text); err != nil {
 		f.areaErr = err.Error()
 		return
 	}

@@ -5,48 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
-	"goblin/tui/theme"
 )
 
-// json shows JSON, or as much of it as may be shown, or why it is none.
+// json shows JSON, or as much of it as may be shown. Other text is shown as it is, below the
+// reason why it is not JSON.
 func (b *builder) json(k *Block) {
-	if len(k.Data) == 0 && k.Size == 0 {
+	whole := max(k.Size, int64(len(k.Data)))
+	if whole == 0 {
 		b.empty()
 		return
 	}
-	at := b.at()
-	lines := len(b.d.lines)
-	longest := b.d.longest
-	nodes := len(b.d.nodes)
-	deep := levels(k.Data)
-	b.d.deep = max(b.d.deep, deep)
-	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), shut: k.Shut, start: at, from: at}
-	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
-	err := p.print()
-	whole := max(k.Size, int64(len(k.Data)))
-	var broken *rawjson.SyntaxError
-	switch {
-	case errors.As(err, &broken) && broken.Offset >= len(k.Data) && whole > int64(len(k.Data)):
-		// The caller had no more of it: what came before the end is good.
-		p.end(0)
-		b.rest(int64(len(k.Data)), whole)
-	case err != nil:
-		b.d.arena = b.d.arena[:at]
-		b.d.lines = b.d.lines[:lines]
-		b.d.longest = longest
-		b.d.nodes = b.d.nodes[:nodes]
-		b.line(inkWarn, "not JSON: "+where(k.Data, err), 0)
+	var fault *rawjson.SyntaxError
+	isPart := whole > int64(len(k.Data)) // everything before the end may be good
+	if errors.As(rawjson.Valid(k.Data), &fault) && !(isPart && fault.Offset >= len(k.Data)) {
+		b.line(inkWarn, "not JSON: "+fault.Explain(k.Data), 0)
 		b.blank()
 		b.plain(string(k.Data), k.Size)
-	case p.cut:
-		b.rest(int64(p.i), whole)
+		return
 	}
+	deep := levels(k.Data)
+	b.d.deep = max(b.d.deep, deep)
+	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), shut: k.Shut, start: b.at(), from: b.at()}
+	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
+	p.space()
+	p.value(0)
+	shown := p.i
+	if !p.cut {
+		p.end(0)
+		shown = len(k.Data)
+	}
+	b.rest(int64(shown), whole)
 }
 
 // levels is how many containers with something in them lie within each other
@@ -88,19 +81,10 @@ func folding(deep int, o Options) int {
 	return max(0, min(o.Depth, deep)-o.Fold)
 }
 
-// where says the place of a fault as people count: lines and columns.
-func where(src []byte, err error) string {
-	var broken *rawjson.SyntaxError
-	if !errors.As(err, &broken) {
-		return err.Error()
-	}
-	line, column := broken.Place(src)
-	return fmt.Sprintf("line %d, column %d: %s", line, column, termtext.Line(broken.Reason))
-}
-
 // printer lays out JSON token by token as it stands: order, numbers and duplicates
 // are those of the source, and escapes but for those of characters that can be shown.
 // Memory is bounded by the output, and nothing past the end of the output is laid out.
+// The source is valid, but may lack its end.
 type printer struct {
 	b     *builder
 	src   []byte
@@ -130,28 +114,19 @@ func child(node uint64, name []byte) uint64 {
 	return node * fnvPrime
 }
 
-func (p *printer) print() error {
-	p.space()
-	if err := p.value(0); err != nil || p.cut {
-		return err
-	}
-	p.end(0)
-	p.space()
-	if p.i < len(p.src) {
-		return &rawjson.SyntaxError{Offset: p.i, Reason: "text after the value"}
-	}
-	return p.b.err
-}
+func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 
-func (p *printer) space() {
-	for p.i < len(p.src) {
-		switch p.src[p.i] {
-		case ' ', '\n', '\r', '\t':
-			p.i++
-		default:
-			return
-		}
+// more reports whether there is more to lay out.
+func (p *printer) more() bool { return !p.cut && p.i < len(p.src) }
+
+// scan returns the index after the value that begins here. If the value lacks its end, scan
+// skips the value.
+func (p *printer) scan() (end int, ok bool) {
+	end, err := rawjson.Scan(p.src, p.i)
+	if err != nil {
+		p.i = len(p.src)
 	}
+	return end, err == nil
 }
 
 func (p *printer) next() byte {
@@ -258,16 +233,18 @@ func escaped(s []byte) (r rune, n int) {
 	return r, 6
 }
 
-func (p *printer) value(depth int) error {
+func (p *printer) value(depth int) {
 	switch p.next() {
 	case '{':
-		return p.container(depth, '}', "member")
+		p.container(depth, '}', "member")
+		return
 	case '[':
-		return p.container(depth, ']', "item")
+		p.container(depth, ']', "item")
+		return
 	}
-	end, err := rawjson.Scan(p.src, p.i)
-	if err != nil {
-		return err
+	end, ok := p.scan()
+	if !ok {
+		return
 	}
 	i := inkWord
 	switch c := p.src[p.i]; {
@@ -277,10 +254,9 @@ func (p *printer) value(depth int) error {
 		i = inkNumber
 	}
 	p.token(i, end, depth)
-	return nil
 }
 
-func (p *printer) container(depth int, closer byte, what string) error {
+func (p *printer) container(depth int, closer byte, what string) {
 	start := p.i
 	opener := string(p.src[start])
 	p.i++
@@ -288,7 +264,7 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	if p.next() == closer {
 		p.i++
 		p.put(inkPunct, opener+string(closer))
-		return nil
+		return
 	}
 	node := p.node
 	defer func() { p.node = node }()
@@ -296,24 +272,24 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, shut: shut})
 	if shut {
 		p.i = start
-		return p.folded(opener, string(closer), what)
-	}
-	if depth >= rawjson.MaxDepth {
-		return &rawjson.SyntaxError{Offset: start, Reason: "nested too deeply"}
+		p.folded(opener, string(closer), what)
+		return
 	}
 	p.put(inkPunct, opener)
 	p.end(depth)
-	for n := 0; !p.cut; n++ {
+	for n := 0; p.more(); n++ {
 		p.node = child(node, strconv.AppendInt(nil, int64(n), 10))
 		if closer == '}' {
 			from := p.i
-			if err := p.name(depth + 1); err != nil || p.cut {
-				return err
+			p.name(depth + 1)
+			if !p.more() {
+				return
 			}
 			p.node = child(node, p.src[from:p.i])
 		}
-		if err := p.value(depth + 1); err != nil || p.cut {
-			return err
+		p.value(depth + 1)
+		if !p.more() {
+			return
 		}
 		p.space()
 		switch p.next() {
@@ -326,54 +302,31 @@ func (p *printer) container(depth int, closer byte, what string) error {
 			p.i++
 			p.end(depth + 1)
 			p.put(inkPunct, string(closer))
-			return nil
-		default:
-			return p.unexpected()
+			return
 		}
 	}
-	return nil
 }
 
-func (p *printer) unexpected() error {
-	if p.i >= len(p.src) {
-		return &rawjson.SyntaxError{Offset: p.i, Reason: "unexpected end"}
-	}
-	return &rawjson.SyntaxError{Offset: p.i, Reason: fmt.Sprintf("unexpected %q", p.src[p.i])}
-}
-
-func (p *printer) name(depth int) error {
-	if p.next() != '"' {
-		if p.i >= len(p.src) {
-			return p.unexpected()
-		}
-		return &rawjson.SyntaxError{Offset: p.i, Reason: "expected a member name"}
-	}
-	end, err := rawjson.Scan(p.src, p.i)
-	if err != nil {
-		return err
+// name puts the name of a member and the colon after it.
+func (p *printer) name(depth int) {
+	end, ok := p.scan()
+	if !ok {
+		return
 	}
 	p.token(inkName, end, depth)
-	if p.cut {
-		return nil
-	}
 	p.space()
-	if p.next() != ':' {
-		if p.i >= len(p.src) {
-			return p.unexpected()
-		}
-		return &rawjson.SyntaxError{Offset: p.i, Reason: "expected a colon"}
+	if p.more() {
+		p.i++
+		p.space()
+		p.put(inkPunct, ": ")
 	}
-	p.i++
-	p.space()
-	p.put(inkPunct, ": ")
-	return nil
 }
 
 // folded puts how much a container has instead of what.
-func (p *printer) folded(opener, closer, what string) error {
-	end, err := rawjson.Scan(p.src, p.i)
-	if err != nil {
-		return err
+func (p *printer) folded(opener, closer, what string) {
+	end, ok := p.scan()
+	if !ok {
+		return
 	}
 	raw, n := p.src[p.i:end], 0
 	for range rawjson.Members(raw) {
@@ -389,54 +342,13 @@ func (p *printer) folded(opener, closer, what string) error {
 	p.put(inkDim, fmt.Sprintf("%s %d %s", p.b.lk.Folded, n, what))
 	p.put(inkPunct, closer)
 	p.i = end
-	return nil
 }
 
-// pretty is JSON as it is shown, without folding, wrapping and bounds; what is
-// no JSON comes back as it is.
+// pretty returns JSON as it is shown, without folding, wrapping and bounds. Text that is
+// not JSON stays as it is.
 func pretty(src []byte) string {
-	if rawjson.Valid(src) != nil {
-		return termtext.Text(string(src))
+	if rawjson.Valid(src) == nil {
+		src = rawjson.AppendIndent(nil, src)
 	}
-	var out strings.Builder
-	out.Grow(len(src) + len(src)/2)
-	depth, fresh := 0, false
-	// Indentation beyond this would make a small text a huge one.
-	const deepest = 40
-	brk := func() {
-		out.WriteByte('\n')
-		out.WriteString(theme.Blank(2 * min(depth, deepest)))
-	}
-	for i := 0; i < len(src); i++ {
-		c := src[i]
-		if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
-			continue
-		}
-		closing := c == '}' || c == ']'
-		if closing {
-			depth--
-		}
-		if fresh != closing && (fresh || closing) {
-			brk()
-		}
-		fresh = false
-		switch c {
-		case '{', '[':
-			out.WriteByte(c)
-			depth++
-			fresh = true
-		case ',':
-			out.WriteByte(c)
-			brk()
-		case ':':
-			out.WriteString(": ")
-		case '"':
-			end, _ := rawjson.Scan(src, i)
-			out.WriteString(termtext.Line(string(src[i:end])))
-			i = end - 1
-		default:
-			out.WriteByte(c)
-		}
-	}
-	return out.String()
+	return termtext.Text(string(src))
 }

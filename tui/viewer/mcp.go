@@ -71,7 +71,7 @@ func FromPrompt(result json.RawMessage) []Block {
 		return odd(result)
 	}
 	var out []Block
-	if s := str(result, "description"); s != "" {
+	if s := rawjson.GetString(result, "description"); s != "" {
 		out = append(out, Block{Kind: Text, Text: s})
 	}
 	total := 0
@@ -93,7 +93,7 @@ func FromPrompt(result json.RawMessage) []Block {
 		if len(body) == 0 {
 			body = []Block{{Kind: Note, Text: "empty"}}
 		}
-		role := cmp.Or(str(m, "role"), "message")
+		role := cmp.Or(rawjson.GetString(m, "role"), "message")
 		body[0].Title = fmt.Sprintf("%d %s", total, role)
 		out = append(out, body...)
 	}
@@ -140,8 +140,8 @@ func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 		if v == nil || err != nil {
 			return true
 		}
-		name = fileName(str(c, "uri"))
-		mime = str(c, "mimeType")
+		name = fileName(rawjson.GetString(c, "uri"))
+		mime = rawjson.GetString(c, "mimeType")
 		data = raw
 		ok = true
 		return false
@@ -155,7 +155,7 @@ func each(result json.RawMessage, yield func([]byte) bool) {
 		return
 	}
 	part := func(c []byte) bool {
-		if str(c, "type") == "resource" {
+		if rawjson.GetString(c, "type") == "resource" {
 			if r := rawjson.Get(c, "resource"); r != nil {
 				c = r
 			}
@@ -219,12 +219,6 @@ func member(result json.RawMessage, name string) []byte {
 	return nil
 }
 
-// str is a string member of an object; "" for anything else.
-func str(obj []byte, name string) string {
-	s, _ := rawjson.String(rawjson.Get(obj, name))
-	return s
-}
-
 // odd shows what the specification does not have as JSON.
 func odd(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
 
@@ -237,8 +231,8 @@ func more(out []Block, total int) []Block {
 
 // resource shows TextResourceContents or BlobResourceContents.
 func resource(c []byte) []Block {
-	mime := str(c, "mimeType")
-	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: str(c, "uri")}, {Label: "type", Value: mime}}}
+	mime := rawjson.GetString(c, "mimeType")
+	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
 	if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
 		return withHead(head, body(s, mime))
 	}
@@ -336,21 +330,21 @@ func looksMarkdown(s string) bool {
 
 // item shows one content block of a tool's result or of a prompt's message.
 func item(c []byte) []Block {
-	switch str(c, "type") {
+	switch rawjson.GetString(c, "type") {
 	case "text":
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
 			return []Block{prose(s)}
 		}
 	case "image", "audio":
 		if v := rawjson.Get(c, "data"); v != nil {
-			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: str(c, "type")}}}, blob64(v, str(c, "mimeType")))
+			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: rawjson.GetString(c, "type")}}}, blob64(v, rawjson.GetString(c, "mimeType")))
 		}
 	case "resource":
 		if r := rawjson.Get(c, "resource"); rawjson.IsObject(r) {
 			return resource(r)
 		}
 	case "resource_link":
-		if str(c, "uri") != "" {
+		if rawjson.GetString(c, "uri") != "" {
 			return []Block{link(c)}
 		}
 	}
@@ -360,11 +354,11 @@ func item(c []byte) []Block {
 // link shows a resource_link.
 func link(c []byte) Block {
 	b := Block{Kind: Facts, Facts: []Fact{
-		{Label: "link", Value: str(c, "uri")},
-		{Label: "name", Value: str(c, "name")},
-		{Label: "title", Value: str(c, "title")},
-		{Label: "about", Value: str(c, "description"), Prose: true},
-		{Label: "type", Value: str(c, "mimeType")},
+		{Label: "link", Value: rawjson.GetString(c, "uri")},
+		{Label: "name", Value: rawjson.GetString(c, "name")},
+		{Label: "title", Value: rawjson.GetString(c, "title")},
+		{Label: "about", Value: rawjson.GetString(c, "description"), Prose: true},
+		{Label: "type", Value: rawjson.GetString(c, "mimeType")},
 	}}
 	if n, ok := rawjson.Int(rawjson.Get(c, "size")); ok && n >= 0 {
 		b.Facts = append(b.Facts, Fact{Label: "size", Value: bytesOf(n)})
