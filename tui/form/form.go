@@ -35,70 +35,6 @@ const (
 	maxOffered = 200  // completions shown; the protocol sends at most 100
 )
 
-// Kind is how a field is filled in.
-type Kind uint8
-
-// The kinds of fields.
-const (
-	Text    Kind = iota // a string
-	Number              // a JSON number, kept as typed
-	Integer             // a whole number of any size, kept as typed
-	Bool                // true, false or, if optional, not sent
-	Enum                // one of Options
-	Several             // any of Options
-	List                // scalars of kind Item, one a line
-	JSON                // any JSON
-	Object              // an object, whose members are fields
-	Array               // a list, whose items are fields
-	Choice              // one of several schemas
-)
-
-// Option is one value that a field can have.
-type Option struct {
-	Value json.RawMessage
-	Label string // what is shown for it
-}
-
-// Field describes one value to be filled in. Texts are as the server
-// sent them.
-type Field struct {
-	Name, Title, Description string
-	Kind                     Kind
-	Required                 bool
-	Format, Pattern          string // of strings, also those of a List
-	Means                    string // what Pattern wants, in words; "" shows it as it is
-	Min, Max                 *float64
-	MinLen, MaxLen           *int     // characters of a string, items of a Several or List
-	Options                  []Option // of Enum and Several
-	Item                     Kind     // of a List: Text, Number or Integer
-	Default                  json.RawMessage
-	Schema                   json.RawMessage // shown beside JSON
-	Completes                bool            // ask for completions while it is typed in one line
-	OneLine                  bool            // several make no sense; a paste has blanks for its breaks
-	// Inline says that the members of the value belong to the object around it: it
-	// has alternatives for some of them.
-	Inline bool
-
-	// What is made once it is wanted: schemas may stand in themselves.
-	members      func() []Field // of an Object
-	items        *Field         // of an Array
-	alternatives func() []Field // of a Choice, as many as Options
-}
-
-// Members are the fields of an Object, the alternatives of a Choice, or what the items
-// of an Array are.
-func (f *Field) Members() []Field {
-	switch {
-	case f.members != nil:
-		return f.members()
-	case f.alternatives != nil:
-		return f.alternatives()
-	case f.items != nil:
-		return []Field{*f.items}
-	}
-	return nil
-}
-
 // Spec describes a form.
 type Spec struct {
 	Intro  string
@@ -391,28 +327,17 @@ func (f *Form) plain(but *field) map[string]string {
 	return values
 }
 
-// String is how people call a kind.
-func (k Kind) String() string {
-	switch k {
-	case Text:
-		return "text"
-	case Number:
-		return "number"
-	case Integer:
-		return "integer"
-	case Bool:
-		return "yes or no"
-	case Enum:
-		return "one of several"
-	case Several:
-		return "some of several"
-	case List, Array:
-		return "list"
-	case Object:
-		return "object"
-	case Choice:
-		return "one of several kinds"
-	default:
-		return "JSON"
+// SetLook draws the form in another look; what is typed stays.
+func (f *Form) SetLook(lk *theme.Look) {
+	f.look = lk
+	f.area.SetLook(lk)
+	f.meta.SetLook(lk)
+	for _, top := range f.top {
+		for fd := range top.all() {
+			fd.look, fd.stale = lk, true
+			fd.text.SetLook(lk)
+			fd.filter.SetLook(lk)
+		}
 	}
+	f.introW = 0 // it is wrapped anew
 }

@@ -41,28 +41,6 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 	return r.members(root, 0), nil
 }
 
-// Expanded is a schema with what its references point at in their places, as far as
-// that is not too much.
-func Expanded(schema json.RawMessage) json.RawMessage {
-	if !json.Valid(schema) {
-		return schema
-	}
-	expanded := newResolver(schema).expand(schema, nil)
-	list, ok := membersOf(expanded, maxMembers)
-	if !ok {
-		return expanded
-	}
-	used := false
-	rest := slices.DeleteFunc(slices.Clone(list), func(m member) bool { return m.name == "$defs" || m.name == "definitions" })
-	for _, m := range rest {
-		used = used || bytes.Contains(m.value, []byte(`"$ref"`))
-	}
-	if used { // what leads back to itself
-		return expanded
-	}
-	return objectOf(rest)
-}
-
 func newResolver(schema json.RawMessage) *resolver {
 	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), room: maxExpanded, left: maxMade}
 }

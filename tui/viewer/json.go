@@ -343,12 +343,3 @@ func (p *printer) folded(opener, closer, what string) {
 	p.put(inkPunct, closer)
 	p.i = end
 }
-
-// pretty returns JSON as it is shown, without folding, wrapping and bounds. Text that is
-// not JSON stays as it is.
-func pretty(src []byte) string {
-	if rawjson.Valid(src) == nil {
-		src = rawjson.AppendIndent(nil, src)
-	}
-	return termtext.Text(string(src))
-}

@@ -6,9 +6,11 @@ import (
 	"goblin/registry/termtext"
 )
 
-// markdown shows the parts of Markdown that help reading. It is a matter of
-// looks, not of CommonMark: what it does not know stands there as written.
-// Every character is looked at a bounded number of times.
+// markdown shows the parts of Markdown that help reading. Text that it does not know stays
+// as written.
+//
+// It is not a CommonMark parser, because the time must be linear in the length of foreign
+// text: 100 KB of ">" or "[](" take goldmark 14 s, and 1 MiB of usual text about a second.
 func (b *builder) markdown(text string, size int64) {
 	if text == "" && size == 0 {
 		b.empty()

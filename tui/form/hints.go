@@ -1,0 +1,106 @@
+package form
+
+import (
+	"goblin/registry/rawjson"
+	"goblin/tui/keys"
+)
+
+// tells is a hint with the first of the keys that do something, none if it has no key.
+func (f *Form) tells(do, does string) []keys.Hint {
+	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
+}
+
+// Hints returns the keys that work now, the most important first.
+func (f *Form) Hints() []keys.Hint {
+	fd := f.current()
+	var out []keys.Hint
+	add := func(do, does string) { out = append(out, f.tells(do, does)...) }
+	if f.offering() {
+		add(doNext, f.tabDoes())
+		add(doDown, "choose")
+		add(doCancel, "close")
+		return append(out, f.formHints()...)
+	}
+	if fd != nil {
+		if does := fd.spaceDoes(); does != "" {
+			add(doToggle, does)
+		}
+		out = append(out, f.itemHints(fd)...)
+	}
+	add(doNext, "next")
+	out = append(out, f.formHints()...)
+	add(doCancel, "cancel")
+	if f.raw && f.rawFocus == 0 && len(f.top) > 0 || fd != nil && fd.kind == JSON && fd.text.Value() == "" {
+		add(doMembers, "all members")
+	}
+	if s, _ := f.schemaShown(); s != nil && s.most > 0 {
+		add(doSchemaDown, "schema")
+	}
+	if fd != nil && fd.completes() {
+		add(doComplete, "complete")
+	}
+	if fd != nil && fd.mayHaveLines() && !fd.text.Multi() && !f.spec.Strings {
+		add(doLines, "new line")
+	}
+	return out
+}
+
+// formHints are the keys of the whole form.
+func (f *Form) formHints() []keys.Hint {
+	other := "raw JSON"
+	if f.raw {
+		other = "form"
+	}
+	out := append(f.tells(doSubmit, f.spec.Submit), f.tells(doRaw, other)...)
+	if rawjson.IsObject(f.spec.Last) {
+		out = append(out, f.tells(doLast, "last values")...)
+	}
+	return out
+}
+
+// keyOf names the key of an action, for texts.
+func (f *Form) keyOf(do string) string {
+	for _, h := range f.tells(do, do) {
+		return keys.Show(h.Key)
+	}
+	return "no key"
+}
+
+// spaceDoes says what Space does to a field, "" for what is typed.
+func (f *field) spaceDoes() string {
+	switch {
+	case f.kind == Bool:
+		return "toggle"
+	case f.isChoice():
+		return "choose"
+	case f.kind == Array:
+		return "add an item"
+	case f.kind == Object && f.open:
+		return "leave out"
+	case f.kind == Object:
+		return "fill in"
+	}
+	return ""
+}
+
+// itemHints are the keys for the items of the list that a field is in.
+func (f *Form) itemHints(fd *field) []keys.Hint {
+	list, _ := fd.array()
+	if list == nil {
+		return nil
+	}
+	out := append(f.tells(doAdd, "add"), f.tells(doRemove, "remove")...)
+	if len(list.kids) > 1 {
+		out = append(out, f.tells(doMoveUp, "move up")...)
+		out = append(out, f.tells(doMoveDown, "move down")...)
+	}
+	return out
+}
+
+// tabDoes says what Tab does while completions are offered.
+func (f *Form) tabDoes() string {
+	if f.unasked && f.hot < 0 {
+		return "next"
+	}
+	return "take"
+}

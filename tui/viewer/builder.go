@@ -1,0 +1,239 @@
+package viewer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/registry/termtext"
+	"goblin/tui/theme"
+)
+
+// builder appends lines to a document. Once err is set nothing more is added.
+type builder struct {
+	ctx  context.Context
+	lk   *theme.Look
+	o    Options
+	d    *Doc
+	room int // cells of a line, without the one for edge marks
+	err  error
+}
+
+func (b *builder) block(k *Block) {
+	if k.Title != "" {
+		b.line(inkTitle, termtext.Line(k.Title), 0)
+	}
+	switch k.Kind {
+	case Facts:
+		b.facts(k.Facts)
+	case Text:
+		b.plain(k.Text, k.Size)
+	case Markdown:
+		b.markdown(k.Text, k.Size)
+	case JSON:
+		b.json(k)
+	case Hex:
+		b.hex(k)
+	case Note:
+		b.remark(inkDim, k.Text, "")
+	case Error:
+		b.remark(inkBad, k.Text, "! ")
+	}
+}
+
+// at is where the next text will stand.
+func (b *builder) at() int { return len(b.d.arena) }
+
+func (b *builder) put(s string) { b.d.arena = append(b.d.arena, s...) }
+
+func (b *builder) dip(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
+
+// add appends a line. It looks at the context now and then, as this is what
+// every loop over long content comes to.
+func (b *builder) add(l line) {
+	if len(b.d.lines)&4095 == 4095 && b.err == nil {
+		b.err = b.ctx.Err()
+	}
+	if n := len(b.d.lines); n == cap(b.d.lines) {
+		b.d.lines = slices.Grow(b.d.lines, max(n, 64)) // there may be a million
+	}
+	b.d.lines = append(b.d.lines, l)
+}
+
+func (b *builder) blank() { b.add(line{off: uint32(b.at()), ink: inkPlain}) }
+
+// line adds safe text without line breaks in one ink, wrapped.
+func (b *builder) line(i ink, s string, hang int) {
+	from := b.at()
+	b.put(s)
+	b.wrap(from, line{ink: i}, hang)
+}
+
+// remark adds the lines of a text in one ink, after a mark.
+func (b *builder) remark(i ink, text, mark string) {
+	text, _ = cut(text, b.o.Most)
+	for s := range strings.Lines(termtext.Text(text)) {
+		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
+		mark = theme.Blank(len(mark))
+	}
+}
+
+func (b *builder) empty() { b.line(inkDim, "empty", 0) }
+
+// all says how one gets to see all of what is shown in part.
+func (b *builder) all() string {
+	if b.o.Opens == "" {
+		return ""
+	}
+	return ", " + b.o.Opens + " opens all"
+}
+
+// rest says how much is shown when it is not everything.
+func (b *builder) rest(shown, size int64) {
+	if shown < size {
+		b.d.shown, b.d.size = b.d.shown+shown, b.d.size+size
+		b.blank()
+		b.line(inkWarn, "showing "+share(shown, size)+b.all(), 0)
+	}
+}
+
+// labels is how many cells the widest label takes.
+func labels(facts []Fact) (cells int) {
+	for _, f := range facts {
+		if f.Value != "" {
+			cells = max(cells, theme.Width(termtext.Line(f.Label)))
+		}
+	}
+	return cells
+}
+
+func (b *builder) facts(facts []Fact) {
+	column := min(labels(facts), 24, b.room/3)
+	for _, f := range facts {
+		if f.Value == "" {
+			continue
+		}
+		value, lost := cut(f.Value, b.o.Most)
+		if !b.o.Raw {
+			value = Brief(value)
+		}
+		value = f.text(value)
+		if lost {
+			value += b.lk.Ellipsis
+		}
+		b.d.styles = append(b.d.styles, f.Style)
+		style := uint32(len(b.d.styles) - 1)
+		label := termtext.Line(f.Label)
+		for s := range strings.SplitSeq(value, "\n") {
+			from := b.at()
+			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
+			if label != "" {
+				b.put(label)
+				b.put(theme.Blank(max(column-theme.Width(label), 0) + 2))
+				b.dip(inkFact)
+				l.ink, l.indent, label = inkDim, 0, ""
+			}
+			b.put(s)
+			b.wrap(from, l, column+2-int(l.indent))
+		}
+	}
+}
+
+func (b *builder) plain(text string, size int64) {
+	if text == "" && size == 0 {
+		b.empty()
+		return
+	}
+	size = max(size, int64(len(text)))
+	shown, _ := cut(text, b.o.Most)
+	b.lines(termtext.Text(shown))
+	b.rest(int64(len(shown)), size)
+}
+
+// lines adds the lines of safe text, with numbers if wanted.
+func (b *builder) lines(s string) {
+	l := line{ink: inkPlain}
+	if b.o.Numbers {
+		n := strings.Count(s, "\n")
+		if !strings.HasSuffix(s, "\n") {
+			n++
+		}
+		if gutter := len(fmt.Sprint(n)) + 1; 3*gutter <= b.room {
+			l.indent, l.flags = uint16(gutter), numbered
+		}
+	}
+	b.d.arena = append(b.d.arena, s...)
+	from, end := b.at()-len(s), b.at()
+	for from < end && b.err == nil {
+		to, next := end, end
+		if n := bytes.IndexByte(b.d.arena[from:end], '\n'); n >= 0 {
+			to, next = from+n, from+n+1
+		}
+		if l.flags&numbered != 0 {
+			l.arg++
+		}
+		b.wrapRange(from, to, l, 0)
+		from = next
+	}
+}
+
+// cut is the beginning of a text: at most so many bytes, whole lines if that
+// loses little, whole characters in any case.
+func cut(s string, most int) (string, bool) {
+	if len(s) <= most {
+		return s, false
+	}
+	s = termtext.Head(s, most)
+	if i := strings.LastIndexByte(s, '\n'); i >= most-most/8 {
+		s = s[:i+1]
+	}
+	return s, true
+}
+
+// share says a part of a size: "1.0 of 5.2 MiB".
+func share(part, whole int64) string {
+	a, unit := size(part)
+	z, other := size(whole)
+	if unit == other {
+		return a + " of " + z + " " + unit
+	}
+	return a + " " + unit + " of " + z + " " + other
+}
+
+func size(n int64) (number, unit string) {
+	if n < 1024 {
+		return fmt.Sprint(n), "B"
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1023.95 && i < 3 {
+		f, i = f/1024, i+1
+	}
+	return fmt.Sprintf("%.1f", f), [...]string{"KiB", "MiB", "GiB", "TiB"}[i]
+}
+
+// briefFrom is the minimum length of a data: URI that is shown by type and size, in bytes.
+const briefFrom = 64
+
+// Brief replaces a long data: URI by the type and size of its content. It returns other
+// text unchanged.
+func Brief(s string) string {
+	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
+		return s
+	}
+	head, body, ok := strings.Cut(s[len("data:"):], ",")
+	if !ok || len(head) > 200 {
+		return s
+	}
+	kind, _, _ := strings.Cut(head, ";")
+	if kind == "" {
+		kind = "text/plain" // RFC 2397
+	}
+	held := len(body) - 2*strings.Count(body, "%")
+	if strings.HasSuffix(strings.ToLower(head), ";base64") {
+		held = len(strings.TrimRight(body, "=")) * 3 / 4
+	}
+	n, unit := size(int64(held))
+	return "data:" + kind + ", " + n + " " + unit
+}
