@@ -13,18 +13,18 @@ import (
 // maxAlternatives are the alternatives of a field at most; one with more is of JSON.
 const maxAlternatives = 64
 
-// object makes an Object of f if its members are known.
-func (r *resolver) object(f *Field, n node, depth int) {
-	properties, _ := membersOf(n["properties"], 1)
-	if depth >= maxDepth || r.left <= 0 || len(properties) == 0 && r.alternativesOf(n) == nil {
+// makeObject makes f an Object if its members are known.
+func (r *resolver) makeObject(f *Field, n node, depth int) {
+	properties, _ := readMembers(n["properties"], 1)
+	if depth >= maxDepth || r.fieldsLeft <= 0 || len(properties) == 0 && r.objectAlternatives(n) == nil {
 		return
 	}
 	f.Kind = Object
 	f.members = sync.OnceValue(func() []Field { return r.members(n, depth+1) })
 }
 
-// nested makes the fields of an array's items, nil if they have none.
-func (r *resolver) nested(raw json.RawMessage, depth int) *Field {
+// itemField returns the field for the items of an array, or nil if the items are of any JSON.
+func (r *resolver) itemField(raw json.RawMessage, depth int) *Field {
 	if depth >= maxDepth {
 		return nil
 	}
@@ -34,8 +34,8 @@ func (r *resolver) nested(raw json.RawMessage, depth int) *Field {
 	return nil
 }
 
-// alternativesOf are the alternatives of an object that each have members.
-func (r *resolver) alternativesOf(n node) []json.RawMessage {
+// objectAlternatives returns the alternatives of an object if each of them has members.
+func (r *resolver) objectAlternatives(n node) []json.RawMessage {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		var all []json.RawMessage
 		for item := range rawjson.Elements(n[keyword]) {
@@ -51,17 +51,17 @@ func (r *resolver) alternativesOf(n node) []json.RawMessage {
 	return nil
 }
 
-// variants adds a Choice to the members of an object that has alternatives for some
-// of them. A member that each alternative settles is left to them, any other that is
-// in both stays with the object.
-func (r *resolver) variants(fields []Field, n node, depth int) []Field {
-	raws := r.alternativesOf(n)
-	if raws == nil || depth >= maxDepth || r.left <= 0 {
+// addAlternatives adds a Choice to the members of an object that has alternatives for some of
+// them. A member that each alternative settles is left to the alternatives. Any other member
+// that is in both stays with the object.
+func (r *resolver) addAlternatives(fields []Field, n node, depth int) []Field {
+	raws := r.objectAlternatives(n)
+	if raws == nil || depth >= maxDepth || r.fieldsLeft <= 0 {
 		return fields
 	}
 	same := make(map[string]int)
 	for _, raw := range raws {
-		properties, _ := membersOf(r.resolve(nodeOf(raw))["properties"], MaxFields)
+		properties, _ := readMembers(r.resolve(nodeOf(raw))["properties"], MaxFields)
 		for _, p := range properties {
 			if len(r.options(r.resolve(nodeOf(p.value)))) == 1 {
 				same[p.name]++
@@ -77,7 +77,7 @@ func (r *resolver) variants(fields []Field, n node, depth int) []Field {
 	}
 	f := Field{Title: "variant", Kind: Choice, Inline: true, Required: len(base) == 0, Options: r.labels(raws)}
 	f.alternatives = sync.OnceValue(func() []Field {
-		all := r.fields(raws, depth)
+		all := r.alternativeFields(raws, depth)
 		for i := range all {
 			if all[i].members == nil {
 				continue
@@ -96,22 +96,23 @@ func (r *resolver) variants(fields []Field, n node, depth int) []Field {
 	return append(base, f)
 }
 
-// fields makes a field of each alternative.
-func (r *resolver) fields(raws []json.RawMessage, depth int) []Field {
+// alternativeFields returns a field for each alternative.
+func (r *resolver) alternativeFields(raws []json.RawMessage, depth int) []Field {
 	labels := r.labels(raws)
 	out := make([]Field, len(raws))
 	for i, raw := range raws {
 		out[i] = r.field(labels[i].Label, raw, depth+1)
 		out[i].Title, out[i].Required = labels[i].Label, true
 		if inner := out[i].members; inner != nil {
-			out[i].members = sync.OnceValue(func() []Field { return settled(inner()) })
+			out[i].members = sync.OnceValue(func() []Field { return requireConstants(inner()) })
 		}
 	}
 	return out
 }
 
-// settled has members sent that can be but one value: they tell the alternatives apart.
-func settled(members []Field) []Field {
+// requireConstants makes members required that have only one possible value. They distinguish
+// the alternatives.
+func requireConstants(members []Field) []Field {
 	out := slices.Clone(members)
 	for i := range out {
 		out[i].Required = out[i].Required || out[i].Kind == Enum && len(out[i].Options) == 1
@@ -119,12 +120,12 @@ func settled(members []Field) []Field {
 	return out
 }
 
-// choice makes a Choice of f if it is one of several things that can be told apart.
-func (r *resolver) choice(f *Field, n node, depth int) {
-	if depth >= maxDepth || r.left <= 0 {
+// makeChoice makes f a Choice if its value is one of several distinguishable kinds.
+func (r *resolver) makeChoice(f *Field, n node, depth int) {
+	if depth >= maxDepth || r.fieldsLeft <= 0 {
 		return
 	}
-	raws := r.kindsOf(n)
+	raws := r.alternativeSchemas(n)
 	if len(raws) < 2 || len(raws) > maxAlternatives {
 		return
 	}
@@ -141,11 +142,11 @@ func (r *resolver) choice(f *Field, n node, depth int) {
 		return
 	}
 	f.Kind, f.Options = Choice, r.labels(raws)
-	f.alternatives = sync.OnceValue(func() []Field { return r.fields(raws, depth) })
+	f.alternatives = sync.OnceValue(func() []Field { return r.alternativeFields(raws, depth) })
 }
 
-// kindsOf are the schemas of which a value fits one.
-func (r *resolver) kindsOf(n node) []json.RawMessage {
+// alternativeSchemas returns the schemas of a value that fits one of several.
+func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 	var out []json.RawMessage
 	types, null := typesOf(n["type"])
 	if len(types) > 1 {
@@ -156,24 +157,24 @@ func (r *resolver) kindsOf(n node) []json.RawMessage {
 			}
 		}
 		for _, t := range types {
-			out = append(out, objectOf(append([]member{{"type", rawjson.Quote(t)}}, rest...)))
+			out = append(out, writeObject(append([]member{{"type", rawjson.Quote(t)}}, rest...)))
 		}
 		if null {
-			out = append(out, nothing)
+			out = append(out, nullSchema)
 		}
 		return out
 	}
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		for item := range rawjson.Elements(n[keyword]) {
-			list, ok := membersOf(item, maxMembers)
+			list, ok := readMembers(item, maxMembers)
 			if !ok || len(out) > maxAlternatives {
 				return nil
 			}
 			own := r.resolve(nodeOf(item))
 			if t, null := typesOf(own["type"]); null && len(t) == 0 {
-				item = nothing
+				item = nullSchema
 			} else if own["type"] == nil && own["properties"] != nil && n["type"] != nil {
-				item = objectOf(append(list, member{"type", n["type"]}))
+				item = writeObject(append(list, member{"type", n["type"]}))
 			}
 			out = append(out, item)
 		}
@@ -185,8 +186,8 @@ func (r *resolver) kindsOf(n node) []json.RawMessage {
 	return nil
 }
 
-// nothing is the schema of null as a value to choose.
-var nothing = json.RawMessage(`{"const":null,"title":"null"}`)
+// nullSchema is the schema of null as a value to choose.
+var nullSchema = json.RawMessage(`{"const":null,"title":"null"}`)
 
 // labels name alternatives by what tells them apart.
 func (r *resolver) labels(raws []json.RawMessage) []Option {
@@ -209,7 +210,7 @@ func (r *resolver) label(raw node) string {
 	if title := stringOf(n["title"]); title != "" {
 		return title
 	}
-	properties, _ := membersOf(n["properties"], MaxFields)
+	properties, _ := readMembers(n["properties"], MaxFields)
 	var names []string
 	for _, p := range properties {
 		if options := r.options(r.resolve(nodeOf(p.value))); len(options) == 1 && rawjson.IsString(options[0].Value) {

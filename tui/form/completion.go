@@ -6,10 +6,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// ask has completions asked for when no key follows within wait.
-func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
-	f.close()
-	request := Completion{Form: f, Gen: f.gen, Field: fd.Name, Value: fd.plain(), Others: f.plain(fd)}
+// requestCompletion returns a command that requests completions if no key follows within wait.
+func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
+	f.closeCompletions()
+	request := Completion{Form: f, Gen: f.gen, Field: fd.Name, Value: fd.plainText(), Others: f.texts(fd)}
 	latest := f.latest
 	return func() tea.Msg {
 		<-time.After(wait)
@@ -20,76 +20,75 @@ func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
 	}
 }
 
-// completes reports whether what is typed is completed: not the areas of lines, which
-// have no room for a list.
-func (f *field) completes() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
+// canComplete reports whether the field offers completions. An area of lines has no room for
+// the list.
+func (f *field) canComplete() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
 
 // Began asks for what could stand in the field that has the focus at first.
-func (f *Form) Began() tea.Cmd { return f.entered() }
+func (f *Form) Began() tea.Cmd { return f.completeOnEntry() }
 
-// entered asks for what could stand in the field that has the focus, if it is empty.
-func (f *Form) entered() tea.Cmd {
-	fd := f.current()
-	if fd == nil || !fd.completes() || fd.plain() != "" {
+// completeOnEntry requests completions for the focused field if the field is empty.
+func (f *Form) completeOnEntry() tea.Cmd {
+	fd := f.currentField()
+	if fd == nil || !fd.canComplete() || fd.plainText() != "" {
 		return nil
 	}
-	return f.ask(fd, pause)
+	return f.requestCompletion(fd, completionDelay)
 }
 
-// close closes the list of completions; what was asked for is not wanted any
-// more.
-func (f *Form) close() {
+// closeCompletions closes the list of completions and ignores later answers.
+func (f *Form) closeCompletions() {
 	f.gen++
 	f.latest.Store(int64(f.gen))
-	f.offered, f.hot = nil, -1
-	f.soil(f.focus)
+	f.completions, f.chosen = nil, -1
+	f.markStale(f.focus)
 }
 
 // Offer shows completions under the field that asked for them. total is how
 // many the server has, if it says so, and more that there are more than these.
 // What does not answer the last [Completion] is dropped.
 func (f *Form) Offer(gen int, values []string, total int, more bool) {
-	fd := f.current()
-	if gen != f.gen || fd == nil || !fd.completes() {
+	fd := f.currentField()
+	if gen != f.gen || fd == nil || !fd.canComplete() {
 		return
 	}
-	f.offered = append([]string(nil), values[:min(len(values), maxOffered)]...)
-	f.unasked = fd.plain() == ""
-	f.total, f.more, f.hot = total, more, -1
-	f.soil(f.focus)
+	f.completions = append([]string(nil), values[:min(len(values), maxOffered)]...)
+	f.unasked = fd.plainText() == ""
+	f.total, f.more, f.chosen = total, more, -1
+	f.markStale(f.focus)
 }
 
-func (f *Form) offering() bool { return len(f.offered) > 0 }
+func (f *Form) hasCompletions() bool { return len(f.completions) > 0 }
 
-// take fills in the chosen completion, or the first. It does nothing if that
-// is what the field says already, nor for a field without typed text, if none is
-// chosen: Tab leads past it.
-func (f *Form) take() bool {
-	fd := f.current()
-	if f.unasked && f.hot < 0 {
-		f.close()
+// takeCompletion fills in the chosen completion, or the first one. It does nothing if the
+// field has that text already, or if the field is empty and no completion is chosen.
+func (f *Form) takeCompletion() bool {
+	fd := f.currentField()
+	if f.unasked && f.chosen < 0 {
+		f.closeCompletions()
 		return false
 	}
-	value := f.offered[max(f.hot, 0)]
-	f.close()
+	value := f.completions[max(f.chosen, 0)]
+	f.closeCompletions()
 	if fd == nil || fd.text.Value() == value {
 		return false
 	}
 	fd.text.Set(value)
-	fd.changed()
-	f.edited()
+	fd.afterChange()
+	f.afterEdit()
 	return true
 }
 
-// offerKey is for keys that belong to the open list.
-func (f *Form) offerKey(do string) bool {
+// completionKey handles the keys of the open list of completions. It reports whether it used
+// the key.
+func (f *Form) completionKey(do string) bool {
 	switch {
 	case do == doDown:
-		f.hot = min(f.hot+1, len(f.offered)-1)
-	case do == doUp && f.hot >= 0:
-		f.hot--
-	case do == doEnter && f.hot >= 0:
-		f.take()
+		f.chosen = min(f.chosen+1, len(f.completions)-1)
+	case do == doUp && f.chosen >= 0:
+		f.chosen--
+	case do == doEnter && f.chosen >= 0:
+		f.takeCompletion()
 	default:
 		return false
 	}

@@ -30,22 +30,22 @@ type hit struct {
 type target uint8
 
 const (
-	anOption target = iota
-	anOffer
-	aButton
+	optionTarget target = iota
+	completionTarget
+	buttonTarget
 )
 
 const (
-	shortText = 512  // bytes of a label or message that are looked at
-	longText  = 4096 // of a description
-	menu      = 6    // options or completions seen at once
+	shortText   = 512  // bytes of a label or message that are looked at
+	longText    = 4096 // of a description
+	maxMenuRows = 6    // options or completions seen at once
 )
 
-// shown is a label or name for the screen.
-func shown(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
+// safeLabel returns a label or name that is safe to show.
+func safeLabel(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
 
-// wrapped is text in at most most lines of at most w cells.
-func wrapped(l *theme.Look, s string, w, most int) []string {
+// wrapText wraps text to at most most lines of at most w cells.
+func wrapText(l *theme.Look, s string, w, most int) []string {
 	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
@@ -77,25 +77,25 @@ func (f *Form) Lines(w, h int) []string {
 		return make([]string, h)
 	}
 	f.w = w
-	above, below := f.pinned(w, h)
+	above, below := f.fixedRows(w, h)
 	body := h - len(above) - len(below)
 	var rows []row
 	if f.raw {
 		rows = f.rawBody(w, body)
 	} else {
 		var place string
-		if rows, place = f.body(w, body); place != "" && h >= 4 {
-			below[len(below)-1].text = f.look.Sides(f.hint(w-theme.Width(place)-1), f.look.Dim.On(place), w)
+		if rows, place = f.scrollingRows(w, body); place != "" && h >= 4 {
+			below[len(below)-1].text = f.look.Sides(f.hintLine(w-theme.Width(place)-1), f.look.Dim.On(place), w)
 		}
 	}
-	f.drawn = append(append(append(f.drawn[:0], above...), rows...), below...)
+	f.rows = append(append(append(f.rows[:0], above...), rows...), below...)
 	out := make([]string, h)
 	for i := range out {
-		if i >= len(f.drawn) {
+		if i >= len(f.rows) {
 			out[i] = theme.Blank(w)
 			continue
 		}
-		out[i] = f.look.Fit(f.drawn[i].text, w)
+		out[i] = f.look.Fit(f.rows[i].text, w)
 	}
 	return out
 }
@@ -103,7 +103,7 @@ func (f *Form) Lines(w, h int) []string {
 // Height is how many lines, at most most, show the whole form at a width.
 func (f *Form) Height(w, most int) int {
 	lines := f.Lines(w, most)
-	_, below := f.pinned(w, most)
+	_, below := f.fixedRows(w, most)
 	n := most - len(below)
 	for n > 0 && strings.TrimSpace(lines[n-1]) == "" {
 		n--
@@ -111,15 +111,15 @@ func (f *Form) Height(w, most int) int {
 	return min(most, n+len(below)+1)
 }
 
-// pinned are the lines above and below what scrolls, as far as there is room.
-func (f *Form) pinned(w, h int) (above, below []row) {
+// fixedRows returns the lines above and below the scrolling part, limited to h lines.
+func (f *Form) fixedRows(w, h int) (above, below []row) {
 	l := f.look
 	plain := func(s string) row { return row{text: s, stop: -1} }
 	if h >= 5 && f.spec.Danger != "" {
-		above = append(above, plain(l.Sides("", l.Warn.On(l.Cut("! "+shown(f.spec.Danger), w)), w)))
+		above = append(above, plain(l.Sides("", l.Warn.On(l.Cut("! "+safeLabel(f.spec.Danger), w)), w)))
 	}
-	if f.wrong != "" {
-		for _, line := range wrapped(l, "! "+f.wrong, w, max(1, min(3, h-4))) {
+	if f.failure != "" {
+		for _, line := range wrapText(l, "! "+f.failure, w, max(1, min(3, h-4))) {
 			above = append(above, plain(l.Bad.On(line)))
 		}
 	}
@@ -129,7 +129,7 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(termtext.Line(termtext.Head(f.preview, longText)), max(w-2, 0))))
 	}
 	if h >= 4 {
-		below = append(below, plain(f.hint(w)))
+		below = append(below, plain(f.hintLine(w)))
 	}
 	if len(above) > h-len(below)-1 {
 		above = above[:max(h-len(below)-1, 0)]
@@ -137,13 +137,13 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 	return above, below
 }
 
-// hint tells the keys, as many as fit.
-func (f *Form) hint(w int) string {
+// hintLine returns the hints for the keys, as many as fit.
+func (f *Form) hintLine(w int) string {
 	var b strings.Builder
 	used := 0
 	for _, k := range f.Hints() {
 		key := keys.Show(k.Key)
-		n := theme.Width(key) + 1 + theme.Width(shown(k.Does))
+		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Does))
 		if used > 0 {
 			n += 2
 		}
@@ -156,25 +156,25 @@ func (f *Form) hint(w int) string {
 		used += n
 		b.WriteString(f.look.Key.On(key))
 		b.WriteByte(' ')
-		b.WriteString(f.look.Dim.On(shown(k.Does)))
+		b.WriteString(f.look.Dim.On(safeLabel(k.Does)))
 	}
 	return b.String()
 }
 
-// body draws the part that scrolls: the introduction, the fields and the buttons. If that
-// is more than h lines, place says which the last line seen is, of how many.
-func (f *Form) body(w, h int) (seen []row, place string) {
+// scrollingRows draws the introduction, the fields and the buttons. If they have more than h
+// lines, place is the number of the last visible line and of all.
+func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	l := f.look
 	var blocks [][]row
 	var intro []row
 	if most := max(h-6, 4); f.introW != w || f.introH != most {
-		f.introW, f.introH, f.intro = w, most, wrapped(l, f.spec.Intro, w, most)
+		f.introW, f.introH, f.intro = w, most, wrapText(l, f.spec.Intro, w, most)
 	}
 	for _, line := range f.intro {
 		intro = append(intro, row{text: line, stop: -1})
 	}
 	if f.note != "" {
-		for _, line := range wrapped(l, f.note, w, 2) {
+		for _, line := range wrapText(l, f.note, w, 2) {
 			intro = append(intro, row{text: l.Dim.On(line), stop: -1})
 		}
 	}
@@ -199,56 +199,56 @@ func (f *Form) body(w, h int) (seen []row, place string) {
 		blocks = append(blocks, block)
 	}
 	end := []row{{stop: -1}}
-	if s := f.unseen(); s != "" {
+	if s := f.hiddenMembers(); s != "" {
 		end = append([]row{{text: l.Dim.On(s), stop: -1}}, end...)
 	}
 	end = append(end, f.buttonRow(w))
-	if f.button() >= 0 {
+	if f.focusedButton() >= 0 {
 		from, to, at = total, total+len(end), total+len(end)-1
 	}
 	total += len(end)
 	blocks = append(blocks, end)
-	f.scroll(from, to, at, total, h)
+	f.scrollTo(from, to, at, total, h)
 	if total > h {
-		place = fmt.Sprintf("%d/%d", f.off+h, total)
+		place = fmt.Sprintf("%d/%d", f.offset+h, total)
 	}
 	rows := slices.Concat(blocks...)
-	rows = rows[min(f.off, len(rows)):min(f.off+max(h, 0), len(rows))]
+	rows = rows[min(f.offset, len(rows)):min(f.offset+max(h, 0), len(rows))]
 	for len(rows) < h {
 		rows = append(rows, row{stop: -1})
 	}
 	return rows, place
 }
 
-// scroll moves the window of h lines so that lines from to to are in it, or if
-// they are too many the one at at.
-func (f *Form) scroll(from, to, at, total, h int) {
+// scrollTo scrolls so that lines from up to to are visible. If they do not fit in h lines,
+// line at is visible.
+func (f *Form) scrollTo(from, to, at, total, h int) {
 	if to-from > h {
 		from, to = max(at-h/2, from), min(max(at-h/2, from)+h, to)
 	}
 	if f.focus == 0 && to <= h {
 		from = 0
 	}
-	if to > f.off+h {
-		f.off = to - h
+	if to > f.offset+h {
+		f.offset = to - h
 	}
-	f.off = max(min(f.off, from, total-h), 0)
+	f.offset = max(min(f.offset, from, total-h), 0)
 }
 
 func (f *Form) buttonRow(w int) row {
 	labels, _ := f.buttons()
-	r := row{stop: f.stops()}
+	r := row{stop: f.stopCount()}
 	var b strings.Builder
 	used := 0
 	for i, label := range labels {
-		text := "[ " + f.look.Cut(shown(label), max(w/len(labels)-8, 1)) + " ]"
-		if f.button() == i {
+		text := "[ " + f.look.Cut(safeLabel(label), max(w/len(labels)-8, 1)) + " ]"
+		if f.focusedButton() == i {
 			b.WriteString(f.look.Accent.On(f.look.Cursor + " " + text))
 		} else {
 			b.WriteString("  " + text)
 		}
 		n := 2 + theme.Width(text)
-		r.hits = append(r.hits, hit{used, used + n, aButton, i})
+		r.hits = append(r.hits, hit{used, used + n, buttonTarget, i})
 		b.WriteString("  ")
 		used += n + 2
 	}
@@ -267,13 +267,13 @@ func (f *Form) rawBody(w, h int) []row {
 	}
 	rows := []row{{text: mark(0, "arguments"), stop: 0}}
 	var end []row
-	for _, line := range wrapped(l, f.areaErr, w-6, 3) {
+	for _, line := range wrapText(l, f.areaErr, w-6, 3) {
 		end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 0})
 	}
 	if f.spec.Meta {
 		value, _ := f.meta.Draw(max(w-9, 1), 1, f.rawFocus == 1)
 		end = append(end, row{text: mark(1, "_meta") + " " + value[0], stop: 1})
-		for _, line := range wrapped(l, f.metaErr, w-6, 2) {
+		for _, line := range wrapText(l, f.metaErr, w-6, 2) {
 			end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 1})
 		}
 	}
@@ -282,7 +282,7 @@ func (f *Form) rawBody(w, h int) []row {
 		// The stop with the focus stays in sight.
 		keep := end[:0:0]
 		for _, r := range end {
-			if len(keep) < room && (r.stop == f.rawFocus || f.rawFocus >= f.stops() && r.stop == f.stops()) {
+			if len(keep) < room && (r.stop == f.rawFocus || f.rawFocus >= f.stopCount() && r.stop == f.stopCount()) {
 				keep = append(keep, r)
 			}
 		}
@@ -292,7 +292,7 @@ func (f *Form) rawBody(w, h int) []row {
 	high, wide := max(h-len(rows)-len(end), 1), max(w-4, 1)
 	var schema []string
 	if len(f.spec.Schema) > 0 && w >= 70 && !f.spec.Strings {
-		f.schema.of(func() []byte { return Expanded(f.spec.Schema) })
+		f.schema.load(func() []byte { return Expanded(f.spec.Schema) })
 		wide = w/2 - 4
 		schema = f.schema.window(l, w-wide-8, high)
 	}
@@ -311,45 +311,45 @@ func (f *Form) rawBody(w, h int) []row {
 // Click is a click on a line of the last draw: it moves the focus, chooses or
 // presses a button.
 func (f *Form) Click(x, y int) (Action, tea.Cmd) {
-	if y < 0 || y >= len(f.drawn) || f.drawn[y].stop < 0 {
+	if y < 0 || y >= len(f.rows) || f.rows[y].stop < 0 {
 		return None, nil
 	}
-	r := f.drawn[y]
+	r := f.rows[y]
 	for _, h := range r.hits {
 		if x >= h.from && x < h.to {
-			return f.clicked(r.stop, h), nil
+			return f.clickPart(r.stop, h), nil
 		}
 	}
-	if r.stop < f.stops() {
-		f.to(r.stop)
+	if r.stop < f.stopCount() {
+		f.focusOn(r.stop)
 	}
 	return None, nil
 }
 
-func (f *Form) clicked(stop int, h hit) Action {
+func (f *Form) clickPart(stop int, h hit) Action {
 	switch h.what {
-	case aButton:
-		f.to(f.stops() + h.index)
-		return f.press(h.index)
-	case anOffer:
-		if h.index < len(f.offered) && stop == f.at() {
-			f.hot = h.index
-			f.take()
+	case buttonTarget:
+		f.focusOn(f.stopCount() + h.index)
+		return f.pressButton(h.index)
+	case completionTarget:
+		if h.index < len(f.completions) && stop == f.focused() {
+			f.chosen = h.index
+			f.takeCompletion()
 		}
-	case anOption:
-		f.to(stop)
-		fd := f.current()
+	case optionTarget:
+		f.focusOn(stop)
+		fd := f.currentField()
 		switch {
 		case fd == nil:
 		case fd.kind == Bool:
 			f.toggle(fd)
 		case fd.kind == Object || fd.kind == Array:
-			f.act(fd)
-		case h.index < len(fd.picked):
+			f.toggleNested(fd)
+		case h.index < len(fd.selected):
 			fd.choose(h.index, true)
-			f.edited()
+			f.afterEdit()
 		}
 	}
-	f.soil(f.focus)
+	f.markStale(f.focus)
 	return None
 }

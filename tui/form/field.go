@@ -26,36 +26,36 @@ type field struct {
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
 	text    textfield.Text
 	pattern *regexp.Regexp
-	// held is the value as it came, sent as it is until somebody edits it, so
-	// that nothing is lost by being shown.
-	held json.RawMessage
+	// original is the value as it was set. It is sent unchanged until the first edit, so that
+	// nothing is lost by showing it.
+	original json.RawMessage
 
-	truth  *bool  // of a Bool
-	picked []bool // of Enum and Several, by option
-	hot    int    // the option with the cursor
-	moved  bool   // the cursor was moved or the options filtered
-	filter textfield.Text
-	passed []int // the options that pass the filter
+	boolean     *bool  // of a Bool
+	selected    []bool // of Enum and Several, by option
+	cursor      int    // the option with the cursor
+	cursorMoved bool   // the cursor was moved or the options filtered
+	filter      textfield.Text
+	matches     []int // the options that pass the filter
 
-	up    *field // what it is in
-	tally *tally
-	depth int      // how far it is indented
-	kids  []*field // members of an Object, items of an Array, what a Choice is
-	is    int      // which of its alternatives a Choice is
-	open  bool     // an Object is sent
-	extra []member // of an Object that no field shows
+	parent      *field // what it is in
+	count       *fieldCount
+	depth       int      // how far it is indented
+	children    []*field // members of an Object, items of an Array, what a Choice is
+	alternative int      // which of its alternatives a Choice is
+	open        bool     // an Object is sent
+	extra       []member // of an Object that no field shows
 
-	schema schemaText // shown beside JSON
-	err    string
-	stale  bool // block must be drawn again
-	block  []row
-	blockW int
+	schema      schemaText // shown beside JSON
+	err         string
+	stale       bool // cachedRows are out of date
+	cachedRows  []row
+	cachedWidth int
 }
 
-func newField(l *theme.Look, def Field, up *field, counted *tally) *field {
-	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, up: up, tally: counted}
+func newField(l *theme.Look, def Field, up *field, counted *fieldCount) *field {
+	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, parent: up, count: counted}
 	counted.live++
-	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.nests() && counted.live > maxLive {
+	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.isNested() && counted.live > maxLive {
 		f.kind, f.Kind = JSON, JSON
 	}
 	if len(f.Options) > MaxOptions {
@@ -74,10 +74,10 @@ func newField(l *theme.Look, def Field, up *field, counted *tally) *field {
 			initial = f.Options[0].Value
 		}
 	}
-	f.set(initial)
-	if f.kind != f.Kind || f.held == nil && !f.nests() {
-		if _, err := f.typed(); err != nil || f.kind != f.Kind {
-			f.set(nil) // a default of another type is a mistake of the server's
+	f.setValue(initial)
+	if f.kind != f.Kind || f.original == nil && !f.isNested() {
+		if _, err := f.parse(); err != nil || f.kind != f.Kind {
+			f.setValue(nil) // a default of another type is a mistake of the server's
 		}
 	}
 	return f
@@ -91,27 +91,27 @@ func (f *field) isChoice() bool {
 // clear makes a field empty and of its own kind.
 func (f *field) clear() {
 	f.kind = f.Kind
-	f.held = nil
+	f.original = nil
 	f.err = ""
-	f.truth = nil
-	f.hot = 0
-	f.moved = false
+	f.boolean = nil
+	f.cursor = 0
+	f.cursorMoved = false
 	f.stale = true
-	f.empties()
+	f.resetChildren()
 	switch f.kind {
 	case Object, Array:
 	case Enum, Several, Choice:
-		f.picked = make([]bool, len(f.Options))
+		f.selected = make([]bool, len(f.Options))
 		f.filter = textfield.New(f.look)
-		f.narrow()
+		f.filterOptions()
 	case Bool:
 	default:
-		f.edit("", f.kind == List || f.kind == JSON || f.Format == "textarea" || f.Format == "multiline")
+		f.setText("", f.kind == List || f.kind == JSON || f.Format == "textarea" || f.Format == "multiline")
 	}
 }
 
-// edit makes the text of a field s.
-func (f *field) edit(s string, multi bool) {
+// setText sets the text of a field, in an area of lines if multi is set.
+func (f *field) setText(s string, multi bool) {
 	f.text = textfield.New(f.look)
 	if multi {
 		f.text = textfield.NewArea(f.look)
@@ -119,57 +119,57 @@ func (f *field) edit(s string, multi bool) {
 	f.text.Set(s)
 }
 
-// set gives a field a value; none clears it.
-func (f *field) set(raw json.RawMessage) {
+// setValue gives a field a value. An empty text clears the field.
+func (f *field) setValue(raw json.RawMessage) {
 	f.clear()
 	raw = compact(raw)
 	if len(raw) == 0 {
 		return
 	}
-	if f.show(raw) || isNull(raw) {
-		f.held = raw
+	if f.showValue(raw) || isNull(raw) {
+		f.original = raw
 		return
 	}
-	if s, ok := f.converted(raw); ok {
-		f.edit(s, f.text.Multi())
+	if s, ok := f.convert(raw); ok {
+		f.setText(s, f.text.Multi())
 		return
 	}
 	f.kind = JSON
-	f.edit(indented(raw), true)
-	f.held = raw
+	f.setText(indent(raw), true)
+	f.original = raw
 }
 
-// show fills the field with a value of its kind and reports whether it is one.
-func (f *field) show(raw json.RawMessage) bool {
+// showValue fills the field with a value and reports whether the value is of the field's kind.
+func (f *field) showValue(raw json.RawMessage) bool {
 	s, isString := rawjson.String(raw)
 	switch f.kind {
 	case Text:
 		if isString {
-			f.edit(s, f.text.Multi() || strings.Contains(s, "\n"))
+			f.setText(s, f.text.Multi() || strings.Contains(s, "\n"))
 		}
 		return isString
 	case Number, Integer:
-		if _, err := numeral(string(raw)); err != nil {
+		if _, err := parseNumber(string(raw)); err != nil {
 			return false
 		}
-		f.edit(string(raw), false)
+		f.setText(string(raw), false)
 		return true
 	case Bool:
 		v := string(raw) == "true"
 		if !v && string(raw) != "false" {
 			return false
 		}
-		f.truth = &v
+		f.boolean = &v
 		return true
 	case Enum:
-		return f.pick(raw)
+		return f.selectOption(raw)
 	case Several:
 		if !rawjson.IsArray(raw) {
 			return false
 		}
 		for v := range rawjson.Elements(raw) {
-			if !f.pick(v) {
-				clear(f.picked)
+			if !f.selectOption(v) {
+				clear(f.selected)
 				return false
 			}
 		}
@@ -179,15 +179,15 @@ func (f *field) show(raw json.RawMessage) bool {
 	case Object, Array, Choice:
 		return f.showNested(raw)
 	default:
-		f.edit(indented(raw), true)
+		f.setText(indent(raw), true)
 		return true
 	}
 }
 
-func (f *field) pick(raw json.RawMessage) bool {
+func (f *field) selectOption(raw json.RawMessage) bool {
 	for i, o := range f.Options {
-		if same(o.Value, raw) {
-			f.picked[i], f.hot = true, i
+		if sameJSON(o.Value, raw) {
+			f.selected[i], f.cursor = true, i
 			return true
 		}
 	}
@@ -207,7 +207,7 @@ func (f *field) showList(raw json.RawMessage) bool {
 		}
 		fits := isString && s == strings.TrimSpace(s) && s != "" && !strings.Contains(s, "\n")
 		if f.Item != Text {
-			_, err := numeral(s)
+			_, err := parseNumber(s)
 			fits = !isString && err == nil
 		}
 		if !fits || len(lines) == textfield.MaxLines {
@@ -215,12 +215,12 @@ func (f *field) showList(raw json.RawMessage) bool {
 		}
 		lines = append(lines, s)
 	}
-	f.edit(strings.Join(lines, "\n"), true)
+	f.setText(strings.Join(lines, "\n"), true)
 	return true
 }
 
-// converted is the text of a scalar of another type, for a field that is typed.
-func (f *field) converted(raw json.RawMessage) (string, bool) {
+// convert returns a scalar of another type as text, for a field that is typed.
+func (f *field) convert(raw json.RawMessage) (string, bool) {
 	switch f.kind {
 	case Text:
 		if rawjson.IsObject(raw) || rawjson.IsArray(raw) {
@@ -234,13 +234,13 @@ func (f *field) converted(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// changed is called after each edit.
-func (f *field) changed() {
-	f.held, f.stale = nil, true
-	for up := f.up; up != nil; up = up.up {
-		up.held, up.err, up.stale = nil, "", true
+// afterChange updates the state that depends on the value. It must be called after each edit.
+func (f *field) afterChange() {
+	f.original, f.stale = nil, true
+	for up := f.parent; up != nil; up = up.parent {
+		up.original, up.err, up.stale = nil, "", true
 	}
-	if f.err != "" && f.nests() {
+	if f.err != "" && f.isNested() {
 		f.err = ""
 	} else if f.err != "" {
 		_ = f.verify(true) // it keeps what is wrong
@@ -250,7 +250,7 @@ func (f *field) changed() {
 // verify checks the field and keeps what is wrong; a missing value is only
 // wrong if all are wanted.
 func (f *field) verify(all bool) error {
-	if f.nests() {
+	if f.isNested() {
 		return nil // what it holds says it
 	}
 	_, err := f.value()
@@ -266,48 +266,48 @@ func (f *field) verify(all bool) error {
 
 // value gives the JSON to send; nothing for an optional field without a value.
 func (f *field) value() (json.RawMessage, error) {
-	if isNull(f.held) {
-		return f.held, nil
+	if isNull(f.original) {
+		return f.original, nil
 	}
-	raw, err := f.typed()
+	raw, err := f.parse()
 	switch {
 	case err != nil:
 		return nil, err
-	case f.nests():
+	case f.isNested():
 		return raw, nil
 	case raw == nil && f.Required:
 		return nil, errRequired
-	case raw != nil && f.held != nil:
-		return f.held, nil
+	case raw != nil && f.original != nil:
+		return f.original, nil
 	}
 	return raw, nil
 }
 
-// typed is the value of what is seen, checked as far as the field alone can.
-func (f *field) typed() (json.RawMessage, error) {
+// parse returns the value that the field shows, checked against the field.
+func (f *field) parse() (json.RawMessage, error) {
 	switch f.kind {
 	case Object, Array, Choice:
 		return f.nestedValue()
 	case Text:
-		if f.text.Value() == "" && f.held == nil {
+		if f.text.Value() == "" && f.original == nil {
 			return nil, nil
 		}
-		return rawjson.Quote(f.text.Value()), f.characters(f.text.Value(), f.pattern)
+		return rawjson.Quote(f.text.Value()), f.checkText(f.text.Value(), f.pattern)
 	case Number, Integer:
 		s := strings.TrimSpace(f.text.Value())
 		if s == "" {
 			return nil, nil
 		}
-		return json.RawMessage(s), f.number(s, f.kind == Integer)
+		return json.RawMessage(s), f.checkNumber(s, f.kind == Integer)
 	case Bool:
-		if f.truth == nil {
+		if f.boolean == nil {
 			return nil, nil
 		}
-		return json.Marshal(*f.truth)
+		return json.Marshal(*f.boolean)
 	case Enum, Several:
-		return f.chosen()
+		return f.selectedValue()
 	case List:
-		return f.list()
+		return f.listValue()
 	}
 	s := strings.TrimSpace(f.text.Value())
 	if s == "" {
@@ -322,9 +322,9 @@ func (f *field) typed() (json.RawMessage, error) {
 	return compact([]byte(s)), nil
 }
 
-func (f *field) chosen() (json.RawMessage, error) {
+func (f *field) selectedValue() (json.RawMessage, error) {
 	var values [][]byte
-	for i, on := range f.picked {
+	for i, on := range f.selected {
 		if on {
 			values = append(values, f.Options[i].Value)
 		}
@@ -334,13 +334,13 @@ func (f *field) chosen() (json.RawMessage, error) {
 		return values[0], nil
 	case f.kind == Enum:
 		return nil, nil
-	case len(values) == 0 && f.held == nil && !f.Required:
+	case len(values) == 0 && f.original == nil && !f.Required:
 		return nil, nil
 	}
-	return rawjson.Array(values), f.length(len(values), "value")
+	return rawjson.Array(values), f.checkLength(len(values), "value")
 }
 
-func (f *field) list() (json.RawMessage, error) {
+func (f *field) listValue() (json.RawMessage, error) {
 	var values [][]byte
 	for i, line := range f.text.Rows() {
 		s := strings.TrimSpace(line)
@@ -349,86 +349,89 @@ func (f *field) list() (json.RawMessage, error) {
 		}
 		var err error
 		if f.Item == Text {
-			err = f.characters(s, f.pattern)
+			err = f.checkText(s, f.pattern)
 			values = append(values, rawjson.Quote(s))
 		} else {
-			err = f.number(s, f.Item == Integer)
+			err = f.checkNumber(s, f.Item == Integer)
 			values = append(values, []byte(s))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
-	if len(values) == 0 && f.held == nil && !f.Required {
+	if len(values) == 0 && f.original == nil && !f.Required {
 		return nil, nil
 	}
-	return rawjson.Array(values), f.length(len(values), "value")
+	return rawjson.Array(values), f.checkLength(len(values), "value")
 }
 
-// plain is the value as text, for previews and completions; "" is none.
-func (f *field) plain() string {
+// plainText returns the value as text for previews and completions.
+func (f *field) plainText() string {
 	switch f.kind {
 	case Text, Number, Integer, JSON, List:
 		return f.text.Value()
 	}
-	raw, err := f.typed()
+	raw, err := f.parse()
 	if err != nil || raw == nil {
 		return ""
 	}
-	return label(raw)
+	return valueText(raw)
 }
 
-// lenient is the value for the raw mode: what is not valid is sent there as text, so
-// that it is not lost, and what must be there is, if only as an empty value. stand gives
-// what stands for a text that is no JSON.
-func (f *field) lenient(stand func(text string) json.RawMessage) json.RawMessage {
-	raw := f.written(stand)
-	if room := mostSkeleton; len(raw) == 0 && f.Required && !f.Inline {
+// rawValue returns the value of a field for the raw mode. An invalid value stays as text, so
+// that it is not lost. A required field without a value gets an empty one. stand returns the
+// placeholder for a text that is not JSON.
+func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessage {
+	raw := f.rawOrNone(stand)
+	if room := maxSkeleton; len(raw) == 0 && f.Required && !f.Inline {
 		return f.skeleton(false, &room)
 	}
 	return raw
 }
 
-func (f *field) written(stand func(text string) json.RawMessage) json.RawMessage {
-	if text := f.broken(); text != "" {
+// rawOrNone returns the value of a field for the raw mode, or nothing if the field is empty. A
+// text that is not valid becomes a string.
+func (f *field) rawOrNone(stand func(text string) json.RawMessage) json.RawMessage {
+	if text := f.invalidJSON(); text != "" {
 		return stand(text)
 	}
-	if f.nests() && !isNull(f.held) {
-		return f.nestedWritten(stand)
+	if f.isNested() && !isNull(f.original) {
+		return f.rawNested(stand)
 	}
 	raw, err := f.value()
 	if err == nil || errors.Is(err, errRequired) {
 		return raw
 	}
-	if raw, _ = f.typed(); raw != nil && json.Valid(raw) {
+	if raw, _ = f.parse(); raw != nil && json.Valid(raw) {
 		return raw
 	}
 	return rawjson.Quote(f.text.Value())
 }
 
-func (f *field) nestedWritten(stand func(text string) json.RawMessage) json.RawMessage {
+// rawNested returns the value of a nested field for the raw mode.
+func (f *field) rawNested(stand func(text string) json.RawMessage) json.RawMessage {
 	switch {
 	case f.kind == Object && f.open:
 		var list []member
-		for _, kid := range f.kids {
-			list = kid.put(list, kid.lenient(stand))
+		for _, kid := range f.children {
+			list = kid.appendTo(list, kid.rawValue(stand))
 		}
-		return objectOf(append(list, f.extra...))
-	case f.kind == Array && (len(f.kids) > 0 || f.held != nil):
+		return writeObject(append(list, f.extra...))
+	case f.kind == Array && (len(f.children) > 0 || f.original != nil):
 		var values [][]byte
-		for _, kid := range f.kids {
-			values = append(values, kid.lenient(stand))
+		for _, kid := range f.children {
+			values = append(values, kid.rawValue(stand))
 		}
 		return rawjson.Array(values)
-	case f.kind == Choice && len(f.kids) > 0:
-		return f.kids[0].lenient(stand)
+	case f.kind == Choice && len(f.children) > 0:
+		return f.children[0].rawValue(stand)
 	}
 	return nil
 }
 
-// broken is the text of a field for JSON that is none; "" for any other.
-func (f *field) broken() string {
-	if f.kind != JSON || f.held != nil {
+// invalidJSON returns the text of a field of kind JSON if the text is not JSON.
+func (f *field) invalidJSON() string {
+	if f.kind != JSON || f.original != nil {
 		return ""
 	}
 	if text := f.text.Value(); strings.TrimSpace(text) != "" && !json.Valid([]byte(text)) {
@@ -437,91 +440,91 @@ func (f *field) broken() string {
 	return ""
 }
 
-// narrow finds the options that pass the filter.
-func (f *field) narrow() {
-	f.passed = f.passed[:0]
+// filterOptions finds the options that match the filter.
+func (f *field) filterOptions() {
+	f.matches = f.matches[:0]
 	words := strings.Fields(strings.ToLower(f.filter.Value()))
 	for i, o := range f.Options {
 		text := strings.ToLower(o.Label)
 		lacks := func(word string) bool { return !strings.Contains(text, word) }
 		if !slices.ContainsFunc(words, lacks) {
-			f.passed = append(f.passed, i)
+			f.matches = append(f.matches, i)
 		}
 	}
 }
 
-// optionRoom is how many options a line may have.
-const optionRoom = 5
+// maxLineOptions is how many options a line may have.
+const maxLineOptions = 5
 
-// inLine reports whether the options stand on one line of w cells.
-func (f *field) inLine(w int) bool {
-	if len(f.Options) > optionRoom {
+// fitsLine reports whether the options fit on one line of w cells.
+func (f *field) fitsLine(w int) bool {
+	if len(f.Options) > maxLineOptions {
 		return false
 	}
 	n := 0
 	for _, o := range f.Options {
-		n += theme.Width(shown(o.Label)) + 6
+		n += theme.Width(safeLabel(o.Label)) + 6
 	}
 	return n <= w
 }
 
-// walk moves the cursor by d among the options that pass the filter; false at the
-// end.
-func (f *field) walk(d int) bool {
-	at := slices.Index(f.passed, f.hot) + d
-	if at < 0 || at >= len(f.passed) {
+// moveCursor moves the cursor by d among the options that match the filter. It returns false
+// at the end.
+func (f *field) moveCursor(d int) bool {
+	at := slices.Index(f.matches, f.cursor) + d
+	if at < 0 || at >= len(f.matches) {
 		return false
 	}
-	f.hot, f.moved, f.stale = f.passed[at], true, true
+	f.cursor, f.cursorMoved, f.stale = f.matches[at], true, true
 	return true
 }
 
 // choose turns an option on or off; in an Enum it takes the place of the other
 // and, if the field is optional, can be taken back.
 func (f *field) choose(i int, back bool) {
-	on := !f.picked[i]
+	on := !f.selected[i]
 	if f.kind != Several {
 		on = on || !back || f.Required
-		clear(f.picked)
+		clear(f.selected)
 	}
-	f.picked[i], f.hot = on, i
+	f.selected[i], f.cursor = on, i
 	switch {
 	case f.kind == Choice && !on:
-		f.become(-1)
-	case f.kind == Choice && (f.is != i || len(f.kids) == 0):
-		f.become(i)
+		f.setAlternative(-1)
+	case f.kind == Choice && (f.alternative != i || len(f.children) == 0):
+		f.setAlternative(i)
 	}
-	f.changed()
+	f.afterChange()
 }
 
-// flip walks a Bool through its states.
-func (f *field) flip() {
-	v := f.truth == nil || !*f.truth
-	f.truth = &v
-	f.changed()
+// toggleBool switches a Bool to its next state.
+func (f *field) toggleBool() {
+	v := f.boolean == nil || !*f.boolean
+	f.boolean = &v
+	f.afterChange()
 }
 
-// empty takes the value of a Bool or Enum back if it is optional.
-func (f *field) empty() {
+// clearChoice removes the value of an optional Bool, Enum or Choice.
+func (f *field) clearChoice() {
 	if f.Required {
 		return
 	}
-	f.truth = nil
-	clear(f.picked)
+	f.boolean = nil
+	clear(f.selected)
 	if f.kind == Choice {
-		f.become(-1)
+		f.setAlternative(-1)
 	}
-	f.changed()
+	f.afterChange()
 }
 
 // typeKey is for keys that are typed into the field; it reports a change.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
-	if f.held != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
+	if f.original != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
 		f.text.Set("") // a number that is typed is not meant as the end of the default
 	}
 	if !f.text.Update(msg) {
 		return false
 	}
-	f.changed()
+	f.afterChange()
 	return true
 }

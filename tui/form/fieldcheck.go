@@ -27,8 +27,8 @@ var (
 	errInteger = errors.New("not a whole number")
 )
 
-// numeral reads a JSON number of any size.
-func numeral(s string) (*big.Rat, error) {
+// parseNumber reads a JSON number of any size.
+func parseNumber(s string) (*big.Rat, error) {
 	if s == "" || !strings.ContainsRune("-0123456789", rune(s[0])) || !json.Valid([]byte(s)) {
 		return nil, errNumber
 	}
@@ -44,9 +44,9 @@ func numeral(s string) (*big.Rat, error) {
 	return v, nil
 }
 
-// number checks a typed number against the field.
-func (f *Field) number(s string, whole bool) error {
-	v, err := numeral(s)
+// checkNumber checks a typed number against the field.
+func (f *Field) checkNumber(s string, whole bool) error {
+	v, err := parseNumber(s)
 	switch {
 	case err != nil && whole && errors.Is(err, errNumber):
 		return errInteger
@@ -55,24 +55,24 @@ func (f *Field) number(s string, whole bool) error {
 	case whole && !v.IsInt():
 		return errInteger
 	case f.Min != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Min)) < 0:
-		return fmt.Errorf("at least %s", decimal(*f.Min))
+		return fmt.Errorf("at least %s", formatNumber(*f.Min))
 	case f.Max != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Max)) > 0:
-		return fmt.Errorf("at most %s", decimal(*f.Max))
+		return fmt.Errorf("at most %s", formatNumber(*f.Max))
 	}
 	return nil
 }
 
-func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// characters checks a typed string against the field. The lengths are the
-// string's own only for a field of Text.
-func (f *Field) characters(s string, pattern *regexp.Regexp) error {
+// checkText checks a typed string against the field. The bounds of the length belong to the
+// string only in a field of kind Text.
+func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 	if f.Kind == Text {
-		if err := f.length(utf8.RuneCountInString(s), "character"); err != nil {
+		if err := f.checkLength(utf8.RuneCountInString(s), "character"); err != nil {
 			return err
 		}
 	}
-	if err := format(f.Format, s); err != nil {
+	if err := checkFormat(f.Format, s); err != nil {
 		return err
 	}
 	if pattern != nil && !pattern.MatchString(s) {
@@ -84,8 +84,8 @@ func (f *Field) characters(s string, pattern *regexp.Regexp) error {
 	return nil
 }
 
-// length checks how many characters, or chosen values, there are.
-func (f *Field) length(n int, what string) error {
+// checkLength checks the number of characters, items or chosen values.
+func (f *Field) checkLength(n int, what string) error {
 	if f.MinLen != nil && n < *f.MinLen {
 		return fmt.Errorf("at least %s, has %d", termtext.Count(*f.MinLen, what), n)
 	}
@@ -95,14 +95,14 @@ func (f *Field) length(n int, what string) error {
 	return nil
 }
 
-// uuids finds a UUID (RFC 9562).
-var uuids = sync.OnceValue(func() *regexp.Regexp {
+// uuidPattern matches a UUID (RFC 9562).
+var uuidPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 })
 
-// format checks the formats that elicitation names, and some more that are told as
-// easily; others are annotations.
-func format(name, s string) error {
+// checkFormat checks the formats that elicitation names, and some more. Other formats are
+// annotations.
+func checkFormat(name, s string) error {
 	switch name {
 	case "email":
 		if a, err := mail.ParseAddress(s); err != nil || a.Address != s {
@@ -121,19 +121,19 @@ func format(name, s string) error {
 			return errors.New("not a date with time and zone, such as 2026-01-31T12:00:00Z")
 		}
 	default:
-		return rarer(name, s)
+		return checkOtherFormat(name, s)
 	}
 	return nil
 }
 
-func rarer(name, s string) error {
+func checkOtherFormat(name, s string) error {
 	switch name {
 	case "time":
 		if _, err := time.Parse("15:04:05Z07:00", strings.ToUpper(s)); err != nil {
 			return errors.New("not a time with zone, such as 12:00:00Z")
 		}
 	case "uuid":
-		if !uuids().MatchString(s) {
+		if !uuidPattern().MatchString(s) {
 			return errors.New("not a UUID, such as " + examples["uuid"])
 		}
 	case "ipv4", "ipv6":

@@ -12,11 +12,11 @@ import (
 
 // layout is where the parts of fields stand.
 type layout struct {
-	w       int
-	label   int  // cells of the labels
-	x       int  // where values begin
-	room    int  // cells of values
-	stacked bool // labels have lines of their own
+	w          int
+	label      int  // cells of the labels
+	x          int  // where values begin
+	valueWidth int  // cells of values
+	stacked    bool // labels have lines of their own
 }
 
 func (f *Form) layout(w int) layout {
@@ -30,27 +30,27 @@ func (f *Form) layout(w int) layout {
 		lay.label = min(lay.label, w/3, 32)
 		lay.x = 2 + lay.label + 2
 	}
-	lay.room = max(w-lay.x-1, 1)
+	lay.valueWidth = max(w-lay.x-1, 1)
 	return lay
 }
 
-// room is how many cells values had when last drawn.
-func (f *Form) room() int { return f.layout(f.w).room }
+// valueWidth is how many cells values had when last drawn.
+func (f *Form) valueWidth() int { return f.layout(f.w).valueWidth }
 
 func (f *Form) labelOf(fd *field) string {
-	label := strings.Repeat("  ", min(fd.depth, maxDepth)) + shown(fd.label)
-	if fd.Required && fd.kind != Object && (fd.up == nil || fd.up.kind == Object) {
+	label := strings.Repeat("  ", min(fd.depth, maxDepth)) + safeLabel(fd.label)
+	if fd.Required && fd.kind != Object && (fd.parent == nil || fd.parent.kind == Object) {
 		return label + " *"
 	}
 	return label
 }
 
-// fieldBlock is a field's lines, and which of them has the cursor. Only the
-// field with the focus, and one that changed, is drawn anew.
+// fieldBlock returns the lines of a field, and the index of the line with the cursor. The
+// lines of fields without focus are cached: 512 fields take 16 times as long without.
 func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 	focused := i == f.focus
-	if !focused && !fd.stale && fd.blockW == lay.w {
-		return fd.block, 0
+	if !focused && !fd.stale && fd.cachedWidth == lay.w {
+		return fd.cachedRows, 0
 	}
 	l := f.look
 	label := l.Cut(f.labelOf(fd), lay.label)
@@ -82,7 +82,7 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 			rows[n].hits[k].to += lay.x
 		}
 	}
-	fd.block, fd.blockW, fd.stale = rows, lay.w, focused
+	fd.cachedRows, fd.cachedWidth, fd.stale = rows, lay.w, focused
 	return rows, cursor
 }
 
@@ -91,29 +91,29 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 	l := f.look
 	var out []string
-	for _, line := range wrapped(l, fd.err, lay.room-2, 3) {
+	for _, line := range wrapText(l, fd.err, lay.valueWidth-2, 3) {
 		out = append(out, l.Bad.On("! "+line))
 	}
 	most := 2
 	if focused {
 		most = 6
-		out = append(out, l.Dim.On(l.Cut(fd.about(l), lay.room)))
+		out = append(out, l.Dim.On(l.Cut(fd.describe(l), lay.valueWidth)))
 	}
-	for _, line := range wrapped(l, fd.Description, lay.room, most) {
+	for _, line := range wrapText(l, fd.Description, lay.valueWidth, most) {
 		out = append(out, l.Dim.On(line))
 	}
 	return out
 }
 
-// about says in a few words what the field takes.
-func (f *field) about(l *theme.Look) string {
-	parts := []string{shown(f.Name)}
+// describe returns a few words about the values that the field takes.
+func (f *field) describe(l *theme.Look) string {
+	parts := []string{safeLabel(f.Name)}
 	if f.Title == "" || f.Title == f.Name {
 		parts = nil
 	}
 	kind := ""
-	if f.nests() {
-		kind = f.aboutNested()
+	if f.isNested() {
+		kind = f.describeNested()
 	} else {
 		kind = [...]string{
 			"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
@@ -125,7 +125,7 @@ func (f *field) about(l *theme.Look) string {
 		kind = strings.TrimPrefix(kind, ", ")
 	}
 	if f.Format != "" && (f.kind == Text || f.kind == List) {
-		kind += ", " + shown(f.Format)
+		kind += ", " + safeLabel(f.Format)
 		if example := examples[f.Format]; example != "" {
 			kind += ", such as " + example
 		}
@@ -138,10 +138,10 @@ func (f *field) about(l *theme.Look) string {
 	case f.Kind != Text:
 		unit = " values"
 	}
-	parts = append(parts, between(f.Min, f.Max, "")...)
-	parts = append(parts, between(f.MinLen, f.MaxLen, unit)...)
+	parts = append(parts, rangeText(f.Min, f.Max, "")...)
+	parts = append(parts, rangeText(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
-		parts = append(parts, cmp.Or(f.Means, "matches "+shown(f.Pattern)))
+		parts = append(parts, cmp.Or(f.Means, "matches "+safeLabel(f.Pattern)))
 	}
 	if len(f.text.Rows()) > textfield.MaxLines {
 		parts = append(parts, "too long to edit here")
@@ -152,9 +152,9 @@ func (f *field) about(l *theme.Look) string {
 	return strings.Join(parts, " "+l.Sep+" ")
 }
 
-// between says which bounds there are.
-func between[N int | float64](least, most *N, unit string) []string {
-	text := func(n *N) string { return decimal(float64(*n)) }
+// rangeText returns a text about the bounds, or none.
+func rangeText[N int | float64](least, most *N, unit string) []string {
+	text := func(n *N) string { return formatNumber(float64(*n)) }
 	switch {
 	case least != nil && most != nil:
 		return []string{text(least) + " to " + text(most) + unit}
@@ -174,7 +174,7 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 	case Object, Array:
 		return []row{f.nestedRow(fd)}, 0
 	case Enum, Several, Choice:
-		if fd.inLine(lay.room) {
+		if fd.fitsLine(lay.valueWidth) {
 			return []row{f.optionLine(fd, focused)}, 0
 		}
 		return f.optionList(fd, lay, focused)
@@ -182,27 +182,27 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 	if fd.text.Multi() {
 		return f.areaRows(fd, lay, h, focused)
 	}
-	lines, _ := fd.text.Draw(lay.room, 1, focused)
+	lines, _ := fd.text.Draw(lay.valueWidth, 1, focused)
 	rows := []row{{text: lines[0]}}
 	if focused {
-		rows = append(rows, f.offerRows(lay)...)
+		rows = append(rows, f.completionRows(lay)...)
 	}
 	return rows, 0
 }
 
 func (f *Form) boolRow(fd *field) row {
 	text := "[-] not sent"
-	if fd.truth != nil && *fd.truth {
+	if fd.boolean != nil && *fd.boolean {
 		text = "[x] true"
-	} else if fd.truth != nil {
+	} else if fd.boolean != nil {
 		text = "[ ] false"
 	}
-	return row{text: text, hits: []hit{{0, len(text), anOption, 0}}}
+	return row{text: text, hits: []hit{{0, len(text), optionTarget, 0}}}
 }
 
-// mark is how an option reports whether it is chosen.
-func (f *Form) mark(fd *field, i int) string {
-	on := fd.picked[i]
+// optionMark returns the mark that shows whether an option is chosen.
+func (f *Form) optionMark(fd *field, i int) string {
+	on := fd.selected[i]
 	switch {
 	case fd.kind == Several && on:
 		return "[x]"
@@ -221,9 +221,9 @@ func (f *Form) optionLine(fd *field, focused bool) row {
 	var b strings.Builder
 	used := 0
 	for i, o := range fd.Options {
-		text := f.mark(fd, i) + " " + shown(o.Label)
+		text := f.optionMark(fd, i) + " " + safeLabel(o.Label)
 		n := theme.Width(text)
-		if focused && i == fd.hot {
+		if focused && i == fd.cursor {
 			text = f.look.Underline.On(text)
 		}
 		gap := "  "
@@ -232,14 +232,14 @@ func (f *Form) optionLine(fd *field, focused bool) row {
 		}
 		if fd.kind == Several {
 			gap = gap[:min(len(gap), 1)] + " "
-			if focused && i == fd.hot {
+			if focused && i == fd.cursor {
 				gap = gap[1:] + f.look.Cursor
 			}
 		}
 		b.WriteString(gap)
 		used += len(gap)
 		b.WriteString(text)
-		r.hits = append(r.hits, hit{used, used + n, anOption, i})
+		r.hits = append(r.hits, hit{used, used + n, optionTarget, i})
 		used += n
 	}
 	r.text = b.String()
@@ -252,69 +252,69 @@ func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
 	l := f.look
 	if !focused {
 		var chosen []string
-		for i, on := range fd.picked {
+		for i, on := range fd.selected {
 			if on && len(chosen) < 20 {
-				chosen = append(chosen, shown(fd.Options[i].Label))
+				chosen = append(chosen, safeLabel(fd.Options[i].Label))
 			}
 		}
 		text := strings.Join(chosen, ", ")
 		if text == "" {
 			text = l.Dim.On(fmt.Sprintf("none of %d", len(fd.Options)))
 		}
-		return []row{{text: l.Cut(text, lay.room)}}, 0
+		return []row{{text: l.Cut(text, lay.valueWidth)}}, 0
 	}
-	count := fmt.Sprintf(" %d/%d", len(fd.passed), len(fd.Options))
-	typed, _ := fd.filter.Draw(max(lay.room-len(count)-2, 1), 1, true)
+	count := fmt.Sprintf(" %d/%d", len(fd.matches), len(fd.Options))
+	typed, _ := fd.filter.Draw(max(lay.valueWidth-len(count)-2, 1), 1, true)
 	rows := []row{{text: l.Dim.On("/ ") + typed[0] + l.Dim.On(count)}}
 	at := 0
-	for n, i := range fd.passed {
-		if i == fd.hot {
+	for n, i := range fd.matches {
+		if i == fd.cursor {
 			at = n
 		}
 	}
-	from := max(min(at-menu/2, len(fd.passed)-menu), 0)
+	from := max(min(at-maxMenuRows/2, len(fd.matches)-maxMenuRows), 0)
 	cursor := 0
-	for n := from; n < min(from+menu, len(fd.passed)); n++ {
-		i := fd.passed[n]
-		text := f.mark(fd, i) + " " + l.Cut(shown(fd.Options[i].Label), max(lay.room-6, 1))
-		if i == fd.hot {
+	for n := from; n < min(from+maxMenuRows, len(fd.matches)); n++ {
+		i := fd.matches[n]
+		text := f.optionMark(fd, i) + " " + l.Cut(safeLabel(fd.Options[i].Label), max(lay.valueWidth-6, 1))
+		if i == fd.cursor {
 			cursor = len(rows)
 			text = l.Cursor + " " + l.Bold.On(text)
 		} else {
 			text = "  " + text
 		}
-		rows = append(rows, row{text: text, hits: []hit{{0, lay.room, anOption, i}}})
+		rows = append(rows, row{text: text, hits: []hit{{0, lay.valueWidth, optionTarget, i}}})
 	}
-	if len(fd.passed) == 0 {
+	if len(fd.matches) == 0 {
 		rows = append(rows, row{text: l.Dim.On("  none matches; " + f.keyOf(doCancel) + " clears the filter")})
 	}
 	return rows, cursor
 }
 
-// offerRows is the open list of completions.
-func (f *Form) offerRows(lay layout) []row {
-	if !f.offering() {
+// completionRows returns the lines of the open list of completions.
+func (f *Form) completionRows(lay layout) []row {
+	if !f.hasCompletions() {
 		return nil
 	}
 	l := f.look
-	from := max(min(f.hot-menu/2, len(f.offered)-menu), 0)
+	from := max(min(f.chosen-maxMenuRows/2, len(f.completions)-maxMenuRows), 0)
 	var rows []row
-	for i := from; i < min(from+menu, len(f.offered)); i++ {
-		text := l.Cut(shown(f.offered[i]), max(lay.room-4, 1))
-		if i == f.hot {
+	for i := from; i < min(from+maxMenuRows, len(f.completions)); i++ {
+		text := l.Cut(safeLabel(f.completions[i]), max(lay.valueWidth-4, 1))
+		if i == f.chosen {
 			text = l.Selected.On(l.Cursor + " " + text)
 		} else {
 			text = "  " + text
 		}
-		rows = append(rows, row{text: l.Dim.On(l.Vertical) + text, hits: []hit{{0, lay.room, anOffer, i}}})
+		rows = append(rows, row{text: l.Dim.On(l.Vertical) + text, hits: []hit{{0, lay.valueWidth, completionTarget, i}}})
 	}
-	n := len(f.offered)
+	n := len(f.completions)
 	switch {
 	case f.total > n:
 		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d of %d", l.Vertical, n, f.total))})
 	case f.more:
 		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d, and more", l.Vertical, n))})
-	case n > menu:
+	case n > maxMenuRows:
 		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d in all", l.Vertical, n))})
 	}
 	return rows
@@ -329,14 +329,14 @@ func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int)
 	}
 	high = max(high, 1)
 	side := l.Dim.On(l.Vertical) + " "
-	wide := lay.room - 2
+	wide := lay.valueWidth - 2
 	var schema []string
 	if fd.kind == JSON && len(fd.Schema) > 0 && (focused || fd.text.Value() != "") {
-		fd.schema.of(func() []byte { return fd.Schema })
-		if lay.room >= 70 {
-			wide = lay.room/2 - 2
+		fd.schema.load(func() []byte { return fd.Schema })
+		if lay.valueWidth >= 70 {
+			wide = lay.valueWidth/2 - 2
 			high = max(high, min(len(fd.schema.lines), 8))
-			schema = fd.schema.window(l, lay.room-wide-5, high)
+			schema = fd.schema.window(l, lay.valueWidth-wide-5, high)
 		}
 	}
 	lines, cursor := fd.text.Draw(max(wide, 1), high, focused)
@@ -349,7 +349,7 @@ func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int)
 		rows = append(rows, row{text: text})
 	}
 	if schema == nil && fd.schema.lines != nil && focused {
-		for _, line := range fd.schema.window(l, max(lay.room-2, 1), min(len(fd.schema.lines), 6)) {
+		for _, line := range fd.schema.window(l, max(lay.valueWidth-2, 1), min(len(fd.schema.lines), 6)) {
 			rows = append(rows, row{text: "  " + line})
 		}
 	}

@@ -82,24 +82,24 @@ type Completion struct {
 
 // Form is one form on one screen.
 type Form struct {
-	look *theme.Look
-	spec Spec
-	on   map[string]string // what keys do
+	look    *theme.Look
+	spec    Spec
+	actions map[string]string // what keys do
 
 	top    []*field // the fields of the value itself
 	fields []*field // those and what is open in them, in the order in which they stand
-	tally  tally
+	count  fieldCount
 	extra  []member // members of the value that no field shows
 	focus  int      // a field, or a button when beyond them
-	off    int      // the first line shown of what scrolls
+	offset int      // the first line shown of what scrolls
 	w      int      // of the last draw
-	drawn  []row    // the lines of the last draw
+	rows   []row    // the lines of the last draw
 	dirty  bool
 
 	intro          []string // wrapped for introW cells and introH lines
 	introW, introH int
 
-	wrong   string // what went wrong with the whole
+	failure string // what went wrong with the whole
 	note    string // what cannot be checked
 	check   *validator
 	preview string
@@ -110,39 +110,39 @@ type Form struct {
 	meta      textfield.Text
 	metaErr   string
 	rawFocus  int                        // the arguments, _meta if there is one, the buttons
-	written   map[*field]json.RawMessage // what the raw mode began with
-	asWritten string                     // the text that it began with
+	rawValues map[*field]json.RawMessage // what the raw mode began with
+	rawText   string                     // the text that it began with
 	schema    schemaText                 // shown beside the arguments
 
-	gen     int
-	latest  *atomic.Int64 // gen, for the commands that wait
-	offered []string
-	total   int
-	more    bool
-	hot     int  // the offered value that is chosen; -1 is none
-	unasked bool // they are offered for a field that is empty
+	gen         int
+	latest      *atomic.Int64 // gen, for the commands that wait
+	completions []string
+	total       int
+	more        bool // the server has more than these
+	chosen      int  // the index of the chosen completion, or -1
+	unasked     bool // the field is empty
 }
 
 // New returns a form with the field in focus that has to be filled in first, or
 // else the first one.
 func New(lk *theme.Look, s Spec) *Form {
-	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
+	f := &Form{look: lk, spec: s, w: 80, chosen: -1, latest: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {
 		f.spec.Actions = keymap.Change(nil)
 	}
-	f.on = make(map[string]string)
+	f.actions = make(map[string]string)
 	for key, id := range f.spec.Actions.In(keymap.InForm) {
-		f.on[key] = strings.TrimPrefix(id, "form.")
+		f.actions[key] = strings.TrimPrefix(id, "form.")
 	}
 	seen := make(map[string]bool)
 	for _, def := range s.Fields[:min(len(s.Fields), MaxFields)] {
 		if !seen[def.Name] {
 			seen[def.Name] = true
-			f.top = append(f.top, newField(lk, def, nil, &f.tally))
+			f.top = append(f.top, newField(lk, def, nil, &f.count))
 		}
 	}
-	f.arrange()
+	f.updateFields()
 	if len(s.Schema) > 0 {
 		v, err := newValidator(s.Schema)
 		if err != nil {
@@ -151,22 +151,22 @@ func New(lk *theme.Look, s Spec) *Form {
 		f.check = v
 	}
 	f.meta = textfield.New(lk)
-	f.fill(s.Values, func(fd *field, value json.RawMessage) {
+	f.setValues(s.Values, func(fd *field, value json.RawMessage) {
 		if value != nil {
-			fd.set(value)
+			fd.setValue(value)
 		}
 	})
-	f.focus = f.first()
-	f.refresh()
+	f.focus = f.firstField()
+	f.updatePreview()
 	return f
 }
 
-// fill has set take the members of an object for the fields, nil for those that it
-// has not, and keeps the members that no field shows.
-func (f *Form) fill(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
-	if extra, ok := spread(f.top, values, set); ok {
+// setValues calls set for each field with its member of an object, or nil. It keeps the
+// members that no field shows.
+func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
+	if extra, ok := assignMembers(f.top, values, set); ok {
 		f.extra = extra
-		f.arrange()
+		f.updateFields()
 	}
 }
 
@@ -178,7 +178,7 @@ func (f *Form) Dirty() bool { return f.dirty }
 
 // Fail shows why the values were not taken, such as the server's words. The
 // focus stays.
-func (f *Form) Fail(message string) { f.wrong = message }
+func (f *Form) Fail(message string) { f.failure = message }
 
 // Values are the arguments in the order of the fields, without optional ones
 // that are empty, and _meta, which is nil if it is empty. The error is of the
@@ -191,10 +191,10 @@ func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	return args, meta, nil
 }
 
-// metaName is how a problem of _meta is named; no argument has this name.
+// metaName is the name of a problem of _meta.
 const metaName = "_meta"
 
-// collect is Values with all that is wrong.
+// collect returns the arguments, _meta and all problems in them.
 func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	if f.raw {
 		args, wrong = f.rawArguments()
@@ -203,7 +203,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	}
 	if len(wrong) == 0 {
 		wrong = f.check.check(args)
-		f.sort(wrong)
+		f.sortProblems(wrong)
 	}
 	if f.spec.Meta {
 		if s := strings.TrimSpace(f.meta.Value()); s != "" {
@@ -217,9 +217,9 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	return args, meta, wrong
 }
 
-// sort puts problems in the order of the fields: validation walks a map. What
-// belongs to none of them comes last.
-func (f *Form) sort(wrong []problem) {
+// sortProblems sorts problems by the order of the fields, because validation walks a map.
+// Problems of no field come last.
+func (f *Form) sortProblems(wrong []problem) {
 	at := make(map[string]int, len(f.top))
 	for i, fd := range f.top {
 		at[fd.Name] = i - len(f.top)
@@ -231,7 +231,7 @@ func (f *Form) sort(wrong []problem) {
 
 // arguments are the values of the fields and what they do not show.
 func (f *Form) arguments() (json.RawMessage, []problem) {
-	list, wrong := gatherAll(f.top)
+	list, wrong := collectAll(f.top)
 	if f.spec.Strings {
 		list = slices.DeleteFunc(list, func(m member) bool { return isNull(m.value) })
 		for i, m := range list {
@@ -240,15 +240,15 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 			}
 		}
 	}
-	return objectOf(append(list, f.extra...)), wrong
+	return writeObject(append(list, f.extra...)), wrong
 }
 
 // submit checks everything. What is wrong stays under its field, and the first
 // of those gets the focus.
 func (f *Form) submit() Action {
-	f.close()
+	f.closeCompletions()
 	_, _, wrong := f.collect()
-	f.wrong, f.areaErr, f.metaErr = "", "", ""
+	f.failure, f.areaErr, f.metaErr = "", "", ""
 	for _, fd := range f.fields {
 		fd.err, fd.stale = "", true
 	}
@@ -257,26 +257,25 @@ func (f *Form) submit() Action {
 	}
 	target := -1
 	for _, p := range wrong {
-		at := f.blame(p)
+		at := f.showProblem(p)
 		if at >= 0 && (target < 0 || at < target) {
 			target = at
 		}
 	}
 	if target >= 0 {
-		f.to(target)
+		f.focusOn(target)
 	}
 	return None
 }
 
-// blame shows a problem where it belongs and says which stop that is; -1 is
-// none.
-func (f *Form) blame(p problem) int {
+// showProblem shows a problem at its field and returns the stop of that field, or -1.
+func (f *Form) showProblem(p problem) int {
 	if p.name == metaName && f.spec.Meta {
 		f.metaErr = p.text
 		if f.raw {
 			return 1
 		}
-		f.wrong = "_meta: " + p.text
+		f.failure = "_meta: " + p.text
 		return -1
 	}
 	if f.raw {
@@ -285,7 +284,7 @@ func (f *Form) blame(p problem) int {
 		}
 		return 0
 	}
-	at, rest := f.find(p)
+	at, rest := f.findField(p)
 	if i := slices.Index(f.fields, at); i >= 0 {
 		text := p.text
 		if len(rest) > 0 {
@@ -294,33 +293,33 @@ func (f *Form) blame(p problem) int {
 		at.err = cmp.Or(at.err, text)
 		return i
 	}
-	if f.wrong == "" {
-		f.wrong = p.String()
+	if f.failure == "" {
+		f.failure = p.String()
 	}
 	return -1
 }
 
-// edited follows an edit.
-func (f *Form) edited() {
+// afterEdit marks the form as edited and updates what depends on the values.
+func (f *Form) afterEdit() {
 	f.dirty = true
-	if fd := f.current(); fd != nil && fd.nests() {
-		f.arrange()
+	if fd := f.currentField(); fd != nil && fd.isNested() {
+		f.updateFields()
 	}
-	f.refresh()
+	f.updatePreview()
 }
 
-// refresh computes the preview.
-func (f *Form) refresh() {
+// updatePreview computes the preview.
+func (f *Form) updatePreview() {
 	if f.spec.Preview != nil {
-		f.preview = f.spec.Preview(f.plain(nil))
+		f.preview = f.spec.Preview(f.texts(nil))
 	}
 }
 
-// plain are the values as text, without those that are empty and one field.
-func (f *Form) plain(but *field) map[string]string {
+// texts returns the values as text, without empty ones and without the field but.
+func (f *Form) texts(but *field) map[string]string {
 	values := make(map[string]string, len(f.top))
 	for _, fd := range f.top {
-		if s := fd.plain(); s != "" && fd != but {
+		if s := fd.plainText(); s != "" && fd != but {
 			values[fd.Name] = s
 		}
 	}

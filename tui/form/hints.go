@@ -5,17 +5,17 @@ import (
 	"goblin/tui/keys"
 )
 
-// tells is a hint with the first of the keys that do something, none if it has no key.
-func (f *Form) tells(do, does string) []keys.Hint {
+// hint returns a hint with the first key of an action, or none if the action has no key.
+func (f *Form) hint(do, does string) []keys.Hint {
 	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
 }
 
 // Hints returns the keys that work now, the most important first.
 func (f *Form) Hints() []keys.Hint {
-	fd := f.current()
+	fd := f.currentField()
 	var out []keys.Hint
-	add := func(do, does string) { out = append(out, f.tells(do, does)...) }
-	if f.offering() {
+	add := func(do, does string) { out = append(out, f.hint(do, does)...) }
+	if f.hasCompletions() {
 		add(doNext, f.tabDoes())
 		add(doDown, "choose")
 		add(doCancel, "close")
@@ -33,13 +33,13 @@ func (f *Form) Hints() []keys.Hint {
 	if f.raw && f.rawFocus == 0 && len(f.top) > 0 || fd != nil && fd.kind == JSON && fd.text.Value() == "" {
 		add(doMembers, "all members")
 	}
-	if s, _ := f.schemaShown(); s != nil && s.most > 0 {
+	if s, _ := f.visibleSchema(); s != nil && s.maxOff > 0 {
 		add(doSchemaDown, "schema")
 	}
-	if fd != nil && fd.completes() {
+	if fd != nil && fd.canComplete() {
 		add(doComplete, "complete")
 	}
-	if fd != nil && fd.mayHaveLines() && !fd.text.Multi() && !f.spec.Strings {
+	if fd != nil && fd.canHaveLines() && !fd.text.Multi() && !f.spec.Strings {
 		add(doLines, "new line")
 	}
 	return out
@@ -51,16 +51,16 @@ func (f *Form) formHints() []keys.Hint {
 	if f.raw {
 		other = "form"
 	}
-	out := append(f.tells(doSubmit, f.spec.Submit), f.tells(doRaw, other)...)
+	out := append(f.hint(doSubmit, f.spec.Submit), f.hint(doRaw, other)...)
 	if rawjson.IsObject(f.spec.Last) {
-		out = append(out, f.tells(doLast, "last values")...)
+		out = append(out, f.hint(doLast, "last values")...)
 	}
 	return out
 }
 
 // keyOf names the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
-	for _, h := range f.tells(do, do) {
+	for _, h := range f.hint(do, do) {
 		return keys.Show(h.Key)
 	}
 	return "no key"
@@ -85,21 +85,21 @@ func (f *field) spaceDoes() string {
 
 // itemHints are the keys for the items of the list that a field is in.
 func (f *Form) itemHints(fd *field) []keys.Hint {
-	list, _ := fd.array()
+	list, _ := fd.enclosingArray()
 	if list == nil {
 		return nil
 	}
-	out := append(f.tells(doAdd, "add"), f.tells(doRemove, "remove")...)
-	if len(list.kids) > 1 {
-		out = append(out, f.tells(doMoveUp, "move up")...)
-		out = append(out, f.tells(doMoveDown, "move down")...)
+	out := append(f.hint(doAdd, "add"), f.hint(doRemove, "remove")...)
+	if len(list.children) > 1 {
+		out = append(out, f.hint(doMoveUp, "move up")...)
+		out = append(out, f.hint(doMoveDown, "move down")...)
 	}
 	return out
 }
 
 // tabDoes says what Tab does while completions are offered.
 func (f *Form) tabDoes() string {
-	if f.unasked && f.hot < 0 {
+	if f.unasked && f.chosen < 0 {
 		return "next"
 	}
 	return "take"

@@ -17,10 +17,9 @@ type member struct {
 	value json.RawMessage
 }
 
-// membersOf reads an object in the order of its text, at most limit members;
-// of members with the same name the last one counts. It is nil and false for
-// what is no object.
-func membersOf(raw json.RawMessage, limit int) ([]member, bool) {
+// readMembers returns the members of an object as they come, at most limit. Of members with
+// the same name the last one counts. It returns false if raw is not an object.
+func readMembers(raw json.RawMessage, limit int) ([]member, bool) {
 	if !rawjson.IsObject(raw) || !json.Valid(raw) {
 		return nil, false
 	}
@@ -39,8 +38,8 @@ func membersOf(raw json.RawMessage, limit int) ([]member, bool) {
 	return out, true
 }
 
-// objectOf is the text of an object with the members that have a value.
-func objectOf(members []member) json.RawMessage {
+// writeObject returns an object with the members that have a value.
+func writeObject(members []member) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, m := range members {
@@ -74,12 +73,12 @@ func compact(raw []byte) json.RawMessage {
 	return b.Bytes()
 }
 
-// same reports whether two JSON texts differ in nothing but spaces.
-func same(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
+// sameJSON reports whether two JSON texts differ only in spaces.
+func sameJSON(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// indented returns a JSON text for editing: one member per line, and escapes for everything
+// indent returns a JSON text for editing: one member per line, and escapes for everything
 // that a terminal or the text area would not show. Too many lines become a single one.
-func indented(raw []byte) string {
+func indent(raw []byte) string {
 	if !json.Valid(raw) {
 		return ""
 	}

@@ -11,8 +11,8 @@ import (
 	"goblin/tui/textfield"
 )
 
-// pause is how long the typing rests before completions are asked for.
-const pause = 150 * time.Millisecond
+// completionDelay is how long the typing rests before completions are asked for.
+const completionDelay = 150 * time.Millisecond
 
 // Update handles a message; only keys concern a form. The command, if there is
 // one, ends in a [Completion].
@@ -21,29 +21,29 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 	if !ok {
 		return None, nil
 	}
-	before := f.current()
-	action, cmd := f.key(k)
-	if cmd == nil && action == None && f.current() != before {
-		cmd = f.entered()
+	before := f.currentField()
+	action, cmd := f.handleKey(k)
+	if cmd == nil && action == None && f.currentField() != before {
+		cmd = f.completeOnEntry()
 	}
 	return action, cmd
 }
 
-func (f *Form) key(k tea.KeyMsg) (Action, tea.Cmd) {
-	f.soil(f.focus)
-	defer func() { f.soil(f.focus) }()
+func (f *Form) handleKey(k tea.KeyMsg) (Action, tea.Cmd) {
+	f.markStale(f.focus)
+	defer func() { f.markStale(f.focus) }()
 	if k.Alt && (k.Type == tea.KeyUp || k.Type == tea.KeyDown) {
 		k = tea.KeyMsg{Type: map[tea.KeyType]tea.KeyType{tea.KeyUp: tea.KeyShiftUp, tea.KeyDown: tea.KeyShiftDown}[k.Type]}
 	}
 	if k.Alt && (k.Type == tea.KeyRunes || k.Type == tea.KeySpace) {
 		// Escape and a key typed quickly after it arrive as one.
-		if f.on["esc"] == doCancel && f.escape() == Cancelled {
+		if f.actions["esc"] == doCancel && f.escape() == Cancelled {
 			return Cancelled, nil
 		}
 		k.Alt = false
 	}
-	do := f.on[keys.Name(k)]
-	if f.wholeKey(do) {
+	do := f.actions[keys.Name(k)]
+	if f.formKey(do) {
 		return None, nil
 	}
 	switch do {
@@ -52,16 +52,16 @@ func (f *Form) key(k tea.KeyMsg) (Action, tea.Cmd) {
 	case doCancel:
 		return f.escape(), nil
 	case doNext:
-		if f.offering() && f.take() {
+		if f.hasCompletions() && f.takeCompletion() {
 			return None, nil
 		}
-		f.move(1)
+		f.moveFocus(1)
 		return None, nil
 	case doPrevious:
-		f.move(-1)
+		f.moveFocus(-1)
 		return None, nil
 	}
-	if b := f.button(); b >= 0 {
+	if b := f.focusedButton(); b >= 0 {
 		return f.buttonKey(do, b), nil
 	}
 	if f.raw {
@@ -97,27 +97,27 @@ func asText(k tea.KeyMsg, do string) tea.KeyMsg {
 	return k
 }
 
-// wholeKey is for keys that concern the whole form.
-func (f *Form) wholeKey(do string) bool {
+// formKey handles keys that concern the whole form. It reports whether it used the key.
+func (f *Form) formKey(do string) bool {
 	switch {
 	case do == doRaw && f.raw:
-		f.toFields()
+		f.leaveRawMode()
 	case do == doRaw:
-		f.toRaw()
+		f.enterRawMode()
 	case do == doLast:
-		f.last()
+		f.fillLast()
 	case do == doMembers:
 		f.allFields()
 	case do == doSchemaUp, do == doSchemaDown:
-		f.page(do == doSchemaDown)
+		f.pageSchema(do == doSchemaDown)
 	default:
 		return false
 	}
 	return true
 }
 
-// soil has a field drawn again.
-func (f *Form) soil(i int) {
+// markStale discards the drawn lines of a field.
+func (f *Form) markStale(i int) {
 	if i < len(f.fields) {
 		f.fields[i].stale = true
 	}
@@ -125,20 +125,20 @@ func (f *Form) soil(i int) {
 
 // escape closes what is open, or the form.
 func (f *Form) escape() Action {
-	if f.offering() {
-		f.close()
+	if f.hasCompletions() {
+		f.closeCompletions()
 		return None
 	}
-	if fd := f.current(); fd != nil && fd.filter.Value() != "" {
+	if fd := f.currentField(); fd != nil && fd.filter.Value() != "" {
 		fd.filter.Set("")
-		fd.narrow()
+		fd.filterOptions()
 		return None
 	}
 	return Cancelled
 }
 
-// stops is how many stops there are before the buttons.
-func (f *Form) stops() int {
+// stopCount returns the number of stops before the buttons.
+func (f *Form) stopCount() int {
 	switch {
 	case !f.raw:
 		return len(f.fields)
@@ -149,29 +149,29 @@ func (f *Form) stops() int {
 	}
 }
 
-// at is the stop that has the focus.
-func (f *Form) at() int {
+// focused returns the stop that has the focus.
+func (f *Form) focused() int {
 	if f.raw {
 		return f.rawFocus
 	}
 	return f.focus
 }
 
-// current is the field with the focus, if one has it.
-func (f *Form) current() *field {
+// currentField returns the field with the focus, or nil.
+func (f *Form) currentField() *field {
 	if f.raw || f.focus >= len(f.fields) {
 		return nil
 	}
 	return f.fields[f.focus]
 }
 
-// button is which button has the focus; -1 is none.
-func (f *Form) button() int {
-	return max(f.at()-f.stops(), -1)
+// focusedButton returns the index of the button that has the focus, or -1.
+func (f *Form) focusedButton() int {
+	return max(f.focused()-f.stopCount(), -1)
 }
 
 // OnButton reports whether a button has the focus.
-func (f *Form) OnButton() bool { return f.button() >= 0 }
+func (f *Form) OnButton() bool { return f.focusedButton() >= 0 }
 
 // buttons returns the buttons' texts and actions.
 func (f *Form) buttons() ([]string, []Action) {
@@ -181,19 +181,19 @@ func (f *Form) buttons() ([]string, []Action) {
 	return []string{f.spec.Submit, "cancel"}, []Action{Submitted, Cancelled}
 }
 
-// move walks the stops in a circle.
-func (f *Form) move(d int) {
+// moveFocus moves the focus by d stops, from the last to the first.
+func (f *Form) moveFocus(d int) {
 	labels, _ := f.buttons()
-	n := f.stops() + len(labels)
-	i := (f.at() + d + n) % n
-	for !f.raw && i < len(f.fields) && !f.fields[i].stop() {
+	n := f.stopCount() + len(labels)
+	i := (f.focused() + d + n) % n
+	for !f.raw && i < len(f.fields) && !f.fields[i].takesFocus() {
 		i = (i + d + n) % n
 	}
-	f.to(i)
+	f.focusOn(i)
 }
 
-// to gives a stop the focus. The field that is left says what is wrong with it.
-func (f *Form) to(i int) {
+// focusOn moves the focus to a stop. The field that loses the focus shows its problem.
+func (f *Form) focusOn(i int) {
 	if f.raw {
 		f.rawFocus = i
 		return
@@ -201,25 +201,25 @@ func (f *Form) to(i int) {
 	if i == f.focus {
 		return
 	}
-	f.close()
-	if fd := f.current(); fd != nil {
+	f.closeCompletions()
+	if fd := f.currentField(); fd != nil {
 		if fd.err == "" {
 			_ = fd.verify(false) // shown under the field
 		}
 		if fd.filter.Value() != "" {
 			fd.filter.Set("")
-			fd.narrow()
+			fd.filterOptions()
 		}
 	}
-	f.soil(f.focus)
+	f.markStale(f.focus)
 	f.focus = i
-	f.soil(i)
-	if fd := f.current(); fd != nil {
-		fd.moved = false
+	f.markStale(i)
+	if fd := f.currentField(); fd != nil {
+		fd.cursorMoved = false
 	}
 }
 
-func (f *Form) press(b int) Action {
+func (f *Form) pressButton(b int) Action {
 	_, actions := f.buttons()
 	if actions[b] == Submitted {
 		return f.submit()
@@ -231,11 +231,11 @@ func (f *Form) buttonKey(do string, b int) Action {
 	labels, _ := f.buttons()
 	switch {
 	case do == doEnter, do == doToggle:
-		return f.press(b)
+		return f.pressButton(b)
 	case do == doUp, do == doLeft && b > 0:
-		f.move(-1)
+		f.moveFocus(-1)
 	case do == doDown, do == doRight && b < len(labels)-1:
-		f.move(1)
+		f.moveFocus(1)
 	}
 	return None
 }
@@ -244,9 +244,9 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 	if f.rawFocus > 0 {
 		switch do {
 		case doEnter, doDown:
-			f.move(1)
+			f.moveFocus(1)
 		case doUp:
-			f.move(-1)
+			f.moveFocus(-1)
 		default:
 			if f.meta.Update(asText(k, do)) {
 				f.dirty, f.metaErr = true, ""
@@ -254,20 +254,20 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 		}
 		return
 	}
-	if !f.leave(&f.area, k, do) && f.area.Update(asText(k, do)) {
+	if !f.leaveArea(&f.area, k, do) && f.area.Update(asText(k, do)) {
 		f.dirty, f.areaErr = true, ""
 	}
 }
 
-// leave walks out of an area when the cursor is at its edge already, or by a key that
-// ends no line in it.
-func (f *Form) leave(e *textfield.Text, k tea.KeyMsg, do string) bool {
+// leaveArea moves the focus out of an area of lines if the cursor is at its edge, or by a key
+// that breaks no line. It reports whether it did.
+func (f *Form) leaveArea(e *textfield.Text, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
 	case do == doUp && row == 0:
-		f.move(-1)
+		f.moveFocus(-1)
 	case do == doDown && row == len(e.Rows())-1, do == doEnter && k.Type != tea.KeyEnter:
-		f.move(1)
+		f.moveFocus(1)
 	default:
 		return false
 	}
@@ -275,8 +275,8 @@ func (f *Form) leave(e *textfield.Text, k tea.KeyMsg, do string) bool {
 }
 
 func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
-	fd := f.current()
-	if f.offering() && f.offerKey(do) || f.itemKey(fd, do) {
+	fd := f.currentField()
+	if f.hasCompletions() && f.completionKey(do) || f.itemKey(fd, do) {
 		return None, nil
 	}
 	if fd.kind == Object || fd.kind == Array {
@@ -285,43 +285,43 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	if fd.isChoice() {
 		return f.optionKey(fd, k, do), nil
 	}
-	f.widenFor(fd, k)
+	f.widenForPaste(fd, k)
 	switch {
 	case fd.text.Multi():
-		if f.leave(&fd.text, k, do) {
+		if f.leaveArea(&fd.text, k, do) {
 			return None, nil
 		}
 	case do == doEnter:
-		return f.next(), nil
+		return f.nextField(), nil
 	case do == doUp:
-		f.move(-1)
+		f.moveFocus(-1)
 		return None, nil
 	case do == doDown:
-		f.move(1)
+		f.moveFocus(1)
 		return None, nil
-	case do == doLines && fd.mayHaveLines() && !f.spec.Strings:
+	case do == doLines && fd.canHaveLines() && !f.spec.Strings:
 		f.widen(fd)
 		k = tea.KeyMsg{Type: tea.KeyEnter}
-	case do == doComplete && fd.completes():
-		return None, f.ask(fd, 0)
+	case do == doComplete && fd.canComplete():
+		return None, f.requestCompletion(fd, 0)
 	}
 	if !fd.typeKey(asText(k, do)) {
 		return None, nil
 	}
-	f.edited()
-	if fd.completes() {
-		return None, f.ask(fd, pause)
+	f.afterEdit()
+	if fd.canComplete() {
+		return None, f.requestCompletion(fd, completionDelay)
 	}
 	return None, nil
 }
 
-// mayHaveLines reports whether a field's text may have more lines than one.
-func (f *field) mayHaveLines() bool { return f.kind == Text && !f.OneLine }
+// canHaveLines reports whether a field's text may have more than one line.
+func (f *field) canHaveLines() bool { return f.kind == Text && !f.OneLine }
 
-// widenFor makes an area of a field for lines that are pasted.
-func (f *Form) widenFor(fd *field, k tea.KeyMsg) {
-	if textfield.Breaks(k) && fd.mayHaveLines() && !fd.text.Multi() {
-		f.close()
+// widenForPaste makes a field an area of lines if pasted text has line breaks.
+func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
+	if textfield.Breaks(k) && fd.canHaveLines() && !fd.text.Multi() {
+		f.closeCompletions()
 		f.widen(fd)
 	}
 }
@@ -329,9 +329,9 @@ func (f *Form) widenFor(fd *field, k tea.KeyMsg) {
 // itemKey is for keys that put in, take out and move the items of lists, from anywhere
 // in them.
 func (f *Form) itemKey(fd *field, do string) bool {
-	list, item := fd.array()
+	list, item := fd.enclosingArray()
 	if fd.kind == Array && do == doAdd {
-		f.insert(fd, len(fd.kids))
+		f.insertItem(fd, len(fd.children))
 		return true
 	}
 	by := 0
@@ -343,23 +343,23 @@ func (f *Form) itemKey(fd *field, do string) bool {
 	}
 	switch {
 	case by != 0 && fd.kind == List:
-		f.shiftLine(fd, by)
+		f.moveLine(fd, by)
 	case list == nil:
 		return false
 	case by != 0:
-		f.shift(list, item, by)
+		f.moveItem(list, item, by)
 	case do == doAdd:
-		f.insert(list, slices.Index(list.kids, item)+1)
+		f.insertItem(list, slices.Index(list.children, item)+1)
 	case do == doRemove:
-		f.remove(list, item)
+		f.removeItem(list, item)
 	default:
 		return false
 	}
 	return true
 }
 
-// shiftLine moves the line with the cursor among the others of a list.
-func (f *Form) shiftLine(fd *field, by int) {
+// moveLine moves the line with the cursor within a List.
+func (f *Form) moveLine(fd *field, by int) {
 	row, col := fd.text.Cursor()
 	rows := slices.Clone(fd.text.Rows())
 	to := row + by
@@ -369,21 +369,21 @@ func (f *Form) shiftLine(fd *field, by int) {
 	rows[row], rows[to] = rows[to], rows[row]
 	fd.text.Set(strings.Join(rows, "\n"))
 	fd.text.To(to, col)
-	fd.changed()
-	f.edited()
+	fd.afterChange()
+	f.afterEdit()
 }
 
 // nestedKey is for the line of an object or a list.
 func (f *Form) nestedKey(fd *field, do string) Action {
 	switch {
 	case do == doEnter:
-		return f.next()
+		return f.nextField()
 	case do == doUp:
-		f.move(-1)
+		f.moveFocus(-1)
 	case do == doDown:
-		f.move(1)
+		f.moveFocus(1)
 	case do == doToggle, do == doRight && !fd.open && fd.kind == Object, (do == doLeft || do == doEmpty) && fd.open:
-		f.act(fd)
+		f.toggleNested(fd)
 	}
 	return None
 }
@@ -391,25 +391,25 @@ func (f *Form) nestedKey(fd *field, do string) Action {
 // widen turns a line into an area, with the cursor where it is.
 func (f *Form) widen(fd *field) {
 	_, col := fd.text.Cursor()
-	fd.edit(fd.text.Value(), true)
+	fd.setText(fd.text.Value(), true)
 	fd.text.To(0, col)
 }
 
-// next goes on after a field: to the next, or to submitting.
-func (f *Form) next() Action {
+// nextField moves the focus to the next field. After the last field it submits the form.
+func (f *Form) nextField() Action {
 	if f.focus == len(f.fields)-1 && !f.spec.Decline {
 		return f.submit()
 	}
-	f.move(1)
+	f.moveFocus(1)
 	return None
 }
 
 // optionKey is for fields that are chosen.
 func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
-	line := fd.kind == Bool || fd.inLine(f.room())
+	line := fd.kind == Bool || fd.fitsLine(f.valueWidth())
 	if k.Type == tea.KeyRunes && len(k.Runes) > 1 && !k.Paste && line {
 		// Keys typed quickly arrive as one; only spaces mean anything here.
-		if f.on[" "] == doToggle {
+		if f.actions[" "] == doToggle {
 			for range strings.Count(string(k.Runes), " ") {
 				f.toggle(fd)
 			}
@@ -417,11 +417,11 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 		return None
 	}
 	if do == doEnter {
-		if !line && fd.kind != Several && fd.moved && len(fd.passed) > 0 {
-			fd.choose(fd.hot, false)
-			f.edited()
+		if !line && fd.kind != Several && fd.cursorMoved && len(fd.matches) > 0 {
+			fd.choose(fd.cursor, false)
+			f.afterEdit()
 		}
-		return f.next()
+		return f.nextField()
 	}
 	f.chooseKey(fd, k, do, line)
 	return None
@@ -436,20 +436,20 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 		if do == doUp {
 			step = -1
 		}
-		if line || !fd.walk(step) {
-			f.move(step)
+		if line || !fd.moveCursor(step) {
+			f.moveFocus(step)
 		}
 	case do == doToggle:
 		f.toggle(fd)
 	case line && (do == doLeft || do == doRight):
 		f.sideways(fd, do == doRight)
 	case do == doEmpty && fd.filter.Value() == "" && fd.kind != Several:
-		fd.empty()
-		f.edited()
+		fd.clearChoice()
+		f.afterEdit()
 	case !line && fd.filter.Update(asText(k, do)):
-		fd.narrow()
-		if len(fd.passed) > 0 {
-			fd.hot, fd.moved = fd.passed[0], true
+		fd.filterOptions()
+		if len(fd.matches) > 0 {
+			fd.cursor, fd.cursorMoved = fd.matches[0], true
 		}
 	}
 }
@@ -458,13 +458,13 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 func (f *Form) toggle(fd *field) {
 	switch {
 	case fd.kind == Bool:
-		fd.flip()
-	case len(fd.passed) == 0:
+		fd.toggleBool()
+	case len(fd.matches) == 0:
 		return
 	default:
-		fd.choose(fd.hot, true)
+		fd.choose(fd.cursor, true)
 	}
-	f.edited()
+	f.afterEdit()
 }
 
 // sideways walks the options of a line; in an Enum the choice goes along.
@@ -477,12 +477,12 @@ func (f *Form) sideways(fd *field, right bool) {
 	if right {
 		d = 1
 	}
-	if fd.kind != Several && !slices.Contains(fd.picked, true) {
+	if fd.kind != Several && !slices.Contains(fd.selected, true) {
 		f.toggle(fd)
 		return
 	}
-	if fd.walk(d) && fd.kind != Several {
-		fd.choose(fd.hot, false)
-		f.edited()
+	if fd.moveCursor(d) && fd.kind != Several {
+		fd.choose(fd.cursor, false)
+		f.afterEdit()
 	}
 }

@@ -16,26 +16,26 @@ import (
 
 // Bounds of what a value opens.
 const (
-	maxLive  = 4096 // fields of a form at a time; what is beyond is one of JSON
-	maxItems = 200  // items of an array that are fields each
-	maxTries = 2000 // alternatives that are held against values
-	atFirst  = 8    // items that an array begins with at most, if it must have some
+	maxLive         = 4096 // fields of a form at a time; what is beyond is one of JSON
+	maxItems        = 200  // items of an array that are fields each
+	maxTries        = 2000 // alternatives that are held against values
+	maxInitialItems = 8    // items that an array begins with at most, if it must have some
 )
 
-// tally counts what a form has made of its schema.
-type tally struct{ live, tries int }
+// fieldCount counts the fields of a form, and the alternatives that were tried.
+type fieldCount struct{ live, tries int }
 
-// nests reports whether a field holds others.
-func (f *field) nests() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
+// isNested reports whether a field holds other fields.
+func (f *field) isNested() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
 
-// kid makes a field within f; its required members exist at once.
-func (f *field) kid(def Field) *field { return newField(f.look, def, f, f.tally) }
+// newChild returns a field within f, with its required members.
+func (f *field) newChild(def Field) *field { return newField(f.look, def, f, f.count) }
 
-// drop takes fields out of the count.
-func (f *field) drop(kids []*field) {
+// uncount subtracts fields from the count.
+func (f *field) uncount(kids []*field) {
 	for _, kid := range kids {
 		for range kid.all() {
-			f.tally.live--
+			f.count.live--
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (f *field) walkAll(yield func(*field) bool) bool {
 	if !yield(f) {
 		return false
 	}
-	for _, kid := range f.kids {
+	for _, kid := range f.children {
 		if !kid.walkAll(yield) {
 			return false
 		}
@@ -57,60 +57,60 @@ func (f *field) walkAll(yield func(*field) bool) bool {
 	return true
 }
 
-// empties makes a field that holds others as it is without a value.
-func (f *field) empties() {
-	f.drop(f.kids)
-	f.kids, f.extra, f.open = nil, nil, false
+// resetChildren resets a nested field to its state without a value.
+func (f *field) resetChildren() {
+	f.uncount(f.children)
+	f.children, f.extra, f.open = nil, nil, false
 	switch {
 	case f.kind == Object && f.Required:
-		f.unfold()
+		f.openObject()
 	case f.kind == Array && f.Required && f.MinLen != nil:
-		for range min(*f.MinLen, atFirst) {
-			f.add(len(f.kids))
+		for range min(*f.MinLen, maxInitialItems) {
+			f.addItem(len(f.children))
 		}
 	}
 }
 
-// unfold shows the members of an object, which is sent from now on.
-func (f *field) unfold() {
+// openObject shows the members of an object, which is sent from now on.
+func (f *field) openObject() {
 	f.open = true
-	if f.kids != nil {
+	if f.children != nil {
 		return
 	}
 	seen := make(map[string]bool)
 	for _, def := range f.Members() {
 		if !seen[def.Name] || def.Inline {
 			seen[def.Name] = true
-			f.kids = append(f.kids, f.kid(def))
+			f.children = append(f.children, f.newChild(def))
 		}
 	}
 }
 
-// add puts an item into an array.
-func (f *field) add(at int) *field {
+// addItem adds an item to an array at an index.
+func (f *field) addItem(at int) *field {
 	def := *f.items
 	def.Required, def.Title = true, ""
-	kid := f.kid(def)
-	f.kids = slices.Insert(f.kids, at, kid)
+	kid := f.newChild(def)
+	f.children = slices.Insert(f.children, at, kid)
 	f.renumber()
 	return kid
 }
 
 // renumber names the items of an array by their places.
 func (f *field) renumber() {
-	for i, kid := range f.kids {
+	for i, kid := range f.children {
 		kid.label, kid.stale = strconv.Itoa(i+1), true
 	}
 }
 
-// become makes a Choice one of its alternatives; -1 is none.
-func (f *field) become(i int) {
-	f.drop(f.kids)
-	f.kids = nil
+// setAlternative selects an alternative of a Choice; -1 selects none.
+func (f *field) setAlternative(i int) {
+	f.uncount(f.children)
+	f.children = nil
 	if all := f.Members(); i >= 0 && i < len(all) {
 		def := all[i]
-		def.Required, f.is = true, i
-		f.kids = []*field{f.kid(def)}
+		def.Required, f.alternative = true, i
+		f.children = []*field{f.newChild(def)}
 	}
 }
 
@@ -122,8 +122,8 @@ func (f *field) showNested(raw json.RawMessage) bool {
 		if !rawjson.IsObject(raw) {
 			return false
 		}
-		f.unfold()
-		f.extra, _ = spread(f.kids, raw, (*field).set)
+		f.openObject()
+		f.extra, _ = assignMembers(f.children, raw, (*field).setValue)
 		return true
 	case Array:
 		if !rawjson.IsArray(raw) {
@@ -133,51 +133,52 @@ func (f *field) showNested(raw json.RawMessage) bool {
 		if len(items) > maxItems {
 			return false
 		}
-		f.drop(f.kids)
-		f.kids = nil
+		f.uncount(f.children)
+		f.children = nil
 		for i, item := range items {
-			f.add(i).set(item)
+			f.addItem(i).setValue(item)
 		}
 		return true
 	}
-	return f.fit(raw)
+	return f.chooseAlternative(raw)
 }
 
-// fit makes a Choice the alternative that a value fits best.
-func (f *field) fit(raw json.RawMessage) bool {
+// chooseAlternative selects the alternative of a Choice that fits a value best. It reports
+// whether one fits.
+func (f *field) chooseAlternative(raw json.RawMessage) bool {
 	best, least := -1, 0
 	for i := range f.Options {
-		if f.tally.tries++; f.tally.tries > maxTries {
+		if f.count.tries++; f.count.tries > maxTries {
 			return false
 		}
-		f.become(i)
-		if len(f.kids) == 0 {
+		f.setAlternative(i)
+		if len(f.children) == 0 {
 			continue
 		}
-		kid := f.kids[0]
-		kid.set(raw)
-		if kid.kind != kid.Kind || kid.held == nil || isNull(raw) && kid.kind != Enum {
+		kid := f.children[0]
+		kid.setValue(raw)
+		if kid.kind != kid.Kind || kid.original == nil || isNull(raw) && kid.kind != Enum {
 			continue
 		}
-		_, wrong := kid.gather()
+		_, wrong := kid.collect()
 		if odd := len(wrong) + 16*len(kid.extra); best < 0 || odd < least {
 			best, least = i, odd
 		}
 	}
-	f.become(best)
+	f.setAlternative(best)
 	if best < 0 {
 		return false
 	}
-	f.kids[0].set(raw)
-	f.picked[best], f.hot = true, best
+	f.children[0].setValue(raw)
+	f.selected[best], f.cursor = true, best
 	return true
 }
 
-// spread has set take the members of an object for the fields, nil for those that it
-// has not, and gives the members that no field shows. A field in line gets those that
-// are left.
-func spread(fields []*field, values json.RawMessage, set func(fd *field, value json.RawMessage)) (extra []member, ok bool) {
-	list, ok := membersOf(values, maxMembers)
+// assignMembers calls set for each field with the member of its name, or nil if the object
+// lacks the member. An inline field gets the members that are left. It returns the members
+// that no field shows.
+func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, value json.RawMessage)) (extra []member, ok bool) {
+	list, ok := readMembers(values, maxMembers)
 	if !ok {
 		return nil, false
 	}
@@ -206,38 +207,38 @@ func spread(fields []*field, values json.RawMessage, set func(fd *field, value j
 		set(within, nil)
 		return nil, true
 	}
-	set(within, objectOf(extra))
+	set(within, writeObject(extra))
 	if within.kind != Choice { // no alternative has such members
-		within.set(nil)
+		within.setValue(nil)
 		return extra, true
 	}
 	return nil, true
 }
 
-// gatherAll are the members of an object with the values of fields, and all that is
-// wrong.
-func gatherAll(fields []*field) (list []member, wrong []problem) {
+// collectAll returns the members of an object with the values of fields, and all problems in
+// them.
+func collectAll(fields []*field) (list []member, wrong []problem) {
 	for _, fd := range fields {
-		raw, bad := fd.gather()
+		raw, bad := fd.collect()
 		wrong = append(wrong, bad...)
-		list = fd.put(list, raw)
+		list = fd.appendTo(list, raw)
 	}
 	return list, wrong
 }
 
-// put adds the value of a field to the members of the object that it is in.
-func (f *field) put(list []member, raw json.RawMessage) []member {
+// appendTo appends the value of a field to the members of the object that contains the field.
+func (f *field) appendTo(list []member, raw json.RawMessage) []member {
 	if !f.Inline {
 		return append(list, member{f.Name, raw})
 	}
-	own, _ := membersOf(raw, maxMembers)
+	own, _ := readMembers(raw, maxMembers)
 	return append(list, own...)
 }
 
-// gather is the value of a field with all that is wrong in it.
-func (f *field) gather() (json.RawMessage, []problem) {
+// collect returns the value of a field and all problems in it.
+func (f *field) collect() (json.RawMessage, []problem) {
 	bad := func(err error) []problem { return []problem{{name: f.root().Name, text: err.Error(), at: f}} }
-	if !f.nests() || isNull(f.held) {
+	if !f.isNested() || isNull(f.original) {
 		raw, err := f.value()
 		if err != nil {
 			return nil, bad(err)
@@ -249,35 +250,35 @@ func (f *field) gather() (json.RawMessage, []problem) {
 		if !f.open {
 			return nil, nil
 		}
-		list, wrong := gatherAll(f.kids)
-		return objectOf(append(list, f.extra...)), wrong
+		list, wrong := collectAll(f.children)
+		return writeObject(append(list, f.extra...)), wrong
 	case Array:
-		if len(f.kids) == 0 && f.held == nil && !f.Required {
+		if len(f.children) == 0 && f.original == nil && !f.Required {
 			return nil, nil
 		}
 		var values [][]byte
 		var wrong []problem
-		for _, kid := range f.kids {
-			raw, bad := kid.gather()
+		for _, kid := range f.children {
+			raw, bad := kid.collect()
 			values, wrong = append(values, raw), append(wrong, bad...)
 		}
-		if err := f.length(len(f.kids), "item"); err != nil {
+		if err := f.checkLength(len(f.children), "item"); err != nil {
 			wrong = append(wrong, bad(err)...)
 		}
 		return rawjson.Array(values), wrong
 	}
 	switch {
-	case len(f.kids) > 0:
-		return f.kids[0].gather()
+	case len(f.children) > 0:
+		return f.children[0].collect()
 	case f.Required:
 		return nil, bad(errRequired)
 	}
 	return nil, nil
 }
 
-// nestedValue is gather with one error.
+// nestedValue returns the value of a nested field, or its first problem as an error.
 func (f *field) nestedValue() (json.RawMessage, error) {
-	raw, wrong := f.gather()
+	raw, wrong := f.collect()
 	if len(wrong) > 0 {
 		return nil, errors.New(wrong[0].text)
 	}
@@ -286,20 +287,20 @@ func (f *field) nestedValue() (json.RawMessage, error) {
 
 // root is the field of the whole that f is in.
 func (f *field) root() *field {
-	for f.up != nil {
-		f = f.up
+	for f.parent != nil {
+		f = f.parent
 	}
 	return f
 }
 
-// place is where a field is: names and numbers of items.
-func (f *field) place() string {
+// path returns the names, and numbers of items, that lead to a field.
+func (f *field) path() string {
 	var parts []string
-	for at := f; at != nil; at = at.up {
+	for at := f; at != nil; at = at.parent {
 		switch {
-		case at.up != nil && at.up.kind == Array:
+		case at.parent != nil && at.parent.kind == Array:
 			parts = append(parts, at.label)
-		case at.up != nil && at.up.kind == Choice, at.Inline:
+		case at.parent != nil && at.parent.kind == Choice, at.Inline:
 		default:
 			parts = append(parts, at.Name)
 		}
@@ -308,75 +309,76 @@ func (f *field) place() string {
 	return strings.Join(parts, "/")
 }
 
-// array is the list that f is an item of, or within one, and that item.
-func (f *field) array() (list, item *field) {
-	for at := f; at.up != nil; at = at.up {
-		if at.up.kind == Array {
-			return at.up, at
+// enclosingArray returns the innermost array around f, and the item of that array that holds
+// f.
+func (f *field) enclosingArray() (list, item *field) {
+	for at := f; at.parent != nil; at = at.parent {
+		if at.parent.kind == Array {
+			return at.parent, at
 		}
 	}
 	return nil, nil
 }
 
-// silent reports a field without a line: an alternative that its Choice stands for, and
-// what is settled by that.
-func (f *field) silent() bool {
-	up := f.up
+// isHidden reports whether a field has no line of its own: a Choice stands for its
+// alternative, and settles some members of the alternative.
+func (f *field) isHidden() bool {
+	up := f.parent
 	if up != nil && up.kind == Object && f.kind != Object {
-		up = up.up
+		up = up.parent
 	}
 	settled := f.kind == Enum && len(f.Options) == 1 && f.Required
 	return up != nil && up.kind == Choice && (f.kind == Object || settled)
 }
 
-// stop reports whether a field takes the focus.
-func (f *field) stop() bool { return f.kind != Object || !f.Required }
+// takesFocus reports whether a field takes the focus.
+func (f *field) takesFocus() bool { return f.kind != Object || !f.Required }
 
-// seen adds the lines of a field and of those in it to a list.
-func (f *field) seen(list []*field, depth int) []*field {
+// appendVisible appends the visible fields at and below f to list, in the order on the screen.
+func (f *field) appendVisible(list []*field, depth int) []*field {
 	f.stale, f.depth = true, depth
-	if !f.silent() {
+	if !f.isHidden() {
 		list = append(list, f)
 		depth++
 	}
 	if f.kind == Object && !f.open {
 		return list
 	}
-	for _, kid := range f.kids {
-		list = kid.seen(list, depth)
+	for _, kid := range f.children {
+		list = kid.appendVisible(list, depth)
 	}
 	return list
 }
 
-// names are the members of an object in a few words.
-func (f *field) names() string {
+// memberNames returns the names of an object's members as a short text.
+func (f *field) memberNames() string {
 	var names []string
 	for _, m := range f.Members() {
 		if len(names) == 12 {
 			names = append(names, f.look.Ellipsis)
 			break
 		}
-		if name := shown(m.Name); name != "" {
+		if name := safeLabel(m.Name); name != "" {
 			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// arrange finds out which fields are seen after some were opened, put in or taken
-// out. The focus stays where it was, or goes to what that was in.
-func (f *Form) arrange() {
+// updateFields collects the visible fields after some were added, removed or opened. The focus
+// stays on its field, or moves to the field around it.
+func (f *Form) updateFields() {
 	button := f.focus - len(f.fields)
-	at := f.current()
+	at := f.currentField()
 	f.fields = nil
 	for _, fd := range f.top {
-		f.fields = fd.seen(f.fields, 0)
+		f.fields = fd.appendVisible(f.fields, 0)
 	}
 	if button >= 0 {
 		f.focus = len(f.fields) + button
 		return
 	}
-	for ; at != nil; at = at.up {
+	for ; at != nil; at = at.parent {
 		if i := slices.Index(f.fields, at); i >= 0 {
 			f.focus = i
 			return
@@ -385,22 +387,23 @@ func (f *Form) arrange() {
 	f.focus = min(f.focus, max(len(f.fields)-1, 0))
 }
 
-// first is the field that has to be filled in first, or else the first one.
-func (f *Form) first() int {
+// firstField returns the index of the first required field without a value. Without one it
+// returns the index of the first field.
+func (f *Form) firstField() int {
 	for i, fd := range f.fields {
-		if !fd.stop() || !fd.Required || fd.kind == Choice && len(fd.kids) > 0 {
+		if !fd.takesFocus() || !fd.Required || fd.kind == Choice && len(fd.children) > 0 {
 			continue
 		}
-		if v, err := fd.value(); (err != nil || len(v) == 0) && len(fd.kids) == 0 {
+		if v, err := fd.value(); (err != nil || len(v) == 0) && len(fd.children) == 0 {
 			return i
 		}
 	}
-	return max(slices.IndexFunc(f.fields, (*field).stop), 0)
+	return max(slices.IndexFunc(f.fields, (*field).takesFocus), 0)
 }
 
-// find is the field that a problem is at, as far as that is seen, and the path from
-// there. Problems do not say which item of a list they are about.
-func (f *Form) find(p problem) (at *field, rest []string) {
+// findField returns the visible field that is closest to a problem, and the path from there.
+// Problems do not name the item of a list.
+func (f *Form) findField(p problem) (at *field, rest []string) {
 	if p.at != nil {
 		return p.at, nil
 	}
@@ -409,8 +412,8 @@ func (f *Form) find(p problem) (at *field, rest []string) {
 		next := (*field)(nil)
 		for _, fd := range in {
 			if fd.Inline {
-				for _, alternative := range fd.kids {
-					in = append(in[:len(in):len(in)], alternative.kids...)
+				for _, alternative := range fd.children {
+					in = append(in[:len(in):len(in)], alternative.children...)
 				}
 			}
 		}
@@ -424,10 +427,10 @@ func (f *Form) find(p problem) (at *field, rest []string) {
 			break
 		}
 		at, rest = next, rest[1:]
-		for len(rest) > 0 && len(next.kids) == 1 && next.kind != Object {
-			next = next.kids[0] // the only item, or the alternative
+		for len(rest) > 0 && len(next.children) == 1 && next.kind != Object {
+			next = next.children[0] // the only item, or the alternative
 		}
-		in = next.kids
+		in = next.children
 		if next.kind != Object {
 			break
 		}
@@ -435,72 +438,72 @@ func (f *Form) find(p problem) (at *field, rest []string) {
 	return at, rest
 }
 
-// act is the effect of Space on a field that holds others: an object is sent or not, a
-// list gets an item.
-func (f *Form) act(fd *field) {
+// toggleNested handles Space on a nested field: it includes or leaves out an object, or adds
+// an item to a list.
+func (f *Form) toggleNested(fd *field) {
 	switch {
 	case fd.kind == Array:
-		f.insert(fd, len(fd.kids))
+		f.insertItem(fd, len(fd.children))
 		return
 	case fd.Required:
 		return
 	case fd.open:
 		fd.open = false
 	default:
-		fd.unfold()
+		fd.openObject()
 	}
-	fd.changed()
-	f.edited()
+	fd.afterChange()
+	f.afterEdit()
 }
 
-// insert puts an item into a list and goes to it.
-func (f *Form) insert(list *field, at int) {
-	if list.tally.live >= maxLive || len(list.kids) >= maxItems {
-		f.wrong = "no more items here; " + f.keyOf(doRaw) + " has room for them"
+// insertItem adds an item to a list and focuses it.
+func (f *Form) insertItem(list *field, at int) {
+	if list.count.live >= maxLive || len(list.children) >= maxItems {
+		f.failure = "no more items here; " + f.keyOf(doRaw) + " has room for them"
 		return
 	}
-	kid := list.add(at)
-	list.changed()
-	f.edited()
-	f.arrange()
-	f.toField(kid)
+	kid := list.addItem(at)
+	list.afterChange()
+	f.afterEdit()
+	f.updateFields()
+	f.focusField(kid)
 }
 
-// toField goes to a field, or the first in it that takes the focus.
-func (f *Form) toField(fd *field) {
+// focusField focuses a field, or the first field in it that takes the focus.
+func (f *Form) focusField(fd *field) {
 	for at := range fd.all() {
-		if i := slices.Index(f.fields, at); i >= 0 && at.stop() {
-			f.to(i)
+		if i := slices.Index(f.fields, at); i >= 0 && at.takesFocus() {
+			f.focusOn(i)
 			return
 		}
 	}
 }
 
-// remove takes the item out that the focus is in.
-func (f *Form) remove(list, item *field) {
-	at := slices.Index(list.kids, item)
-	list.drop(list.kids[at : at+1])
-	list.kids = slices.Delete(list.kids, at, at+1)
+// removeItem removes the item with the focus from its list.
+func (f *Form) removeItem(list, item *field) {
+	at := slices.Index(list.children, item)
+	list.uncount(list.children[at : at+1])
+	list.children = slices.Delete(list.children, at, at+1)
 	list.renumber()
-	list.changed()
-	f.edited()
-	f.arrange()
-	if len(list.kids) > 0 {
-		f.toField(list.kids[min(at, len(list.kids)-1)])
+	list.afterChange()
+	f.afterEdit()
+	f.updateFields()
+	if len(list.children) > 0 {
+		f.focusField(list.children[min(at, len(list.children)-1)])
 	} else {
-		f.toField(list)
+		f.focusField(list)
 	}
 }
 
-// shift moves the item with the focus among the others of its list.
-func (f *Form) shift(list, item *field, by int) {
-	at := slices.Index(list.kids, item)
-	if to := at + by; to >= 0 && to < len(list.kids) {
-		list.kids[at], list.kids[to] = list.kids[to], list.kids[at]
+// moveItem moves the item with the focus within its list.
+func (f *Form) moveItem(list, item *field, by int) {
+	at := slices.Index(list.children, item)
+	if to := at + by; to >= 0 && to < len(list.children) {
+		list.children[at], list.children[to] = list.children[to], list.children[at]
 		list.renumber()
-		list.changed()
-		f.edited()
-		f.arrange()
+		list.afterChange()
+		f.afterEdit()
+		f.updateFields()
 	}
 }
 
@@ -509,11 +512,11 @@ func (f *Form) nestedRow(fd *field) row {
 	l := f.look
 	if fd.kind == Array {
 		text, button := "no items", "[ add ]"
-		if n := len(fd.kids); n > 0 {
+		if n := len(fd.children); n > 0 {
 			text = termtext.Count(n, "item")
 		}
 		from := theme.Width(text) + 2
-		return row{text: text + "  " + button, hits: []hit{{from, from + len(button), anOption, 0}}}
+		return row{text: text + "  " + button, hits: []hit{{from, from + len(button), optionTarget, 0}}}
 	}
 	if fd.Required {
 		return row{}
@@ -522,16 +525,16 @@ func (f *Form) nestedRow(fd *field) row {
 	if fd.open {
 		text = "[x] sent"
 	} else {
-		more = "  " + l.Dim.On("has "+fd.names())
+		more = "  " + l.Dim.On("has "+fd.memberNames())
 	}
-	return row{text: text + more, hits: []hit{{0, len(text), anOption, 0}}}
+	return row{text: text + more, hits: []hit{{0, len(text), optionTarget, 0}}}
 }
 
-// aboutNested says in a few words what a field takes that holds others.
-func (f *field) aboutNested() string {
+// describeNested returns a few words about the values that a nested field takes.
+func (f *field) describeNested() string {
 	switch f.kind {
 	case Object:
-		return "object with " + f.names()
+		return "object with " + f.memberNames()
 	case Array:
 		return "list"
 	}

@@ -8,9 +8,9 @@ import (
 
 // Bounds of an outline.
 const (
-	mostLines  = 120 // of an outline
-	mostLevels = 3   // that it goes into
-	mostValues = 12  // of the options that it names
+	maxOutlineLines  = 120 // of an outline
+	maxOutlineLevels = 3   // that it goes into
+	maxOutlineValues = 12  // of the options that it names
 )
 
 // Line is one line of an outline: texts as the server sent them.
@@ -23,29 +23,30 @@ func Outline(fields []Field) []Line { return outline(nil, fields, 0) }
 func outline(lines []Line, fields []Field, depth int) []Line {
 	for i := range fields {
 		f := &fields[i]
-		if len(lines) == mostLines {
+		if len(lines) == maxOutlineLines {
 			return append(lines, Line{"…", "and more: the definition has all"})
 		}
 		name := f.Name
 		if f.Inline {
 			name = "or"
 		}
-		lines = append(lines, Line{strings.Repeat("  ", depth) + name, f.told()})
-		if depth+1 < mostLevels {
-			lines = outline(lines, f.parts(), depth+1)
+		lines = append(lines, Line{strings.Repeat("  ", depth) + name, f.outlineText()})
+		if depth+1 < maxOutlineLevels {
+			lines = outline(lines, f.outlineFields(), depth+1)
 		}
-		if len(lines) > mostLines {
+		if len(lines) > maxOutlineLines {
 			return lines
 		}
 	}
 	return lines
 }
 
-// parts are the fields below one in an outline: items are told in the line of their list.
-func (f *Field) parts() []Field {
+// outlineFields returns the fields that an outline shows below f. The line of a list describes
+// its items.
+func (f *Field) outlineFields() []Field {
 	switch f.Kind {
 	case Array:
-		return f.items.parts()
+		return f.items.outlineFields()
 	case Object:
 		return f.Members()
 	case Choice:
@@ -58,24 +59,24 @@ func (f *Field) parts() []Field {
 	return nil
 }
 
-// told says in a line what a field takes.
-func (f *Field) told() string {
+// outlineText returns a line about the values that a field takes.
+func (f *Field) outlineText() string {
 	var parts []string
 	if f.Required {
 		parts = append(parts, "required")
 	}
-	parts = append(parts, f.kindTold())
-	parts = append(parts, between(f.Min, f.Max, "")...)
+	parts = append(parts, f.kindText())
+	parts = append(parts, rangeText(f.Min, f.Max, "")...)
 	unit := " characters"
 	if f.Kind != Text {
 		unit = " items"
 	}
-	parts = append(parts, between(f.MinLen, f.MaxLen, unit)...)
+	parts = append(parts, rangeText(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
 		parts = append(parts, "matches "+f.Pattern)
 	}
 	if len(f.Default) > 0 {
-		parts = append(parts, "default "+label(f.Default))
+		parts = append(parts, "default "+valueText(f.Default))
 	}
 	text := strings.Join(parts, ", ")
 	about := strings.TrimSpace(f.Description)
@@ -88,21 +89,21 @@ func (f *Field) told() string {
 	return text
 }
 
-func (f *Field) kindTold() string {
+func (f *Field) kindText() string {
 	switch f.Kind {
 	case Enum:
 		if len(f.Options) == 1 {
-			return "always " + f.values()
+			return "always " + f.optionNames()
 		}
-		return "one of " + f.values()
+		return "one of " + f.optionNames()
 	case Choice:
-		return f.values()
+		return f.optionNames()
 	case Several:
-		return "any of " + f.values()
+		return "any of " + f.optionNames()
 	case List:
-		return "list of " + (&Field{Kind: f.Item, Format: f.Format}).kindTold()
+		return "list of " + (&Field{Kind: f.Item, Format: f.Format}).kindText()
 	case Array:
-		return "list of " + f.items.kindTold()
+		return "list of " + f.items.kindText()
 	}
 	if f.Format != "" && f.Kind == Text {
 		return f.Format
@@ -110,16 +111,16 @@ func (f *Field) kindTold() string {
 	return f.Kind.String()
 }
 
-// or stands between values.
-const or = " | "
+// optionSeparator stands between options.
+const optionSeparator = " | "
 
-// values names the options.
-func (f *Field) values() string {
-	names := make([]string, 0, mostValues)
-	for _, o := range f.Options[:min(len(f.Options), mostValues)] {
+// optionNames returns the labels of the options as one text.
+func (f *Field) optionNames() string {
+	names := make([]string, 0, maxOutlineValues)
+	for _, o := range f.Options[:min(len(f.Options), maxOutlineValues)] {
 		names = append(names, o.Label)
 	}
-	text := strings.Join(names, or)
+	text := strings.Join(names, optionSeparator)
 	if n := len(f.Options) - len(names); n > 0 {
 		text += " and " + strconv.Itoa(n) + " more"
 	}

@@ -20,7 +20,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	if err := checkObject(s); err != nil {
 		return nil, []problem{{text: err.Error()}}
 	}
-	if f.area.Value() == f.asWritten { // what stands there for what is missing was not changed
+	if f.area.Value() == f.rawText { // placeholders of missing values are unchanged
 		if _, wrong := f.arguments(); len(wrong) > 0 {
 			return nil, wrong
 		}
@@ -29,7 +29,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	if !f.spec.Strings {
 		return args, nil
 	}
-	list, _ := membersOf(args, maxMembers)
+	list, _ := readMembers(args, maxMembers)
 	for _, m := range list {
 		if !rawjson.IsString(m.value) {
 			return nil, []problem{{name: m.name, text: "must be a string, in quotes"}}
@@ -38,10 +38,10 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	return args, nil
 }
 
-// toRaw writes the fields down as JSON.
-func (f *Form) toRaw() {
-	f.close()
-	f.written = make(map[*field]json.RawMessage, len(f.top))
+// enterRawMode shows the values of the fields as JSON.
+func (f *Form) enterRawMode() {
+	f.closeCompletions()
+	f.rawValues = make(map[*field]json.RawMessage, len(f.top))
 	var list []member
 	var broken []string // pairs of what stands for a text that is no JSON, and that
 	stand := func(text string) json.RawMessage {
@@ -50,28 +50,28 @@ func (f *Form) toRaw() {
 		return it
 	}
 	for _, fd := range f.top {
-		if v := fd.lenient(stand); len(v) > 0 {
-			f.written[fd] = v
-			list = fd.put(list, v)
+		if v := fd.rawValue(stand); len(v) > 0 {
+			f.rawValues[fd] = v
+			list = fd.appendTo(list, v)
 		}
 	}
 	f.area = textfield.NewArea(f.look)
-	f.area.Set(strings.NewReplacer(broken...).Replace(indented(objectOf(append(list, f.extra...)))))
-	f.asWritten = f.area.Value()
+	f.area.Set(strings.NewReplacer(broken...).Replace(indent(writeObject(append(list, f.extra...)))))
+	f.rawText = f.area.Value()
 	f.raw = true
 	f.rawFocus = 0
-	f.off = 0
-	f.wrong = ""
+	f.offset = 0
+	f.failure = ""
 	f.areaErr = ""
 	f.metaErr = ""
 }
 
-// toFields reads the raw mode back. A field whose value is as it was written
-// stays as it is, half-typed text included.
-func (f *Form) toFields() {
+// leaveRawMode reads the JSON back into the fields. A field whose value did not change keeps
+// its state, even half-typed text.
+func (f *Form) leaveRawMode() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
-	unchanged := f.area.Value() == f.asWritten // no JSON, perhaps, but what the fields have
+	unchanged := f.area.Value() == f.rawText // no JSON, perhaps, but what the fields have
 	if err := checkObject(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
@@ -83,44 +83,44 @@ func (f *Form) toFields() {
 		}
 	}
 	if !unchanged {
-		f.fill(compact([]byte(s)), func(fd *field, now json.RawMessage) {
+		f.setValues(compact([]byte(s)), func(fd *field, now json.RawMessage) {
 			fd.err, fd.stale = "", true
-			if was := f.written[fd]; (now == nil) != (was == nil) || !same(now, was) {
-				fd.set(now)
+			if was := f.rawValues[fd]; (now == nil) != (was == nil) || !sameJSON(now, was) {
+				fd.setValue(now)
 			}
 		})
 	}
 	f.raw = false
-	f.off = 0
-	f.wrong = ""
+	f.offset = 0
+	f.failure = ""
 	f.area = textfield.Text{}
-	f.written = nil
-	f.refresh()
+	f.rawValues = nil
+	f.updatePreview()
 }
 
-// last fills in the last arguments.
-func (f *Form) last() {
+// fillLast fills in the last arguments.
+func (f *Form) fillLast() {
 	if !rawjson.IsObject(f.spec.Last) {
 		return
 	}
-	f.close()
+	f.closeCompletions()
 	f.dirty = true
 	if f.spec.Meta && rawjson.IsObject(f.spec.LastMeta) {
 		f.meta.Set(string(f.spec.LastMeta))
 		f.metaErr = ""
 	}
 	if f.raw {
-		f.area.Set(indented(f.spec.Last))
+		f.area.Set(indent(f.spec.Last))
 		f.areaErr = ""
 		return
 	}
-	f.fill(f.spec.Last, (*field).set)
-	f.wrong = ""
-	f.refresh()
+	f.setValues(f.spec.Last, (*field).setValue)
+	f.failure = ""
+	f.updatePreview()
 }
 
-// unseen names what is sent without being shown.
-func (f *Form) unseen() string {
+// hiddenMembers returns a remark about the members that are sent without being shown.
+func (f *Form) hiddenMembers() string {
 	if len(f.extra) == 0 {
 		return ""
 	}

@@ -42,7 +42,7 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 }
 
 func newResolver(schema json.RawMessage) *resolver {
-	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), room: maxExpanded, left: maxMade}
+	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), bytesLeft: maxExpanded, fieldsLeft: maxMade}
 }
 
 // members are the fields of an object.
@@ -53,14 +53,14 @@ func (r *resolver) members(n node, depth int) []Field {
 	for _, name := range required {
 		must[name] = true
 	}
-	properties, _ := membersOf(n["properties"], MaxFields)
+	properties, _ := readMembers(n["properties"], MaxFields)
 	fields := make([]Field, 0, len(properties))
 	for _, p := range properties {
 		f := r.field(p.name, p.value, depth)
 		f.Required = must[p.name]
 		fields = append(fields, f)
 	}
-	return r.variants(fields, n, depth)
+	return r.addAlternatives(fields, n, depth)
 }
 
 // FromPrompt makes a text field out of each argument of a prompt's definition.
@@ -107,11 +107,11 @@ func nodeOf(raw json.RawMessage) node {
 
 // resolver follows the references of one schema.
 type resolver struct {
-	root  node
-	steps map[string]node // what was decoded on the way, by pointer
-	texts map[string]json.RawMessage
-	room  int // bytes that expanded schemas may still have
-	left  int // fields that may still be made, so that schemas within themselves end
+	root       node
+	steps      map[string]node // decoded schemas by pointer
+	texts      map[string]json.RawMessage
+	bytesLeft  int // bytes that expanded schemas may still have
+	fieldsLeft int // fields that may still be made, so that schemas within themselves end
 }
 
 const (
@@ -139,7 +139,7 @@ func (r *resolver) lookup(ref string) node {
 				part = p
 			}
 			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-			next = step(at[part])
+			next = nodeOfValue(at[part])
 			r.steps[prefix], r.texts[prefix] = next, at[part]
 		}
 		if at = next; at == nil {
@@ -149,8 +149,8 @@ func (r *resolver) lookup(ref string) node {
 	return at
 }
 
-// step is an object by its members, or an array by its indices.
-func step(raw json.RawMessage) node {
+// nodeOfValue returns the members of an object, or the items of an array by their indices.
+func nodeOfValue(raw json.RawMessage) node {
 	if !rawjson.IsArray(raw) {
 		return nodeOf(raw)
 	}
@@ -171,11 +171,11 @@ func (r *resolver) resolve(n node) node {
 		case n["$ref"] != nil:
 			drop, inner = "$ref", r.lookup(stringOf(n["$ref"]))
 		case n["allOf"] != nil && n["properties"] == nil:
-			drop, inner = "allOf", only(n["allOf"], false)
+			drop, inner = "allOf", onlySchema(n["allOf"], false)
 		case n["anyOf"] != nil:
-			drop, inner = "anyOf", only(n["anyOf"], true)
+			drop, inner = "anyOf", onlySchema(n["anyOf"], true)
 		case n["oneOf"] != nil:
-			drop, inner = "oneOf", only(n["oneOf"], true)
+			drop, inner = "oneOf", onlySchema(n["oneOf"], true)
 		}
 		if inner == nil {
 			return n
@@ -188,8 +188,9 @@ func (r *resolver) resolve(n node) node {
 	return node{} // too deep, or in a circle: nothing is known
 }
 
-// only is the one schema of a list, nulls aside if they may be.
-func only(raw json.RawMessage, nulls bool) node {
+// onlySchema returns the only schema of a list, or nil. Schemas of null do not count if nulls
+// is set.
+func onlySchema(raw json.RawMessage, nulls bool) node {
 	var one node
 	for item := range rawjson.Elements(raw) {
 		n := nodeOf(item)
@@ -230,7 +231,7 @@ func typesOf(raw json.RawMessage) (types []string, null bool) {
 // field reads one property.
 func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	n := r.resolve(nodeOf(raw))
-	if r.left--; r.left < 0 {
+	if r.fieldsLeft--; r.fieldsLeft < 0 {
 		n = node{}
 	}
 	f := Field{
@@ -249,7 +250,7 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	case len(types) == 0 && n["properties"] != nil:
 		types = []string{"object"}
 	case len(types) > 1:
-		r.choice(&f, n, depth)
+		r.makeChoice(&f, n, depth)
 	}
 	if len(types) == 1 {
 		switch types[0] {
@@ -257,15 +258,15 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 			f.Kind = Bool
 		case "string", "number", "integer":
 			f.Kind = scalar(types[0])
-			f.limits(n)
+			f.readLimits(n)
 		case "array":
-			r.array(&f, n, depth)
+			r.makeArray(&f, n, depth)
 		case "object":
-			r.object(&f, n, depth)
+			r.makeObject(&f, n, depth)
 		}
 	}
 	if f.Kind == JSON {
-		r.choice(&f, n, depth)
+		r.makeChoice(&f, n, depth)
 	}
 	if f.Kind == JSON || depth == 0 && (f.Kind == Object || f.Kind == Array || f.Kind == Choice) {
 		f.Schema = r.expand(raw, nil)
@@ -273,9 +274,9 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	return f
 }
 
-// array makes a Several or a List of f if its items are simple, and an Array if they
+// makeArray makes f a Several or a List if its items are simple, and an Array if its items
 // have fields.
-func (r *resolver) array(f *Field, n node, depth int) {
+func (r *resolver) makeArray(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))
 	if n["prefixItems"] != nil || items == nil {
 		return
@@ -284,8 +285,8 @@ func (r *resolver) array(f *Field, n node, depth int) {
 		f.Kind, f.Options = Several, options
 	} else if t, null := typesOf(items["type"]); len(t) == 1 && !null && scalar(t[0]) != JSON {
 		f.Kind, f.Item = List, scalar(t[0])
-		f.limits(items)
-	} else if item := r.nested(n["items"], depth); item != nil {
+		f.readLimits(items)
+	} else if item := r.itemField(n["items"], depth); item != nil {
 		f.Kind, f.items = Array, item
 	} else {
 		return
@@ -305,7 +306,7 @@ func scalar(t string) Kind {
 	return JSON
 }
 
-func (f *Field) limits(n node) {
+func (f *Field) readLimits(n node) {
 	f.Format, f.Pattern = stringOf(n["format"]), stringOf(n["pattern"])
 	f.Min, f.Max = number(n["minimum"]), number(n["maximum"])
 	f.MinLen, f.MaxLen = count(n["minLength"]), count(n["maxLength"])
@@ -334,7 +335,7 @@ func (r *resolver) options(n node) []Option {
 	var out []Option
 	names := slices.Collect(rawjson.Elements(n["enumNames"]))
 	for v := range rawjson.Elements(n["enum"]) {
-		o := Option{Value: compact(v), Label: label(v)}
+		o := Option{Value: compact(v), Label: valueText(v)}
 		if i := len(out); i < len(names) {
 			o.Label = cmp.Or(stringOf(names[i]), o.Label)
 		}
@@ -346,18 +347,19 @@ func (r *resolver) options(n node) []Option {
 		return out
 	}
 	if v := n["const"]; len(v) > 0 {
-		return []Option{{Value: compact(v), Label: label(v)}}
+		return []Option{{Value: compact(v), Label: valueText(v)}}
 	}
 	for _, keyword := range []string{"oneOf", "anyOf"} {
-		if out := r.titled(n[keyword]); len(out) > 0 {
+		if out := r.titledConstants(n[keyword]); len(out) > 0 {
 			return out
 		}
 	}
 	return nil
 }
 
-// titled are alternatives of which each is a const; null may be one of them.
-func (r *resolver) titled(raw json.RawMessage) []Option {
+// titledConstants returns the options of alternatives that are constants. Null may be among
+// the alternatives.
+func (r *resolver) titledConstants(raw json.RawMessage) []Option {
 	var out []Option
 	for item := range rawjson.Elements(raw) {
 		if len(out) == MaxOptions {
@@ -371,13 +373,13 @@ func (r *resolver) titled(raw json.RawMessage) []Option {
 			}
 			return nil
 		}
-		out = append(out, Option{Value: compact(v), Label: cmp.Or(stringOf(n["title"]), label(v))})
+		out = append(out, Option{Value: compact(v), Label: cmp.Or(stringOf(n["title"]), valueText(v))})
 	}
 	return out
 }
 
-// label is a value as it is shown: a string as its text.
-func label(raw json.RawMessage) string {
+// valueText returns a value as it is shown: a string without quotes.
+func valueText(raw json.RawMessage) string {
 	if s, ok := rawjson.String(raw); ok && s != "" {
 		return s
 	}

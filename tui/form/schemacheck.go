@@ -54,7 +54,7 @@ func newValidator(raw json.RawMessage) (v *validator, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := untangled(doc); err != nil {
+	if err := checkComplexity(doc); err != nil {
 		return nil, err
 	}
 	return &validator{r, s.Required}, nil
@@ -72,7 +72,7 @@ type problem struct {
 func (p problem) String() string {
 	where := p.name
 	if p.at != nil {
-		where = p.at.place()
+		where = p.at.path()
 	}
 	text := p.text
 	if len(p.path) > 0 && p.at == nil {
@@ -120,8 +120,8 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	return found
 }
 
-// types finds the two types in what the library says of a wrong one.
-var types = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
+// typePattern matches the two types in the library's message about a wrong type.
+var typePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
 
 // problemOf says where a value does not fit, and why. The errors of the library are a
 // chain of the schemas that led to the one that does not fit, by their place in the
@@ -140,7 +140,7 @@ func problemOf(err error) (p problem, keyword string) {
 	bound := strings.TrimRight(strings.TrimRight(why[strings.LastIndex(why, " ")+1:], "0"), ".")
 	switch keyword {
 	case "type":
-		if m := types().FindStringSubmatch(why); m != nil {
+		if m := typePattern().FindStringSubmatch(why); m != nil {
 			text = strings.ReplaceAll(fmt.Sprintf("got %s, want %s", m[1], m[2]), `"`, "")
 		}
 	case "minimum":
@@ -169,19 +169,19 @@ func problemOf(err error) (p problem, keyword string) {
 	return problem{name: at[0], text: text, path: at[1:]}, keyword
 }
 
-// tangle counts how many schemas apply to one and the same value: alternatives
+// complexity counts how many schemas apply to one and the same value: alternatives
 // that refer to each other multiply, and would hold up the screen; those that lead
 // back to themselves would never end.
-type tangle struct {
+type complexity struct {
 	root any
 	cost map[string]int // by place in the document, below zero while it is counted
 	todo []string       // what applies to other values
 	err  error
 }
 
-// untangled reports a schema that takes too long to apply.
-func untangled(doc any) error {
-	t := tangle{root: doc, cost: make(map[string]int), todo: []string{""}}
+// checkComplexity returns an error for a schema that takes too long to apply.
+func checkComplexity(doc any) error {
+	t := complexity{root: doc, cost: make(map[string]int), todo: []string{""}}
 	for len(t.todo) > 0 && t.err == nil {
 		next := t.todo[0]
 		t.todo = t.todo[1:]
@@ -193,14 +193,14 @@ func untangled(doc any) error {
 }
 
 // walk counts the schema at a place, which is a JSON pointer (RFC 6901).
-func (t *tangle) walk(at string) int {
+func (t *complexity) walk(at string) int {
 	if n, ok := t.cost[at]; ok {
 		if n < 0 {
 			t.err = errors.New("it refers to itself")
 		}
 		return max(n, 1)
 	}
-	node, ok := lookUp(t.root, at)
+	node, ok := resolvePointer(t.root, at)
 	if !ok {
 		t.err = errors.New("it refers to what is not followed here")
 		return 1
@@ -212,12 +212,12 @@ func (t *tangle) walk(at string) int {
 	t.cost[at] = -1
 	n := 1
 	for key, value := range schema {
-		place := at + "/" + escape(key)
+		place := at + "/" + escapePointer(key)
 		switch key {
 		case "not", "if", "then", "else":
 			n += t.walk(place)
 		case "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies":
-			for _, sub := range children(place, value) {
+			for _, sub := range childPlaces(place, value) {
 				n += t.walk(sub)
 			}
 		case "$ref", "$dynamicRef", "$recursiveRef":
@@ -234,7 +234,7 @@ func (t *tangle) walk(at string) int {
 			}
 			fallthrough
 		case "properties", "patternProperties", "prefixItems":
-			t.todo = append(t.todo, children(place, value)...)
+			t.todo = append(t.todo, childPlaces(place, value)...)
 		case "additionalProperties", "additionalItems", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains":
 			t.todo = append(t.todo, place)
 		}
@@ -244,14 +244,14 @@ func (t *tangle) walk(at string) int {
 	return n
 }
 
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+func escapePointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// children are the places of what is in an object or a list.
-func children(at string, value any) (places []string) {
+// childPlaces returns the JSON pointers of the values in an object or a list.
+func childPlaces(at string, value any) (places []string) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key := range v {
-			places = append(places, at+"/"+escape(key))
+			places = append(places, at+"/"+escapePointer(key))
 		}
 	case []any:
 		for i := range v {
@@ -261,8 +261,8 @@ func children(at string, value any) (places []string) {
 	return places
 }
 
-// lookUp finds what a JSON pointer points at.
-func lookUp(doc any, pointer string) (any, bool) {
+// resolvePointer returns the value that a JSON pointer refers to.
+func resolvePointer(doc any, pointer string) (any, bool) {
 	if pointer == "" {
 		return doc, true
 	}

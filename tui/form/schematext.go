@@ -12,24 +12,24 @@ import (
 	"goblin/tui/theme"
 )
 
-// mostSchema are the lines of a schema that can be read beside what is typed.
-const mostSchema = 5000
+// maxSchemaLines are the lines of a schema that can be read beside what is typed.
+const maxSchemaLines = 5000
 
 // schemaText is a schema for reading, which scrolls.
 type schemaText struct {
-	lines []string
-	off   int
-	high  int // lines of the last draw
-	most  int // how far it scrolls
+	lines  []string
+	off    int
+	height int // lines of the last draw
+	maxOff int // how far it scrolls
 }
 
-// of makes the text once.
-func (s *schemaText) of(schema func() []byte) {
+// load makes the text once.
+func (s *schemaText) load(schema func() []byte) {
 	if s.lines != nil {
 		return
 	}
-	lines := strings.SplitN(indented(schema()), "\n", mostSchema+1)
-	s.lines = lines[:min(len(lines), mostSchema)]
+	lines := strings.SplitN(indent(schema()), "\n", maxSchemaLines+1)
+	s.lines = lines[:min(len(lines), maxSchemaLines)]
 }
 
 // window is h lines of at most w cells. The last tells where one is, if there is more.
@@ -38,8 +38,8 @@ func (s *schemaText) window(l *theme.Look, w, h int) []string {
 	if len(s.lines) > h {
 		room = max(h-1, 0)
 	}
-	s.high, s.most = max(room, 1), max(len(s.lines)-room, 0)
-	s.off = max(min(s.off, s.most), 0)
+	s.height, s.maxOff = max(room, 1), max(len(s.lines)-room, 0)
+	s.off = max(min(s.off, s.maxOff), 0)
 	out := make([]string, h)
 	for i := range out {
 		switch at := s.off + i; {
@@ -52,24 +52,24 @@ func (s *schemaText) window(l *theme.Look, w, h int) []string {
 	return out
 }
 
-// schemaShown is the schema beside what has the focus, and whose it is.
-func (f *Form) schemaShown() (*schemaText, *field) {
+// visibleSchema returns the schema beside the focused field or text, and the field.
+func (f *Form) visibleSchema() (*schemaText, *field) {
 	if f.raw {
 		if f.schema.lines == nil {
 			return nil, nil
 		}
 		return &f.schema, nil
 	}
-	if fd := f.current(); fd != nil && fd.kind == JSON && fd.schema.lines != nil {
+	if fd := f.currentField(); fd != nil && fd.kind == JSON && fd.schema.lines != nil {
 		return &fd.schema, fd
 	}
 	return nil, nil
 }
 
-// page scrolls the schema beside what has the focus.
-func (f *Form) page(down bool) {
-	if s, _ := f.schemaShown(); s != nil {
-		by := max(s.high-1, 1)
+// pageSchema scrolls the schema beside the focused field or text.
+func (f *Form) pageSchema(down bool) {
+	if s, _ := f.visibleSchema(); s != nil {
+		by := max(s.height-1, 1)
 		if !down {
 			by = -by
 		}
@@ -79,8 +79,8 @@ func (f *Form) page(down bool) {
 
 // Scroll moves the schema beside what has the focus by lines.
 func (f *Form) Scroll(by int) {
-	if s, fd := f.schemaShown(); s != nil {
-		s.off = max(min(s.off+by, s.most), 0)
+	if s, fd := f.visibleSchema(); s != nil {
+		s.off = max(min(s.off+by, s.maxOff), 0)
 		if fd != nil {
 			fd.stale = true
 		}
@@ -96,7 +96,7 @@ const (
 // be read by itself. Circles, other documents and what goes too deep stay
 // references. within are the references that raw stands in.
 func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage {
-	if r.room -= len(raw); r.room < 0 {
+	if r.bytesLeft -= len(raw); r.bytesLeft < 0 {
 		return raw
 	}
 	if rawjson.IsArray(raw) {
@@ -106,7 +106,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 		}
 		return rawjson.Array(out)
 	}
-	list, ok := membersOf(raw, maxMembers)
+	list, ok := readMembers(raw, maxMembers)
 	if !ok {
 		return raw
 	}
@@ -114,7 +114,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 	for i, m := range list {
 		list[i].value = r.expand(m.value, within)
 	}
-	return objectOf(list)
+	return writeObject(list)
 }
 
 // inline replaces "$ref" by the members of what it points at; those that stand
@@ -129,7 +129,7 @@ func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	if !local || len(within) >= maxNested || slices.Contains(within, ref) || r.lookup(ref) == nil {
 		return list, within
 	}
-	target, ok := membersOf(r.texts[pointer], maxMembers)
+	target, ok := readMembers(r.texts[pointer], maxMembers)
 	if !ok {
 		return list, within
 	}
@@ -149,7 +149,7 @@ func Expanded(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	expanded := newResolver(schema).expand(schema, nil)
-	list, ok := membersOf(expanded, maxMembers)
+	list, ok := readMembers(expanded, maxMembers)
 	if !ok {
 		return expanded
 	}
@@ -161,5 +161,5 @@ func Expanded(schema json.RawMessage) json.RawMessage {
 	if used { // what leads back to itself
 		return expanded
 	}
-	return objectOf(rest)
+	return writeObject(rest)
 }

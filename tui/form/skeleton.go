@@ -7,8 +7,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// mostSkeleton are the values of a skeleton at most: schemas may stand in themselves.
-const mostSkeleton = 400
+// maxSkeleton is the maximum number of values in a skeleton. Schemas may contain themselves.
+const maxSkeleton = 400
 
 // examples are values of the formats that are checked.
 var examples = map[string]string{
@@ -33,7 +33,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 		return json.RawMessage(`""`)
 	case Number, Integer:
 		if f.Min != nil && *f.Min > 0 {
-			return json.RawMessage(decimal(*f.Min))
+			return json.RawMessage(formatNumber(*f.Min))
 		}
 		return json.RawMessage("0")
 	case Bool:
@@ -59,7 +59,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 			return m[0].skeleton(all, room)
 		}
 	}
-	return blank(f.Schema)
+	return emptyValue(f.Schema)
 }
 
 // skeletonOf is the skeleton of an object.
@@ -72,17 +72,17 @@ func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
 		}
 		value := m.skeleton(all, room)
 		if m.Inline {
-			own, _ := membersOf(value, maxMembers)
+			own, _ := readMembers(value, maxMembers)
 			list = append(list, own...)
 			continue
 		}
 		list = append(list, member{m.Name, value})
 	}
-	return objectOf(list)
+	return writeObject(list)
 }
 
-// blank is an empty value of a schema's type.
-func blank(schema json.RawMessage) json.RawMessage {
+// emptyValue returns an empty value of a schema's type.
+func emptyValue(schema json.RawMessage) json.RawMessage {
 	types, _ := typesOf(nodeOf(schema)["type"])
 	switch {
 	case len(types) == 1 && types[0] == "object":
@@ -96,12 +96,12 @@ func blank(schema json.RawMessage) json.RawMessage {
 // allFields adds the members to the JSON of the raw mode, or of a field, that the
 // schema knows and the text lacks.
 func (f *Form) allFields() {
-	room := mostSkeleton
-	if fd := f.current(); fd != nil && fd.kind == JSON {
+	room := maxSkeleton
+	if fd := f.currentField(); fd != nil && fd.kind == JSON {
 		if strings.TrimSpace(fd.text.Value()) == "" {
-			fd.text.Set(indented(fd.skeleton(true, &room)))
-			fd.changed()
-			f.edited()
+			fd.text.Set(indent(fd.skeleton(true, &room)))
+			fd.afterChange()
+			f.afterEdit()
 		}
 		return
 	}
@@ -116,7 +116,7 @@ func (f *Form) allFields() {
 		f.areaErr = err.Error()
 		return
 	}
-	list, _ := membersOf(json.RawMessage(text), maxMembers)
+	list, _ := readMembers(json.RawMessage(text), maxMembers)
 	have := make(map[string]bool, len(list))
 	for _, m := range list {
 		have[m.name] = true
@@ -127,12 +127,12 @@ func (f *Form) allFields() {
 			defs = append(defs, fd.Field)
 		}
 	}
-	more, _ := membersOf(skeletonOf(defs, true, &room), maxMembers)
+	more, _ := readMembers(skeletonOf(defs, true, &room), maxMembers)
 	for _, m := range more {
 		if !have[m.name] {
 			list = append(list, m)
 		}
 	}
-	f.area.Set(indented(objectOf(list)))
+	f.area.Set(indent(writeObject(list)))
 	f.dirty, f.areaErr = true, ""
 }
