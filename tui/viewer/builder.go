@@ -13,12 +13,12 @@ import (
 
 // builder appends lines to a document. Once err is set nothing more is added.
 type builder struct {
-	ctx  context.Context
-	lk   *theme.Look
-	o    Options
-	d    *Doc
-	room int // cells of a line, without the one for edge marks
-	err  error
+	ctx       context.Context
+	lk        *theme.Look
+	o         Options
+	d         *Doc
+	lineWidth int // cells of a line, without the one for edge marks
+	err       error
 }
 
 func (b *builder) block(k *Block) {
@@ -43,12 +43,12 @@ func (b *builder) block(k *Block) {
 	}
 }
 
-// at is where the next text will stand.
-func (b *builder) at() int { return len(b.d.arena) }
+// pos returns the offset of the next text in the arena.
+func (b *builder) pos() int { return len(b.d.arena) }
 
 func (b *builder) put(s string) { b.d.arena = append(b.d.arena, s...) }
 
-func (b *builder) dip(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
+func (b *builder) setInk(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
 
 // add appends a line. It looks at the context now and then, as this is what
 // every loop over long content comes to.
@@ -62,18 +62,18 @@ func (b *builder) add(l line) {
 	b.d.lines = append(b.d.lines, l)
 }
 
-func (b *builder) blank() { b.add(line{off: uint32(b.at()), ink: inkPlain}) }
+func (b *builder) blank() { b.add(line{off: uint32(b.pos()), ink: inkPlain}) }
 
 // line adds safe text without line breaks in one ink, wrapped.
 func (b *builder) line(i ink, s string, hang int) {
-	from := b.at()
+	from := b.pos()
 	b.put(s)
 	b.wrap(from, line{ink: i}, hang)
 }
 
 // remark adds the lines of a text in one ink, after a mark.
 func (b *builder) remark(i ink, text, mark string) {
-	text, _ = cut(text, b.o.Most)
+	text, _ = truncate(text, b.o.Most)
 	for s := range strings.Lines(termtext.Text(text)) {
 		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
 		mark = theme.Blank(len(mark))
@@ -82,25 +82,25 @@ func (b *builder) remark(i ink, text, mark string) {
 
 func (b *builder) empty() { b.line(inkDim, "empty", 0) }
 
-// all says how one gets to see all of what is shown in part.
-func (b *builder) all() string {
+// openHint returns a note about the key that shows the whole text.
+func (b *builder) openHint() string {
 	if b.o.Opens == "" {
 		return ""
 	}
 	return ", " + b.o.Opens + " opens all"
 }
 
-// rest says how much is shown when it is not everything.
-func (b *builder) rest(shown, size int64) {
+// noteTruncation adds a note about the shown part of a larger text.
+func (b *builder) noteTruncation(shown, size int64) {
 	if shown < size {
 		b.d.shown, b.d.size = b.d.shown+shown, b.d.size+size
 		b.blank()
-		b.line(inkWarn, "showing "+share(shown, size)+b.all(), 0)
+		b.line(inkWarn, "showing "+formatShare(shown, size)+b.openHint(), 0)
 	}
 }
 
-// labels is how many cells the widest label takes.
-func labels(facts []Fact) (cells int) {
+// labelWidth returns the width of the widest label, in cells.
+func labelWidth(facts []Fact) (cells int) {
 	for _, f := range facts {
 		if f.Value != "" {
 			cells = max(cells, theme.Width(termtext.Line(f.Label)))
@@ -110,12 +110,12 @@ func labels(facts []Fact) (cells int) {
 }
 
 func (b *builder) facts(facts []Fact) {
-	column := min(labels(facts), 24, b.room/3)
+	column := min(labelWidth(facts), 24, b.lineWidth/3)
 	for _, f := range facts {
 		if f.Value == "" {
 			continue
 		}
-		value, lost := cut(f.Value, b.o.Most)
+		value, lost := truncate(f.Value, b.o.Most)
 		if !b.o.Raw {
 			value = Brief(value)
 		}
@@ -127,12 +127,12 @@ func (b *builder) facts(facts []Fact) {
 		style := uint32(len(b.d.styles) - 1)
 		label := termtext.Line(f.Label)
 		for s := range strings.SplitSeq(value, "\n") {
-			from := b.at()
+			from := b.pos()
 			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
 			if label != "" {
 				b.put(label)
 				b.put(theme.Blank(max(column-theme.Width(label), 0) + 2))
-				b.dip(inkFact)
+				b.setInk(inkFact)
 				l.ink, l.indent, label = inkDim, 0, ""
 			}
 			b.put(s)
@@ -147,9 +147,9 @@ func (b *builder) plain(text string, size int64) {
 		return
 	}
 	size = max(size, int64(len(text)))
-	shown, _ := cut(text, b.o.Most)
+	shown, _ := truncate(text, b.o.Most)
 	b.lines(termtext.Text(shown))
-	b.rest(int64(len(shown)), size)
+	b.noteTruncation(int64(len(shown)), size)
 }
 
 // lines adds the lines of safe text, with numbers if wanted.
@@ -160,12 +160,12 @@ func (b *builder) lines(s string) {
 		if !strings.HasSuffix(s, "\n") {
 			n++
 		}
-		if gutter := len(fmt.Sprint(n)) + 1; 3*gutter <= b.room {
+		if gutter := len(fmt.Sprint(n)) + 1; 3*gutter <= b.lineWidth {
 			l.indent, l.flags = uint16(gutter), numbered
 		}
 	}
 	b.d.arena = append(b.d.arena, s...)
-	from, end := b.at()-len(s), b.at()
+	from, end := b.pos()-len(s), b.pos()
 	for from < end && b.err == nil {
 		to, next := end, end
 		if n := bytes.IndexByte(b.d.arena[from:end], '\n'); n >= 0 {
@@ -179,9 +179,9 @@ func (b *builder) lines(s string) {
 	}
 }
 
-// cut is the beginning of a text: at most so many bytes, whole lines if that
-// loses little, whole characters in any case.
-func cut(s string, most int) (string, bool) {
+// truncate returns the first whole characters of a text, at most most bytes. It ends at a line
+// break unless that would lose much.
+func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
 	}
@@ -192,17 +192,17 @@ func cut(s string, most int) (string, bool) {
 	return s, true
 }
 
-// share says a part of a size: "1.0 of 5.2 MiB".
-func share(part, whole int64) string {
-	a, unit := size(part)
-	z, other := size(whole)
+// formatShare returns a part of a size, such as "1.0 of 5.2 MiB".
+func formatShare(part, whole int64) string {
+	a, unit := splitSize(part)
+	z, other := splitSize(whole)
 	if unit == other {
 		return a + " of " + z + " " + unit
 	}
 	return a + " " + unit + " of " + z + " " + other
 }
 
-func size(n int64) (number, unit string) {
+func splitSize(n int64) (number, unit string) {
 	if n < 1024 {
 		return fmt.Sprint(n), "B"
 	}
@@ -234,6 +234,6 @@ func Brief(s string) string {
 	if strings.HasSuffix(strings.ToLower(head), ";base64") {
 		held = len(strings.TrimRight(body, "=")) * 3 / 4
 	}
-	n, unit := size(int64(held))
+	n, unit := splitSize(int64(held))
 	return "data:" + kind + ", " + n + " " + unit
 }

@@ -37,7 +37,7 @@ func (d *Doc) Mark(old *Doc) {
 			d.changed[i] = true
 		}
 	}
-	for _, part := range d.about {
+	for _, part := range d.unmarked {
 		clear(d.changed[part[0]:part[1]])
 	}
 }
@@ -51,7 +51,7 @@ type hash struct {
 func (d *Doc) hashes(seed maphash.Seed) []hash {
 	out := make([]hash, 0, len(d.lines))
 	for i := 0; i < len(d.lines); {
-		from, to, next := d.whole(i)
+		from, to, next := d.sourceLine(i)
 		out = append(out, hash{maphash.Bytes(seed, d.arena[from:to]), i, next})
 		i = next
 	}

@@ -21,9 +21,9 @@ const (
 
 func (b *builder) hex(k *Block) {
 	whole := max(k.Size, int64(len(k.Data)))
-	facts := []Fact{{Label: "type", Value: k.MIME}, {Label: "size", Value: bytesOf(whole)}}
+	facts := []Fact{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
 	if whole == int64(len(k.Data)) {
-		facts = append(facts, Fact{Label: "sha256", Value: b.sum(k.Data)})
+		facts = append(facts, Fact{Label: "sha256", Value: b.sha256(k.Data)})
 	}
 	b.facts(append(facts, Fact{Label: "image", Value: dimensions(k.Data)}))
 	if len(k.Data) == 0 {
@@ -35,22 +35,22 @@ func (b *builder) hex(k *Block) {
 		if err == nil {
 			return
 		}
-		b.undrawn(k, err)
+		b.noteUndrawn(k, err)
 	}
-	shown := k.Data[:min(len(k.Data), max(hexShown, hexLines*perLine(b.room)))]
-	for s := range dump(shown, b.room) {
-		from := b.at()
+	shown := k.Data[:min(len(k.Data), max(hexShown, hexLines*perLine(b.lineWidth)))]
+	for s := range dump(shown, b.lineWidth) {
+		from := b.pos()
 		b.put(s)
-		b.asIs(from, line{ink: inkPlain})
+		b.addUnwrapped(from, line{ink: inkPlain})
 	}
 	if int64(len(shown)) < whole {
 		b.blank()
-		b.line(inkDim, fmt.Sprintf("first %d of %d bytes%s", len(shown), whole, b.all()), 0)
+		b.line(inkDim, fmt.Sprintf("first %d of %d bytes%s", len(shown), whole, b.openHint()), 0)
 	}
 }
 
-// undrawn says of an image why its bytes are shown instead.
-func (b *builder) undrawn(k *Block, why error) {
+// noteUndrawn adds a note about the reason why an image is not drawn.
+func (b *builder) noteUndrawn(k *Block, why error) {
 	name := cmp.Or(k.MIME, "image")
 	switch {
 	case b.lk.NoImages:
@@ -61,20 +61,20 @@ func (b *builder) undrawn(k *Block, why error) {
 	default:
 		return
 	}
-	b.line(inkWarn, termtext.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, bytesOf(int64(len(k.Data))), why)), 0)
+	b.line(inkWarn, termtext.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, formatBytes(int64(len(k.Data))), why)), 0)
 	b.blank()
 }
 
-// bytesOf is "5.2 MiB (5452595 bytes)".
-func bytesOf(n int64) string {
-	number, unit := size(n)
+// formatBytes returns a size such as "5.2 MiB (5452595 bytes)".
+func formatBytes(n int64) string {
+	number, unit := splitSize(n)
 	if unit == "B" {
 		return number + " B"
 	}
 	return fmt.Sprintf("%s %s (%d bytes)", number, unit, n)
 }
 
-func (b *builder) sum(data []byte) string {
+func (b *builder) sha256(data []byte) string {
 	h := sha256.New()
 	for len(data) > 0 && b.err == nil {
 		n := min(len(data), 1<<20)

@@ -28,23 +28,23 @@ func (b *builder) json(k *Block) {
 		b.plain(string(k.Data), k.Size)
 		return
 	}
-	deep := levels(k.Data)
-	b.d.deep = max(b.d.deep, deep)
-	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), shut: k.Shut, start: b.at(), from: b.at()}
+	deep := countLevels(k.Data)
+	b.d.levels = max(b.d.levels, deep)
+	p := printer{b: b, src: k.Data, fold: foldDepth(deep, b.o), foldRoot: k.Shut, start: b.pos(), from: b.pos()}
 	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
 	p.space()
 	p.value(0)
 	shown := p.i
-	if !p.cut {
+	if !p.full {
 		p.end(0)
 		shown = len(k.Data)
 	}
-	b.rest(int64(shown), whole)
+	b.noteTruncation(int64(shown), whole)
 }
 
-// levels is how many containers with something in them lie within each other
-// below the outermost value.
-func levels(src []byte) int {
+// countLevels returns the number of nested containers below the outermost value. Empty
+// containers do not count.
+func countLevels(src []byte) int {
 	depth, deep, fresh := 0, 0, false
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
@@ -72,9 +72,9 @@ func levels(src []byte) int {
 	return max(deep-1, 0)
 }
 
-// folding is how deep JSON of so many levels is shown: each level that the user
-// folds is one that there is.
-func folding(deep int, o Options) int {
+// foldDepth returns the depth to which JSON is shown. Each level that the user folds is an
+// existing one.
+func foldDepth(deep int, o Options) int {
 	if o.Depth < 0 {
 		return -1
 	}
@@ -86,16 +86,16 @@ func folding(deep int, o Options) int {
 // Memory is bounded by the output, and nothing past the end of the output is laid out.
 // The source is valid, but may lack its end.
 type printer struct {
-	b     *builder
-	src   []byte
-	i     int
-	fold  int
-	shut  bool // the outermost value is folded
-	start int  // of all output in the arena
-	from  int  // of the open line in the arena
-	ink   ink
-	cut   bool
-	node  uint64 // that of the value under way
+	b        *builder
+	src      []byte
+	i        int
+	fold     int
+	foldRoot bool // the outermost value is folded
+	start    int  // of all output in the arena
+	from     int  // of the open line in the arena
+	ink      ink
+	full     bool
+	node     uint64 // of the current value
 }
 
 // Nodes are known by the names and places on the way to them, so that they stay the
@@ -105,8 +105,8 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// child is the node of a value in another.
-func child(node uint64, name []byte) uint64 {
+// childID returns the node of a value in another.
+func childID(node uint64, name []byte) uint64 {
 	node ^= fnvOffset
 	for _, c := range name {
 		node = (node ^ uint64(c)) * fnvPrime
@@ -117,7 +117,7 @@ func child(node uint64, name []byte) uint64 {
 func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 
 // more reports whether there is more to lay out.
-func (p *printer) more() bool { return !p.cut && p.i < len(p.src) }
+func (p *printer) more() bool { return !p.full && p.i < len(p.src) }
 
 // scan returns the index after the value that begins here. If the value lacks its end, scan
 // skips the value.
@@ -129,7 +129,7 @@ func (p *printer) scan() (end int, ok bool) {
 	return end, err == nil
 }
 
-func (p *printer) next() byte {
+func (p *printer) peek() byte {
 	if p.i < len(p.src) {
 		return p.src[p.i]
 	}
@@ -138,16 +138,16 @@ func (p *printer) next() byte {
 
 // end ends the open line.
 func (p *printer) end(depth int) {
-	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.room/2))}, 2)
-	p.from, p.ink = p.b.at(), inkPlain
+	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.lineWidth/2))}, 2)
+	p.from, p.ink = p.b.pos(), inkPlain
 	if p.from-p.start >= p.b.o.Most || p.b.err != nil {
-		p.cut = true
+		p.full = true
 	}
 }
 
 func (p *printer) put(i ink, s string) {
 	if p.ink != i {
-		p.b.dip(i)
+		p.b.setInk(i)
 		p.ink = i
 	}
 	p.b.put(s)
@@ -165,18 +165,18 @@ func (p *printer) token(i ink, end, depth int) {
 			raw = rawjson.Quote(Brief(s))
 		}
 	}
-	room := p.b.o.Most - (p.b.at() - p.start)
+	room := p.b.o.Most - (p.b.pos() - p.start)
 	if len(raw) > max(room, slack) {
-		s, _ := cut(string(raw[:max(room, 0)]), max(room-1, 0))
+		s, _ := truncate(string(raw[:max(room, 0)]), max(room-1, 0))
 		p.put(i, termtext.Line(s)+p.b.lk.Ellipsis)
 		p.i += len(s)
 		p.end(depth)
-		p.cut = true
+		p.full = true
 		return
 	}
 	p.i = end
 	if raw[0] == '"' && bytes.Contains(raw, []byte(`\u`)) {
-		raw = readable(raw)
+		raw = decodeEscapes(raw)
 	}
 	for _, c := range raw {
 		if c < ' ' || c > '~' {
@@ -188,9 +188,9 @@ func (p *printer) token(i ink, end, depth int) {
 	p.b.d.arena = append(p.b.d.arena, raw...)
 }
 
-// readable is a string with those of its escapes decoded that stand for characters
-// which can be shown: 日 is easier to read than \u65e5.
-func readable(raw []byte) []byte {
+// decodeEscapes decodes the escapes of printable characters in a string: 日 is easier to read
+// than \u65e5.
+func decodeEscapes(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' || i+1 == len(raw) {
@@ -198,7 +198,7 @@ func readable(raw []byte) []byte {
 			i++
 			continue
 		}
-		r, n := escaped(raw[i:])
+		r, n := decodeEscape(raw[i:])
 		if r < 0xa1 || termtext.Line(string(r)) != string(r) {
 			out = append(out, raw[i:i+n]...)
 		} else {
@@ -209,9 +209,9 @@ func readable(raw []byte) []byte {
 	return out
 }
 
-// escaped is the character of the escape that s begins with, 0 for those without a
-// number, and its length.
-func escaped(s []byte) (r rune, n int) {
+// decodeEscape returns the character and the length of the escape at the start of s. The
+// character is 0 for escapes without a number.
+func decodeEscape(s []byte) (r rune, n int) {
 	unit := func(s []byte) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 			return 0, false
@@ -234,7 +234,7 @@ func escaped(s []byte) (r rune, n int) {
 }
 
 func (p *printer) value(depth int) {
-	switch p.next() {
+	switch p.peek() {
 	case '{':
 		p.container(depth, '}', "member")
 		return
@@ -261,38 +261,38 @@ func (p *printer) container(depth int, closer byte, what string) {
 	opener := string(p.src[start])
 	p.i++
 	p.space()
-	if p.next() == closer {
+	if p.peek() == closer {
 		p.i++
 		p.put(inkPunct, opener+string(closer))
 		return
 	}
 	node := p.node
 	defer func() { p.node = node }()
-	shut := (p.fold >= 0 && depth > p.fold || p.shut && depth == 0) != p.b.o.Turned[node]
-	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, shut: shut})
+	shut := (p.fold >= 0 && depth > p.fold || p.foldRoot && depth == 0) != p.b.o.Turned[node]
+	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, folded: shut})
 	if shut {
 		p.i = start
-		p.folded(opener, string(closer), what)
+		p.putFolded(opener, string(closer), what)
 		return
 	}
 	p.put(inkPunct, opener)
 	p.end(depth)
 	for n := 0; p.more(); n++ {
-		p.node = child(node, strconv.AppendInt(nil, int64(n), 10))
+		p.node = childID(node, strconv.AppendInt(nil, int64(n), 10))
 		if closer == '}' {
 			from := p.i
 			p.name(depth + 1)
 			if !p.more() {
 				return
 			}
-			p.node = child(node, p.src[from:p.i])
+			p.node = childID(node, p.src[from:p.i])
 		}
 		p.value(depth + 1)
 		if !p.more() {
 			return
 		}
 		p.space()
-		switch p.next() {
+		switch p.peek() {
 		case ',':
 			p.i++
 			p.put(inkPunct, ",")
@@ -322,8 +322,8 @@ func (p *printer) name(depth int) {
 	}
 }
 
-// folded puts how much a container has instead of what.
-func (p *printer) folded(opener, closer, what string) {
+// putFolded puts the number of members or items instead of a container.
+func (p *printer) putFolded(opener, closer, what string) {
 	end, ok := p.scan()
 	if !ok {
 		return

@@ -6,13 +6,13 @@ import (
 
 const reset = "\x1b[m"
 
-// pen writes one line in styles; a style is changed only when text follows.
-// What is left of the window and right of it is left out.
-type pen struct {
-	text   []byte
-	style  theme.Style
-	odd    bool // a character may have joined with its neighbours
-	strict bool // no such character is drawn
+// lineWriter writes one line in styles. It changes the style only before text. It skips cells
+// outside the window.
+type lineWriter struct {
+	text      []byte
+	style     theme.Style
+	uncertain bool // a character may have joined with its neighbours
+	strict    bool // no such character is drawn
 
 	skip  int  // cells to leave out before anything is drawn
 	limit int  // cells that may be drawn
@@ -20,7 +20,7 @@ type pen struct {
 	full  bool // something did not fit any more
 }
 
-func (p *pen) set(s theme.Style) {
+func (p *lineWriter) setStyle(s theme.Style) {
 	if s == p.style {
 		return
 	}
@@ -31,49 +31,48 @@ func (p *pen) set(s theme.Style) {
 	p.style = s
 }
 
-// string writes what takes its cells for certain and is not counted.
-func (p *pen) string(s string) { p.text = append(p.text, s...) }
+// writeString writes text of known width without counting its cells.
+func (p *lineWriter) writeString(s string) { p.text = append(p.text, s...) }
 
-// room takes the cells out of n that are left of the window.
-func (p *pen) room(n int) (hidden int) {
+// skipHidden skips up to n cells left of the window and returns their number.
+func (p *lineWriter) skipHidden(n int) (hidden int) {
 	hidden = min(p.skip, n)
 	p.skip -= hidden
 	return hidden
 }
 
-// run writes characters of one cell each.
-func (p *pen) run(style theme.Style, s []byte) {
-	s = s[p.room(len(s)):]
+// writeASCII writes characters of one cell each.
+func (p *lineWriter) writeASCII(style theme.Style, s []byte) {
+	s = s[p.skipHidden(len(s)):]
 	if n := p.limit - p.x; len(s) > n {
 		s = s[:n]
 		p.full = true
 	}
 	if len(s) > 0 {
-		p.set(style)
+		p.setStyle(style)
 		p.text = append(p.text, s...)
 		p.x += len(s)
 	}
 }
 
-func (p *pen) blank(style theme.Style, n int) {
-	n -= p.room(n)
+func (p *lineWriter) writeSpaces(style theme.Style, n int) {
+	n -= p.skipHidden(n)
 	if most := p.limit - p.x; n > most {
 		n = most
 		p.full = true
 	}
 	if n > 0 {
-		p.set(style)
-		p.string(theme.Blank(n))
+		p.setStyle(style)
+		p.writeString(theme.Blank(n))
 		p.x += n
 	}
 }
 
-// cluster writes one character of so many cells, or spaces for the half of it
-// that is in the window.
-func (p *pen) cluster(style theme.Style, s []byte, cells int, f form) {
+// writeCluster writes one character. If only half of it is in the window, it writes spaces.
+func (p *lineWriter) writeCluster(style theme.Style, s []byte, cells int, f clusterKind) {
 	if p.skip > 0 {
-		if hidden := p.room(cells); hidden < cells {
-			p.blank(style, cells-hidden)
+		if hidden := p.skipHidden(cells); hidden < cells {
+			p.writeSpaces(style, cells-hidden)
 		}
 		return
 	}
@@ -81,17 +80,17 @@ func (p *pen) cluster(style theme.Style, s []byte, cells int, f form) {
 		p.full = true
 		return
 	}
-	p.set(style)
+	p.setStyle(style)
 	p.x += cells
 	switch {
-	case f == alone:
+	case f == isolated:
 		p.text = append(p.text, s...)
 		return
-	case f == huge || p.strict && cells > 0:
-		p.string(replacement)
-		p.string(theme.Blank(cells - 1))
+	case f == oversized || p.strict && cells > 0:
+		p.writeString(replacement)
+		p.writeString(theme.Blank(cells - 1))
 	case !p.strict:
 		p.text = append(p.text, s...)
 	}
-	p.odd = true
+	p.uncertain = true
 }

@@ -17,7 +17,7 @@ func (b *builder) markdown(text string, size int64) {
 		return
 	}
 	size = max(size, int64(len(text)))
-	shown, _ := cut(text, b.o.Most)
+	shown, _ := truncate(text, b.o.Most)
 	m := &markdown{b: b}
 	for s := range strings.Lines(termtext.Text(shown)) {
 		m.line(strings.TrimSuffix(s, "\n"))
@@ -27,24 +27,24 @@ func (b *builder) markdown(text string, size int64) {
 	}
 	m.endTable()
 	m.flush()
-	b.rest(int64(len(shown)), size)
+	b.noteTruncation(int64(len(shown)), size)
 }
 
 // markdown is the state between lines: an open paragraph, list or fence.
 type markdown struct {
-	b      *builder
-	para   []byte // the open paragraph
-	open   bool
-	rows   int    // of the paragraph, in the source
-	mark   string // before the paragraph: a bullet
-	indent int    // of the paragraph
-	depth  int    // of quotes
-	list   int    // column of the text of the open list item, 0 outside lists
-	fence  string // that ends the open code block
-	inset  int    // columns that the code block is indented by in the source
-	blank  bool   // the last line was blank
-	head   int    // where the last line of the paragraph begins in it
-	table  *table // the open one
+	b           *builder
+	para        []byte // the open paragraph
+	open        bool
+	rows        int    // of the paragraph, in the source
+	mark        string // before the paragraph: a bullet
+	indent      int    // of the paragraph
+	depth       int    // of quotes
+	list        int    // column of the text of the open list item, 0 outside lists
+	fence       string // the closing mark of the open code block
+	fenceIndent int    // columns that the code block is indented by in the source
+	blank       bool   // the last line was blank
+	lastLine    int    // where the last line of the paragraph begins in it
+	table       *table // the open one
 }
 
 func (m *markdown) line(s string) {
@@ -52,7 +52,7 @@ func (m *markdown) line(s string) {
 		m.code(s)
 		return
 	}
-	depth, s := unquote(s)
+	depth, s := trimQuotes(s)
 	if m.table != nil && depth == m.depth && m.row(s) {
 		return
 	}
@@ -63,30 +63,30 @@ func (m *markdown) line(s string) {
 		m.list = 0
 	}
 	text := strings.TrimLeft(s, " \t")
-	indent := columns(s[:len(s)-len(text)])
+	indent := indentWidth(s[:len(s)-len(text)])
 	text = strings.TrimRight(text, "\t")
 	if strings.TrimSpace(text) == "" {
-		m.gap(depth)
+		m.blankLine(depth)
 		return
 	}
 	blank := m.blank
 	m.blank = false
 	if indent == 0 && blank {
-		if _, _, item := bullet(text); !item {
+		if _, _, item := cutBullet(text); !item {
 			m.list = 0
 		}
 	}
 	switch fence := fenceOf(text); {
 	case fence != "":
 		m.flush()
-		m.fence, m.inset = fence, indent
+		m.fence, m.fenceIndent = fence, indent
 	case indent >= 4+m.list && !m.open:
 		m.put(inkCode, s, m.list+2)
 	case m.open && m.startTable(text):
 	case m.block(text, indent):
 	case m.open:
 		m.para = append(m.para, ' ')
-		m.more(text)
+		m.appendText(text)
 	default:
 		at := 0
 		if indent > 0 {
@@ -96,8 +96,8 @@ func (m *markdown) line(s string) {
 	}
 }
 
-// gap is a blank line; of several, one is shown.
-func (m *markdown) gap(depth int) {
+// blankLine adds a blank line. Several in a row count as one.
+func (m *markdown) blankLine(depth int) {
 	m.flush()
 	m.depth = depth
 	if !m.blank {
@@ -114,31 +114,31 @@ func (m *markdown) block(text string, indent int) bool {
 		m.flush()
 		m.list = 0
 		m.heading(strings.TrimRight(strings.TrimRight(text, " "), "#"), level)
-	case m.open && m.rows == 1 && m.mark == "" && underline(text) != 0:
-		level, text = underline(text), string(m.para)
-		m.drop()
+	case m.open && m.rows == 1 && m.mark == "" && setextLevel(text) != 0:
+		level, text = setextLevel(text), string(m.para)
+		m.reset()
 		m.heading(text, level)
 	case isRule(text):
 		m.flush()
 		m.list = 0
 		m.add(line{ink: inkDim, flags: ruled})
 	default:
-		mark, rest, item := bullet(text)
+		mark, rest, item := cutBullet(text)
 		if !item {
 			return false
 		}
 		m.flush()
-		if indent > m.b.room/2 {
-			indent = m.b.room / 2
+		if indent > m.b.lineWidth/2 {
+			indent = m.b.lineWidth / 2
 		}
 		m.list = indent + len(text) - len(rest)
-		m.start(m.bullet(mark, &rest), indent, rest)
+		m.start(m.bulletMark(mark, &rest), indent, rest)
 	}
 	return true
 }
 
-// bullet is how the mark of a list item is drawn.
-func (m *markdown) bullet(mark string, rest *string) string {
+// bulletMark returns the mark that is drawn for a list item.
+func (m *markdown) bulletMark(mark string, rest *string) string {
 	if strings.ContainsAny(mark, "0123456789") {
 		return mark + " "
 	}
@@ -156,7 +156,7 @@ func (m *markdown) bullet(mark string, rest *string) string {
 }
 
 func (m *markdown) heading(text string, level int) {
-	from := m.b.at()
+	from := m.b.pos()
 	m.b.put(strings.Repeat("#", level) + " ")
 	m.b.inline(strings.TrimSpace(strings.TrimLeft(text, "#")), inkHeading)
 	m.b.wrap(from, line{ink: inkHeading, flags: quotes(m.depth)}, level+1)
@@ -164,25 +164,25 @@ func (m *markdown) heading(text string, level int) {
 
 func (m *markdown) code(s string) {
 	if m.depth > 0 {
-		_, s = unquote(s)
+		_, s = trimQuotes(s)
 	}
 	text := strings.TrimLeft(s, " ")
 	if strings.HasPrefix(text, m.fence) && strings.Trim(text, m.fence[:1]+" \t") == "" {
 		m.fence = ""
 		return
 	}
-	s = s[min(m.inset, len(s)-len(text)):]
+	s = s[min(m.fenceIndent, len(s)-len(text)):]
 	m.put(inkCode, s, m.list+2)
 }
 
 func (m *markdown) put(i ink, s string, indent int) {
-	from := m.b.at()
+	from := m.b.pos()
 	m.b.put(s)
-	m.b.wrap(from, line{ink: i, indent: uint16(min(indent, m.b.room/2)), flags: quotes(m.depth)}, 0)
+	m.b.wrap(from, line{ink: i, indent: uint16(min(indent, m.b.lineWidth/2)), flags: quotes(m.depth)}, 0)
 }
 
 func (m *markdown) add(l line) {
-	l.off = uint32(m.b.at())
+	l.off = uint32(m.b.pos())
 	l.flags |= quotes(m.depth)
 	m.b.add(l)
 }
@@ -193,14 +193,14 @@ func (m *markdown) start(mark string, indent int, text string) {
 	m.mark = mark
 	m.indent = indent
 	m.rows = 0
-	m.more(text)
+	m.appendText(text)
 }
 
-// more adds a line to the open paragraph; one that ends in a backslash or two
-// spaces is the last of its lines on the screen.
-func (m *markdown) more(text string) {
+// appendText adds a line to the open paragraph. A backslash or two spaces at its end break the
+// line on the screen.
+func (m *markdown) appendText(text string) {
 	m.rows++
-	m.head = len(m.para)
+	m.lastLine = len(m.para)
 	hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
 	text = strings.TrimRight(strings.TrimSuffix(text, `\`), " ")
 	m.para = append(m.para, text...)
@@ -211,27 +211,27 @@ func (m *markdown) more(text string) {
 	}
 }
 
-func (m *markdown) drop() {
+func (m *markdown) reset() {
 	m.para = m.para[:0]
 	m.open = false
 	m.mark = ""
 	m.indent = 0
 	m.rows = 0
-	m.head = 0
+	m.lastLine = 0
 }
 
 func (m *markdown) flush() {
 	if text := string(m.para); m.open && (text != "" || m.mark != "") {
-		from := m.b.at()
+		from := m.b.pos()
 		m.b.put(m.mark)
 		m.b.inline(strings.TrimLeft(text, " "), inkPlain)
-		m.b.wrap(from, line{ink: inkPlain, indent: uint16(min(m.indent, m.b.room/2)), flags: quotes(m.depth)}, len([]rune(m.mark)))
+		m.b.wrap(from, line{ink: inkPlain, indent: uint16(min(m.indent, m.b.lineWidth/2)), flags: quotes(m.depth)}, len([]rune(m.mark)))
 	}
-	m.drop()
+	m.reset()
 }
 
-// columns is how far spaces and tabs indent.
-func columns(s string) int {
+// indentWidth returns the width of leading spaces and tabs, in columns.
+func indentWidth(s string) int {
 	n := 0
 	for _, c := range []byte(s) {
 		n++
@@ -242,8 +242,8 @@ func columns(s string) int {
 	return n
 }
 
-// unquote takes the marks of quotes off a line.
-func unquote(s string) (depth int, rest string) {
+// trimQuotes removes the quote marks of a line and returns their number.
+func trimQuotes(s string) (depth int, rest string) {
 	for {
 		text := strings.TrimLeft(s, " ")
 		if len(s)-len(text) > 3 || !strings.HasPrefix(text, ">") {
@@ -265,9 +265,9 @@ func fenceOf(text string) string {
 	return ""
 }
 
-// underline is the level of heading that a line makes of the one before it, 0
-// for none.
-func underline(text string) int {
+// setextLevel returns the level of the heading that an underline gives the previous line,
+// or 0.
+func setextLevel(text string) int {
 	text = strings.TrimRight(text, " ")
 	switch {
 	case strings.Trim(text, "=") == "":
@@ -287,8 +287,8 @@ func isRule(text string) bool {
 	return n >= 3 && n+strings.Count(text, " ") == len(text)
 }
 
-// bullet takes the mark off a list item.
-func bullet(text string) (mark, rest string, ok bool) {
+// cutBullet removes the mark of a list item.
+func cutBullet(text string) (mark, rest string, ok bool) {
 	n := 0
 	for n < len(text) && n < 9 && text[n] >= '0' && text[n] <= '9' {
 		n++

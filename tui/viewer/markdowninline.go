@@ -16,14 +16,14 @@ var emphasis = [...]struct {
 // search failed it is not repeated, and where it succeeded no other for the
 // same mark begins before that place, so the time is linear.
 type inliner struct {
-	b      *builder
-	s      string
-	i      int
-	base   ink
-	ends   [len(emphasis)]int // where the open mark ends, 0 when not open
-	never  [len(emphasis)]bool
-	ticks  [4]bool // no run of so many backticks comes any more
-	places [3]int  // of the next "]", ")" and ">"
+	b        *builder
+	s        string
+	i        int
+	base     ink
+	ends     [len(emphasis)]int // where the open mark ends, 0 when not open
+	unclosed [len(emphasis)]bool
+	ticks    [4]bool // no run of so many backticks comes any more
+	places   [3]int  // of the next "]", ")" and ">"
 }
 
 // inline appends a paragraph, in its ink where it has no other.
@@ -66,7 +66,7 @@ func (in *inliner) special(c byte) bool {
 	case '!':
 		return strings.HasPrefix(in.s[in.i:], "![") && in.link(in.i+1, "image: ")
 	case '<':
-		end := in.next(2, '>')
+		end := in.index(2, '>')
 		if end > 0 && isURL(in.s[in.i+1:end]) {
 			in.show(inkLink, in.s[in.i+1:end])
 			in.i = end + 1
@@ -101,15 +101,15 @@ func (in *inliner) ink() ink {
 
 // show puts text in an ink and goes on in the one before.
 func (in *inliner) show(i ink, s string) {
-	in.b.dip(i)
+	in.b.setInk(i)
 	in.b.put(s)
-	in.b.dip(in.ink())
+	in.b.setInk(in.ink())
 }
 
-// next is the first place from i on of a character, -1 if there is none.
-func (in *inliner) next(slot int, c byte) int { return in.after(slot, c, in.i) }
+// index returns the offset of the first c from i on, or -1.
+func (in *inliner) index(slot int, c byte) int { return in.indexFrom(slot, c, in.i) }
 
-func (in *inliner) after(slot int, c byte, i int) int {
+func (in *inliner) indexFrom(slot int, c byte, i int) int {
 	if at := in.places[slot]; at < 0 || at >= i && at > 0 {
 		return at
 	}
@@ -157,28 +157,28 @@ func (in *inliner) emphasis() bool {
 		n := len(e.mark)
 		if in.i > 0 && in.ends[k] == in.i {
 			in.ends[k] = 0
-			in.bare(e.ink, e.mark)
+			in.putMark(e.ink, e.mark)
 			in.i += n
-			in.b.dip(in.ink())
+			in.b.setInk(in.ink())
 			return true
 		}
-		if in.ends[k] > in.i || !in.opens(n) || in.never[k] {
+		if in.ends[k] > in.i || !in.opens(n) || in.unclosed[k] {
 			continue
 		}
-		if in.ends[k] = in.closer(e.mark); in.ends[k] == 0 {
-			in.never[k] = true
+		if in.ends[k] = in.closingMark(e.mark); in.ends[k] == 0 {
+			in.unclosed[k] = true
 			continue
 		}
 		in.i += n
-		in.b.dip(in.ink())
-		in.bare(e.ink, e.mark)
+		in.b.setInk(in.ink())
+		in.putMark(e.ink, e.mark)
 		return true
 	}
 	return false
 }
 
-// bare puts a mark of emphasis where the theme has nothing to show it with.
-func (in *inliner) bare(i ink, mark string) {
+// putMark puts a mark of emphasis if the theme has no style for it.
+func (in *inliner) putMark(i ink, mark string) {
 	style := in.b.lk.Underline
 	if i == inkBold {
 		style = in.b.lk.Bold
@@ -196,8 +196,8 @@ func (in *inliner) opens(n int) bool {
 	return in.s[in.i] == '*' || in.i == 0 || !wordByte(in.s[in.i-1])
 }
 
-// closer is where the mark that begins at i ends, 0 if it does not.
-func (in *inliner) closer(mark string) int {
+// closingMark returns the offset of the mark that closes the one at i, or 0.
+func (in *inliner) closingMark(mark string) int {
 	c := mark[0]
 	for at := in.i + len(mark) + 1; ; {
 		k := strings.Index(in.s[min(at, len(in.s)):], mark)
@@ -229,11 +229,11 @@ func wordByte(c byte) bool {
 
 // link shows [text](url) as the text and, if it says something else, the URL.
 func (in *inliner) link(at int, what string) bool {
-	end := in.after(0, ']', at)
+	end := in.indexFrom(0, ']', at)
 	if end < 0 || end+1 >= len(in.s) || in.s[end+1] != '(' {
 		return false
 	}
-	last := in.after(1, ')', end)
+	last := in.indexFrom(1, ')', end)
 	if last < 0 {
 		return false
 	}
@@ -247,9 +247,9 @@ func (in *inliner) link(at int, what string) bool {
 	in.b.put(what)
 	in.show(inkLink, text)
 	if url != "" && url != text {
-		in.b.dip(inkDim)
+		in.b.setInk(inkDim)
 		in.b.put(" (" + url + ")")
-		in.b.dip(in.ink())
+		in.b.setInk(in.ink())
 	}
 	return true
 }

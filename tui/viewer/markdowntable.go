@@ -26,14 +26,14 @@ type table struct {
 // text is a line of dashes for as many columns.
 func (m *markdown) startTable(text string) bool {
 	align := dashes(text)
-	heads := fieldsOf(string(m.para[m.head:]))
+	heads := fieldsOf(string(m.para[m.lastLine:]))
 	if align == nil || len(align) != len(heads) || len(align) > tableColumns || m.mark != "" && m.rows == 1 {
 		return false
 	}
-	source := string(m.para[m.head:])
+	source := string(m.para[m.lastLine:])
 	indent := m.indent
-	if m.para = bytes.TrimRight(m.para[:m.head], " "); len(m.para) == 0 {
-		m.drop()
+	if m.para = bytes.TrimRight(m.para[:m.lastLine], " "); len(m.para) == 0 {
+		m.reset()
 	} else {
 		m.flush()
 	}
@@ -103,7 +103,7 @@ func (m *markdown) endTable() {
 		return
 	}
 	m.table = nil
-	indent := uint16(min(m.indent, m.b.room/2))
+	indent := uint16(min(m.indent, m.b.lineWidth/2))
 	m.indent = 0
 	base := line{ink: inkPlain, indent: indent, flags: quotes(m.depth)}
 	cells := make([][][]byte, len(t.rows))
@@ -114,15 +114,15 @@ func (m *markdown) endTable() {
 			if r == 0 {
 				ink = inkBold
 			}
-			cells[r] = append(cells[r], m.b.aside(text, ink))
+			cells[r] = append(cells[r], m.b.inlineText(text, ink))
 			widths[c] = max(widths[c], cellsOf(cells[r][c]))
 		}
 	}
-	if !shrink(widths, m.b.room-base.prefix()-3*(len(widths)-1)) {
+	if !shrink(widths, m.b.lineWidth-base.prefix()-3*(len(widths)-1)) {
 		for _, text := range t.source {
-			from := m.b.at()
+			from := m.b.pos()
 			m.b.put(text)
-			m.b.asIs(from, base)
+			m.b.addUnwrapped(from, base)
 		}
 		return
 	}
@@ -161,7 +161,7 @@ func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line)
 		most = max(most, len(parts[c]))
 	}
 	for k := range most {
-		from, due := b.at(), 0 // blanks that only matter if something follows
+		from, due := b.pos(), 0 // blanks that only matter if something follows
 		for c, w := range widths {
 			var text []byte
 			if k < len(parts[c]) {
@@ -183,18 +183,18 @@ func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line)
 			}
 			if c < len(widths)-1 {
 				b.put(theme.Blank(due + 1))
-				b.dip(inkDim)
+				b.setInk(inkDim)
 				b.put(b.lk.Vertical + " ")
-				b.dip(inkPlain)
+				b.setInk(inkPlain)
 				due = 0
 			}
 		}
-		b.asIs(from, base)
+		b.addUnwrapped(from, base)
 	}
 }
 
 func (m *markdown) tableRule(widths []int, base line) {
-	from, bar := m.b.at(), m.b.lk.Horizontal
+	from, bar := m.b.pos(), m.b.lk.Horizontal
 	for c, w := range widths {
 		if c > 0 {
 			m.b.put(bar + m.b.lk.Cross + bar)
@@ -202,20 +202,20 @@ func (m *markdown) tableRule(widths []int, base line) {
 		m.b.put(strings.Repeat(bar, w))
 	}
 	base.ink = inkDim
-	m.b.asIs(from, base)
+	m.b.addUnwrapped(from, base)
 }
 
-// aside is a paragraph with its inks, for another place than the next line.
-func (b *builder) aside(text string, base ink) []byte {
-	from := b.at()
-	b.dip(base)
+// inlineText returns a paragraph with its inks, without adding it to the document.
+func (b *builder) inlineText(text string, base ink) []byte {
+	from := b.pos()
+	b.setInk(base)
 	b.inline(text, base)
 	out := bytes.Clone(b.d.arena[from:])
 	b.d.arena = b.d.arena[:from]
 	return out
 }
 
-func cellsOf(s []byte) int { return cells(s, 0, 1<<30) }
+func cellsOf(s []byte) int { return cellWidth(s, 0, 1<<30) }
 
 // wrapCell cuts text with inks into lines of at most w cells, after spaces where
 // there are some. Each line begins in the ink that the one before ended in.

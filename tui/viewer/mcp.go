@@ -13,32 +13,32 @@ import (
 	"goblin/registry/termtext"
 )
 
-// mostParts is how many entries of one result are shown.
-const mostParts = 1000
+// maxParts is the maximum number of entries of one result that are shown.
+const maxParts = 1000
 
 // FromResource shows the result of resources/read.
 func FromResource(result json.RawMessage) []Block {
 	contents := member(result, "contents")
 	if contents == nil {
-		return odd(result)
+		return asJSON(result)
 	}
 	var out []Block
 	total := 0
 	for c := range rawjson.Elements(contents) {
-		if total++; total <= mostParts {
-			out = append(out, resource(c)...)
+		if total++; total <= maxParts {
+			out = append(out, resourceSections(c)...)
 		}
 	}
 	if total == 0 {
 		return []Block{{Kind: Note, Text: "the server sent no contents"}}
 	}
-	return more(out, total)
+	return noteMore(out, total)
 }
 
 // FromTool shows the result of tools/call.
 func FromTool(result json.RawMessage) []Block {
 	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
-		return odd(result)
+		return asJSON(result)
 	}
 	var out []Block
 	if string(rawjson.Get(result, "isError")) == "true" {
@@ -46,18 +46,18 @@ func FromTool(result json.RawMessage) []Block {
 	}
 	total := 0
 	for c := range rawjson.Elements(rawjson.Get(result, "content")) {
-		if total++; total <= mostParts {
-			out = append(out, item(c)...)
+		if total++; total <= maxParts {
+			out = append(out, contentSections(c)...)
 		}
 	}
-	out = more(out, total)
+	out = noteMore(out, total)
 	structured := rawjson.Get(result, "structuredContent")
 	if structured != nil {
 		out = append(out, Block{Title: "Structured", Kind: JSON, Data: structured})
 	}
 	if total == 0 && structured == nil {
 		if rawjson.Get(result, "content") == nil {
-			return append(out, odd(result)...)
+			return append(out, asJSON(result)...)
 		}
 		out = append(out, Block{Kind: Note, Text: "the result has no content"})
 	}
@@ -68,7 +68,7 @@ func FromTool(result json.RawMessage) []Block {
 func FromPrompt(result json.RawMessage) []Block {
 	messages := member(result, "messages")
 	if messages == nil {
-		return odd(result)
+		return asJSON(result)
 	}
 	var out []Block
 	if s := rawjson.GetString(result, "description"); s != "" {
@@ -76,19 +76,19 @@ func FromPrompt(result json.RawMessage) []Block {
 	}
 	total := 0
 	for m := range rawjson.Elements(messages) {
-		if total++; total > mostParts {
+		if total++; total > maxParts {
 			continue
 		}
 		var body []Block
 		switch c := rawjson.Get(m, "content"); {
 		case c == nil:
-			body = odd(m)
+			body = asJSON(m)
 		case rawjson.IsArray(c):
 			for part := range rawjson.Elements(c) {
-				body = append(body, item(part)...)
+				body = append(body, contentSections(part)...)
 			}
 		default:
-			body = item(c)
+			body = contentSections(c)
 		}
 		if len(body) == 0 {
 			body = []Block{{Kind: Note, Text: "empty"}}
@@ -100,7 +100,7 @@ func FromPrompt(result json.RawMessage) []Block {
 	if total == 0 {
 		out = append(out, Block{Kind: Note, Text: "the prompt has no messages"})
 	}
-	return more(out, total)
+	return noteMore(out, total)
 }
 
 // TextOf joins the texts in a result of any of the three kinds, for copying:
@@ -108,7 +108,7 @@ func FromPrompt(result json.RawMessage) []Block {
 // their own. A result without text is its JSON.
 func TextOf(result json.RawMessage) string {
 	var parts []string
-	each(result, func(c []byte) bool {
+	forEachPart(result, func(c []byte) bool {
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
 			parts = append(parts, s)
 		}
@@ -131,7 +131,7 @@ func TextOf(result json.RawMessage) string {
 // last part of its URI, of characters that are harmless in file names, and may
 // be "".
 func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
-	each(result, func(c []byte) bool {
+	forEachPart(result, func(c []byte) bool {
 		v := rawjson.Get(c, "blob")
 		if v == nil {
 			v = rawjson.Get(c, "data")
@@ -149,8 +149,9 @@ func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 	return name, mime, data, ok
 }
 
-// each yields the parts of a result; of an embedded resource the resource.
-func each(result json.RawMessage, yield func([]byte) bool) {
+// forEachPart calls yield for the parts of a result. For an embedded resource it passes the
+// resource.
+func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	if rawjson.Valid(result) != nil {
 		return
 	}
@@ -219,28 +220,28 @@ func member(result json.RawMessage, name string) []byte {
 	return nil
 }
 
-// odd shows what the specification does not have as JSON.
-func odd(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
+// asJSON shows JSON that the specification does not define.
+func asJSON(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
 
-func more(out []Block, total int) []Block {
-	if total > mostParts {
-		out = append(out, Block{Kind: Note, Text: fmt.Sprintf("and %d more", total-mostParts)})
+func noteMore(out []Block, total int) []Block {
+	if total > maxParts {
+		out = append(out, Block{Kind: Note, Text: fmt.Sprintf("and %d more", total-maxParts)})
 	}
 	return out
 }
 
-// resource shows TextResourceContents or BlobResourceContents.
-func resource(c []byte) []Block {
+// resourceSections shows TextResourceContents or BlobResourceContents.
+func resourceSections(c []byte) []Block {
 	mime := rawjson.GetString(c, "mimeType")
 	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
 	if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
-		return withHead(head, body(s, mime))
+		return withHead(head, textSection(s, mime))
 	}
 	if blob := rawjson.Get(c, "blob"); blob != nil {
 		head.Facts = head.Facts[:1]
-		return withHead(head, blob64(blob, mime))
+		return withHead(head, blobSection(blob, mime))
 	}
-	return odd(c)
+	return asJSON(c)
 }
 
 func withHead(head, body Block) []Block {
@@ -250,8 +251,8 @@ func withHead(head, body Block) []Block {
 	return []Block{body}
 }
 
-// blob64 shows base64.
-func blob64(v []byte, mime string) Block {
+// blobSection shows base64.
+func blobSection(v []byte, mime string) Block {
 	data, err := bytesIn(v)
 	if err != nil {
 		return Block{Kind: Error, Text: "the data is not base64: " + err.Error()}
@@ -278,9 +279,9 @@ func bytesIn(v []byte) ([]byte, error) {
 	return nil, err
 }
 
-// body shows text by what it says it is; text that says nothing is JSON if it
-// is an object or an array.
-func body(s, mime string) Block {
+// textSection shows text according to its MIME type. Text without a type is JSON if it is an
+// object or an array.
+func textSection(s, mime string) Block {
 	kind, _, _ := strings.Cut(mime, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	switch {
@@ -305,9 +306,9 @@ func isJSON(s string) bool {
 	return rawjson.Valid([]byte(s)) == nil
 }
 
-// prose shows text that says nothing about itself.
-func prose(s string) Block {
-	b := body(s, "")
+// plainSection shows text without a MIME type.
+func plainSection(s string) Block {
+	b := textSection(s, "")
 	if b.Kind != JSON && looksMarkdown(s) {
 		b.Kind = Markdown
 	}
@@ -328,31 +329,31 @@ func looksMarkdown(s string) bool {
 	return strings.Contains(s, "](http")
 }
 
-// item shows one content block of a tool's result or of a prompt's message.
-func item(c []byte) []Block {
+// contentSections shows one content block of a tool's result or of a prompt's message.
+func contentSections(c []byte) []Block {
 	switch rawjson.GetString(c, "type") {
 	case "text":
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
-			return []Block{prose(s)}
+			return []Block{plainSection(s)}
 		}
 	case "image", "audio":
 		if v := rawjson.Get(c, "data"); v != nil {
-			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: rawjson.GetString(c, "type")}}}, blob64(v, rawjson.GetString(c, "mimeType")))
+			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: rawjson.GetString(c, "type")}}}, blobSection(v, rawjson.GetString(c, "mimeType")))
 		}
 	case "resource":
 		if r := rawjson.Get(c, "resource"); rawjson.IsObject(r) {
-			return resource(r)
+			return resourceSections(r)
 		}
 	case "resource_link":
 		if rawjson.GetString(c, "uri") != "" {
-			return []Block{link(c)}
+			return []Block{linkSection(c)}
 		}
 	}
-	return odd(c)
+	return asJSON(c)
 }
 
-// link shows a resource_link.
-func link(c []byte) Block {
+// linkSection shows a resource_link.
+func linkSection(c []byte) Block {
 	b := Block{Kind: Facts, Facts: []Fact{
 		{Label: "link", Value: rawjson.GetString(c, "uri")},
 		{Label: "name", Value: rawjson.GetString(c, "name")},
@@ -361,7 +362,7 @@ func link(c []byte) Block {
 		{Label: "type", Value: rawjson.GetString(c, "mimeType")},
 	}}
 	if n, ok := rawjson.Int(rawjson.Get(c, "size")); ok && n >= 0 {
-		b.Facts = append(b.Facts, Fact{Label: "size", Value: bytesOf(n)})
+		b.Facts = append(b.Facts, Fact{Label: "size", Value: formatBytes(n)})
 	}
 	return b
 }

@@ -61,7 +61,7 @@ func (b *builder) picture(data []byte) error {
 	switch {
 	case f == nil || b.lk.NoImages:
 		return errNoImage
-	case b.room < 4:
+	case b.lineWidth < 4:
 		return errors.New("there is no room for it")
 	case b.d.images == mostDrawn:
 		return fmt.Errorf("%d images of this are drawn, that is enough", mostDrawn)
@@ -86,7 +86,7 @@ var errNoImage = errors.New("no image")
 // image adds one that the terminal draws.
 func (b *builder) image(img image.Image) error {
 	g, size := b.lk.Images, img.Bounds()
-	cols, rows := g.Size(size.Dx(), size.Dy(), min(b.room, pictureWide), pictureHigh)
+	cols, rows := g.Size(size.Dx(), size.Dy(), min(b.lineWidth, pictureWide), pictureHigh)
 	m, err := g.Image(img, cols, rows)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (b *builder) image(img image.Image) error {
 // blocks adds an image as characters.
 func (b *builder) blocks(img image.Image) {
 	size := img.Bounds()
-	cols := min(size.Dx(), b.room, pictureWide)
+	cols := min(size.Dx(), b.lineWidth, pictureWide)
 	lines := max((size.Dy()*cols/max(size.Dx(), 1)+1)/2, 1)
 	if lines > pictureHigh {
 		lines = pictureHigh
@@ -118,7 +118,7 @@ func (b *builder) blocks(img image.Image) {
 
 func (b *builder) strip(s strip) {
 	b.d.pictures = append(b.d.pictures, s)
-	b.add(line{off: uint32(b.at()), ink: inkPlain, flags: pictured, arg: uint32(len(b.d.pictures) - 1)})
+	b.add(line{off: uint32(b.pos()), ink: inkPlain, flags: pictured, arg: uint32(len(b.d.pictures) - 1)})
 	b.d.longest = max(b.d.longest, s.cells())
 }
 
@@ -151,16 +151,16 @@ func decodePNG(r io.Reader) (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-func begins(with string) func([]byte) bool {
+func hasPrefix(with string) func([]byte) bool {
 	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(with)) }
 }
 
 // formatOf is the format of an image, nil for what is none.
 func formatOf(data []byte) *format {
 	for _, f := range []format{
-		{"png", begins(pngHead), decodePNG, png.DecodeConfig},
-		{"gif", begins("GIF8"), gif.Decode, gif.DecodeConfig},
-		{"jpeg", begins("\xff\xd8\xff"), jpeg.Decode, jpeg.DecodeConfig},
+		{"png", hasPrefix(pngHead), decodePNG, png.DecodeConfig},
+		{"gif", hasPrefix("GIF8"), gif.Decode, gif.DecodeConfig},
+		{"jpeg", hasPrefix("\xff\xd8\xff"), jpeg.Decode, jpeg.DecodeConfig},
 		{"webp", func(d []byte) bool { return len(d) >= 12 && string(d[:4]) == "RIFF" && string(d[8:12]) == "WEBP" }, webp.Decode, webp.DecodeConfig},
 	} {
 		if f.is(data) {
@@ -173,7 +173,7 @@ func formatOf(data []byte) *format {
 // decoded is an image; the error says what is wrong with it, or too large.
 func (f *format) decoded(data []byte) (img image.Image, err error) {
 	if len(data) > mostImage {
-		return nil, fmt.Errorf("images of up to %s are drawn", bytesOf(mostImage))
+		return nil, fmt.Errorf("images of up to %s are drawn", formatBytes(mostImage))
 	}
 	decoding.Lock()
 	defer decoding.Unlock()
@@ -231,7 +231,7 @@ func (b *builder) dot(upper, lower color.RGBA) dot {
 		return dot{char: shades[light*(len(shades)-1)/255]}
 	}
 	if b.lk.Colours == 256 {
-		return dot{theme.Style(fmt.Sprintf("\x1b[38;5;%d;48;5;%dm", cube(upper), cube(lower))), "▀"}
+		return dot{theme.Style(fmt.Sprintf("\x1b[38;5;%d;48;5;%dm", color256(upper), color256(lower))), "▀"}
 	}
 	return dot{theme.Style(fmt.Sprintf("\x1b[38;2;%d;%d;%d;48;2;%d;%d;%dm", upper.R, upper.G, upper.B, lower.R, lower.G, lower.B)), "▀"}
 }
@@ -239,8 +239,8 @@ func (b *builder) dot(upper, lower color.RGBA) dot {
 // luminance is how light a colour is, up to 255 (ITU-R BT.601).
 func luminance(c color.RGBA) int { return (299*int(c.R) + 587*int(c.G) + 114*int(c.B)) / 1000 }
 
-// cube is the nearest of the 216 colours that terminals with 256 have for sure.
-func cube(c color.RGBA) int {
+// color256 returns the nearest of the 216 colours that all terminals with 256 colours have.
+func color256(c color.RGBA) int {
 	part := func(v uint8) int {
 		if v < 48 {
 			return 0
@@ -252,18 +252,18 @@ func cube(c color.RGBA) int {
 
 // picture draws a line of a picture in exactly room cells.
 func (v *View) picture(l line, room int) {
-	p, s := &v.out, v.doc.pictures[l.arg]
+	p, s := &v.writer, v.doc.pictures[l.arg]
 	from := min(v.left, s.cells())
 	to := min(s.cells(), from+room)
 	if s.image != nil {
-		p.set("")
-		p.string(v.lk.Images.Row(s.image, s.row, from, to))
+		p.setStyle("")
+		p.writeString(v.lk.Images.Row(s.image, s.row, from, to))
 	} else {
 		for _, d := range s.dots[from:to] {
-			p.set(d.style)
-			p.string(d.char)
+			p.setStyle(d.style)
+			p.writeString(d.char)
 		}
-		p.set("")
+		p.setStyle("")
 	}
-	p.string(theme.Blank(room - (to - from)))
+	p.writeString(theme.Blank(room - (to - from)))
 }

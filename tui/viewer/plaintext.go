@@ -39,7 +39,7 @@ func (k *Block) plain() string {
 	case Hex:
 		var out strings.Builder
 		out.WriteString(plainFacts([]Fact{
-			{Label: "type", Value: k.MIME}, {Label: "size", Value: bytesOf(max(k.Size, int64(len(k.Data))))},
+			{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(max(k.Size, int64(len(k.Data))))},
 		}))
 		for s := range dump(k.Data[:min(len(k.Data), hexShown)], defaultWidth) {
 			out.WriteString(s)
@@ -53,7 +53,7 @@ func (k *Block) plain() string {
 }
 
 func plainFacts(facts []Fact) string {
-	column := labels(facts)
+	column := labelWidth(facts)
 	var out strings.Builder
 	for _, f := range facts {
 		if f.Value == "" {

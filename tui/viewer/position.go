@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// like finds the line of d that shows what line top of old showed.
-func (d *Doc) like(old *Doc, top int) int {
+// matchingLine returns the line of d that shows the text of line top of old.
+func (d *Doc) matchingLine(old *Doc, top int) int {
 	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
 		return 0
 	}
-	if line, ok := d.turned(old, top); ok {
+	if line, ok := d.toggledLine(old, top); ok {
 		return line
 	}
 	// The place in lines of the original.
 	first, nth := top, 0
-	for first > 0 && old.lines[first].flags&goesOn != 0 {
+	for first > 0 && old.lines[first].flags&continued != 0 {
 		first--
 	}
 	for i := 0; i < first; i++ {
-		if old.lines[i].flags&goesOn == 0 {
+		if old.lines[i].flags&continued == 0 {
 			nth++
 		}
 	}
 	starts := make([]int, 0, len(d.lines))
 	for i := range d.lines {
-		if d.lines[i].flags&goesOn == 0 {
+		if d.lines[i].flags&continued == 0 {
 			starts = append(starts, i)
 		}
 	}
@@ -33,7 +33,7 @@ func (d *Doc) like(old *Doc, top int) int {
 	for _, rows := range []int{4, 2, 1} {
 		if k := nearest(d, starts, old, first, nth, rows); k >= 0 {
 			at := starts[k]
-			_, _, next := d.whole(at)
+			_, _, next := d.sourceLine(at)
 			inside := int(old.lines[top].off - old.lines[first].off)
 			for at+1 < next && int(d.lines[at+1].off-d.lines[starts[k]].off) <= inside {
 				at++
@@ -44,15 +44,15 @@ func (d *Doc) like(old *Doc, top int) int {
 	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
 }
 
-// turned is the line of the node that begins in a line of old, if it was folded or unfolded
-// since: it has another text, which may stand elsewhere as well.
-func (d *Doc) turned(old *Doc, line int) (int, bool) {
+// toggledLine returns the line of the node at a line of old if the node was folded or unfolded
+// since. The text of the node has changed and may occur elsewhere.
+func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 	was := slices.IndexFunc(old.nodes, func(n docNode) bool { return n.line == line })
 	if was < 0 {
 		return 0, false
 	}
 	i := slices.IndexFunc(d.nodes, func(n docNode) bool { return n.id == old.nodes[was].id })
-	if i < 0 || d.nodes[i].shut == old.nodes[was].shut {
+	if i < 0 || d.nodes[i].folded == old.nodes[was].folded {
 		return 0, false
 	}
 	return d.nodes[i].line, true
@@ -63,7 +63,7 @@ func (d *Doc) turned(old *Doc, line int) (int, bool) {
 func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
 	var want [][]byte
 	for i := first; i < len(old.lines) && len(want) < rows; {
-		from, to, next := old.whole(i)
+		from, to, next := old.sourceLine(i)
 		want = append(want, old.arena[from:to])
 		i = next
 	}
@@ -72,7 +72,7 @@ func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
 			return false
 		}
 		for j, text := range want {
-			from, to, _ := d.whole(starts[k+j])
+			from, to, _ := d.sourceLine(starts[k+j])
 			if !bytes.Equal(d.arena[from:to], text) {
 				return false
 			}

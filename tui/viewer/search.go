@@ -61,7 +61,7 @@ func (v *View) Found() (at, n int) {
 // what is shown is told.
 func (v *View) Tally(where string) string {
 	if v.doc.size > 0 {
-		where = "in the first " + share(v.doc.shown, v.doc.size)
+		where = "in the first " + formatShare(v.doc.shown, v.doc.size)
 	}
 	at, n := v.Found()
 	return fmt.Sprintf("%d of %d %s", at, n, where)
@@ -103,7 +103,7 @@ func (v *View) find() {
 	}
 	d := v.doc
 	for i := 0; i < len(d.lines) && len(v.matches) < mostMatches; {
-		from, to, next := d.whole(i)
+		from, to, next := d.sourceLine(i)
 		v.matches = f.line(v.matches, d.arena[from:to], uint32(from))
 		i = next
 	}

@@ -11,17 +11,17 @@ import (
 
 // View is a window on a document. The zero value is of no use; see [NewView].
 type View struct {
-	lk     *theme.Look
-	inks   [inks]theme.Style
-	doc    *Doc
-	top    int  // the first line shown
-	left   int  // cells that are out of sight at the left
-	w, h   int  // drawn last
-	past   bool // the user moved it below the last page
-	seek   bool // the next drawing goes to the start
-	marked bool
+	lk        *theme.Look
+	inks      [inks]theme.Style
+	doc       *Doc
+	top       int  // the first line shown
+	left      int  // cells that are out of sight at the left
+	w, h      int  // drawn last
+	beyondEnd bool // the user moved it below the last page
+	seekStart bool // the next drawing goes to the start
+	marked    bool
 	search
-	out pen
+	writer lineWriter
 }
 
 // NewView is a view of nothing.
@@ -52,11 +52,11 @@ func (v *View) Show(d *Doc, keep bool) {
 	old := v.doc
 	v.doc, v.marked = d, d.changed != nil
 	if !keep {
-		v.top, v.left, v.past, v.seek = 0, 0, false, false
+		v.top, v.left, v.beyondEnd, v.seekStart = 0, 0, false, false
 		v.search = search{}
 		return
 	}
-	v.top = d.like(old, v.top)
+	v.top = d.matchingLine(old, v.top)
 	v.Scroll(0)
 	v.Right(0)
 	if v.query != "" {
@@ -75,11 +75,11 @@ func (v *View) Unmark() { v.marked = false }
 // there is JSON, until the last node begins in its first line, so that each can be folded.
 func (v *View) Scroll(lines int) {
 	limit := v.bottom()
-	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.past) {
+	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.beyondEnd) {
 		limit = max(limit, v.doc.nodes[n-1].line)
 	}
 	v.top = max(min(v.top+lines, limit), 0)
-	v.past = v.top > v.bottom()
+	v.beyondEnd = v.top > v.bottom()
 }
 
 // bottom is the line at which the window begins that has the last ones.
@@ -98,25 +98,25 @@ func (v *View) Page(pages float64) {
 }
 
 // Top moves the window to the first line.
-func (v *View) Top() { v.top, v.past = 0, false }
+func (v *View) Top() { v.top, v.beyondEnd = 0, false }
 
 // ToStart has the window move to the block that is the start, unless a good part of
 // it is in sight. That is known when the window is drawn, in the size that it has then.
-func (v *View) ToStart() { v.seek = true }
+func (v *View) ToStart() { v.seekStart = true }
 
 func (v *View) toStart() {
 	const enough = 6 // lines
-	if !v.seek || v.h == 0 {
+	if !v.seekStart || v.h == 0 {
 		return
 	}
-	v.seek = false
+	v.seekStart = false
 	if start := v.doc.start; start+enough > v.top+v.h && start > v.top {
 		v.top = min(start, v.bottom())
 	}
 }
 
 // Bottom moves the window to the last lines.
-func (v *View) Bottom() { v.top, v.past = v.bottom(), false }
+func (v *View) Bottom() { v.top, v.beyondEnd = v.bottom(), false }
 
 // Right moves the window to the right over lines that are wider than it, or
 // to the left if negative.
@@ -168,10 +168,10 @@ func (v *View) Lines(w, h int) []string {
 
 // draw is line i in exactly v.w cells.
 func (v *View) draw(i int) string {
-	p := &v.out
-	p.odd, p.strict = false, false
+	p := &v.writer
+	p.uncertain, p.strict = false, false
 	v.paint(i)
-	if p.odd && theme.Width(string(p.text)) != v.w {
+	if p.uncertain && theme.Width(string(p.text)) != v.w {
 		// Characters that were apart in the text became one on the screen.
 		p.strict = true
 		v.paint(i)
@@ -180,14 +180,14 @@ func (v *View) draw(i int) string {
 }
 
 func (v *View) paint(i int) {
-	l, p := v.doc.lines[i], &v.out
+	l, p := v.doc.lines[i], &v.writer
 	p.text, p.style = p.text[:0], ""
 	edge := v.marked && v.doc.changed[i]
 	if edge {
-		p.set(v.lk.Changed)
-		p.string(v.lk.Edge)
+		p.setStyle(v.lk.Changed)
+		p.writeString(v.lk.Edge)
 	} else {
-		p.string(" ")
+		p.writeString(" ")
 	}
 	room := v.w - 1
 	col := int(l.indent)
@@ -203,18 +203,18 @@ func (v *View) paint(i int) {
 		if room < 2 {
 			break
 		}
-		p.set(v.lk.Dim)
-		p.string(v.lk.Vertical)
-		p.set("")
-		p.string(" ")
+		p.setStyle(v.lk.Dim)
+		p.writeString(v.lk.Vertical)
+		p.setStyle("")
+		p.writeString(" ")
 		room -= 2
 	}
 	if l.flags&ruled != 0 {
 		n := max(min(room, v.doc.width-1-2*l.depth()), 0)
-		p.set(v.lk.Dim)
-		p.string(strings.Repeat(v.lk.Horizontal, n))
-		p.set("")
-		p.string(theme.Blank(room - n))
+		p.setStyle(v.lk.Dim)
+		p.writeString(strings.Repeat(v.lk.Horizontal, n))
+		p.setStyle("")
+		p.writeString(theme.Blank(room - n))
 		return
 	}
 	if room > 0 {
@@ -224,24 +224,24 @@ func (v *View) paint(i int) {
 
 // number draws a line's number, right-aligned, and returns the cells it took.
 func (v *View) number(l line, room int) int {
-	p, w := &v.out, min(int(l.indent), room)
-	if w < 2 || l.arg == 0 || l.flags&goesOn != 0 {
-		p.set("")
-		p.string(theme.Blank(w))
+	p, w := &v.writer, min(int(l.indent), room)
+	if w < 2 || l.arg == 0 || l.flags&continued != 0 {
+		p.setStyle("")
+		p.writeString(theme.Blank(w))
 		return w
 	}
-	p.set(v.lk.Dim)
-	p.string(v.lk.Right(strconv.Itoa(int(l.arg)), w-1))
-	p.set("")
-	p.string(" ")
+	p.setStyle(v.lk.Dim)
+	p.writeString(v.lk.Right(strconv.Itoa(int(l.arg)), w-1))
+	p.setStyle("")
+	p.writeString(" ")
 	return w
 }
 
 // content draws the text of a line, indented, in exactly room cells.
 func (v *View) content(l line, indent, room int) {
-	p, text := &v.out, v.doc.text(l)
+	p, text := &v.writer, v.doc.text(l)
 	over := (v.doc.longest-v.left > room || v.w < v.doc.width) &&
-		indent+cells(text, 0, v.left+room-indent+1)-v.left > room
+		indent+cellWidth(text, 0, v.left+room-indent+1)-v.left > room
 	p.skip = v.left
 	p.limit = room
 	p.x = 0
@@ -249,9 +249,9 @@ func (v *View) content(l line, indent, room int) {
 	if over {
 		p.limit--
 	}
-	p.blank("", indent)
+	p.writeSpaces("", indent)
 	current := l.ink
-	hit := v.hit(l)
+	hit := v.firstMatch(l)
 	for i, col := 0, 0; i < len(text) && !p.full; {
 		c := text[i]
 		if isInk(c) {
@@ -264,7 +264,7 @@ func (v *View) content(l line, indent, room int) {
 			style = v.doc.styles[l.arg]
 		}
 		stop := len(text)
-		style, stop, hit = v.match(style, l, i, stop, hit)
+		style, stop, hit = v.matchStyle(style, l, i, stop, hit)
 		// A run of plain characters is the usual case and goes in one piece.
 		run := i
 		for run < stop && text[run] >= ' ' && text[run] < utf8.RuneSelf {
@@ -273,34 +273,34 @@ func (v *View) content(l line, indent, room int) {
 		n, w := run-i, run-i
 		switch {
 		case n > 0:
-			p.run(style, text[i:run])
+			p.writeASCII(style, text[i:run])
 		case c == '\t':
 			n, w = 1, tabStop-col%tabStop
-			p.blank(style, w)
+			p.writeSpaces(style, w)
 		default:
-			var f form
+			var f clusterKind
 			n, w, f = cluster(text[i:])
-			p.cluster(style, text[i:i+n], w, f)
+			p.writeCluster(style, text[i:i+n], w, f)
 		}
 		i += n
 		col += w
 	}
-	p.set("")
+	p.setStyle("")
 	if over {
-		p.string(v.lk.Ellipsis)
+		p.writeString(v.lk.Ellipsis)
 		p.x++
 	}
-	p.string(theme.Blank(room - p.x))
+	p.writeString(theme.Blank(room - p.x))
 }
 
-// hit is the first match that may stand in a line.
-func (v *View) hit(l line) int {
+// firstMatch returns the index of the first match that ends after the start of a line.
+func (v *View) firstMatch(l line) int {
 	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// match is the style of what stands at i in a line, where that may change, and
-// the match there or the next one after it.
-func (v *View) match(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
+// matchStyle returns the style at offset i of a line, the offset at which it may change, and
+// the index of the match there or after it.
+func (v *View) matchStyle(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {
 		hit++

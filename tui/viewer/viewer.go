@@ -129,11 +129,11 @@ func isInk(c byte) bool { return c < byte(inks) && c != '\t' && c != '\n' }
 type flags uint8
 
 const (
-	goesOn   flags = 1 << iota // part of the same line of the original as the one before
-	numbered                   // arg is its number, drawn in the indent
-	ruled                      // a horizontal rule instead of text
-	pictured                   // arg is a line of the pictures
-	quoted                     // times the depth, up to maxQuote
+	continued flags = 1 << iota // belongs to the same source line as its predecessor
+	numbered                    // arg is its number, drawn in the indent
+	ruled                       // a horizontal rule instead of text
+	pictured                    // arg is a line of the pictures
+	quoted                      // times the depth, up to maxQuote
 )
 
 const maxQuote = 7
@@ -158,12 +158,12 @@ type Doc struct {
 	lines    []line
 	styles   []theme.Style
 	changed  []bool   // nil: nothing
-	about    [][2]int // lines that are never marked
+	unmarked [][2]int // lines that are never marked
 	start    int      // the first line of the block that is the start
 	blocks   []Block
 	nodes    []docNode
 	starts   []int // the first lines of the blocks
-	deep     int   // levels of the deepest JSON
+	levels   int   // levels of the deepest JSON
 	pictures []strip
 	images   int // that are drawn
 	width    int
@@ -174,13 +174,13 @@ type Doc struct {
 
 // docNode is a container of JSON and the line that it begins in.
 type docNode struct {
-	line int
-	id   uint64
-	shut bool // it is folded
+	line   int
+	id     uint64
+	folded bool // it is folded
 }
 
 // Levels is how many levels the JSON has that lies deepest.
-func (d *Doc) Levels() int { return d.deep }
+func (d *Doc) Levels() int { return d.levels }
 
 // Len is how many lines there are.
 func (d *Doc) Len() int { return len(d.lines) }
@@ -190,10 +190,10 @@ func (d *Doc) Width() int { return d.width }
 
 func (d *Doc) text(l line) []byte { return d.arena[l.off : l.off+l.n] }
 
-// whole is the text of the original line that line i begins, and the index of
-// the line after it.
-func (d *Doc) whole(i int) (from, to, next int) {
-	for next = i + 1; next < len(d.lines) && d.lines[next].flags&goesOn != 0; {
+// sourceLine returns the text of the source line that begins with line i, and the index of the
+// next source line's first line.
+func (d *Doc) sourceLine(i int) (from, to, next int) {
+	for next = i + 1; next < len(d.lines) && d.lines[next].flags&continued != 0; {
 		next++
 	}
 	last := d.lines[next-1]
@@ -208,7 +208,7 @@ func Build(ctx context.Context, lk *theme.Look, blocks []Block, o Options) (*Doc
 	if o.Most <= 0 {
 		o.Most = defaultMost
 	}
-	b := &builder{ctx: ctx, lk: lk, o: o, room: max(o.Width-1, 1), d: &Doc{width: o.Width, blocks: blocks}}
+	b := &builder{ctx: ctx, lk: lk, o: o, lineWidth: max(o.Width-1, 1), d: &Doc{width: o.Width, blocks: blocks}}
 	n := 0
 	for i := range blocks {
 		n += min(len(blocks[i].Text)+len(blocks[i].Data), o.Most)
@@ -218,7 +218,7 @@ func Build(ctx context.Context, lk *theme.Look, blocks []Block, o Options) (*Doc
 		if i > 0 {
 			b.blank()
 		}
-		if b.at() > arenaMost {
+		if b.pos() > arenaMost {
 			b.line(inkWarn, "the rest is too long to be shown", 0)
 			break
 		}
@@ -229,7 +229,7 @@ func Build(ctx context.Context, lk *theme.Look, blocks []Block, o Options) (*Doc
 			b.d.start = first
 		}
 		if blocks[i].Unmarked {
-			b.d.about = append(b.d.about, [2]int{first, len(b.d.lines)})
+			b.d.unmarked = append(b.d.unmarked, [2]int{first, len(b.d.lines)})
 		}
 		if b.err == nil {
 			b.err = ctx.Err()

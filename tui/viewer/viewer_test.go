@@ -519,7 +519,7 @@ func TestPlainIsUnwrappedAndSafe(t *testing.T) {
 func TestSimpleRunesAreAsWideAsTheTerminalTakesThem(t *testing.T) {
 	var all strings.Builder
 	for r := rune(0); r < 0x30000; r++ {
-		if w := simple(r); w > 0 {
+		if w := runeWidth(r); w > 0 {
 			require.Equal(t, w, ansi.StringWidth(string(r)), "%U", r)
 			require.Equal(t, 2*w, ansi.StringWidth(string(r)+string(r)), "%U twice", r)
 			all.WriteRune(r)
@@ -527,7 +527,7 @@ func TestSimpleRunesAreAsWideAsTheTerminalTakesThem(t *testing.T) {
 	}
 	n := 0
 	for _, r := range all.String() {
-		n += simple(r)
+		n += runeWidth(r)
 	}
 	require.Equal(t, n, ansi.StringWidth(all.String()), "none joins with the next")
 }

@@ -17,29 +17,28 @@ const (
 	replacement = "\ufffd"
 )
 
-// form is how far a character can be trusted to take its cells wherever it
-// stands.
-type form uint8
+// clusterKind describes whether a character always takes its own cells.
+type clusterKind uint8
 
 const (
-	alone  form = iota // it never joins with its neighbours
-	social             // it may
-	huge               // it must be drawn as the replacement character
+	isolated  clusterKind = iota // it never joins with its neighbours
+	joining                      // it may
+	oversized                    // it must be drawn as the replacement character
 )
 
 // cluster is how many bytes the first character of s takes and how many cells.
 // s is not empty and begins with no control character.
-func cluster(s []byte) (n, cells int, f form) {
+func cluster(s []byte) (n, cells int, f clusterKind) {
 	if s[0] < utf8.RuneSelf {
-		return 1, 1, alone
+		return 1, 1, isolated
 	}
 	r, n := utf8.DecodeRune(s)
-	if w := simple(r); w > 0 {
+	if w := runeWidth(r); w > 0 {
 		if len(s) == n || s[n] < utf8.RuneSelf {
-			return n, w, alone
+			return n, w, isolated
 		}
-		if next, _ := utf8.DecodeRune(s[n:]); simple(next) > 0 {
-			return n, w, alone
+		if next, _ := utf8.DecodeRune(s[n:]); runeWidth(next) > 0 {
+			return n, w, isolated
 		}
 	}
 	if len(s) > lookCluster {
@@ -51,14 +50,13 @@ func cluster(s []byte) (n, cells int, f form) {
 	}
 	c, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 	if len(c) > longCluster {
-		return len(c), 1, huge
+		return len(c), 1, oversized
 	}
-	return max(len(c), 1), w, social
+	return max(len(c), 1), w, joining
 }
 
-// simple is how many cells a rune takes if no two of its like ever join to one
-// character; 0 says that it takes a closer look.
-func simple(r rune) int {
+// runeWidth returns the cells of a rune that never joins its neighbours, or 0 if it may join.
+func runeWidth(r rune) int {
 	switch {
 	case r < 0xa1:
 		return 0
@@ -80,9 +78,9 @@ func simple(r rune) int {
 	return 0
 }
 
-// cells is how many cells a text with inks and tabs takes that begins at a
-// column of its line. No more is looked at when it is beyond most.
-func cells(s []byte, col, most int) int {
+// cellWidth returns the width of a text with inks and tabs that begins at column col. It stops
+// counting beyond most.
+func cellWidth(s []byte, col, most int) int {
 	start := col
 	for len(s) > 0 && col-start <= most {
 		switch c := s[0]; {
@@ -102,24 +100,24 @@ func cells(s []byte, col, most int) int {
 
 // wrap adds what stands in the arena from an offset on as one line of the
 // original. The lines that it goes on with are indented hang cells more.
-func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.at(), l, hang) }
+func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.pos(), l, hang) }
 
 // wrapRange breaks after a space if one stands in the second half of the line,
 // else wherever the line is full. The spaces that a break stands for are not
 // drawn.
 func (b *builder) wrapRange(from, to int, l line, hang int) {
 	next := l
-	next.flags |= goesOn
+	next.flags |= continued
 	if l.flags&numbered == 0 {
-		l.indent = min(l.indent, uint16(b.room/2))
-		next.indent = uint16(min(int(l.indent)+hang, b.room/2))
+		l.indent = min(l.indent, uint16(b.lineWidth/2))
+		next.indent = uint16(min(int(l.indent)+hang, b.lineWidth/2))
 	}
 	s := b.d.arena[:to]
-	room := max(b.room-l.prefix(), 1)
+	room := max(b.lineWidth-l.prefix(), 1)
 	if b.o.Wide || to-from <= room && bytes.IndexByte(s[from:], '\t') < 0 {
 		l.off, l.n = uint32(from), uint32(to-from)
 		b.add(l) // no character takes more cells than bytes
-		b.widen(l, to-from)
+		b.updateLongest(l, to-from)
 		return
 	}
 	var (
@@ -133,7 +131,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 		b.d.longest = max(b.d.longest, l.prefix()+col)
 		l.flags, l.indent, l.ink = next.flags, next.indent, with
 		current = with
-		room = max(b.room-l.prefix(), 1)
+		room = max(b.lineWidth-l.prefix(), 1)
 		start, col, gap = begin, 0, -1
 	}
 	for i := from; i < to && b.err == nil; {
@@ -176,17 +174,16 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	b.d.longest = max(b.d.longest, l.prefix()+col)
 }
 
-// widen takes note of a line that takes at most so many cells.
-func (b *builder) widen(l line, most int) {
+// updateLongest notes a line of at most most cells.
+func (b *builder) updateLongest(l line, most int) {
 	if l.prefix()+most > b.d.longest {
-		b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0, math.MaxInt32))
+		b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
 	}
 }
 
-// asIs adds what stands in the arena from an offset on as one line, however
-// long.
-func (b *builder) asIs(from int, l line) {
-	l.off, l.n = uint32(from), uint32(b.at()-from)
+// addUnwrapped adds the text from an offset of the arena on as one line of any length.
+func (b *builder) addUnwrapped(from int, l line) {
+	l.off, l.n = uint32(from), uint32(b.pos()-from)
 	b.add(l)
-	b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0, math.MaxInt32))
+	b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
 }
