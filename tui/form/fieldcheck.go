@@ -72,8 +72,8 @@ func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 			return err
 		}
 	}
-	if err := checkFormat(f.Format, s); err != nil {
-		return err
+	if format, known := formats[f.Format]; known && !format.isValid(s) {
+		return errors.New(format.problem)
 	}
 	if pattern != nil && !pattern.MatchString(s) {
 		if f.Means != "" {
@@ -100,50 +100,55 @@ var uuidPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 })
 
-// checkFormat checks the formats that elicitation names, and some more. Other formats are
-// annotations.
-func checkFormat(name, s string) error {
-	switch name {
-	case "email":
-		if a, err := mail.ParseAddress(s); err != nil || a.Address != s {
-			return errors.New("not an email address")
-		}
-	case "uri":
-		if u, err := url.Parse(s); err != nil || !u.IsAbs() {
-			return errors.New("not a URI with a scheme, such as https://host/path")
-		}
-	case "date":
-		if _, err := time.Parse(time.DateOnly, s); err != nil {
-			return errors.New("not a date, such as 2026-01-31")
-		}
-	case "date-time":
-		if _, err := time.Parse(time.RFC3339, strings.ToUpper(s)); err != nil {
-			return errors.New("not a date with time and zone, such as 2026-01-31T12:00:00Z")
-		}
-	default:
-		return checkOtherFormat(name, s)
-	}
-	return nil
+// formats are the formats that are checked: those of elicitation, and some more. Other formats
+// are annotations.
+var formats = map[string]struct {
+	isValid func(s string) bool
+	example string
+	problem string
+}{
+	"email":     {isEmail, "name@example.com", "not an email address"},
+	"uri":       {isURI, "https://example.com/", "not a URI with a scheme, such as https://host/path"},
+	"date":      {isTime(time.DateOnly), "2026-01-31", "not a date, such as 2026-01-31"},
+	"date-time": {isTime(time.RFC3339), "2026-01-31T12:00:00Z", "not a date with time and zone, such as 2026-01-31T12:00:00Z"},
+	"time":      {isTime("15:04:05Z07:00"), "12:00:00Z", "not a time with zone, such as 12:00:00Z"},
+	"uuid":      {isUUID, "00000000-0000-4000-8000-000000000000", "not a UUID, such as 00000000-0000-4000-8000-000000000000"},
+	"ipv4":      {isIPv4, "192.0.2.1", "not an address, such as 192.0.2.1"},
+	"ipv6":      {isIPv6, "2001:db8::1", "not an address, such as 2001:db8::1"},
+
+	"uri-reference": {isURIReference, "", "not a URI, nor the end of one"},
 }
 
-func checkOtherFormat(name, s string) error {
-	switch name {
-	case "time":
-		if _, err := time.Parse("15:04:05Z07:00", strings.ToUpper(s)); err != nil {
-			return errors.New("not a time with zone, such as 12:00:00Z")
-		}
-	case "uuid":
-		if !uuidPattern().MatchString(s) {
-			return errors.New("not a UUID, such as " + examples["uuid"])
-		}
-	case "ipv4", "ipv6":
-		if a, err := netip.ParseAddr(s); err != nil || a.Zone() != "" || a.Is4() != (name == "ipv4") {
-			return errors.New("not an address, such as " + examples[name])
-		}
-	case "uri-reference":
-		if _, err := url.Parse(s); err != nil {
-			return errors.New("not a URI, nor the end of one")
-		}
+func isEmail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s
+}
+
+func isURI(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.IsAbs()
+}
+
+func isURIReference(s string) bool {
+	_, err := url.Parse(s)
+	return err == nil
+}
+
+func isTime(layout string) func(s string) bool {
+	return func(s string) bool {
+		_, err := time.Parse(layout, strings.ToUpper(s))
+		return err == nil
 	}
-	return nil
+}
+
+func isUUID(s string) bool { return uuidPattern().MatchString(s) }
+
+func isIPv4(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.Is4()
+}
+
+func isIPv6(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && !a.Is4() && a.Zone() == ""
 }

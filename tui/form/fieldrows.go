@@ -126,7 +126,7 @@ func (f *field) describe(l *theme.Look) string {
 	}
 	if f.Format != "" && (f.kind == Text || f.kind == List) {
 		kind += ", " + safeLabel(f.Format)
-		if example := examples[f.Format]; example != "" {
+		if example := formats[f.Format].example; example != "" {
 			kind += ", such as " + example
 		}
 	}

@@ -10,12 +10,6 @@ import (
 // maxSkeleton is the maximum number of values in a skeleton. Schemas may contain themselves.
 const maxSkeleton = 400
 
-// examples are values of the formats that are checked.
-var examples = map[string]string{
-	"email": "name@example.com", "uri": "https://example.com/", "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z",
-	"time": "12:00:00Z", "uuid": "00000000-0000-4000-8000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
-}
-
 // skeleton is a value to be changed by hand: with all members, or those alone that
 // must be there.
 func (f *Field) skeleton(all bool, room *int) json.RawMessage {
@@ -28,7 +22,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	switch f.Kind {
 	case Text:
 		if all {
-			return rawjson.Quote(examples[f.Format])
+			return rawjson.Quote(formats[f.Format].example)
 		}
 		return json.RawMessage(`""`)
 	case Number, Integer:
