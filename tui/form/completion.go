@@ -9,11 +9,11 @@ import (
 // requestCompletion returns a command that requests completions if no key follows within wait.
 func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 	f.closeCompletions()
-	request := Completion{Form: f, Gen: f.gen, Field: fd.Name, Value: fd.plainText(), Others: f.texts(fd)}
-	latest := f.latest
+	request := Completion{Form: f, Gen: int(f.gen.Load()), Field: fd.Name, Value: fd.plainText(), Others: f.texts(fd)}
+	gen := f.gen
 	return func() tea.Msg {
 		<-time.After(wait)
-		if latest.Load() != int64(request.Gen) {
+		if gen.Load() != int64(request.Gen) {
 			return nil
 		}
 		return request
@@ -38,8 +38,7 @@ func (f *Form) completeOnEntry() tea.Cmd {
 
 // closeCompletions closes the list of completions and ignores later answers.
 func (f *Form) closeCompletions() {
-	f.gen++
-	f.latest.Store(int64(f.gen))
+	f.gen.Add(1)
 	f.completions, f.chosen = nil, -1
 	f.markStale(f.focus)
 }
@@ -49,7 +48,7 @@ func (f *Form) closeCompletions() {
 // What does not answer the last [Completion] is dropped.
 func (f *Form) Offer(gen int, values []string, total int, more bool) {
 	fd := f.currentField()
-	if gen != f.gen || fd == nil || !fd.canComplete() {
+	if int64(gen) != f.gen.Load() || fd == nil || !fd.canComplete() {
 		return
 	}
 	f.completions = append([]string(nil), values[:min(len(values), maxOffered)]...)

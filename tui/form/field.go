@@ -18,6 +18,10 @@ import (
 
 var errRequired = errors.New("required")
 
+// boolOptions are the options of a Bool. Space turns true into false, and anything else into
+// true.
+var boolOptions = []Option{{Value: json.RawMessage("true")}, {Value: json.RawMessage("false")}}
+
 // field is a field being filled in.
 type field struct {
 	Field
@@ -30,8 +34,7 @@ type field struct {
 	// nothing is lost by showing it.
 	original json.RawMessage
 
-	boolean     *bool  // of a Bool
-	selected    []bool // of Enum and Several, by option
+	selected    []bool // of Bool, Enum, Several and Choice, by option
 	cursor      int    // the option with the cursor
 	cursorMoved bool   // the cursor was moved or the options filtered
 	filter      textfield.Text
@@ -57,6 +60,9 @@ func newField(l *theme.Look, def Field, up *field, counted *fieldCount) *field {
 	counted.live++
 	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.isNested() && counted.live > maxLive {
 		f.kind, f.Kind = JSON, JSON
+	}
+	if f.kind == Bool {
+		f.Options = boolOptions
 	}
 	if len(f.Options) > MaxOptions {
 		f.Options = f.Options[:MaxOptions]
@@ -93,18 +99,16 @@ func (f *field) clear() {
 	f.kind = f.Kind
 	f.original = nil
 	f.err = ""
-	f.boolean = nil
 	f.cursor = 0
 	f.cursorMoved = false
 	f.stale = true
 	f.resetChildren()
 	switch f.kind {
 	case Object, Array:
-	case Enum, Several, Choice:
+	case Bool, Enum, Several, Choice:
 		f.selected = make([]bool, len(f.Options))
 		f.filter = textfield.New(f.look)
 		f.filterOptions()
-	case Bool:
 	default:
 		f.setText("", f.kind == List || f.kind == JSON || f.Format == "textarea" || f.Format == "multiline")
 	}
@@ -154,14 +158,7 @@ func (f *field) showValue(raw json.RawMessage) bool {
 		}
 		f.setText(string(raw), false)
 		return true
-	case Bool:
-		v := string(raw) == "true"
-		if !v && string(raw) != "false" {
-			return false
-		}
-		f.boolean = &v
-		return true
-	case Enum:
+	case Bool, Enum:
 		return f.selectOption(raw)
 	case Several:
 		if !rawjson.IsArray(raw) {
@@ -299,12 +296,7 @@ func (f *field) parse() (json.RawMessage, error) {
 			return nil, nil
 		}
 		return json.RawMessage(s), f.checkNumber(s, f.kind == Integer)
-	case Bool:
-		if f.boolean == nil {
-			return nil, nil
-		}
-		return json.Marshal(*f.boolean)
-	case Enum, Several:
+	case Bool, Enum, Several:
 		return f.selectedValue()
 	case List:
 		return f.listValue()
@@ -330,9 +322,9 @@ func (f *field) selectedValue() (json.RawMessage, error) {
 		}
 	}
 	switch {
-	case f.kind == Enum && len(values) > 0:
+	case f.kind != Several && len(values) > 0:
 		return values[0], nil
-	case f.kind == Enum:
+	case f.kind != Several:
 		return nil, nil
 	case len(values) == 0 && f.original == nil && !f.Required:
 		return nil, nil
@@ -497,19 +489,11 @@ func (f *field) choose(i int, back bool) {
 	f.afterChange()
 }
 
-// toggleBool switches a Bool to its next state.
-func (f *field) toggleBool() {
-	v := f.boolean == nil || !*f.boolean
-	f.boolean = &v
-	f.afterChange()
-}
-
 // clearChoice removes the value of an optional Bool, Enum or Choice.
 func (f *field) clearChoice() {
 	if f.Required {
 		return
 	}
-	f.boolean = nil
 	clear(f.selected)
 	if f.kind == Choice {
 		f.setAlternative(-1)

@@ -192,9 +192,9 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 
 func (f *Form) boolRow(fd *field) row {
 	text := "[-] not sent"
-	if fd.boolean != nil && *fd.boolean {
+	if fd.selected[0] {
 		text = "[x] true"
-	} else if fd.boolean != nil {
+	} else if fd.selected[1] {
 		text = "[ ] false"
 	}
 	return row{text: text, hits: []hit{{0, len(text), optionTarget, 0}}}

@@ -114,8 +114,7 @@ type Form struct {
 	rawText   string                     // the text that it began with
 	schema    schemaText                 // shown beside the arguments
 
-	gen         int
-	latest      *atomic.Int64 // gen, for the commands that wait
+	gen         *atomic.Int64 // of the last request; commands that wait share it
 	completions []string
 	total       int
 	more        bool // the server has more than these
@@ -126,7 +125,7 @@ type Form struct {
 // New returns a form with the field in focus that has to be filled in first, or
 // else the first one.
 func New(lk *theme.Look, s Spec) *Form {
-	f := &Form{look: lk, spec: s, w: 80, chosen: -1, latest: new(atomic.Int64)}
+	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {
 		f.spec.Actions = keymap.Change(nil)

@@ -457,8 +457,10 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 // toggle handles Space.
 func (f *Form) toggle(fd *field) {
 	switch {
+	case fd.kind == Bool && fd.selected[0]:
+		fd.choose(1, false)
 	case fd.kind == Bool:
-		fd.toggleBool()
+		fd.choose(0, false)
 	case len(fd.matches) == 0:
 		return
 	default:
