@@ -15,13 +15,13 @@ import (
 
 // Bounds of a gallery.
 const (
-	mostImages = 64
-	mostPixels = 16 << 20
-	slots      = 200 // of images, kitty's marks count further
+	maxImages = 64
+	maxPixels = 16 << 20
+	slots     = 200 // of images, kitty's marks count further
 )
 
 // A cell's size in pixels where the terminal does not tell it.
-const usualWidth, usualHeight = 10, 20
+const defaultCellWidth, defaultCellHeight = 10, 20
 
 // Gallery is the images of one terminal. The zero value draws none.
 type Gallery struct {
@@ -30,12 +30,12 @@ type Gallery struct {
 	w, h     int  // of a cell, in pixels
 	tmux     bool // what is meant for the terminal has to be passed on
 
-	shown  map[[sha256.Size]byte]*entry
-	slots  [slots]*entry
-	pixels int
-	clock  uint64
-	colour byte   // the low byte of kitty's ids, which other programs use, too
-	stale  []byte // slots whose image at the terminal is to be freed
+	entries map[[sha256.Size]byte]*entry
+	slots   [slots]*entry
+	pixels  int
+	uses    uint64
+	colour  byte   // the low byte of kitty's ids, which other programs use, too
+	stale   []byte // slots of images that the terminal still has to free
 }
 
 // entry is an image that was drawn.
@@ -54,14 +54,14 @@ type entry struct {
 func (g *Gallery) Set(p Protocol, f Facts, tmux bool, seed int) (changed bool) {
 	w, h := f.CellWidth, f.CellHeight
 	if w <= 0 || h <= 0 {
-		w, h = usualWidth, usualHeight
+		w, h = defaultCellWidth, defaultCellHeight
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p == g.protocol && (p == None || w == g.w && h == g.h) {
 		return false
 	}
-	for _, e := range g.shown {
+	for _, e := range g.entries {
 		g.drop(e)
 	}
 	g.protocol = p
@@ -85,7 +85,7 @@ func (g *Gallery) Protocol() Protocol {
 func (g *Gallery) cell() (w, h int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return cmp.Or(g.w, usualWidth), cmp.Or(g.h, usualHeight)
+	return cmp.Or(g.w, defaultCellWidth), cmp.Or(g.h, defaultCellHeight)
 }
 
 // Row is the cells of an image's row, from one column up to another.
@@ -98,7 +98,7 @@ func (g *Gallery) Row(m *Image, row, from, to int) string {
 	if g.protocol == None {
 		return strings.Repeat(" ", to-from)
 	}
-	e := g.enter(m)
+	e := g.entryFor(m)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\x1b[38;5;%dm", g.colour)
 	slot := kitty.Diacritic(int(e.slot))
@@ -112,34 +112,35 @@ func (g *Gallery) Row(m *Image, row, from, to int) string {
 	return b.String()
 }
 
-// enter gives an image a slot; those that were drawn longest ago make room.
-func (g *Gallery) enter(m *Image) *entry {
-	g.clock++
-	if e := g.shown[m.key]; e != nil {
-		e.used = g.clock
+// entryFor returns the entry of an image. A new image takes the slot of the one that was drawn
+// the longest time ago.
+func (g *Gallery) entryFor(m *Image) *entry {
+	g.uses++
+	if e := g.entries[m.key]; e != nil {
+		e.used = g.uses
 		return e
 	}
-	for len(g.shown) >= mostImages || len(g.shown) > 0 && g.pixels+m.area() > mostPixels {
+	for len(g.entries) >= maxImages || len(g.entries) > 0 && g.pixels+m.area() > maxPixels {
 		var oldest *entry
-		for _, e := range g.shown {
+		for _, e := range g.entries {
 			if oldest == nil || e.used < oldest.used {
 				oldest = e
 			}
 		}
 		g.drop(oldest)
 	}
-	if g.shown == nil {
-		g.shown = map[[sha256.Size]byte]*entry{}
+	if g.entries == nil {
+		g.entries = map[[sha256.Size]byte]*entry{}
 	}
-	e := &entry{Image: m, used: g.clock}
-	for at := int(g.clock); ; at++ { // one that was freed is not used again at once
+	e := &entry{Image: m, used: g.uses}
+	for at := int(g.uses); ; at++ { // one that was freed is not used again at once
 		at %= slots
 		if at > 0 && g.slots[at] == nil {
 			e.slot = byte(at)
 			break
 		}
 	}
-	g.shown[m.key], g.slots[e.slot] = e, e
+	g.entries[m.key], g.slots[e.slot] = e, e
 	g.pixels += m.area()
 	return e
 }
@@ -147,7 +148,7 @@ func (g *Gallery) enter(m *Image) *entry {
 func (m *Image) area() int { return m.Cols * m.w * m.Rows * m.h }
 
 func (g *Gallery) drop(e *entry) {
-	delete(g.shown, e.key)
+	delete(g.entries, e.key)
 	g.slots[e.slot] = nil
 	g.pixels -= e.area()
 	if e.sent {
@@ -212,8 +213,8 @@ func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 
 // numbers decode kitty's marks.
 var numbers = sync.OnceValue(func() map[rune]int {
-	all := make(map[rune]int, mostCols)
-	for i := range mostCols {
+	all := make(map[rune]int, maxCols)
+	for i := range maxCols {
 		all[kitty.Diacritic(i)] = i
 	}
 	return all
@@ -227,7 +228,7 @@ func (g *Gallery) Text(old, line string) string {
 		return line
 	}
 	now := runs(line)
-	there := same(runs(old), now)
+	there := sameRuns(runs(old), now)
 	var b strings.Builder
 	at := 0
 	for _, r := range now {
@@ -243,18 +244,18 @@ func (g *Gallery) Text(old, line string) string {
 	return b.String()
 }
 
-// same reports whether two lines show the same images at the same places.
-func same(a, b []run) bool {
+// sameRuns reports whether two lines show the same images at the same places.
+func sameRuns(a, b []run) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if !a[i].shows(b[i]) || a[i].x != b[i].x || a[i].row != b[i].row {
+		if !a[i].showsSame(b[i]) || a[i].x != b[i].x || a[i].row != b[i].row {
 			return false
 		}
 	}
 	return true
 }
 
-// shows reports whether two parts show the same columns of the same image.
-func (r run) shows(o run) bool { return r.n == o.n && r.slot == o.slot && r.col == o.col }
+// showsSame reports whether two parts show the same columns of the same image.
+func (r run) showsSame(o run) bool { return r.n == o.n && r.slot == o.slot && r.col == o.col }

@@ -11,11 +11,11 @@ import (
 
 // Bounds of what is made for a terminal.
 const (
-	mostCols = 250 // kitty's marks count to 296
-	mostRows = 250
-	small    = 24 // cells: an image of fewer pixels has a cell for each
-	fine     = 28 // pixels: the height of a cell for terminals that scale
-	samples  = 4  // pixels of an image that make one of a smaller, each way
+	maxCols       = 250 // kitty's marks count to 296
+	maxRows       = 250
+	minCells      = 24 // cells: an image of fewer pixels has a cell for each
+	maxCellHeight = 28 // pixels: the height of a cell for terminals that scale
+	samples       = 4  // pixels of an image that make one of a smaller, each way
 )
 
 // Image is an image that fills a rectangle of cells.
@@ -30,12 +30,12 @@ type Image struct {
 // its pixels need, within a bound.
 func (g *Gallery) Size(w, h, cols, rows int) (int, int) {
 	cw, ch := g.cell()
-	return size(w, h, cw, ch, min(cols, mostCols), min(rows, mostRows))
+	return size(w, h, cw, ch, min(cols, maxCols), min(rows, maxRows))
 }
 
 func size(w, h, cw, ch, cols, rows int) (int, int) {
 	w, h = max(w, 1), max(h, 1)
-	n := min(max((w+cw-1)/cw, min(w, small)), max(cols, 1))
+	n := min(max((w+cw-1)/cw, min(w, minCells)), max(cols, 1))
 	high := func(n int) int { return max((h*n*cw+w*ch/2)/(w*ch), 1) }
 	for n > 1 && high(n) > rows {
 		n = min(n-1, max(rows*w*ch/(h*cw), 1))
@@ -46,12 +46,12 @@ func size(w, h, cw, ch, cols, rows int) (int, int) {
 // Image makes an image of so many cells.
 func (g *Gallery) Image(img image.Image, cols, rows int) (*Image, error) {
 	cw, ch := g.cell()
-	if ch > fine && g.Protocol() != Sixel {
-		cw, ch = max(cw*fine/ch, 1), fine
+	if ch > maxCellHeight && g.Protocol() != Sixel {
+		cw, ch = max(cw*maxCellHeight/ch, 1), maxCellHeight
 	}
-	cols, rows = min(max(cols, 1), mostCols), min(max(rows, 1), mostRows)
+	cols, rows = min(max(cols, 1), maxCols), min(max(rows, 1), maxRows)
 	var b bytes.Buffer
-	if err := encoder.Encode(&b, scaled(img, cols*cw, rows*ch)); err != nil {
+	if err := encoder.Encode(&b, scale(img, cols*cw, rows*ch)); err != nil {
 		return nil, err
 	}
 	m := &Image{Cols: cols, Rows: rows, png: b.Bytes(), w: cw, h: ch}
@@ -78,8 +78,8 @@ func (m *Image) pixels() *image.NRGBA {
 	return n
 }
 
-// scaled is an image of w by h pixels: each is the average of those that it stands for.
-func scaled(img image.Image, w, h int) *image.NRGBA {
+// scale returns an image of w by h pixels, each the average of the pixels that it covers.
+func scale(img image.Image, w, h int) *image.NRGBA {
 	r := img.Bounds()
 	from := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy())) // premultiplied, as averages want it
 	draw.Draw(from, from.Rect, img, r.Min, draw.Src)

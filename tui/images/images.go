@@ -42,7 +42,7 @@ type Facts struct {
 
 // Known terminals that have iTerm2's images; each answers that it has sixel, too, which
 // says that the variable was not inherited from another terminal.
-var inline = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
+var inlineTerminals = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
 
 // Choose is how images are drawn on a terminal. A mode other than "auto" is the user's
 // word; "auto" takes what the terminal says that it has, and nothing in a multiplexer,
@@ -65,7 +65,7 @@ func Choose(mode string, getenv func(string) string, f Facts) Protocol {
 		return None
 	case f.Kitty:
 		return Kitty
-	case f.Sixel && (slices.Contains(inline, getenv("TERM_PROGRAM")) || slices.Contains(inline, getenv("LC_TERMINAL"))):
+	case f.Sixel && (slices.Contains(inlineTerminals, getenv("TERM_PROGRAM")) || slices.Contains(inlineTerminals, getenv("LC_TERMINAL"))):
 		return ITerm
 	case f.Sixel && f.CellWidth > 0 && f.CellHeight > 0:
 		return Sixel

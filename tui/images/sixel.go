@@ -11,20 +11,20 @@ import (
 // drawn at different times look alike then, which they do not with a palette made for each.
 const reds, greens, blues = 6, 7, 6
 
-// nothing is the index of pixels through which the terminal's background is seen.
-const nothing = reds * greens * blues
+// transparent is the index of pixels that show the terminal's background.
+const transparent = reds * greens * blues
 
 // sixel draws a part of an image.
 func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 	if e.pal == nil {
-		e.pal = dithered(e.whole())
+		e.pal = dither(e.decoded())
 	}
 	// The 1 leaves pixels alone that have no colour.
 	b.WriteString("\x1bP0;1;0q\"1;1;" + strconv.Itoa(r.Dx()) + ";" + strconv.Itoa(r.Dy()))
-	var used [nothing]bool
+	var used [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for _, c := range e.pal.Pix[e.pal.PixOffset(r.Min.X, y):e.pal.PixOffset(r.Max.X, y)] {
-			if c != nothing && !used[c] {
+			if c != transparent && !used[c] {
 				used[c] = true
 				rgb := e.pal.Palette[c].(color.NRGBA)
 				b.WriteString("#" + strconv.Itoa(int(c)) + ";2;" + percent(rgb.R) + ";" + percent(rgb.G) + ";" + percent(rgb.B))
@@ -44,10 +44,10 @@ func percent(v uint8) string { return strconv.Itoa((int(v)*100 + 127) / 255) }
 
 // band writes up to six lines of pixels: colour by colour, a character for each column.
 func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
-	var in [nothing]bool
+	var in [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for _, c := range e.pal.Pix[e.pal.PixOffset(r.Min.X, y):e.pal.PixOffset(r.Max.X, y)] {
-			if c != nothing {
+			if c != transparent {
 				in[c] = true
 			}
 		}
@@ -71,16 +71,16 @@ func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
 				}
 			}
 			if char := bits + '?'; char != last {
-				repeat(b, last, n)
+				writeRun(b, last, n)
 				last, n = char, 0
 			}
 			n++
 		}
-		repeat(b, last, n)
+		writeRun(b, last, n)
 	}
 }
 
-func repeat(b *bytes.Buffer, char byte, n int) {
+func writeRun(b *bytes.Buffer, char byte, n int) {
 	if n > 3 {
 		b.WriteString("!" + strconv.Itoa(n))
 		n = 1
@@ -90,9 +90,9 @@ func repeat(b *bytes.Buffer, char byte, n int) {
 	}
 }
 
-// dithered is an image in the colours of the palette; what each pixel is off goes to its
-// neighbours (Floyd and Steinberg).
-func dithered(img *image.NRGBA) *image.Paletted {
+// dither returns an image in the colours of the palette. The error of each pixel is spread to
+// its neighbours (Floyd and Steinberg).
+func dither(img *image.NRGBA) *image.Paletted {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	out := image.NewPaletted(image.Rect(0, 0, w, h), palette())
 	levels := [3]int{reds, greens, blues}
@@ -101,7 +101,7 @@ func dithered(img *image.NRGBA) *image.Paletted {
 		for x := range w {
 			p := img.Pix[y*img.Stride+4*x:]
 			if p[3] < 128 {
-				out.Pix[y*out.Stride+x] = nothing
+				out.Pix[y*out.Stride+x] = transparent
 				continue
 			}
 			index := 0
@@ -124,7 +124,7 @@ func dithered(img *image.NRGBA) *image.Paletted {
 }
 
 func palette() color.Palette {
-	p := make(color.Palette, 0, nothing+1)
+	p := make(color.Palette, 0, transparent+1)
 	for r := range reds {
 		for g := range greens {
 			for b := range blues {

@@ -22,12 +22,12 @@ import (
 
 // Bounds of the images that are drawn: a decoder needs up to eight bytes a pixel.
 const (
-	mostImage   = 8 << 20 // bytes
-	mostPixels  = 6 << 20
-	mostDrawn   = 32  // images of one document
-	pictureWide = 100 // cells
-	pictureHigh = 32  // lines
-	samples     = 4   // pixels of an image that make one of a line, each way
+	maxImageBytes = 8 << 20 // bytes
+	maxPixels     = 6 << 20
+	maxImages     = 32  // images of one document
+	pictureWide   = 100 // cells
+	pictureHigh   = 32  // lines
+	samples       = 4   // pixels of an image that make one of a line, each way
 )
 
 // dot is one cell of a picture of blocks.
@@ -63,8 +63,8 @@ func (b *builder) picture(data []byte) error {
 		return errNoImage
 	case b.lineWidth < 4:
 		return errors.New("there is no room for it")
-	case b.d.images == mostDrawn:
-		return fmt.Errorf("%d images of this are drawn, that is enough", mostDrawn)
+	case b.d.images == maxImages:
+		return fmt.Errorf("%d images of this are drawn, that is enough", maxImages)
 	}
 	img, err := f.decoded(data)
 	if err != nil {
@@ -172,8 +172,8 @@ func formatOf(data []byte) *format {
 
 // decoded is an image; the error says what is wrong with it, or too large.
 func (f *format) decoded(data []byte) (img image.Image, err error) {
-	if len(data) > mostImage {
-		return nil, fmt.Errorf("images of up to %s are drawn", formatBytes(mostImage))
+	if len(data) > maxImageBytes {
+		return nil, fmt.Errorf("images of up to %s are drawn", formatBytes(maxImageBytes))
 	}
 	decoding.Lock()
 	defer decoding.Unlock()
@@ -188,8 +188,8 @@ func (f *format) decoded(data []byte) (img image.Image, err error) {
 		return nil, fmt.Errorf("it is broken: %w", err)
 	case c.Width < 1 || c.Height < 1:
 		return nil, errors.New("it has no pixels")
-	case c.Width > mostPixels/c.Height:
-		return nil, fmt.Errorf("it says that it has %d x %d pixels, up to %d are drawn", c.Width, c.Height, mostPixels)
+	case c.Width > maxPixels/c.Height:
+		return nil, fmt.Errorf("it says that it has %d x %d pixels, up to %d are drawn", c.Width, c.Height, maxPixels)
 	}
 	img, err = f.decode(bytes.NewReader(data))
 	switch {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostMatches bounds what a search for a single letter keeps.
-const mostMatches = 1 << 20
+// maxMatches bounds what a search for a single letter keeps.
+const maxMatches = 1 << 20
 
 type span struct{ from, to uint32 } // of the arena
 
@@ -102,7 +102,7 @@ func (v *View) find() {
 		f.needle = fold(nil, v.query)
 	}
 	d := v.doc
-	for i := 0; i < len(d.lines) && len(v.matches) < mostMatches; {
+	for i := 0; i < len(d.lines) && len(v.matches) < maxMatches; {
 		from, to, next := d.sourceLine(i)
 		v.matches = f.line(v.matches, d.arena[from:to], uint32(from))
 		i = next
@@ -167,7 +167,7 @@ func (f *finder) line(out []span, s []byte, off uint32) []span {
 }
 
 func (f *finder) each(out []span, text []byte, at func(int) uint32) []span {
-	for i := 0; len(out) < mostMatches; {
+	for i := 0; len(out) < maxMatches; {
 		k := bytes.Index(text[i:], f.needle)
 		if k < 0 {
 			break

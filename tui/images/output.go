@@ -16,7 +16,7 @@ import (
 func (g *Gallery) Lost() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, e := range g.shown {
+	for _, e := range g.entries {
 		e.sent = false
 	}
 }
@@ -51,7 +51,7 @@ func (g *Gallery) Free() []byte {
 	defer g.mu.Unlock()
 	var b bytes.Buffer
 	g.freeStale(&b)
-	for _, e := range g.shown {
+	for _, e := range g.entries {
 		if e.sent {
 			e.sent = false
 			g.free(&b, e.slot)
@@ -77,7 +77,7 @@ func (g *Gallery) id(slot byte) string {
 const quiet = "q=2"
 
 func (g *Gallery) free(b *bytes.Buffer, slot byte) {
-	g.pass(b, ansi.KittyGraphics(nil, "a=d", "d=I", g.id(slot), quiet))
+	g.writeSequence(b, ansi.KittyGraphics(nil, "a=d", "d=I", g.id(slot), quiet))
 }
 
 func (g *Gallery) transmit(b *bytes.Buffer, e *entry) {
@@ -92,13 +92,13 @@ func (g *Gallery) transmit(b *bytes.Buffer, e *entry) {
 		if !first {
 			options = []string{quiet}
 		}
-		g.pass(b, ansi.KittyGraphics(data[:n], append(options, more)...))
+		g.writeSequence(b, ansi.KittyGraphics(data[:n], append(options, more)...))
 		data = data[n:]
 	}
 }
 
-// pass writes what is meant for the terminal, through tmux if need be.
-func (g *Gallery) pass(b *bytes.Buffer, sequence string) {
+// writeSequence writes a sequence for the terminal, wrapped for tmux if necessary.
+func (g *Gallery) writeSequence(b *bytes.Buffer, sequence string) {
 	if g.tmux {
 		sequence = ansi.TmuxPassthrough(sequence)
 	}
@@ -128,7 +128,7 @@ func (g *Gallery) Draw(old, lines []string) []byte {
 		fmt.Fprintf(&b, "\x1b[%d;%dH", r.y+1, r.x+1)
 		switch protocol {
 		case ITerm:
-			g.inline(&b, e, r)
+			g.drawInline(&b, e, r)
 		case Sixel: // which tmux draws by itself
 			e.sixel(&b, image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h))
 		}
@@ -142,13 +142,13 @@ func rects(old, lines []string) (all []rect) {
 		var next []int
 		if strings.Contains(line, placeholder) && (y >= len(old) || old[y] != line) {
 			now := runs(line)
-			if y < len(old) && same(runs(old[y]), now) {
+			if y < len(old) && sameRuns(runs(old[y]), now) {
 				now = nil // they are there
 			}
 		each:
 			for _, r := range now {
 				for _, i := range open {
-					if o := &all[i]; o.x == r.x && o.shows(r) && o.row+o.rows == r.row {
+					if o := &all[i]; o.x == r.x && o.showsSame(r) && o.row+o.rows == r.row {
 						o.rows++
 						next = append(next, i)
 						continue each
@@ -163,24 +163,24 @@ func rects(old, lines []string) (all []rect) {
 	return all
 }
 
-// inline draws a part of an image by iTerm2's protocol.
-func (g *Gallery) inline(b *bytes.Buffer, e *entry, r rect) {
+// drawInline draws a part of an image by iTerm2's protocol.
+func (g *Gallery) drawInline(b *bytes.Buffer, e *entry, r rect) {
 	data := e.png
 	if r.rows < e.Rows || r.n < e.Cols {
 		var part bytes.Buffer
 		area := image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h)
-		if encoder.Encode(&part, e.whole().SubImage(area)) != nil {
+		if encoder.Encode(&part, e.decoded().SubImage(area)) != nil {
 			return // never: it is not empty
 		}
 		data = part.Bytes()
 	}
-	g.pass(b, fmt.Sprintf("\x1b]1337;File=inline=1;size=%d;width=%d;height=%d;preserveAspectRatio=0;doNotMoveCursor=1:%s\a",
+	g.writeSequence(b, fmt.Sprintf("\x1b]1337;File=inline=1;size=%d;width=%d;height=%d;preserveAspectRatio=0;doNotMoveCursor=1:%s\a",
 		len(data), r.n, r.rows, base64.StdEncoding.EncodeToString(data)))
 }
 
-// whole are the pixels of an image, kept as long as it is shown. Only the writer to the
-// terminal asks for them.
-func (e *entry) whole() *image.NRGBA {
+// decoded returns the pixels of an image. It caches them while the image is shown. Only the
+// writer to the terminal calls it.
+func (e *entry) decoded() *image.NRGBA {
 	if e.raw == nil {
 		e.raw = e.pixels()
 	}
