@@ -74,7 +74,7 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 const defaultConfig = "~/.config/goblin/config.yaml"
 
 // gettingStarted shows first steps.
-func (a *app) gettingStarted() []viewer.Block {
+func (a *app) gettingStarted() []viewer.Section {
 	title := ""
 	var b strings.Builder
 	if a.o.Daemon.Demo {
@@ -91,28 +91,28 @@ func (a *app) gettingStarted() []viewer.Block {
 			"- **q** quits\n\n" +
 			"The config: " + cmp.Or(a.o.Daemon.Config, defaultConfig) + "\n")
 	}
-	return []viewer.Block{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
+	return []viewer.Section{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
 
 // setupBlocks are the page.
-func (a *app) setupBlocks() []viewer.Block {
+func (a *app) setupBlocks() []viewer.Section {
 	where := cmp.Or(a.o.Daemon.Config, defaultConfig)
 	if a.o.Daemon.Demo {
 		where = defaultConfig
 	}
-	f := []viewer.Fact{{Label: "config", Value: where}}
+	f := []viewer.Field{{Label: "config", Value: where}}
 	if where == defaultConfig {
-		f = append(f, viewer.Fact{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
+		f = append(f, viewer.Field{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
 	}
 	if a.o.Daemon.Demo {
-		f = append(f, viewer.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
+		f = append(f, viewer.Field{Label: "now", Value: "the built-in demo, as there is no config there"})
 	}
 	follow := "A running Goblin follows edits of its servers.\n"
 	if a.o.Daemon.Demo {
 		follow = "Write it, then start Goblin again.\n"
 	}
-	blocks := []viewer.Block{
-		{Title: "Your servers", Kind: viewer.Facts, Facts: f},
+	blocks := []viewer.Section{
+		{Title: "Your servers", Kind: viewer.Fields, Fields: f},
 		{Kind: viewer.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
 		{Kind: viewer.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
 			"`${NAME}` stands for a variable of the environment.\n\n" +
@@ -126,9 +126,9 @@ func (a *app) setupBlocks() []viewer.Block {
 		{Kind: viewer.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
 	}
 	if a.o.Daemon.Address != "" {
-		blocks = append(blocks, viewer.Block{Title: "Over HTTP", Kind: viewer.Facts, Facts: []viewer.Fact{{Label: "URL", Value: httpURL(a.o.Daemon.Address)}}})
+		blocks = append(blocks, viewer.Section{Title: "Over HTTP", Kind: viewer.Fields, Fields: []viewer.Field{{Label: "URL", Value: httpURL(a.o.Daemon.Address)}}})
 	}
-	return append(blocks, viewer.Block{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
+	return append(blocks, viewer.Section{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
 
 // httpURL is the endpoint at an address.

@@ -76,22 +76,22 @@ func (d *PastCalls) show() tea.Cmd {
 }
 
 // blocks show a request and its answer.
-func blocks(inv *registry.Invocation) []viewer.Block {
-	var out []viewer.Block
+func blocks(inv *registry.Invocation) []viewer.Section {
+	var out []viewer.Section
 	if len(inv.Params) > 0 {
-		out = append(out, viewer.Block{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
+		out = append(out, viewer.Section{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
 	}
 	if len(inv.Meta) > 0 {
-		out = append(out, viewer.Block{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
+		out = append(out, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	out = append(out, viewer.Block{Title: "Result", Kind: viewer.Note, Text: status(inv)})
+	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: status(inv)})
 	switch {
 	case inv.Cancelled:
 		return out
 	case inv.Error != "":
-		return append(out, viewer.Block{Kind: viewer.Error, Text: inv.Error})
+		return append(out, viewer.Section{Kind: viewer.Error, Text: inv.Error})
 	}
-	from := map[registry.Kind]func(json.RawMessage) []viewer.Block{registry.Tool: viewer.FromTool, registry.Prompt: viewer.FromPrompt}[inv.Kind]
+	from := map[registry.Kind]func(json.RawMessage) []viewer.Section{registry.Tool: viewer.FromTool, registry.Prompt: viewer.FromPrompt}[inv.Kind]
 	if from == nil {
 		from = viewer.FromResource
 	}

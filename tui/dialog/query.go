@@ -80,7 +80,7 @@ func (d *Query) search() tea.Cmd {
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := FindInDocument(v, size, path)
-		doc, failed := viewer.Build(ctx, lk, []viewer.Block{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
+		doc, failed := viewer.Build(ctx, lk, []viewer.Section{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {

@@ -72,7 +72,7 @@ func (d *Sampling) build(width int) tea.Cmd {
 }
 
 // samplingBlocks show the params of sampling/createMessage.
-func samplingBlocks(params json.RawMessage, about string) []viewer.Block {
+func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	var p struct {
 		SystemPrompt   string          `json:"systemPrompt"`
 		MaxTokens      json.Number     `json:"maxTokens"`
@@ -97,9 +97,9 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Block {
 	for _, s := range p.StopSequences {
 		stops = append(stops, strconv.Quote(s))
 	}
-	blocks := []viewer.Block{
+	blocks := []viewer.Section{
 		{Kind: viewer.Note, Text: about + " You write what a model would answer."},
-		{Kind: viewer.Facts, Facts: []viewer.Fact{
+		{Kind: viewer.Fields, Fields: []viewer.Field{
 			{Label: "model", Value: strings.Join(models, ", ")},
 			{Label: "intelligence", Value: p.Preferences.Intelligence.String()},
 			{Label: "speed", Value: p.Preferences.Speed.String()},
@@ -111,14 +111,14 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Block {
 		}},
 	}
 	if p.SystemPrompt != "" {
-		blocks = append(blocks, viewer.Block{Title: "System prompt", Kind: viewer.Text, Text: p.SystemPrompt})
+		blocks = append(blocks, viewer.Section{Title: "System prompt", Kind: viewer.Text, Text: p.SystemPrompt})
 	}
 	blocks = append(blocks, viewer.FromPrompt(params)...)
 	if len(p.Tools) > 0 {
-		blocks = append(blocks, viewer.Block{Title: "Tools", Kind: viewer.JSON, Data: p.Tools})
+		blocks = append(blocks, viewer.Section{Title: "Tools", Kind: viewer.JSON, Data: p.Tools})
 	}
 	if err != nil { // an odd member costs what stands behind it
-		blocks = append(blocks, viewer.Block{Title: "As it was sent", Kind: viewer.JSON, Data: params})
+		blocks = append(blocks, viewer.Section{Title: "As it was sent", Kind: viewer.JSON, Data: params})
 	}
 	return blocks
 }

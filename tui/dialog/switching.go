@@ -54,16 +54,16 @@ func WhyNotToggle(a *uicontext.Common, e *registry.Entry) string {
 }
 
 // VisibilityFields tells in a detail under which other name clients see an entry, or why they do not.
-func VisibilityFields(a *uicontext.Common, e *registry.Entry) []viewer.Fact {
+func VisibilityFields(a *uicontext.Common, e *registry.Entry) []viewer.Field {
 	by, why := a.Backend.Lacks(a.View, e)
 	switch by {
 	case "":
 		if name := a.Backend.ListedAs(a.View, e); name != "" && name != e.Listed {
-			return []viewer.Fact{{Label: "listed as", Value: name}}
+			return []viewer.Field{{Label: "listed as", Value: name}}
 		}
 		return nil
 	case bySearch:
-		return []viewer.Fact{{Label: "listed", Value: "no: " + why}}
+		return []viewer.Field{{Label: "listed", Value: "no: " + why}}
 	}
-	return []viewer.Fact{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
+	return []viewer.Field{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
 }

@@ -27,19 +27,19 @@ func pinnedWhat(p *registry.PinnedTool) string {
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Block {
+func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
 	}
-	var blocks []viewer.Block
+	var blocks []viewer.Section
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			viewer.Block{Title: uicontext.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
-			viewer.Block{Kind: viewer.Text, Text: p.Diff()})
+			viewer.Section{Title: uicontext.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Section{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
-		blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("and %d more", n)})
+		blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("and %d more", n)})
 	}
 	return blocks
 }

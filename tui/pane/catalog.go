@@ -379,11 +379,11 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 }
 
 // facts begin every entry's detail.
-func facts(e *registry.Entry) []viewer.Fact {
-	f := []viewer.Fact{}
+func facts(e *registry.Entry) []viewer.Field {
+	f := []viewer.Field{}
 	add := func(label, value string) {
 		if value != "" {
-			f = append(f, viewer.Fact{Label: label, Value: value})
+			f = append(f, viewer.Field{Label: label, Value: value})
 		}
 	}
 	switch e.Kind {
@@ -404,13 +404,13 @@ func facts(e *registry.Entry) []viewer.Fact {
 	if changes := e.Changes(); len(changes) > 0 {
 		add("definition", registry.ChangedText+": "+strings.Join(changes, "; "))
 	}
-	return append(f, viewer.Fact{Label: "description", Value: e.Description, Prose: true})
+	return append(f, viewer.Field{Label: "description", Value: e.Description, Prose: true})
 }
 
 // keptBlocks show what is kept of an item's last invocation.
-func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Block, hint string) []viewer.Block {
+func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Section, hint string) []viewer.Section {
 	if inv == nil {
-		return []viewer.Block{{Kind: viewer.Note, Text: hint}}
+		return []viewer.Section{{Kind: viewer.Note, Text: hint}}
 	}
 	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), uicontext.Millis(inv.Duration))
 	if len(inv.Result) > 0 {
@@ -419,13 +419,13 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Bl
 	if inv.Stale {
 		note += ", stale: " + uicontext.Clean(inv.StaleReason)
 	}
-	blocks := []viewer.Block{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
+	blocks := []viewer.Section{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {
 		text := inv.Error
 		if inv.ErrorCode != 0 {
 			text += fmt.Sprintf(" (code %d)", inv.ErrorCode)
 		}
-		return append(blocks, viewer.Block{Kind: viewer.Error, Text: text})
+		return append(blocks, viewer.Section{Kind: viewer.Error, Text: text})
 	}
 	return append(blocks, body(inv.Result)...)
 }
@@ -440,16 +440,16 @@ func versionOf(inv *registry.Invocation) string {
 
 // rawBlocks are an entry's other names and its own JSON, at the end of its
 // detail.
-func rawBlocks(e *registry.Entry) []viewer.Block {
-	names := []viewer.Fact{{Label: "flat id", Value: e.Flat}}
+func rawBlocks(e *registry.Entry) []viewer.Section {
+	names := []viewer.Field{{Label: "flat id", Value: e.Flat}}
 	if e.Kind != registry.Tool && e.Kind != registry.Prompt {
-		names = append(names, viewer.Fact{Label: "name", Value: e.Label})
+		names = append(names, viewer.Field{Label: "name", Value: e.Label})
 	}
 	if e.Name != e.Listed {
-		names = append(names, viewer.Fact{Label: "original", Value: e.Name})
+		names = append(names, viewer.Field{Label: "original", Value: e.Name})
 	}
-	blocks := []viewer.Block{
-		{Title: "Definition", Kind: viewer.Facts, Facts: names},
+	blocks := []viewer.Section{
+		{Title: "Definition", Kind: viewer.Fields, Fields: names},
 		{Kind: viewer.JSON, Data: e.JSON()},
 	}
 	if e.Override == nil {
@@ -460,16 +460,16 @@ func rawBlocks(e *registry.Entry) []viewer.Block {
 
 // overrideBlocks tell what the config has clients see of an entry beside what its server
 // says.
-func overrideBlocks(e *registry.Entry) []viewer.Block {
-	facts := make([]viewer.Fact, 0, len(e.Override.Fill)+len(e.Override.Problems))
+func overrideBlocks(e *registry.Entry) []viewer.Section {
+	facts := make([]viewer.Field, 0, len(e.Override.Fill)+len(e.Override.Problems))
 	for _, m := range e.Override.Fill {
-		facts = append(facts, viewer.Fact{Label: m.Name, Value: string(m.Value) + " in each call, hidden from clients"})
+		facts = append(facts, viewer.Field{Label: m.Name, Value: string(m.Value) + " in each call, hidden from clients"})
 	}
 	for _, why := range e.Override.Problems {
-		facts = append(facts, viewer.Fact{Label: "problem", Value: why})
+		facts = append(facts, viewer.Field{Label: "problem", Value: why})
 	}
-	return []viewer.Block{
-		{Title: "Overrides: - the server, + clients", Kind: viewer.Facts, Facts: facts},
+	return []viewer.Section{
+		{Title: "Overrides: - the server, + clients", Kind: viewer.Fields, Fields: facts},
 		{Kind: viewer.Text, Text: definition.Difference(e.Original, e.JSON())},
 	}
 }

@@ -41,7 +41,7 @@ type Desk struct {
 	LastClick Click
 	Shown     func()            // another pane is shown
 	FilterSet func(text string) // the filter was not typed
-	Intro     func() []viewer.Block
+	Intro     func() []viewer.Section
 }
 
 // Set puts the panes on the desk, and those that stand elsewhere; its common part is there.

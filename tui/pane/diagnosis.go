@@ -62,30 +62,30 @@ func (f *finding) version() string {
 }
 
 // blocks shows what was found, unless the server has come up, or gone, since.
-func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Block {
+func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Section {
 	const title = "What is broken"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):
 		return nil
 	case f.running:
-		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: "Checking: the server is started, or connected to, once more …"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "Checking: the server is started, or connected to, once more …"}}
 	case f.err != nil:
-		return []viewer.Block{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
+		return []viewer.Section{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
 	}
 	styles := map[report.State]theme.Style{report.Broken: lk.Bad, report.Warning: lk.Warn}
-	var facts []viewer.Fact
+	var facts []viewer.Field
 	for _, c := range f.report.Checks {
-		facts = append(facts, viewer.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
+		facts = append(facts, viewer.Field{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
 		for i, line := range c.Lines[:min(len(c.Lines), stderrLines)] {
 			label := ""
 			if i == 0 {
 				label = "stderr"
 			}
-			facts = append(facts, viewer.Fact{Label: label, Value: line, Style: lk.Dim})
+			facts = append(facts, viewer.Field{Label: label, Value: line, Style: lk.Dim})
 		}
 		if c.Fix != "" {
-			facts = append(facts, viewer.Fact{Label: "fix", Value: c.Fix})
+			facts = append(facts, viewer.Field{Label: "fix", Value: c.Fix})
 		}
 	}
-	return []viewer.Block{{Title: title, Kind: viewer.Facts, Facts: facts}}
+	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
 }

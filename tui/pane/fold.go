@@ -131,16 +131,16 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	open := c.app.KeyOf("open")
 	return Subject{
 		Key: "own tools", Version: head.Description, Title: head.Listed,
-		Blocks: func(context.Context) []viewer.Block {
-			var facts []viewer.Fact
+		Blocks: func(context.Context) []viewer.Section {
+			var facts []viewer.Field
 			for _, e := range tools {
 				if e.Server == registry.Local {
-					facts = append(facts, viewer.Fact{Label: e.Listed, Value: firstLine(e.Description)})
+					facts = append(facts, viewer.Field{Label: e.Listed, Value: firstLine(e.Description)})
 				}
 			}
-			return []viewer.Block{
+			return []viewer.Section{
 				{Kind: viewer.Note, Text: "Goblin's own tools search, describe and call what the servers offer. " + open + " lists them."},
-				{Kind: viewer.Facts, Facts: facts},
+				{Kind: viewer.Fields, Fields: facts},
 			}
 		},
 	}

@@ -362,8 +362,8 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
 		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
-		Blocks: func(context.Context) []viewer.Block {
-			facts := []viewer.Fact{
+		Blocks: func(context.Context) []viewer.Section {
+			facts := []viewer.Field{
 				{Label: "time", Value: moment(rec.Time)},
 				{Label: "server", Value: rec.Server},
 				{Label: "session", Value: sessionText(reg, rec.Session)},
@@ -371,11 +371,11 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, viewer.Fact{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
+				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
 			}
-			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: facts}, {Kind: viewer.Text, Text: rec.Text}}
+			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-				blocks = append(blocks, viewer.Block{Title: "As JSON", Kind: viewer.JSON, Data: []byte(text)})
+				blocks = append(blocks, viewer.Section{Title: "As JSON", Kind: viewer.JSON, Data: []byte(text)})
 			}
 			return blocks
 		},

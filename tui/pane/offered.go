@@ -36,8 +36,8 @@ type offers struct {
 	untried string // what is said of one that nothing is kept of
 	hint    string // the same in its detail
 
-	about func(e *registry.Entry) (arguments []viewer.Fact, more []viewer.Fact)
-	body  func(result json.RawMessage) []viewer.Block
+	about func(e *registry.Entry) (arguments []viewer.Field, more []viewer.Field)
+	body  func(result json.RawMessage) []viewer.Section
 }
 
 func (p *offers) In() keys.Place                   { return p.place }
@@ -132,12 +132,12 @@ func (p *offers) Subject() Subject {
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
 		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
-		Blocks: func(context.Context) []viewer.Block {
+		Blocks: func(context.Context) []viewer.Section {
 			arguments, more := p.about(e)
-			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: append(append(facts(e), seen...), more...)}}
+			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(append(facts(e), seen...), more...)}}
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if len(arguments) > 0 {
-				blocks = append(blocks, viewer.Block{Title: "Arguments", Kind: viewer.Facts, Facts: arguments})
+				blocks = append(blocks, viewer.Section{Title: "Arguments", Kind: viewer.Fields, Fields: arguments})
 			}
 			blocks = append(blocks, left...)
 			if inv != nil {
@@ -150,28 +150,28 @@ func (p *offers) Subject() Subject {
 }
 
 // leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *uicontext.Left) []viewer.Block {
+func leftBlocks(l *uicontext.Left) []viewer.Section {
 	if l == nil {
 		return nil
 	}
-	blocks := []viewer.Block{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.Millis(l.Took))}}
+	blocks := []viewer.Section{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.Millis(l.Took))}}
 	if len(l.Args) == 0 {
 		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
 		return blocks
 	}
-	return append(blocks, viewer.Block{Kind: viewer.JSON, Data: l.Args})
+	return append(blocks, viewer.Section{Kind: viewer.JSON, Data: l.Args})
 }
 
 // calledWith shows the arguments of an invocation.
-func calledWith(inv *registry.Invocation) []viewer.Block {
+func calledWith(inv *registry.Invocation) []viewer.Section {
 	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
 		return nil
 	}
-	blocks := []viewer.Block{{Title: "Last arguments", Kind: viewer.JSON, Data: inv.Params}}
+	blocks := []viewer.Section{{Title: "Last arguments", Kind: viewer.JSON, Data: inv.Params}}
 	if len(inv.Meta) > 0 {
-		blocks = append(blocks, viewer.Block{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
+		blocks = append(blocks, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	return append(blocks, viewer.Block{Title: "Result", Kind: viewer.Note})
+	return append(blocks, viewer.Section{Title: "Result", Kind: viewer.Note})
 }
 
 func (p *offers) acts() map[string]keys.Act {
@@ -270,7 +270,7 @@ func letters(e *registry.Entry) string {
 }
 
 // aboutTool tells the arguments of a tool, and its annotations in words.
-func aboutTool(e *registry.Entry) (arguments, more []viewer.Fact) {
+func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	h := uicontext.ToolHints(e)
 	var words []string
 	for _, w := range []struct {
@@ -282,11 +282,11 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Fact) {
 		}
 	}
 	if len(words) > 0 {
-		more = []viewer.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
+		more = []viewer.Field{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
 	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // of what is none of an object there is nothing to tell
 	for _, line := range form.Outline(fields) {
-		arguments = append(arguments, viewer.Fact{Label: line.Name, Value: line.Text})
+		arguments = append(arguments, viewer.Field{Label: line.Name, Value: line.Text})
 	}
 	return arguments, more
 }
@@ -343,13 +343,13 @@ func signature(e *registry.Entry) string {
 	return strings.Join(names, " ")
 }
 
-func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Fact) {
+func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Field) {
 	for _, arg := range form.FromPrompt(e.JSON()) {
 		text := firstLine(arg.Description, arg.Title)
 		if arg.Required {
 			text = strings.TrimSpace("required  " + text)
 		}
-		arguments = append(arguments, viewer.Fact{Label: arg.Name, Value: text})
+		arguments = append(arguments, viewer.Field{Label: arg.Name, Value: text})
 	}
 	return arguments, nil
 }

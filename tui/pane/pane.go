@@ -55,8 +55,8 @@ type Subject struct {
 	Key     string
 	Version string
 	Title   string
-	Blocks  func(ctx context.Context) []viewer.Block // runs in a command
-	numbers bool                                     // of lines
+	Blocks  func(ctx context.Context) []viewer.Section // runs in a command
+	numbers bool                                       // of lines
 	// content says that there is some, so that lines which a new version brings
 	// are news and get marked.
 	content bool

@@ -167,24 +167,24 @@ func (p *Pulse) Style(lk *theme.Look, what What) theme.Style {
 }
 
 // Facts tell of a server at length.
-func (p *Pulse) Facts(lk *theme.Look, now time.Time, server string) []viewer.Fact {
+func (p *Pulse) Facts(lk *theme.Look, now time.Time, server string) []viewer.Field {
 	s := p.servers[server]
 	if s == nil {
 		return nil
 	}
 	sum := s.total(now)
-	fact := func(label string, what What, text string) viewer.Fact {
+	fact := func(label string, what What, text string) viewer.Field {
 		line := lk.Spark(s.last(now, what, spans))
 		if line == "" {
-			return viewer.Fact{Label: label} // which is not shown
+			return viewer.Field{Label: label} // which is not shown
 		}
-		return viewer.Fact{Label: label, Value: line + " " + text}
+		return viewer.Field{Label: label, Value: line + " " + text}
 	}
 	mean := time.Duration(0)
 	if sum.answered > 0 {
 		mean = sum.took / time.Duration(sum.answered)
 	}
-	return []viewer.Fact{
+	return []viewer.Field{
 		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.Grouped(sum.asked), spans*span/60)),
 		fact("failed", Failures, uicontext.Grouped(sum.failed)),
 		fact("took", LatencySeries, uicontext.Millis(mean)+" on average"),

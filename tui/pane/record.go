@@ -108,18 +108,18 @@ func Failure(r *registry.TrafficRecord) string {
 }
 
 // Outcome tells how a request was answered.
-func Outcome(r *registry.TrafficRecord) []viewer.Fact {
+func Outcome(r *registry.TrafficRecord) []viewer.Field {
 	if Notified(r) {
-		return []viewer.Fact{{Label: "status", Value: r.Status}}
+		return []viewer.Field{{Label: "status", Value: r.Status}}
 	}
-	status := viewer.Fact{Label: "status", Value: Status(r)}
+	status := viewer.Field{Label: "status", Value: Status(r)}
 	switch {
 	case Failed(r):
 		status.Value = "! " + Failure(r)
 	case NotOffered(r):
 		status.Value += ": the client has no roots"
 	}
-	return []viewer.Fact{
+	return []viewer.Field{
 		status,
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
 		{Label: "waited", Value: waited(r)},
@@ -154,17 +154,17 @@ func ResponseTitle(r *registry.TrafficRecord) string {
 
 // Body shows params, a result or an error, and says what of it is not there:
 // the journal keeps the beginning only, and not for ever.
-func Body(title string, data []byte, whole int) []viewer.Block {
+func Body(title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
-		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: "nothing"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "nothing"}}
 	case len(data) == 0:
-		return []viewer.Block{{Title: title, Kind: viewer.Note, Text: uicontext.Size(int64(whole)) + " that had to make room for newer traffic"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.Size(int64(whole)) + " that had to make room for newer traffic"}}
 	case json.Valid(data):
-		return []viewer.Block{{Title: title, Kind: viewer.JSON, Data: data}}
+		return []viewer.Section{{Title: title, Kind: viewer.JSON, Data: data}}
 	}
 	note := fmt.Sprintf("the journal keeps the first %s of %s", uicontext.Size(int64(len(data))), uicontext.Size(int64(whole)))
-	return []viewer.Block{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
+	return []viewer.Section{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
 // JSONRPC writes the exchange as JSON-RPC: a request and, if there was one, its
@@ -222,7 +222,7 @@ func encoded(v any, indent string) []byte {
 // Answer lays out what a result holds: the content of tools, resources and prompts, with
 // JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
 // and for what the journal has not kept whole.
-func Answer(r *registry.TrafficRecord) []viewer.Block {
+func Answer(r *registry.TrafficRecord) []viewer.Section {
 	if Refused(r) || !json.Valid(r.Response) {
 		return nil
 	}
@@ -250,7 +250,7 @@ func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 }
 
 // Tail shows the last lines that a server wrote.
-func Tail(tail []registry.LogRecord) []viewer.Block {
+func Tail(tail []registry.LogRecord) []viewer.Section {
 	if len(tail) == 0 {
 		return nil
 	}
@@ -265,5 +265,5 @@ func Tail(tail []registry.LogRecord) []viewer.Block {
 		}
 		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.Clean(r.Text), " "), 2000))
 	}
-	return []viewer.Block{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
+	return []viewer.Section{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // RemedyBlocks says what helps a server that is not up; key tells what is pressed for an action.
-func RemedyBlocks(s registry.ServerState, key func(string) string) []viewer.Block {
-	note := func(text string) []viewer.Block { return []viewer.Block{{Kind: viewer.Note, Text: text}} }
+func RemedyBlocks(s registry.ServerState, key func(string) string) []viewer.Section {
+	note := func(text string) []viewer.Section { return []viewer.Section{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
 		return note("Nobody uses it: its next use starts it, and so does " + key("open") + ".")
@@ -24,14 +24,14 @@ func RemedyBlocks(s registry.ServerState, key func(string) string) []viewer.Bloc
 	case registry.StateDisabled:
 		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:
-		var blocks []viewer.Block
+		var blocks []viewer.Section
 		if s.CanLogIn {
 			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
-				viewer.Block{Kind: viewer.Text, Text: termtext.Goblin("login", s.Name)})
+				viewer.Section{Kind: viewer.Text, Text: termtext.Goblin("login", s.Name)})
 		}
 		return append(blocks,
-			viewer.Block{Kind: viewer.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
-			viewer.Block{Kind: viewer.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
+			viewer.Section{Kind: viewer.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			viewer.Section{Kind: viewer.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
 	}
 	return nil
 }

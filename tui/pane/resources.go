@@ -276,30 +276,30 @@ func (p *Resources) Subject() Subject {
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
-		Blocks: func(context.Context) []viewer.Block {
+		Blocks: func(context.Context) []viewer.Section {
 			key := p.app.KeyOf
 			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
-			blocks := []viewer.Block{{Kind: viewer.Facts, Unmarked: e.Kind != registry.Template}}
+			blocks := []viewer.Section{{Kind: viewer.Fields, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
 				hint = key("open") + " or " + key("call") + " fills in the variables and reads what it stands for."
 				if inv != nil {
-					last.Facts, f = f, []viewer.Fact{{Label: "expanded", Value: inv.Expanded}}
-					blocks = append(blocks, viewer.Block{Kind: viewer.Facts, Unmarked: true})
+					last.Fields, f = f, []viewer.Field{{Label: "expanded", Value: inv.Expanded}}
+					blocks = append(blocks, viewer.Section{Kind: viewer.Fields, Unmarked: true})
 					last = &blocks[1]
 				}
 			}
 			if has {
-				f = append(f, viewer.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
+				f = append(f, viewer.Field{Label: "subscription", Value: subscriptionText(sub, who)})
 			}
 			switch {
 			case e.Kind == registry.Template:
 			case e.Server == registry.Local:
 				hint = key("open") + " reads it."
 			case !Reachable(state.State):
-				f = append(f, viewer.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
+				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}
-			last.Facts = f
+			last.Fields = f
 			return append(append(blocks, keptBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
 		},
 	}

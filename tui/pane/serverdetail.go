@@ -21,7 +21,7 @@ func (p *Servers) Subject() Subject {
 		if p.Table.Total() > 0 {
 			return Subject{}
 		}
-		return Subject{Key: "getting started", Title: "Getting started", Blocks: func(context.Context) []viewer.Block { return a.Intro() }}
+		return Subject{Key: "getting started", Title: "Getting started", Blocks: func(context.Context) []viewer.Section { return a.Intro() }}
 	}
 	tail := p.tails[s.Name]
 	wrote := uint64(0)
@@ -34,8 +34,8 @@ func (p *Servers) Subject() Subject {
 		Key: "server " + s.Name, Title: s.Name,
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
-		Blocks: func(context.Context) []viewer.Block {
-			blocks := []viewer.Block{{Kind: viewer.Facts, Facts: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
+		Blocks: func(context.Context) []viewer.Section {
+			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
 			blocks = append(blocks, RemedyBlocks(s, p.app.KeyOf)...)
@@ -44,10 +44,10 @@ func (p *Servers) Subject() Subject {
 				blocks = append(blocks, a.Intro()...)
 			}
 			if s.Instructions != "" {
-				blocks = append(blocks, viewer.Block{Title: "Instructions", Kind: viewer.Markdown, Text: s.Instructions})
+				blocks = append(blocks, viewer.Section{Title: "Instructions", Kind: viewer.Markdown, Text: s.Instructions})
 			}
 			if len(s.Capabilities) > 0 {
-				blocks = append(blocks, viewer.Block{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
+				blocks = append(blocks, viewer.Section{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
 			}
 			return append(blocks, Tail(tail)...)
 		},
@@ -55,7 +55,7 @@ func (p *Servers) Subject() Subject {
 }
 
 // serverFacts are all that is known of a server.
-func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
+func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
 	state := string(s.State)
 	if !s.Since.IsZero() {
@@ -67,7 +67,7 @@ func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
 		}
 		return strconv.Itoa(n)
 	}
-	f := []viewer.Fact{
+	f := []viewer.Field{
 		{Label: "server", Value: s.Name},
 		{Label: "state", Value: state, Style: style},
 		{Label: "last error", Value: s.LastError, Style: lk.Bad},
@@ -79,65 +79,65 @@ func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Fact {
 		{Label: "era", Value: s.Era},
 	}
 	if len(s.Projects) == 0 {
-		f = append(f, viewer.Fact{Label: "pid", Value: number(s.PID)})
+		f = append(f, viewer.Field{Label: "pid", Value: number(s.PID)})
 	}
 	for _, p := range s.Projects {
 		pid := ""
 		if p.PID > 0 {
 			pid = fmt.Sprintf(" (pid %d)", p.PID)
 		}
-		f = append(f, viewer.Fact{Label: "project", Value: p.Folder + pid})
+		f = append(f, viewer.Field{Label: "project", Value: p.Folder + pid})
 	}
 	if s.Latency > 0 {
-		f = append(f, viewer.Fact{Label: "latency", Value: uicontext.Millis(s.Latency)})
+		f = append(f, viewer.Field{Label: "latency", Value: uicontext.Millis(s.Latency)})
 	}
-	f = append(f, viewer.Fact{Label: "restarts", Value: number(s.Restarts)})
+	f = append(f, viewer.Field{Label: "restarts", Value: number(s.Restarts)})
 	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.Retry.IsZero() {
-		f = append(f, viewer.Fact{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.Retry.Format("15:04:05"))})
+		f = append(f, viewer.Field{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.Retry.Format("15:04:05"))})
 	}
 	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
-			f = append(f, viewer.Fact{Label: kind.String() + "s", Value: strconv.Itoa(n)})
+			f = append(f, viewer.Field{Label: kind.String() + "s", Value: strconv.Itoa(n)})
 		}
 	}
 	if n := s.Repairs.Changed; n > 0 {
-		f = append(f, viewer.Fact{Label: "definitions", Value: fmt.Sprintf("%d %s", n, registry.ChangedText), Style: lk.Warn})
+		f = append(f, viewer.Field{Label: "definitions", Value: fmt.Sprintf("%d %s", n, registry.ChangedText), Style: lk.Warn})
 	}
 	if n := s.Repairs.Dropped; n > 0 {
-		f = append(f, viewer.Fact{Label: "definitions", Value: fmt.Sprintf("%d dropped", n), Style: lk.Warn})
+		f = append(f, viewer.Field{Label: "definitions", Value: fmt.Sprintf("%d dropped", n), Style: lk.Warn})
 	}
 	if s.Held != "" {
-		f = append(f, viewer.Fact{Label: "kept up", Value: "by " + s.Held + "; without, it would sleep"})
+		f = append(f, viewer.Field{Label: "kept up", Value: "by " + s.Held + "; without, it would sleep"})
 	}
 	switch {
 	case !s.Remembered.IsZero():
-		f = append(f, viewer.Fact{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
+		f = append(f, viewer.Field{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
 	case s.Stale:
-		f = append(f, viewer.Fact{Label: "lists", Value: "stale: from before the connection was lost"})
+		f = append(f, viewer.Field{Label: "lists", Value: "stale: from before the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:
-		f = append(f, viewer.Fact{Label: "lists", Value: "on their way"})
+		f = append(f, viewer.Field{Label: "lists", Value: "on their way"})
 	}
 	return f
 }
 
 // repairBlocks show which definitions of a server clients get changed, or not at all.
-func repairBlocks(r registry.Repairs) []viewer.Block {
+func repairBlocks(r registry.Repairs) []viewer.Section {
 	if len(r.Details) == 0 {
 		return nil
 	}
-	facts := make([]viewer.Fact, len(r.Details))
+	facts := make([]viewer.Field, len(r.Details))
 	for i, d := range r.Details {
-		facts[i] = viewer.Fact{Label: d.Kind.String(), Value: strings.TrimSpace(d.Name + " " + d.Text)}
+		facts[i] = viewer.Field{Label: d.Kind.String(), Value: strings.TrimSpace(d.Name + " " + d.Text)}
 	}
 	if more := r.Changed + r.Dropped - len(r.Details); more > 0 {
-		facts = append(facts, viewer.Fact{Label: "more", Value: strconv.Itoa(more)})
+		facts = append(facts, viewer.Field{Label: "more", Value: strconv.Itoa(more)})
 	}
-	return []viewer.Block{{Title: "Definitions changed to satisfy clients, or dropped", Kind: viewer.Facts, Facts: facts}}
+	return []viewer.Section{{Title: "Definitions changed to satisfy clients, or dropped", Kind: viewer.Fields, Fields: facts}}
 }
 
 // definitionFacts are how a server is started or reached, and what its process takes.
-func definitionFacts(d report.Definition) []viewer.Fact {
-	f := []viewer.Fact{
+func definitionFacts(d report.Definition) []viewer.Field {
+	f := []viewer.Field{
 		{Label: "command", Value: d.Command},
 		{Label: "folder", Value: d.Folder},
 		{Label: "URL", Value: d.URL},
@@ -149,10 +149,10 @@ func definitionFacts(d report.Definition) []viewer.Fact {
 		if d.More > 0 {
 			more = fmt.Sprintf(" and %d more", d.More)
 		}
-		f = append(f, viewer.Fact{Label: "left out", Value: strings.Join(d.LeftOut, ", ") + more + " (by config: its filters)"})
+		f = append(f, viewer.Field{Label: "left out", Value: strings.Join(d.LeftOut, ", ") + more + " (by config: its filters)"})
 	}
 	if d.Processes > 0 {
-		f = append(f, viewer.Fact{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
+		f = append(f, viewer.Field{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
 			uicontext.Millis(d.Processor), uicontext.Size(d.Memory), d.Processes)})
 	}
 	return f

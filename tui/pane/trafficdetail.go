@@ -27,22 +27,22 @@ func (p *Logs) trafficSubject() Subject {
 	if r.open != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
-			Blocks: func(context.Context) []viewer.Block {
-				facts := append(requestFacts(reg, &rec), viewer.Fact{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
-				blocks := append([]viewer.Block{{Kind: viewer.Facts, Facts: facts}}, Body("Request", rec.Request, rec.RequestSize)...)
+			Blocks: func(context.Context) []viewer.Section {
+				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
+				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, Body("Request", rec.Request, rec.RequestSize)...)
 				return append(blocks, Headers(&rec)...)
 			},
 		}
 	}
 	return Subject{
 		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Times), Title: rec.Method + " " + clock(rec.Time, 12),
-		Blocks: func(context.Context) []viewer.Block {
+		Blocks: func(context.Context) []viewer.Section {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
 			}
 			head := exchangeHead(&rec, lk)
 			request := Body("Request", rec.Request, rec.RequestSize)
-			rest := append(Headers(&rec), viewer.Block{Title: "Details", Kind: viewer.Facts, Facts: append(requestFacts(reg, &rec), Outcome(&rec)...)})
+			rest := append(Headers(&rec), viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(reg, &rec), Outcome(&rec)...)})
 			if Notified(&rec) {
 				return slices.Concat(request, head, rest)
 			}
@@ -56,7 +56,7 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 // exchangeHead returns two lines: the outcome, and the client and server.
-func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
+func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
 	kind, ended := viewer.Note, Status(r)
 	if Failed(r) {
 		kind, ended = viewer.Error, Failure(r)
@@ -68,7 +68,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
 	if !Notified(r) {
 		first = append(first, FormatDuration(r), uicontext.Size(r.Size))
 	}
-	return []viewer.Block{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
 // between returns a line with the time, client, server and size of a request.
@@ -90,12 +90,12 @@ func between(r *registry.TrafficRecord, lk *theme.Look) string {
 	return strings.Join(parts, "  ")
 }
 
-func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fact {
+func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
 	direction := "from the client to the server"
 	if r.Direction == registry.ToClient {
 		direction = "from the server to the client"
 	}
-	f := []viewer.Fact{
+	f := []viewer.Field{
 		{Label: "began", Value: moment(r.Time)},
 		{Label: "ended", Value: endOf(r)},
 		{Label: "client", Value: r.Client},
@@ -108,10 +108,10 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fa
 		{Label: "transport", Value: Carried(reg, r)},
 	}
 	if r.Receivers > 0 {
-		f = append(f, viewer.Fact{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
+		f = append(f, viewer.Field{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
-		f = append(f, viewer.Fact{Label: "request", Value: uicontext.Size(int64(r.RequestSize))})
+		f = append(f, viewer.Field{Label: "request", Value: uicontext.Size(int64(r.RequestSize))})
 	}
 	return f
 }
@@ -126,20 +126,20 @@ func endOf(r *registry.TrafficRecord) string {
 
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Block {
-	blocks := []viewer.Block{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.Clean(r.Name)) + "\n" + between(r, lk)}}
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
+	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.Clean(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, Body("params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, viewer.Block{Title: "details", Kind: viewer.Facts, Facts: []viewer.Fact{ID(r), {Label: "transport", Value: Carried(reg, r)}, {Label: "session", Value: r.Session}}})
+	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{ID(r), {Label: "transport", Value: Carried(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, Asked(r)...)
 }
 
 // responseSide shows the response of an exchange.
-func responseSide(r *registry.TrafficRecord) []viewer.Block {
-	head := viewer.Block{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), uicontext.Size(r.Size))}
+func responseSide(r *registry.TrafficRecord) []viewer.Section {
+	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), uicontext.Size(r.Size))}
 	if Failed(r) {
 		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", Failure(r), FormatDuration(r), uicontext.Size(r.Size))
 	}
-	blocks, title := []viewer.Block{head}, "result"
+	blocks, title := []viewer.Section{head}, "result"
 	if Refused(r) {
 		title = "error"
 	} else if inner := Answer(r); len(inner) > 0 {

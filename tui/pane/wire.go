@@ -11,8 +11,8 @@ import (
 )
 
 // ID is the id of a request, on both sides. Where Goblin answered by itself there is one.
-func ID(r *registry.TrafficRecord) viewer.Fact {
-	f := viewer.Fact{Label: "id"}
+func ID(r *registry.TrafficRecord) viewer.Field {
+	f := viewer.Field{Label: "id"}
 	if Notified(r) {
 		return f
 	}
@@ -32,35 +32,35 @@ func id(r *registry.TrafficRecord) json.RawMessage {
 }
 
 // Asked are the headers of a request: as they came, and as they went on.
-func Asked(r *registry.TrafficRecord) []viewer.Block {
+func Asked(r *registry.TrafficRecord) []viewer.Section {
 	return append(headers(r, registry.FromClient, "headers from the client"), headers(r, registry.WireToServer, "headers to the server")...)
 }
 
 // Answered are the headers of the answer to it: as they came, and as they went on.
-func Answered(r *registry.TrafficRecord) []viewer.Block {
+func Answered(r *registry.TrafficRecord) []viewer.Section {
 	return append(headers(r, registry.FromServer, "headers from the server"), headers(r, registry.WireToClient, "headers to the client")...)
 }
 
 // headers are those of one way; nil where it was not HTTP.
-func headers(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Block {
+func headers(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Section {
 	lines := registry.Lines(r.Wire, p)
 	if len(lines) == 0 {
 		return nil
 	}
-	facts := []viewer.Fact{{Label: "HTTP", Value: lines[0]}}
+	facts := []viewer.Field{{Label: "HTTP", Value: lines[0]}}
 	for _, l := range lines[1:] {
 		name, value, _ := strings.Cut(l, ": ")
-		facts = append(facts, viewer.Fact{Label: name, Value: cmp.Or(value, `""`)})
+		facts = append(facts, viewer.Field{Label: name, Value: cmp.Or(value, `""`)})
 	}
-	return []viewer.Block{{Title: title, Kind: viewer.Facts, Facts: facts}}
+	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
 }
 
 // Headers returns all headers of an exchange, folded, or nil if nothing went over HTTP.
-func Headers(r *registry.TrafficRecord) []viewer.Block {
+func Headers(r *registry.TrafficRecord) []viewer.Section {
 	var text []byte
 	for _, b := range append(Asked(r), Answered(r)...) {
 		inner := []byte("{")
-		for i, f := range b.Facts {
+		for i, f := range b.Fields {
 			if i > 0 {
 				inner = append(inner, ',')
 			}
@@ -72,7 +72,7 @@ func Headers(r *registry.TrafficRecord) []viewer.Block {
 		return nil
 	}
 	text[0] = '{'
-	return []viewer.Block{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
+	return []viewer.Section{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
 }
 
 // Carried says over what a record went: how its client is connected, and its server.

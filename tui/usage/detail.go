@@ -30,34 +30,34 @@ func (p *Pane) Subject() pane.Subject {
 	if !p.report.Minutes.IsZero() {
 		minutes = "Since Goblin started"
 	}
-	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Block {
-		blocks := []viewer.Block{{Kind: viewer.Facts, Facts: r.facts(now)}}
+	return pane.Subject{Key: names[p.at] + "\x00" + r.key, Version: string(version), Title: r.name, Blocks: func(context.Context) []viewer.Section {
+		blocks := []viewer.Section{{Kind: viewer.Fields, Fields: r.facts(now)}}
 		if len(r.Hour) > 0 {
-			blocks = append(blocks, viewer.Block{Title: minutes, Kind: viewer.Text, Text: r.graphs(lk)})
+			blocks = append(blocks, viewer.Section{Title: minutes, Kind: viewer.Text, Text: r.graphs(lk)})
 		}
 		switch {
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
 		case r.off:
-			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
 		case r.original != "" && r.idle > 0:
 			text := fmt.Sprintf("Not called since counting began, %s ago", termtext.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > report.UnusedAfter {
 				text = "Not called in 30 days"
 			}
-			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
 		case r.idle > 0:
-			blocks = append(blocks, viewer.Block{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
 		}
 		return blocks
 	}}
 }
 
-func (r *row) facts(now time.Time) []viewer.Fact {
-	f := []viewer.Fact{}
+func (r *row) facts(now time.Time) []viewer.Field {
+	f := []viewer.Field{}
 	add := func(label, value string) {
 		if value != "" {
-			f = append(f, viewer.Fact{Label: label, Value: value})
+			f = append(f, viewer.Field{Label: label, Value: value})
 		}
 	}
 	if r.original != "" {
@@ -106,12 +106,12 @@ func (r *row) graphs(lk *theme.Look) string {
 }
 
 // limits show the client's limits, and the remedy for one that is broken.
-func (r *row) limits() []viewer.Block {
+func (r *row) limits() []viewer.Section {
 	l := r.client.Limits
 	if l == nil {
-		return []viewer.Block{{Title: "Limits", Kind: viewer.Note, Text: "None are known of this client."}}
+		return []viewer.Section{{Title: "Limits", Kind: viewer.Note, Text: "None are known of this client."}}
 	}
-	var f []viewer.Fact
+	var f []viewer.Field
 	add := func(limit string, most int, text string) {
 		if most == 0 {
 			return
@@ -119,7 +119,7 @@ func (r *row) limits() []viewer.Block {
 		if r.broken(limit) {
 			text = "! " + text
 		}
-		f = append(f, viewer.Fact{Label: limit, Value: text})
+		f = append(f, viewer.Field{Label: limit, Value: text})
 	}
 	note := ""
 	if l.Note != "" {
@@ -129,9 +129,9 @@ func (r *row) limits() []viewer.Block {
 	add("name", l.Name, fmt.Sprintf("%d characters, with %s in front", l.Name, l.Prefix))
 	add("description", l.Description, fmt.Sprintf("%d characters, the rest is cut", l.Description))
 	add("instructions", l.Instructions, fmt.Sprintf("%d bytes, the rest is cut", l.Instructions))
-	blocks := []viewer.Block{{Title: "Limits of " + l.Client, Kind: viewer.Facts, Facts: f}}
+	blocks := []viewer.Section{{Title: "Limits of " + l.Client, Kind: viewer.Fields, Fields: f}}
 	for _, b := range r.client.Breaks {
-		blocks = append(blocks, viewer.Block{Kind: viewer.Error, Text: b.Text}, viewer.Block{Kind: viewer.Note, Text: "What helps: " + b.Fix})
+		blocks = append(blocks, viewer.Section{Kind: viewer.Error, Text: b.Text}, viewer.Section{Kind: viewer.Note, Text: "What helps: " + b.Fix})
 	}
-	return append(blocks, viewer.Block{Kind: viewer.Note, Text: "Known from " + l.Source})
+	return append(blocks, viewer.Section{Kind: viewer.Note, Text: "Known from " + l.Source})
 }

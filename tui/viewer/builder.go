@@ -21,13 +21,13 @@ type builder struct {
 	err       error
 }
 
-func (b *builder) block(k *Block) {
+func (b *builder) block(k *Section) {
 	if k.Title != "" {
 		b.line(inkTitle, termtext.Line(k.Title), 0)
 	}
 	switch k.Kind {
-	case Facts:
-		b.facts(k.Facts)
+	case Fields:
+		b.facts(k.Fields)
 	case Text:
 		b.plain(k.Text, k.Size)
 	case Markdown:
@@ -100,7 +100,7 @@ func (b *builder) noteTruncation(shown, size int64) {
 }
 
 // labelWidth returns the width of the widest label, in cells.
-func labelWidth(facts []Fact) (cells int) {
+func labelWidth(facts []Field) (cells int) {
 	for _, f := range facts {
 		if f.Value != "" {
 			cells = max(cells, theme.Width(termtext.Line(f.Label)))
@@ -109,7 +109,7 @@ func labelWidth(facts []Fact) (cells int) {
 	return cells
 }
 
-func (b *builder) facts(facts []Fact) {
+func (b *builder) facts(facts []Field) {
 	column := min(labelWidth(facts), 24, b.lineWidth/3)
 	for _, f := range facts {
 		if f.Value == "" {

@@ -19,13 +19,13 @@ const (
 	imageHead = 256 << 10 // bytes in which the dimensions of an image must stand
 )
 
-func (b *builder) hex(k *Block) {
+func (b *builder) hex(k *Section) {
 	whole := max(k.Size, int64(len(k.Data)))
-	facts := []Fact{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
+	facts := []Field{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
 	if whole == int64(len(k.Data)) {
-		facts = append(facts, Fact{Label: "sha256", Value: b.sha256(k.Data)})
+		facts = append(facts, Field{Label: "sha256", Value: b.sha256(k.Data)})
 	}
-	b.facts(append(facts, Fact{Label: "image", Value: dimensions(k.Data)}))
+	b.facts(append(facts, Field{Label: "image", Value: dimensions(k.Data)}))
 	if len(k.Data) == 0 {
 		return
 	}
@@ -50,7 +50,7 @@ func (b *builder) hex(k *Block) {
 }
 
 // noteUndrawn adds a note about the reason why an image is not drawn.
-func (b *builder) noteUndrawn(k *Block, why error) {
+func (b *builder) noteUndrawn(k *Section, why error) {
 	name := cmp.Or(k.MIME, "image")
 	switch {
 	case b.lk.NoImages:

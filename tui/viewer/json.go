@@ -14,7 +14,7 @@ import (
 
 // json shows JSON, or as much of it as may be shown. Other text is shown as it is, below the
 // reason why it is not JSON.
-func (b *builder) json(k *Block) {
+func (b *builder) json(k *Section) {
 	whole := max(k.Size, int64(len(k.Data)))
 	if whole == 0 {
 		b.empty()

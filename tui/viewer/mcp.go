@@ -17,12 +17,12 @@ import (
 const maxParts = 1000
 
 // FromResource shows the result of resources/read.
-func FromResource(result json.RawMessage) []Block {
+func FromResource(result json.RawMessage) []Section {
 	contents := member(result, "contents")
 	if contents == nil {
 		return asJSON(result)
 	}
-	var out []Block
+	var out []Section
 	total := 0
 	for c := range rawjson.Elements(contents) {
 		if total++; total <= maxParts {
@@ -30,19 +30,19 @@ func FromResource(result json.RawMessage) []Block {
 		}
 	}
 	if total == 0 {
-		return []Block{{Kind: Note, Text: "the server sent no contents"}}
+		return []Section{{Kind: Note, Text: "the server sent no contents"}}
 	}
 	return noteMore(out, total)
 }
 
 // FromTool shows the result of tools/call.
-func FromTool(result json.RawMessage) []Block {
+func FromTool(result json.RawMessage) []Section {
 	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
 		return asJSON(result)
 	}
-	var out []Block
+	var out []Section
 	if string(rawjson.Get(result, "isError")) == "true" {
-		out = append(out, Block{Kind: Error, Text: "the tool reports an error"})
+		out = append(out, Section{Kind: Error, Text: "the tool reports an error"})
 	}
 	total := 0
 	for c := range rawjson.Elements(rawjson.Get(result, "content")) {
@@ -53,33 +53,33 @@ func FromTool(result json.RawMessage) []Block {
 	out = noteMore(out, total)
 	structured := rawjson.Get(result, "structuredContent")
 	if structured != nil {
-		out = append(out, Block{Title: "Structured", Kind: JSON, Data: structured})
+		out = append(out, Section{Title: "Structured", Kind: JSON, Data: structured})
 	}
 	if total == 0 && structured == nil {
 		if rawjson.Get(result, "content") == nil {
 			return append(out, asJSON(result)...)
 		}
-		out = append(out, Block{Kind: Note, Text: "the result has no content"})
+		out = append(out, Section{Kind: Note, Text: "the result has no content"})
 	}
 	return out
 }
 
 // FromPrompt shows the result of prompts/get.
-func FromPrompt(result json.RawMessage) []Block {
+func FromPrompt(result json.RawMessage) []Section {
 	messages := member(result, "messages")
 	if messages == nil {
 		return asJSON(result)
 	}
-	var out []Block
+	var out []Section
 	if s := rawjson.GetString(result, "description"); s != "" {
-		out = append(out, Block{Kind: Text, Text: s})
+		out = append(out, Section{Kind: Text, Text: s})
 	}
 	total := 0
 	for m := range rawjson.Elements(messages) {
 		if total++; total > maxParts {
 			continue
 		}
-		var body []Block
+		var body []Section
 		switch c := rawjson.Get(m, "content"); {
 		case c == nil:
 			body = asJSON(m)
@@ -91,14 +91,14 @@ func FromPrompt(result json.RawMessage) []Block {
 			body = contentSections(c)
 		}
 		if len(body) == 0 {
-			body = []Block{{Kind: Note, Text: "empty"}}
+			body = []Section{{Kind: Note, Text: "empty"}}
 		}
 		role := cmp.Or(rawjson.GetString(m, "role"), "message")
 		body[0].Title = fmt.Sprintf("%d %s", total, role)
 		out = append(out, body...)
 	}
 	if total == 0 {
-		out = append(out, Block{Kind: Note, Text: "the prompt has no messages"})
+		out = append(out, Section{Kind: Note, Text: "the prompt has no messages"})
 	}
 	return noteMore(out, total)
 }
@@ -221,43 +221,43 @@ func member(result json.RawMessage, name string) []byte {
 }
 
 // asJSON shows JSON that the specification does not define.
-func asJSON(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
+func asJSON(raw []byte) []Section { return []Section{{Kind: JSON, Data: raw}} }
 
-func noteMore(out []Block, total int) []Block {
+func noteMore(out []Section, total int) []Section {
 	if total > maxParts {
-		out = append(out, Block{Kind: Note, Text: fmt.Sprintf("and %d more", total-maxParts)})
+		out = append(out, Section{Kind: Note, Text: fmt.Sprintf("and %d more", total-maxParts)})
 	}
 	return out
 }
 
 // resourceSections shows TextResourceContents or BlobResourceContents.
-func resourceSections(c []byte) []Block {
+func resourceSections(c []byte) []Section {
 	mime := rawjson.GetString(c, "mimeType")
-	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
+	head := Section{Kind: Fields, Fields: []Field{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
 	if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
 		return withHead(head, textSection(s, mime))
 	}
 	if blob := rawjson.Get(c, "blob"); blob != nil {
-		head.Facts = head.Facts[:1]
+		head.Fields = head.Fields[:1]
 		return withHead(head, blobSection(blob, mime))
 	}
 	return asJSON(c)
 }
 
-func withHead(head, body Block) []Block {
-	if slices.ContainsFunc(head.Facts, func(f Fact) bool { return f.Value != "" }) {
-		return []Block{head, body}
+func withHead(head, body Section) []Section {
+	if slices.ContainsFunc(head.Fields, func(f Field) bool { return f.Value != "" }) {
+		return []Section{head, body}
 	}
-	return []Block{body}
+	return []Section{body}
 }
 
 // blobSection shows base64.
-func blobSection(v []byte, mime string) Block {
+func blobSection(v []byte, mime string) Section {
 	data, err := bytesIn(v)
 	if err != nil {
-		return Block{Kind: Error, Text: "the data is not base64: " + err.Error()}
+		return Section{Kind: Error, Text: "the data is not base64: " + err.Error()}
 	}
-	return Block{Kind: Hex, Data: data, MIME: mime}
+	return Section{Kind: Hex, Data: data, MIME: mime}
 }
 
 // bytesIn decodes a JSON string of base64, padded or not, of either alphabet.
@@ -281,20 +281,20 @@ func bytesIn(v []byte) ([]byte, error) {
 
 // textSection shows text according to its MIME type. Text without a type is JSON if it is an
 // object or an array.
-func textSection(s, mime string) Block {
+func textSection(s, mime string) Section {
 	kind, _, _ := strings.Cut(mime, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	switch {
 	case kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json"):
-		return Block{Kind: JSON, Data: []byte(s), MIME: mime}
+		return Section{Kind: JSON, Data: []byte(s), MIME: mime}
 	case kind == "text/markdown" || kind == "text/x-markdown":
-		return Block{Kind: Markdown, Text: s, MIME: mime}
+		return Section{Kind: Markdown, Text: s, MIME: mime}
 	case kind == "" || kind == "text/plain" || !strings.HasPrefix(kind, "text/"):
 		if isJSON(s) {
-			return Block{Kind: JSON, Data: []byte(s), MIME: mime}
+			return Section{Kind: JSON, Data: []byte(s), MIME: mime}
 		}
 	}
-	return Block{Kind: Text, Text: s, MIME: mime}
+	return Section{Kind: Text, Text: s, MIME: mime}
 }
 
 // isJSON reports whether a text is an object or an array.
@@ -307,7 +307,7 @@ func isJSON(s string) bool {
 }
 
 // plainSection shows text without a MIME type.
-func plainSection(s string) Block {
+func plainSection(s string) Section {
 	b := textSection(s, "")
 	if b.Kind != JSON && looksMarkdown(s) {
 		b.Kind = Markdown
@@ -330,15 +330,15 @@ func looksMarkdown(s string) bool {
 }
 
 // contentSections shows one content block of a tool's result or of a prompt's message.
-func contentSections(c []byte) []Block {
+func contentSections(c []byte) []Section {
 	switch rawjson.GetString(c, "type") {
 	case "text":
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
-			return []Block{plainSection(s)}
+			return []Section{plainSection(s)}
 		}
 	case "image", "audio":
 		if v := rawjson.Get(c, "data"); v != nil {
-			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: rawjson.GetString(c, "type")}}}, blobSection(v, rawjson.GetString(c, "mimeType")))
+			return withHead(Section{Kind: Fields, Fields: []Field{{Label: "content", Value: rawjson.GetString(c, "type")}}}, blobSection(v, rawjson.GetString(c, "mimeType")))
 		}
 	case "resource":
 		if r := rawjson.Get(c, "resource"); rawjson.IsObject(r) {
@@ -346,15 +346,15 @@ func contentSections(c []byte) []Block {
 		}
 	case "resource_link":
 		if rawjson.GetString(c, "uri") != "" {
-			return []Block{linkSection(c)}
+			return []Section{linkSection(c)}
 		}
 	}
 	return asJSON(c)
 }
 
 // linkSection shows a resource_link.
-func linkSection(c []byte) Block {
-	b := Block{Kind: Facts, Facts: []Fact{
+func linkSection(c []byte) Section {
+	b := Section{Kind: Fields, Fields: []Field{
 		{Label: "link", Value: rawjson.GetString(c, "uri")},
 		{Label: "name", Value: rawjson.GetString(c, "name")},
 		{Label: "title", Value: rawjson.GetString(c, "title")},
@@ -362,7 +362,7 @@ func linkSection(c []byte) Block {
 		{Label: "type", Value: rawjson.GetString(c, "mimeType")},
 	}}
 	if n, ok := rawjson.Int(rawjson.Get(c, "size")); ok && n >= 0 {
-		b.Facts = append(b.Facts, Fact{Label: "size", Value: formatBytes(n)})
+		b.Fields = append(b.Fields, Field{Label: "size", Value: formatBytes(n)})
 	}
 	return b
 }

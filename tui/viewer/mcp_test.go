@@ -12,7 +12,7 @@ import (
 func TestResultsBecomeScreens(t *testing.T) {
 	tests := []struct {
 		name   string
-		show   func(json.RawMessage) []Block
+		show   func(json.RawMessage) []Section
 		result string
 		want   string
 	}{
@@ -201,7 +201,7 @@ func TestAResultOfTooManyPartsIsCut(t *testing.T) {
 	result := `{"content":[` + strings.TrimSuffix(strings.Repeat(part, 1200), ",") + `]}`
 	blocks := FromTool(json.RawMessage(result))
 	require.Len(t, blocks, 1001)
-	require.Equal(t, Block{Kind: Note, Text: "and 200 more"}, blocks[1000])
+	require.Equal(t, Section{Kind: Note, Text: "and 200 more"}, blocks[1000])
 }
 
 func TestTextOfAResultIsWhatTheServerSent(t *testing.T) {
@@ -252,7 +252,7 @@ func FuzzResults(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, show := range []func(json.RawMessage) []Block{FromResource, FromTool, FromPrompt} {
+		for _, show := range []func(json.RawMessage) []Section{FromResource, FromTool, FromPrompt} {
 			blocks := show(raw)
 			require.NotEmpty(t, blocks, "something is always shown")
 			require.NotZero(t, build(t, Options{}, blocks...).Len())

@@ -53,7 +53,7 @@ func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
 		}})
 	}
 	lines := func(lk *theme.Look, data []byte, w int) []string {
-		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data, MIME: "image/png"}}, Options{Width: w})
+		doc, err := Build(t.Context(), lk, []Section{{Kind: Hex, Data: data, MIME: "image/png"}}, Options{Width: w})
 		require.NoError(t, err)
 		v := NewView(lk)
 		v.Show(doc, false)
@@ -113,7 +113,7 @@ func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 		"a webp that is none":       []byte("RIFF....WEBPVP8 ................"),
 		"another format":            []byte("....ftypavif"),
 	} {
-		doc, err := Build(t.Context(), theme.New(theme.Options{}), []Block{{Kind: Hex, Data: data, MIME: "image/x"}}, Options{Width: 90})
+		doc, err := Build(t.Context(), theme.New(theme.Options{}), []Section{{Kind: Hex, Data: data, MIME: "image/x"}}, Options{Width: 90})
 		require.NoError(t, err)
 		v := NewView(theme.New(theme.Options{}))
 		v.Show(doc, false)
@@ -143,7 +143,7 @@ func FuzzPicture(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, w int) {
 		w = min(max(w, 2), 200)
 		lk := theme.New(theme.Options{})
-		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data}}, Options{Width: w})
+		doc, err := Build(t.Context(), lk, []Section{{Kind: Hex, Data: data}}, Options{Width: w})
 		require.NoError(t, err)
 		v := NewView(lk)
 		v.Show(doc, false)

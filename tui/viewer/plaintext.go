@@ -30,15 +30,15 @@ func (d *Doc) Plain() string {
 	return out.String()
 }
 
-func (k *Block) plain() string {
+func (k *Section) plain() string {
 	switch k.Kind {
-	case Facts:
-		return plainFacts(k.Facts)
+	case Fields:
+		return plainFacts(k.Fields)
 	case JSON:
 		return pretty(k.Data)
 	case Hex:
 		var out strings.Builder
-		out.WriteString(plainFacts([]Fact{
+		out.WriteString(plainFacts([]Field{
 			{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(max(k.Size, int64(len(k.Data))))},
 		}))
 		for s := range dump(k.Data[:min(len(k.Data), hexShown)], defaultWidth) {
@@ -52,7 +52,7 @@ func (k *Block) plain() string {
 	return termtext.Text(k.Text)
 }
 
-func plainFacts(facts []Fact) string {
+func plainFacts(facts []Field) string {
 	column := labelWidth(facts)
 	var out strings.Builder
 	for _, f := range facts {

@@ -19,7 +19,7 @@ func numbers(from, to int) string {
 	return out.String()
 }
 
-func viewOf(t testing.TB, o Options, blocks ...Block) *View {
+func viewOf(t testing.TB, o Options, blocks ...Section) *View {
 	t.Helper()
 	v := NewView(plainLook())
 	v.Show(build(t, o, blocks...), false)
@@ -27,7 +27,7 @@ func viewOf(t testing.TB, o Options, blocks ...Block) *View {
 }
 
 func TestTheWindowMovesAndStaysInside(t *testing.T) {
-	v := viewOf(t, Options{Width: 20}, Block{Kind: Text, Text: numbers(1, 20)})
+	v := viewOf(t, Options{Width: 20}, Section{Kind: Text, Text: numbers(1, 20)})
 	at := func(first, last int) {
 		t.Helper()
 		lines := drawn(t, v, 20, 5)
@@ -66,14 +66,14 @@ func TestAShortOrEmptyDocumentFillsTheWindowWithSpaces(t *testing.T) {
 	require.Zero(t, v.Search("x"))
 	v.Show(nil, true)
 	require.NotNil(t, v.Doc())
-	v.Show(build(t, Options{}, Block{Kind: Text, Text: "a"}), true)
+	v.Show(build(t, Options{}, Section{Kind: Text, Text: "a"}), true)
 	require.Equal(t, "a\n\n", shot(t, v, 10, 2))
 	require.Empty(t, v.Lines(10, 0))
 	require.Equal(t, []string{""}, v.Lines(0, 1))
 }
 
 func TestANarrowWindowCutsAndMovesToTheRight(t *testing.T) {
-	v := viewOf(t, Options{Width: 30}, Block{Kind: Text, Text: "0123456789abcdefghij\n世界世界世界世界\n\tx"})
+	v := viewOf(t, Options{Width: 30}, Section{Kind: Text, Text: "0123456789abcdefghij\n世界世界世界世界\n\tx"})
 	require.Equal(t, "012345678…\n世界世界…\n        x\n", shot(t, v, 11, 3))
 	v.Right(5)
 	require.Equal(t, "56789abcd…\n 界世界世…\n   x\n", shot(t, v, 11, 3))
@@ -84,7 +84,7 @@ func TestANarrowWindowCutsAndMovesToTheRight(t *testing.T) {
 }
 
 func TestNumbersStayWhenTheTextMovesToTheRight(t *testing.T) {
-	v := viewOf(t, Options{Width: 30, Numbers: true}, Block{Kind: Text, Text: "0123456789abcdefghij"})
+	v := viewOf(t, Options{Width: 30, Numbers: true}, Section{Kind: Text, Text: "0123456789abcdefghij"})
 	v.Lines(13, 1)
 	v.Right(4)
 	require.Equal(t, "1 456789abc…\n", shot(t, v, 13, 1))
@@ -94,19 +94,19 @@ func TestSearchFindsAcrossWrapsAndStyles(t *testing.T) {
 	tests := []struct {
 		name, query string
 		o           Options
-		block       Block
+		block       Section
 		want        int
 	}{
-		{"small letters find all", "line", Options{}, Block{Kind: Text, Text: "Line line LINE"}, 3},
-		{"a capital letter finds itself", "Line", Options{}, Block{Kind: Text, Text: "Line line LINE"}, 1},
-		{"other alphabets fold as well", "größe", Options{}, Block{Kind: Text, Text: "GRÖSSE GRÖßE größe"}, 2},
-		{"letters that change their length", "ⱥx", Options{}, Block{Kind: Text, Text: "ȺX Kelvin: \u212a ⱥx"}, 2},
-		{"across the end of a wrapped line", "two three", Options{Width: 9}, Block{Kind: Text, Text: "one two three"}, 1},
-		{"across styles", "bold text", Options{}, Block{Kind: Markdown, Text: "some **bold** text"}, 1},
-		{"in JSON", `"a": 1`, Options{}, Block{Kind: JSON, Data: []byte(`{"a":1}`)}, 1},
-		{"not across lines", "a\nb", Options{}, Block{Kind: Text, Text: "a\nb"}, 0},
-		{"nothing", "", Options{}, Block{Kind: Text, Text: "a"}, 0},
-		{"styles are no text", "\x02", Options{}, Block{Kind: Markdown, Text: "**a**"}, 0},
+		{"small letters find all", "line", Options{}, Section{Kind: Text, Text: "Line line LINE"}, 3},
+		{"a capital letter finds itself", "Line", Options{}, Section{Kind: Text, Text: "Line line LINE"}, 1},
+		{"other alphabets fold as well", "größe", Options{}, Section{Kind: Text, Text: "GRÖSSE GRÖßE größe"}, 2},
+		{"letters that change their length", "ⱥx", Options{}, Section{Kind: Text, Text: "ȺX Kelvin: \u212a ⱥx"}, 2},
+		{"across the end of a wrapped line", "two three", Options{Width: 9}, Section{Kind: Text, Text: "one two three"}, 1},
+		{"across styles", "bold text", Options{}, Section{Kind: Markdown, Text: "some **bold** text"}, 1},
+		{"in JSON", `"a": 1`, Options{}, Section{Kind: JSON, Data: []byte(`{"a":1}`)}, 1},
+		{"not across lines", "a\nb", Options{}, Section{Kind: Text, Text: "a\nb"}, 0},
+		{"nothing", "", Options{}, Section{Kind: Text, Text: "a"}, 0},
+		{"styles are no text", "\x02", Options{}, Section{Kind: Markdown, Text: "**a**"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestSearchFindsAcrossWrapsAndStyles(t *testing.T) {
 }
 
 func TestATallySaysInHowMuchWasSearched(t *testing.T) {
-	text := func(size int64) Block { return Block{Kind: Text, Text: "one two", Size: size} }
-	for want, blocks := range map[string][]Block{
+	text := func(size int64) Section { return Section{Kind: Text, Text: "one two", Size: size} }
+	for want, blocks := range map[string][]Section{
 		"1 of 1 here":                        {text(0)},
 		"1 of 1 in the first 7 of 99 B":      {text(99)},
 		"1 of 1 in the first 7 of 50 B":      {text(50), {Kind: Text, Text: "three"}},
@@ -134,7 +134,7 @@ func TestATallySaysInHowMuchWasSearched(t *testing.T) {
 func TestMatchesAreHighlighted(t *testing.T) {
 	lk := theme.New(theme.Options{Theme: "auto"})
 	v := NewView(lk)
-	v.Show(build(t, Options{Width: 9}, Block{Kind: Text, Text: "one two three\ntwo"}), false)
+	v.Show(build(t, Options{Width: 9}, Section{Kind: Text, Text: "one two three\ntwo"}), false)
 	require.Equal(t, 1, v.Search("two three"))
 	now := lk.Match + lk.Selected
 	require.Equal(t, []string{
@@ -150,7 +150,7 @@ func TestMatchesAreHighlighted(t *testing.T) {
 }
 
 func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
-	v := viewOf(t, Options{Width: 20}, Block{Kind: Text, Text: numbers(1, 100)})
+	v := viewOf(t, Options{Width: 20}, Section{Kind: Text, Text: numbers(1, 100)})
 	v.Lines(20, 5)
 	v.Scroll(30)
 	require.Equal(t, 20, v.Search("5"))
@@ -179,7 +179,7 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 
 func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 	top := func(v *View) string { return strings.TrimSpace(drawn(t, v, 20, 5)[0]) }
-	text := func(s string, width int) *Doc { return build(t, Options{Width: width}, Block{Kind: Text, Text: s}) }
+	text := func(s string, width int) *Doc { return build(t, Options{Width: width}, Section{Kind: Text, Text: s}) }
 	v := NewView(plainLook())
 	v.Show(text(numbers(1, 50), 20), false)
 	v.Lines(20, 5)
@@ -209,7 +209,7 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 }
 
 func TestChangedJSONStaysAtTheSameNode(t *testing.T) {
-	of := func(in string) *Doc { return build(t, Options{Depth: 9}, Block{Kind: JSON, Data: []byte(in)}) }
+	of := func(in string) *Doc { return build(t, Options{Depth: 9}, Section{Kind: JSON, Data: []byte(in)}) }
 	list := strings.Repeat(`,[0]`, 9)
 	for name, now := range map[string]string{
 		"it is another one now":                    `[[1],[2],{"b":1}` + list + `]`,
@@ -230,11 +230,11 @@ func TestChangedJSONStaysAtTheSameNode(t *testing.T) {
 func TestAnotherWidthStaysInsideALongLine(t *testing.T) {
 	words := strings.TrimSuffix(numbers(100, 400), "\n")
 	words = strings.ReplaceAll(words, "\n", " ")
-	v := viewOf(t, Options{Width: 10}, Block{Kind: Text, Text: words})
+	v := viewOf(t, Options{Width: 10}, Section{Kind: Text, Text: words})
 	v.Lines(10, 5)
 	v.Scroll(150)
 	require.Contains(t, drawn(t, v, 10, 5)[0], "line 250")
-	v.Show(build(t, Options{Width: 46}, Block{Kind: Text, Text: words}), true)
+	v.Show(build(t, Options{Width: 46}, Section{Kind: Text, Text: words}), true)
 	require.Contains(t, drawn(t, v, 46, 5)[0], "line 250")
 }
 
@@ -250,8 +250,8 @@ func TestChangedLinesHaveAMarkAtTheEdge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := Options{Width: 10}
-			d := build(t, o, Block{Kind: Text, Text: tt.now})
-			d.Mark(build(t, Options{Width: 50}, Block{Kind: Text, Text: tt.old}))
+			d := build(t, o, Section{Kind: Text, Text: tt.now})
+			d.Mark(build(t, Options{Width: 50}, Section{Kind: Text, Text: tt.old}))
 			v := NewView(plainLook())
 			v.Show(d, false)
 			var got strings.Builder
@@ -267,7 +267,7 @@ func TestChangedLinesHaveAMarkAtTheEdge(t *testing.T) {
 			require.NotContains(t, strings.Join(v.Lines(10, 9), ""), plainLook().Edge)
 		})
 	}
-	d := build(t, Options{}, Block{Kind: Text, Text: "a"})
+	d := build(t, Options{}, Section{Kind: Text, Text: "a"})
 	d.Mark(nil)
 	v := NewView(plainLook())
 	v.Show(d, false)
@@ -276,28 +276,28 @@ func TestChangedLinesHaveAMarkAtTheEdge(t *testing.T) {
 
 func big(unit string, size int) string { return strings.Repeat(unit, size/len(unit)+1)[:size] }
 
-var sources = map[string]func(size int) Block{
-	"text": func(n int) Block {
-		return Block{Kind: Text, Text: big("func main() { fmt.Println(\"hello\") } // and so on\n", n)}
+var sources = map[string]func(size int) Section{
+	"text": func(n int) Section {
+		return Section{Kind: Text, Text: big("func main() { fmt.Println(\"hello\") } // and so on\n", n)}
 	},
-	"words": func(n int) Block { return Block{Kind: Text, Text: big("lorem ipsum dolor sit amet ", n)} },
-	"wide": func(n int) Block {
-		return Block{Kind: Text, Text: strings.ToValidUTF8(big("世界世界世界 wörld\n", n), "")}
+	"words": func(n int) Section { return Section{Kind: Text, Text: big("lorem ipsum dolor sit amet ", n)} },
+	"wide": func(n int) Section {
+		return Section{Kind: Text, Text: strings.ToValidUTF8(big("世界世界世界 wörld\n", n), "")}
 	},
-	"emoji": func(n int) Block {
-		return Block{Kind: Text, Text: strings.ToValidUTF8(big("🙂👍🏽🇩🇪 e\u0301 x\n", n), "")}
+	"emoji": func(n int) Section {
+		return Section{Kind: Text, Text: strings.ToValidUTF8(big("🙂👍🏽🇩🇪 e\u0301 x\n", n), "")}
 	},
-	"markdown": func(n int) Block {
-		return Block{Kind: Markdown, Text: big("# Title\n\nSome *text* with `code`, **bold** and [a link](https://x.example).\n- item\n- other\n\n> quote\n\n", n)}
+	"markdown": func(n int) Section {
+		return Section{Kind: Markdown, Text: big("# Title\n\nSome *text* with `code`, **bold** and [a link](https://x.example).\n- item\n- other\n\n> quote\n\n", n)}
 	},
-	"stars":    func(n int) Block { return Block{Kind: Markdown, Text: big("*a _b **c [d `e <f ", n)} },
-	"brackets": func(n int) Block { return Block{Kind: Markdown, Text: big("[", n)} },
-	"rules":    func(n int) Block { return Block{Kind: Markdown, Text: big("---\n", n)} },
-	"json": func(n int) Block {
-		return Block{Kind: JSON, Data: []byte("[" + strings.TrimSuffix(strings.Repeat(`{"name":"some value","n":12345,"list":[1,2,true,null]},`, n/55), ",") + "]")}
+	"stars":    func(n int) Section { return Section{Kind: Markdown, Text: big("*a _b **c [d `e <f ", n)} },
+	"brackets": func(n int) Section { return Section{Kind: Markdown, Text: big("[", n)} },
+	"rules":    func(n int) Section { return Section{Kind: Markdown, Text: big("---\n", n)} },
+	"json": func(n int) Section {
+		return Section{Kind: JSON, Data: []byte("[" + strings.TrimSuffix(strings.Repeat(`{"name":"some value","n":12345,"list":[1,2,true,null]},`, n/55), ",") + "]")}
 	},
-	"deep": func(n int) Block {
-		return Block{Kind: JSON, Data: []byte(strings.Repeat("[", 9000) + big("1,", n) + "1" + strings.Repeat("]", 9000))}
+	"deep": func(n int) Section {
+		return Section{Kind: JSON, Data: []byte(strings.Repeat("[", 9000) + big("1,", n) + "1" + strings.Repeat("]", 9000))}
 	},
 }
 
@@ -306,7 +306,7 @@ func BenchmarkBuild5MiB(b *testing.B) { benchmarkBuild(b, 5<<20) }
 
 func benchmarkBuild(b *testing.B, size int) {
 	for name, source := range sources {
-		blocks := []Block{source(size)}
+		blocks := []Section{source(size)}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -321,7 +321,7 @@ func benchmarkBuild(b *testing.B, size int) {
 func BenchmarkLines250x60(b *testing.B) {
 	for name, source := range sources {
 		lk := theme.New(theme.Options{Theme: "dark", Getenv: func(string) string { return "xterm-256color" }})
-		d, err := Build(context.Background(), lk, []Block{source(1 << 20)}, Options{Width: 250, Depth: -1, Numbers: true})
+		d, err := Build(context.Background(), lk, []Section{source(1 << 20)}, Options{Width: 250, Depth: -1, Numbers: true})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func BenchmarkSearch1MiB(b *testing.B) {
 func BenchmarkMarkAndKeep1MiB(b *testing.B) {
 	lk := plainLook()
 	old := build(b, Options{}, sources["text"](1<<20))
-	d := build(b, Options{}, Block{Kind: Text, Text: "new\n" + sources["text"](1<<20).Text})
+	d := build(b, Options{}, Section{Kind: Text, Text: "new\n" + sources["text"](1<<20).Text})
 	v := NewView(lk)
 	for b.Loop() {
 		v.Show(old, false)

@@ -29,7 +29,7 @@ type Kind uint8
 
 // The kinds of blocks.
 const (
-	Facts    Kind = iota // labelled values, one below the other
+	Fields   Kind = iota // labelled values, one below the other
 	Text                 // lines as they are, long ones wrapped
 	Markdown             // headings, lists, quotes, code, emphasis and links
 	JSON                 // one member or element a line
@@ -38,32 +38,32 @@ const (
 	Error                // what went wrong, with "!" before it
 )
 
-// Fact is a labelled value. A fact without a value is not shown. Line breaks of
+// Field is a labelled value. A fact without a value is not shown. Line breaks of
 // a value are shown as such, so that none pretends to be another fact, unless
 // Prose is set.
-type Fact struct {
+type Field struct {
 	Label, Value string
 	Prose        bool        // the value may have several lines
 	Style        theme.Style // of the value
 }
 
 // text makes a value safe to show.
-func (f *Fact) text(value string) string {
+func (f *Field) text(value string) string {
 	if f.Prose {
 		return strings.TrimRight(termtext.Text(value), "\n")
 	}
 	return termtext.Line(strings.TrimRight(value, "\r\n"))
 }
 
-// Block is a part of a document: a title and one kind of content.
-type Block struct {
-	Title string // above it, "" for none
-	Kind  Kind
-	Facts []Fact
-	Text  string // of Text, Markdown, Note and Error
-	Data  []byte // of JSON and Hex; kept, so it must not be changed
-	MIME  string
-	Size  int64 // in bytes, where Text or Data is only the beginning; else 0
+// Section is a part of a document: a title and one kind of content.
+type Section struct {
+	Title  string // above it, "" for none
+	Kind   Kind
+	Fields []Field
+	Text   string // of Text, Markdown, Note and Error
+	Data   []byte // of JSON and Hex; kept, so it must not be changed
+	MIME   string
+	Size   int64 // in bytes, where Text or Data is only the beginning; else 0
 	// Unmarked keeps [Doc.Mark] off it: it is about the content.
 	Unmarked bool
 	// Start says that what one came for begins here, see [View.ToStart].
@@ -160,7 +160,7 @@ type Doc struct {
 	changed  []bool   // nil: nothing
 	unmarked [][2]int // lines that are never marked
 	start    int      // the first line of the block that is the start
-	blocks   []Block
+	blocks   []Section
 	nodes    []docNode
 	starts   []int // the first lines of the blocks
 	levels   int   // levels of the deepest JSON
@@ -201,7 +201,7 @@ func (d *Doc) sourceLine(i int) (from, to, next int) {
 }
 
 // Build lays blocks out. The only error is that of the context.
-func Build(ctx context.Context, lk *theme.Look, blocks []Block, o Options) (*Doc, error) {
+func Build(ctx context.Context, lk *theme.Look, blocks []Section, o Options) (*Doc, error) {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}

@@ -21,7 +21,7 @@ import (
 
 func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
 
-func build(t testing.TB, o Options, blocks ...Block) *Doc {
+func build(t testing.TB, o Options, blocks ...Section) *Doc {
 	t.Helper()
 	d, err := Build(context.Background(), plainLook(), blocks, o)
 	require.NoError(t, err)
@@ -72,13 +72,13 @@ func TestBlocksBecomeScreens(t *testing.T) {
 	tests := []struct {
 		name   string
 		o      Options
-		blocks []Block
+		blocks []Section
 		want   string
 	}{
 		{
 			"facts stand in a column and wrap below themselves",
 			Options{Width: 25},
-			[]Block{{Title: "About", Kind: Facts, Facts: []Fact{
+			[]Section{{Title: "About", Kind: Fields, Fields: []Field{
 				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more", Prose: true},
 			}}},
 			`
@@ -91,7 +91,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"a long value goes on below itself",
 			Options{Width: 20},
-			[]Block{{Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four five six"}}}},
+			[]Section{{Kind: Fields, Fields: []Field{{Label: "a", Value: "one two three four five six"}}}},
 			`
 			a  one two three
 			   four five six
@@ -100,7 +100,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"text wraps after spaces, else where the line is full",
 			Options{Width: 11},
-			[]Block{{Kind: Text, Text: "hello wonderful world\nabcdefghijklmnop\n\nend"}},
+			[]Section{{Kind: Text, Text: "hello wonderful world\nabcdefghijklmnop\n\nend"}},
 			`
 			hello
 			wonderful
@@ -114,7 +114,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"lines are numbered, continuations are not",
 			Options{Width: 13, Numbers: true},
-			[]Block{{Kind: Text, Text: "hello wonderful\nb\n"}},
+			[]Section{{Kind: Text, Text: "hello wonderful\nb\n"}},
 			`
 			1 hello
 			  wonderful
@@ -124,25 +124,25 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"numbers are aligned at the right",
 			Options{Width: 13, Numbers: true},
-			[]Block{{Kind: Text, Text: strings.Repeat("x\n", 10)}},
+			[]Section{{Kind: Text, Text: strings.Repeat("x\n", 10)}},
 			" 1 x\n 2 x\n 3 x\n 4 x\n 5 x\n 6 x\n 7 x\n 8 x\n 9 x\n10 x\n",
 		},
 		{
 			"tabs go to the next multiple of eight",
 			Options{Width: 20},
-			[]Block{{Kind: Text, Text: "a\tb\tc\nabcdefgh\ti"}},
+			[]Section{{Kind: Text, Text: "a\tb\tc\nabcdefgh\ti"}},
 			"a       b       c\nabcdefgh        i\n",
 		},
 		{
 			"wide characters are not cut in half",
 			Options{Width: 6},
-			[]Block{{Kind: Text, Text: "世界世界 🙂🙂 e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"}},
+			[]Section{{Kind: Text, Text: "世界世界 🙂🙂 e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"}},
 			"世界\n世界\n🙂🙂\ne\u0301e\u0301e\u0301e\u0301e\u0301\ne\u0301\n",
 		},
 		{
 			"JSON keeps its order, numbers and duplicates",
 			Options{Width: 40, Depth: -1},
-			[]Block{{Kind: JSON, Data: []byte(`{"b":1.50,"a":[1e400,12345678901234567890,{}, []],"b":{"c":null},"t":"x"}`)}},
+			[]Section{{Kind: JSON, Data: []byte(`{"b":1.50,"a":[1e400,12345678901234567890,{}, []],"b":{"c":null},"t":"x"}`)}},
 			`
 			{
 			  "b": 1.50,
@@ -162,7 +162,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"JSON that is nested deeper is folded",
 			Options{Width: 40},
-			[]Block{{Kind: JSON, Data: []byte(`{"a":{"x":1,"y":[2,3]},"b":[1],"c":{}}`)}},
+			[]Section{{Kind: JSON, Data: []byte(`{"a":{"x":1,"y":[2,3]},"b":[1],"c":{}}`)}},
 			`
 			{
 			  "a": {▸ 2 members},
@@ -174,7 +174,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"a long string of JSON wraps",
 			Options{Width: 20, Depth: -1},
-			[]Block{{Kind: JSON, Data: []byte(`{"a":"one two three four"}`)}},
+			[]Section{{Kind: JSON, Data: []byte(`{"a":"one two three four"}`)}},
 			`
 			{
 			  "a": "one two
@@ -185,7 +185,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"what is no JSON is text with the place of the fault",
 			Options{Width: 60},
-			[]Block{{Kind: JSON, Data: []byte("{\"a\": 1,\n \"b\" 2}")}},
+			[]Section{{Kind: JSON, Data: []byte("{\"a\": 1,\n \"b\" 2}")}},
 			`
 			not JSON: line 2, column 6: expected a colon
 
@@ -193,12 +193,12 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			 "b" 2}
 			`,
 		},
-		{"empty JSON", Options{}, []Block{{Kind: JSON}}, "empty\n"},
-		{"empty text", Options{}, []Block{{Kind: Text}, {Kind: Markdown}}, "empty\n\nempty\n"},
+		{"empty JSON", Options{}, []Section{{Kind: JSON}}, "empty\n"},
+		{"empty text", Options{}, []Section{{Kind: Text}, {Kind: Markdown}}, "empty\n\nempty\n"},
 		{
 			"notes and errors",
 			Options{Width: 16},
-			[]Block{{Kind: Note, Text: "nothing yet"}, {Kind: Error, Text: "it broke and then more"}},
+			[]Section{{Kind: Note, Text: "nothing yet"}, {Kind: Error, Text: "it broke and then more"}},
 			`
 			nothing yet
 
@@ -209,7 +209,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{
 			"a line break of Windows is a line break",
 			Options{},
-			[]Block{{Kind: Text, Text: "a\r\nb\r\n"}},
+			[]Section{{Kind: Text, Text: "a\r\nb\r\n"}},
 			"a\nb\n",
 		},
 	}
@@ -236,13 +236,13 @@ func TestJSONIsShownAsItMeans(t *testing.T) {
 		"deeper than the first look":                      {in: `[[[1]]]`, want: "[\n  [\n    [\n      1\n    ]\n  ]\n]\n", o: Options{Depth: 1, Fold: -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, screen(t, build(t, tt.o, Block{Kind: JSON, Data: []byte(tt.in)})))
+			require.Equal(t, tt.want, screen(t, build(t, tt.o, Section{Kind: JSON, Data: []byte(tt.in)})))
 		})
 	}
 }
 
 func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
-	block := func(in string) Block { return Block{Kind: JSON, Data: []byte(in)} }
+	block := func(in string) Section { return Section{Kind: JSON, Data: []byte(in)} }
 	d := build(t, Options{Depth: 9}, block(`{"a":{"x":1},"b":[{"y":2}]}`))
 	require.Equal(t, 2, d.Levels())
 	v := NewView(plainLook())
@@ -300,7 +300,7 @@ func TestMarkdownIsLaidOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := build(t, Options{Width: tt.width}, Block{Kind: Markdown, Text: tt.in})
+			d := build(t, Options{Width: tt.width}, Section{Kind: Markdown, Text: tt.in})
 			require.Equal(t, tt.want, screen(t, d))
 			require.Equal(t, strings.TrimRight(tt.in, "\n")+"\n", d.Plain(), "the source is what is copied")
 		})
@@ -314,7 +314,7 @@ func TestMarkdownMarksStayWhereTheThemeCannotShowThem(t *testing.T) {
 		}
 		return ""
 	}})
-	d, err := Build(context.Background(), dumb, []Block{{Kind: Markdown, Text: "- **a** _b_ `c`"}}, Options{})
+	d, err := Build(context.Background(), dumb, []Section{{Kind: Markdown, Text: "- **a** _b_ `c`"}}, Options{})
 	require.NoError(t, err)
 	v := NewView(dumb)
 	v.Show(d, false)
@@ -323,8 +323,8 @@ func TestMarkdownMarksStayWhereTheThemeCannotShowThem(t *testing.T) {
 
 func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
 	lk := theme.New(theme.Options{Theme: "auto"})
-	d, err := Build(context.Background(), lk, []Block{
-		{Kind: Facts, Facts: []Fact{{Label: "l", Value: "v", Style: lk.Good}}},
+	d, err := Build(context.Background(), lk, []Section{
+		{Kind: Fields, Fields: []Field{{Label: "l", Value: "v", Style: lk.Good}}},
 		{Kind: JSON, Data: []byte(`{"a":1}`)},
 		{Kind: Markdown, Text: "*e* **wrapped words here**"},
 		{Kind: Error, Text: "e"},
@@ -348,7 +348,7 @@ func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
 }
 
 func TestBytesAreShownByWhatTheyAre(t *testing.T) {
-	d := build(t, Options{Width: 80}, Block{Kind: Hex, MIME: "application/x-a", Data: []byte("Hello, goblin!\x00\xffx")})
+	d := build(t, Options{Width: 80}, Section{Kind: Hex, MIME: "application/x-a", Data: []byte("Hello, goblin!\x00\xffx")})
 	require.Equal(t, unindent(`
 		type    application/x-a
 		size    17 B
@@ -358,16 +358,16 @@ func TestBytesAreShownByWhatTheyAre(t *testing.T) {
 		00000010  78                                                |x|
 		`), screen(t, d))
 
-	narrow := screen(t, build(t, Options{Width: 50}, Block{Kind: Hex, Data: []byte("abc")}))
+	narrow := screen(t, build(t, Options{Width: 50}, Section{Kind: Hex, Data: []byte("abc")}))
 	require.Contains(t, narrow, "sha256  ba7816bf8f01cfea414140de5dae2223b00361a39\n        6177a9cb410ff61f20015ad")
 	require.Contains(t, narrow, "00000000  61 62 63                 |abc|")
 
-	long := screen(t, build(t, Options{Opens: "E"}, Block{Kind: Hex, Data: make([]byte, 1000)}))
+	long := screen(t, build(t, Options{Opens: "E"}, Section{Kind: Hex, Data: make([]byte, 1000)}))
 	require.Contains(t, long, "000000f0 ")
 	require.NotContains(t, long, "00000100 ")
 	require.Contains(t, long, "first 256 of 1000 bytes, E opens all")
 
-	begun := screen(t, build(t, Options{}, Block{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
+	begun := screen(t, build(t, Options{}, Section{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
 	require.Contains(t, begun, "5.0 MiB (5242880 bytes)")
 	require.NotContains(t, begun, "sha256", "the rest is not known")
 }
@@ -397,7 +397,7 @@ func TestDimensionsOfImages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := screen(t, build(t, Options{}, Block{Kind: Hex, Data: tt.data}))
+			got := screen(t, build(t, Options{}, Section{Kind: Hex, Data: tt.data}))
 			if tt.want == "" {
 				require.NotContains(t, got, "image")
 				return
@@ -411,15 +411,15 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 	text := strings.Repeat("0123456789abcde\n", 640) // 10 KiB
 	tests := []struct {
 		name  string
-		block Block
+		block Section
 		note  string
 	}{
-		{"text", Block{Kind: Text, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
-		{"Markdown", Block{Kind: Markdown, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
-		{"text that the caller cut", Block{Kind: Text, Text: "abc", Size: 5452595}, "showing 3 B of 5.2 MiB, E opens all"},
-		{"JSON", Block{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, E opens all"},
-		{"one long string", Block{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, E opens all"},
-		{"JSON that the caller cut", Block{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, E opens all"},
+		{"text", Section{Kind: Text, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
+		{"Markdown", Section{Kind: Markdown, Text: text}, "showing 1.0 of 10.0 KiB, E opens all"},
+		{"text that the caller cut", Section{Kind: Text, Text: "abc", Size: 5452595}, "showing 3 B of 5.2 MiB, E opens all"},
+		{"JSON", Section{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, E opens all"},
+		{"one long string", Section{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, E opens all"},
+		{"JSON that the caller cut", Section{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, E opens all"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -436,9 +436,9 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 func TestHostileTextIsMadeVisible(t *testing.T) {
 	evil := "a\x1b]0;owned\x07\u202etxt.exe\u009b31m\xff\u200b\x01\x02z"
 	quoted := jsonOf(evil)
-	for name, b := range map[string]Block{
+	for name, b := range map[string]Section{
 		"title":        {Title: evil, Kind: Note, Text: "x"},
-		"facts":        {Kind: Facts, Facts: []Fact{{Label: evil, Value: evil}}},
+		"facts":        {Kind: Fields, Fields: []Field{{Label: evil, Value: evil}}},
 		"text":         {Kind: Text, Text: evil},
 		"markdown":     {Kind: Markdown, Text: "# " + evil + "\n- *" + evil + "* `" + evil + "`\n```\n" + evil + "\n"},
 		"JSON":         {Kind: JSON, Data: []byte(quoted)},
@@ -456,14 +456,14 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 		})
 	}
 	v := NewView(plainLook())
-	v.Show(build(t, Options{Width: 40}, Block{Kind: Text, Text: "a" + strings.Repeat("\u0301", 10000)}), false)
+	v.Show(build(t, Options{Width: 40}, Section{Kind: Text, Text: "a" + strings.Repeat("\u0301", 10000)}), false)
 	require.Less(t, len(v.Lines(40, 1)[0]), 40*lookCluster, "no line grows without bound")
 }
 
 func TestAPictureOfMorePicturesThanAnyNeedsIsReplaced(t *testing.T) {
 	const one, joined = "👨", "👨\ufe0f\u200d"
 	shown := func(text string) string {
-		return screen(t, build(t, Options{Width: 40}, Block{Kind: Text, Text: text + "x"}))
+		return screen(t, build(t, Options{Width: 40}, Section{Kind: Text, Text: text + "x"}))
 	}
 	longest := strings.Repeat(joined, 6) + one
 	require.Len(t, longest, longCluster)
@@ -485,12 +485,12 @@ func jsonOf(s string) string {
 func TestBuildEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Build(ctx, plainLook(), []Block{{Kind: Text, Text: "a"}}, Options{})
+	_, err := Build(ctx, plainLook(), []Section{{Kind: Text, Text: "a"}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 
 	// In the middle of a block as well: this context ends when it is asked.
 	late := &lateContext{Context: context.Background()}
-	_, err = Build(late, plainLook(), []Block{{Kind: Text, Text: strings.Repeat("a\n", 10000)}}, Options{})
+	_, err = Build(late, plainLook(), []Section{{Kind: Text, Text: strings.Repeat("a\n", 10000)}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, late.asked, 5, "the loop went on")
 }
@@ -507,10 +507,10 @@ func (c *lateContext) Err() error {
 
 func TestPlainIsUnwrappedAndSafe(t *testing.T) {
 	d := build(t, Options{Width: 10, Numbers: true},
-		Block{Title: "T", Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four"}, {Label: "bcd", Value: "x\ny", Prose: true}, {Label: "c", Value: "x\nserver  z"}}},
-		Block{Kind: Text, Text: "a\tlong line that wraps \x1b[2J"},
-		Block{Kind: JSON, Data: []byte(`{"a": [1, {"b": []}],"c":{}}`)},
-		Block{Kind: Error, Text: "bad"})
+		Section{Title: "T", Kind: Fields, Fields: []Field{{Label: "a", Value: "one two three four"}, {Label: "bcd", Value: "x\ny", Prose: true}, {Label: "c", Value: "x\nserver  z"}}},
+		Section{Kind: Text, Text: "a\tlong line that wraps \x1b[2J"},
+		Section{Kind: JSON, Data: []byte(`{"a": [1, {"b": []}],"c":{}}`)},
+		Section{Kind: Error, Text: "bad"})
 	require.Equal(t, "T\na    one two three four\nbcd  x\n     y\nc    x\\nserver  z\n\n"+
 		"a\tlong line that wraps \\x1b[2J\n\n"+
 		"{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}\n\n! bad\n", d.Plain())
@@ -544,11 +544,11 @@ func FuzzBuild(f *testing.F) {
 		if search%2 == 0 {
 			lk = theme.New(theme.Options{Theme: "auto"})
 		}
-		var blocks []Block
-		for k := Facts; k <= Error; k++ {
-			blocks = append(blocks, Block{
+		var blocks []Section
+		for k := Fields; k <= Error; k++ {
+			blocks = append(blocks, Section{
 				Title: s, Kind: k, Text: s, Data: []byte(s), MIME: s,
-				Facts: []Fact{{Label: s, Value: s, Style: lk.Good}, {Label: "x", Value: s}},
+				Fields: []Field{{Label: s, Value: s, Style: lk.Good}, {Label: "x", Value: s}},
 			})
 		}
 		d, err := Build(context.Background(), lk, blocks, Options{Width: int(width), Most: 4096, Depth: int(search%4) - 1, Numbers: search%3 == 0})
