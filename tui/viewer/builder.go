@@ -21,13 +21,13 @@ type builder struct {
 	err       error
 }
 
-func (b *builder) block(k *Section) {
+func (b *builder) section(k *Section) {
 	if k.Title != "" {
 		b.line(inkTitle, termtext.Line(k.Title), 0)
 	}
 	switch k.Kind {
 	case Fields:
-		b.facts(k.Fields)
+		b.fields(k.Fields)
 	case Text:
 		b.plain(k.Text, k.Size)
 	case Markdown:
@@ -100,8 +100,8 @@ func (b *builder) noteTruncation(shown, size int64) {
 }
 
 // labelWidth returns the width of the widest label, in cells.
-func labelWidth(facts []Field) (cells int) {
-	for _, f := range facts {
+func labelWidth(fields []Field) (cells int) {
+	for _, f := range fields {
 		if f.Value != "" {
 			cells = max(cells, theme.Width(termtext.Line(f.Label)))
 		}
@@ -109,9 +109,9 @@ func labelWidth(facts []Field) (cells int) {
 	return cells
 }
 
-func (b *builder) facts(facts []Field) {
-	column := min(labelWidth(facts), 24, b.lineWidth/3)
-	for _, f := range facts {
+func (b *builder) fields(fields []Field) {
+	column := min(labelWidth(fields), 24, b.lineWidth/3)
+	for _, f := range fields {
 		if f.Value == "" {
 			continue
 		}
@@ -128,11 +128,11 @@ func (b *builder) facts(facts []Field) {
 		label := termtext.Line(f.Label)
 		for s := range strings.SplitSeq(value, "\n") {
 			from := b.pos()
-			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
+			l := line{ink: inkField, arg: style, indent: uint16(column + 2)}
 			if label != "" {
 				b.put(label)
 				b.put(theme.Blank(max(column-theme.Width(label), 0) + 2))
-				b.setInk(inkFact)
+				b.setInk(inkField)
 				l.ink, l.indent, label = inkDim, 0, ""
 			}
 			b.put(s)

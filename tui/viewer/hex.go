@@ -21,11 +21,11 @@ const (
 
 func (b *builder) hex(k *Section) {
 	whole := max(k.Size, int64(len(k.Data)))
-	facts := []Field{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
+	fields := []Field{{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(whole)}}
 	if whole == int64(len(k.Data)) {
-		facts = append(facts, Field{Label: "sha256", Value: b.sha256(k.Data)})
+		fields = append(fields, Field{Label: "sha256", Value: b.sha256(k.Data)})
 	}
-	b.facts(append(facts, Field{Label: "image", Value: dimensions(k.Data)}))
+	b.fields(append(fields, Field{Label: "image", Value: dimensions(k.Data)}))
 	if len(k.Data) == 0 {
 		return
 	}

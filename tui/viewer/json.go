@@ -31,7 +31,7 @@ func (b *builder) json(k *Section) {
 	deep := countLevels(k.Data)
 	b.d.levels = max(b.d.levels, deep)
 	p := printer{b: b, src: k.Data, fold: foldDepth(deep, b.o), foldRoot: k.Shut, start: b.pos(), from: b.pos()}
-	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
+	p.node = uint64(len(b.d.starts)) * fnvPrime // so that sections do not share nodes
 	p.space()
 	p.value(0)
 	shown := p.i

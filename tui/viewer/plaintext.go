@@ -12,11 +12,11 @@ import (
 // not wrapped, not folded and not cut, Markdown as it was written.
 func (d *Doc) Plain() string {
 	var out strings.Builder
-	for i := range d.blocks {
+	for i := range d.sections {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
-		k := &d.blocks[i]
+		k := &d.sections[i]
 		if k.Title != "" {
 			out.WriteString(termtext.Line(k.Title))
 			out.WriteByte('\n')
@@ -33,12 +33,12 @@ func (d *Doc) Plain() string {
 func (k *Section) plain() string {
 	switch k.Kind {
 	case Fields:
-		return plainFacts(k.Fields)
+		return plainFields(k.Fields)
 	case JSON:
 		return pretty(k.Data)
 	case Hex:
 		var out strings.Builder
-		out.WriteString(plainFacts([]Field{
+		out.WriteString(plainFields([]Field{
 			{Label: "type", Value: k.MIME}, {Label: "size", Value: formatBytes(max(k.Size, int64(len(k.Data))))},
 		}))
 		for s := range dump(k.Data[:min(len(k.Data), hexShown)], defaultWidth) {
@@ -52,10 +52,10 @@ func (k *Section) plain() string {
 	return termtext.Text(k.Text)
 }
 
-func plainFacts(facts []Field) string {
-	column := labelWidth(facts)
+func plainFields(fields []Field) string {
+	column := labelWidth(fields)
 	var out strings.Builder
-	for _, f := range facts {
+	for _, f := range fields {
 		if f.Value == "" {
 			continue
 		}

@@ -32,7 +32,7 @@ func NewView(lk *theme.Look) *View {
 }
 
 // SetLook changes the theme. What was chosen from the look when the document
-// was built (styles of facts, bullets) stays until it is built again.
+// was built (styles of fields, bullets) stays until it is built again.
 func (v *View) SetLook(lk *theme.Look) {
 	v.lk = lk
 	v.inks = [inks]theme.Style{
@@ -100,7 +100,7 @@ func (v *View) Page(pages float64) {
 // Top moves the window to the first line.
 func (v *View) Top() { v.top, v.beyondEnd = 0, false }
 
-// ToStart has the window move to the block that is the start, unless a good part of
+// ToStart has the window move to the section that is the start, unless a good part of
 // it is in sight. That is known when the window is drawn, in the size that it has then.
 func (v *View) ToStart() { v.seekStart = true }
 
@@ -260,7 +260,7 @@ func (v *View) content(l line, indent, room int) {
 			continue
 		}
 		style := v.inks[current]
-		if current == inkFact {
+		if current == inkField {
 			style = v.doc.styles[l.arg]
 		}
 		stop := len(text)

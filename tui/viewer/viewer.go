@@ -1,18 +1,15 @@
-// Package viewer shows whatever is shown at length: details, resource
-// contents, results, messages, log records, help.
+// Package viewer lays out long content for the terminal: details, results, resources, logs and
+// help.
 //
-// [Build] turns blocks into a [Doc]: text made safe for a terminal, wrapped to
-// a width, with its lines indexed. It may take tens of milliseconds for
-// megabytes, so it belongs in a command; it ends early when its context does.
-// A Doc belongs to its builder until it is shown; after [Doc.Mark] it is
-// never changed and may be read from any goroutine. A [View] is a window on a
-// Doc, belongs to the goroutine of its screen, and styles only the lines in the
-// window.
+// [Build] turns sections into a [Doc]: text that is safe for a terminal, wrapped to a width,
+// with indexed lines. Megabytes take it tens of milliseconds, so it belongs in a command. It
+// stops when its context is cancelled. A Doc belongs to its builder until it is shown. After
+// [Doc.Mark] it never changes, and any goroutine may read it. A [View] is a window on a Doc and
+// belongs to the goroutine of its screen. It styles only the lines in the window.
 //
-// What is dropped: of a block, what lies past [Options].Most, with a line that
-// says so. It knows no catalog, no keys and no panes. The mapping of MCP
-// results to blocks stands here too (FromResource, FromTool, FromPrompt), as
-// every pane needs it; one odd entry never spoils the others.
+// A section that is longer than [Options].Most is cut, with a note. The package knows no
+// catalog, no keys and no panes. FromResource, FromTool and FromPrompt turn results of MCP into
+// sections, because every pane needs that. One odd entry never spoils the others.
 package viewer
 
 import (
@@ -24,23 +21,22 @@ import (
 	"goblin/tui/theme"
 )
 
-// Kind is how a block is shown.
+// Kind is the way in which a section is shown.
 type Kind uint8
 
-// The kinds of blocks.
+// The kinds of sections.
 const (
 	Fields   Kind = iota // labelled values, one below the other
 	Text                 // lines as they are, long ones wrapped
 	Markdown             // headings, lists, quotes, code, emphasis and links
 	JSON                 // one member or element a line
-	Hex                  // facts about bytes and the first of them
+	Hex                  // fields about bytes and the first of them
 	Note                 // a remark by the screen itself
 	Error                // what went wrong, with "!" before it
 )
 
-// Field is a labelled value. A fact without a value is not shown. Line breaks of
-// a value are shown as such, so that none pretends to be another fact, unless
-// Prose is set.
+// Field is a labelled value. A field without a value is not shown. Line breaks of a value are
+// escaped unless Prose is set, so that a value cannot imitate another field.
 type Field struct {
 	Label, Value string
 	Prose        bool        // the value may have several lines
@@ -71,10 +67,10 @@ type Section struct {
 	Shut  bool // of JSON: its outermost value is folded
 }
 
-// Options are how blocks become lines.
+// Options control the layout of sections.
 type Options struct {
 	Width int // in cells, the first of which is kept free for edge marks; 80 if not positive
-	// Most is how many bytes of one block are shown; 1 MiB if not positive.
+	// Most is the maximum number of bytes of one section that are shown; 1 MiB if not positive.
 	Most int
 	// Depth is how deep JSON is shown: 0 shows the outermost value only, with
 	// what is in it folded; negative folds nothing.
@@ -120,7 +116,7 @@ const (
 	inkTitle
 	inkBad
 	inkWarn
-	inkFact // the style that the line's arg points to
+	inkField // the style that the line's arg points to
 	inks
 )
 
@@ -152,23 +148,23 @@ type line struct {
 func (l line) depth() int  { return int(l.flags / quoted) }
 func (l line) prefix() int { return int(l.indent) + 2*l.depth() }
 
-// Doc is lines made of blocks.
+// Doc is a document: the lines of sections.
 type Doc struct {
 	arena    []byte
 	lines    []line
 	styles   []theme.Style
 	changed  []bool   // nil: nothing
 	unmarked [][2]int // lines that are never marked
-	start    int      // the first line of the block that is the start
-	blocks   []Section
+	start    int      // the first line of the section that is the start
+	sections []Section
 	nodes    []docNode
-	starts   []int // the first lines of the blocks
+	starts   []int // the first lines of the sections
 	levels   int   // levels of the deepest JSON
 	pictures []strip
 	images   int // that are drawn
 	width    int
 	longest  int // cells of the longest line
-	// Bytes of the blocks that are shown in part, and all that these have.
+	// Bytes of the truncated sections: the shown ones, and all.
 	shown, size int64
 }
 
@@ -200,21 +196,21 @@ func (d *Doc) sourceLine(i int) (from, to, next int) {
 	return int(d.lines[i].off), int(last.off + last.n), next
 }
 
-// Build lays blocks out. The only error is that of the context.
-func Build(ctx context.Context, lk *theme.Look, blocks []Section, o Options) (*Doc, error) {
+// Build lays out sections. It fails only if the context is cancelled.
+func Build(ctx context.Context, lk *theme.Look, sections []Section, o Options) (*Doc, error) {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
 	if o.Most <= 0 {
 		o.Most = defaultMost
 	}
-	b := &builder{ctx: ctx, lk: lk, o: o, lineWidth: max(o.Width-1, 1), d: &Doc{width: o.Width, blocks: blocks}}
+	b := &builder{ctx: ctx, lk: lk, o: o, lineWidth: max(o.Width-1, 1), d: &Doc{width: o.Width, sections: sections}}
 	n := 0
-	for i := range blocks {
-		n += min(len(blocks[i].Text)+len(blocks[i].Data), o.Most)
+	for i := range sections {
+		n += min(len(sections[i].Text)+len(sections[i].Data), o.Most)
 	}
 	b.d.arena = make([]byte, 0, n+n/8)
-	for i := range blocks {
+	for i := range sections {
 		if i > 0 {
 			b.blank()
 		}
@@ -224,11 +220,11 @@ func Build(ctx context.Context, lk *theme.Look, blocks []Section, o Options) (*D
 		}
 		first := len(b.d.lines)
 		b.d.starts = append(b.d.starts, first)
-		b.block(&blocks[i])
-		if blocks[i].Start {
+		b.section(&sections[i])
+		if sections[i].Start {
 			b.d.start = first
 		}
-		if blocks[i].Unmarked {
+		if sections[i].Unmarked {
 			b.d.unmarked = append(b.d.unmarked, [2]int{first, len(b.d.lines)})
 		}
 		if b.err == nil {
