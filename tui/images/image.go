@@ -51,7 +51,7 @@ func (g *Gallery) Image(img image.Image, cols, rows int) (*Image, error) {
 	}
 	cols, rows = min(max(cols, 1), maxCols), min(max(rows, 1), maxRows)
 	var b bytes.Buffer
-	if err := encoder.Encode(&b, scale(img, cols*cw, rows*ch)); err != nil {
+	if err := encoder.Encode(&b, Scale(img, cols*cw, rows*ch)); err != nil {
 		return nil, err
 	}
 	m := &Image{Cols: cols, Rows: rows, png: b.Bytes(), w: cw, h: ch}
@@ -78,8 +78,8 @@ func (m *Image) pixels() *image.NRGBA {
 	return n
 }
 
-// scale returns an image of w by h pixels, each the average of the pixels that it covers.
-func scale(img image.Image, w, h int) *image.NRGBA {
+// Scale returns an image of w by h pixels, each the average of the pixels that it covers.
+func Scale(img image.Image, w, h int) *image.NRGBA {
 	r := img.Bounds()
 	from := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy())) // premultiplied, as averages want it
 	draw.Draw(from, from.Rect, img, r.Min, draw.Src)

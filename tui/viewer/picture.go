@@ -106,7 +106,11 @@ func (b *builder) blocks(img image.Image) {
 		lines = pictureHigh
 		cols = max(min(size.Dx()*lines*2/max(size.Dy(), 1), cols), 1)
 	}
-	pixel := func(x, y int) color.RGBA { return average(img, x, y, cols, lines*2) }
+	scaled := images.Scale(img, cols, lines*2)
+	pixel := func(x, y int) color.RGBA {
+		red, green, blue, _ := scaled.At(x, y).RGBA() // premultiplied: on black
+		return color.RGBA{uint8(red >> 8), uint8(green >> 8), uint8(blue >> 8), 255}
+	}
 	for y := range lines {
 		row := make([]dot, cols)
 		for x := range cols {
@@ -199,25 +203,6 @@ func (f *format) decoded(data []byte) (img image.Image, err error) {
 		return nil, errors.New("it has no pixels")
 	}
 	return img, nil
-}
-
-// average is the colour of a part of an image, one of cols times rows, on black.
-func average(img image.Image, x, y, cols, rows int) color.RGBA {
-	r := img.Bounds()
-	x0, x1 := r.Dx()*x/cols, max(r.Dx()*(x+1)/cols, r.Dx()*x/cols+1)
-	y0, y1 := r.Dy()*y/rows, max(r.Dy()*(y+1)/rows, r.Dy()*y/rows+1)
-	var red, green, blue, n uint32
-	for py := y0; py < min(y1, r.Dy()); py += max((y1-y0)/samples, 1) {
-		for px := x0; px < min(x1, r.Dx()); px += max((x1-x0)/samples, 1) {
-			pr, pg, pb, _ := img.At(r.Min.X+px, r.Min.Y+py).RGBA() // premultiplied: on black
-			red += pr >> 8
-			green += pg >> 8
-			blue += pb >> 8
-			n++
-		}
-	}
-	n = max(n, 1)
-	return color.RGBA{uint8(red / n), uint8(green / n), uint8(blue / n), 255}
 }
 
 // dot draws two pixels, one above the other, in a cell.
