@@ -21,8 +21,8 @@ func (b *builder) json(k *Section) {
 		return
 	}
 	var fault *rawjson.SyntaxError
-	isPart := whole > int64(len(k.Data)) // everything before the end may be good
-	if errors.As(rawjson.Valid(k.Data), &fault) && !(isPart && fault.Offset >= len(k.Data)) {
+	isPart := whole > int64(len(k.Data))
+	if errors.As(rawjson.Valid(k.Data), &fault) && !(isPart && isToken(k.Data[min(fault.Offset, len(k.Data)):])) {
 		b.line(inkWarn, "not JSON: "+fault.Explain(k.Data), 0)
 		b.blank()
 		b.plain(string(k.Data), k.Size)
@@ -41,6 +41,9 @@ func (b *builder) json(k *Section) {
 	}
 	b.noteTruncation(int64(shown), whole)
 }
+
+// isToken reports whether the end of a partial text is empty or may begin a token.
+func isToken(end []byte) bool { return !bytes.ContainsAny(end, " \t\r\n\",:[]{}") }
 
 // countLevels returns the number of nested containers below the outermost value. Empty
 // containers do not count.

@@ -420,6 +420,7 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 		{"JSON", Section{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, E opens all"},
 		{"one long string", Section{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, E opens all"},
 		{"JSON that the caller cut", Section{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, E opens all"},
+		{"JSON that the caller cut in a word", Section{Kind: JSON, Data: []byte(`{"a":tru`), Size: 4000}, "showing 8 B of 3.9 KiB, E opens all"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
