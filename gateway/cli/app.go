@@ -139,6 +139,7 @@ func (a *App) Place(path string) (daemon.Endpoint, error) {
 		return daemon.Endpoint{}, err
 	}
 	place, err := daemon.Find(hash, a.Version.Version, a.Getenv)
+	place.Build = a.Version.Build
 	if err == nil && path != "" {
 		place.Variables = variables
 		place.Config, err = config.Canonical(path)

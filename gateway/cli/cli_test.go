@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -98,5 +99,45 @@ func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
 
 func TestABuildHasAVersion(t *testing.T) {
 	require.Equal(t, "v9", BuildVersion("v9").Version)
-	require.NotEmpty(t, BuildVersion("").Version)
+	require.Empty(t, BuildVersion("v9").Build, "a release is known by its version")
+	require.Equal(t, "dev", BuildVersion("").Version)
+	require.NotEmpty(t, BuildVersion("").Build)
+}
+
+func TestPseudoVersions(t *testing.T) {
+	for version, want := range map[string]bool{
+		"v0.0.0-20261127145246-09ac0d17ec4b":       true,
+		"v1.2.4-0.20261127145246-09ac0d17ec4b":     true,
+		"v1.2.4-rc1.0.20261127145246-09ac0d17ec4b": true,
+		"v1.2.3":              false,
+		"v1.2.3-rc1":          false,
+		"v1.2.3-09ac0d17ec4b": false,
+	} {
+		require.Equal(t, want, isPseudoVersion(version), version)
+	}
+}
+
+// The linker writes the ID of a program in one of two forms, by system.
+func TestBuildIDs(t *testing.T) {
+	elf := "\x7fELF\x02\x01" + strings.Repeat("\x00", 300)
+	for name, c := range map[string]struct{ head, want string }{
+		"ELF":                     {elf + "\x04\x00\x00\x00\x07\x00\x00\x00\x04\x00\x00\x00Go\x00\x00a/b/c/d\x00\x04", "a/b/c/d"},
+		"ELF, big-endian":         {elf + "\x00\x00\x00\x04\x00\x00\x00\x07\x00\x00\x00\x04Go\x00\x00a/b/c/d\x00\x04", "a/b/c/d"},
+		"ELF, cut off":            {elf + "\x04\x00\x00\x00\xff\xff\xff\xff\x04\x00\x00\x00Go\x00\x00a/b", "a/b"},
+		"ELF without ID":          {elf, ""},
+		"Mach-O or PE":            {"MZ\x90\xff Go build ID: \"a/b/c/d\"\n \xffcode", "a/b/c/d"},
+		"Mach-O or PE without ID": {"MZ\x90code", ""},
+		"empty":                   {"", ""},
+	} {
+		require.Equal(t, c.want, goBuildID([]byte(c.head)), name)
+	}
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	want, err := exec.Command("go", "tool", "buildid", self).Output()
+	require.NoError(t, err)
+	own := buildID("")
+	require.Len(t, own, shortBuildID)
+	require.Contains(t, string(want), "/"+own)
+	require.Equal(t, "3a6b32c5-"+own, buildID("3a6b32c57a1f9d0e"))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"runtime"
 	"runtime/debug"
 )
@@ -11,9 +12,19 @@ type Version struct {
 	Revision string `json:"revision,omitempty"` // of the source
 	Modified bool   `json:"modified,omitempty"` // the source differed from it
 	Time     string `json:"time,omitempty"`     // of the revision
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
+	// Build identifies this build of a development version; "" for a release.
+	Build string `json:"build,omitempty"`
+	Go    string `json:"go"`
+	OS    string `json:"os"`
+	Arch  string `json:"arch"`
+}
+
+// development is the version of builds from a working tree that is not a tagged release.
+const development = "dev"
+
+// isPseudoVersion reports whether go build made the version up for an untagged revision.
+func isPseudoVersion(version string) bool {
+	return regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }
 
 // BuildVersion reads what the linker knows. stamped, if not empty, is the
@@ -36,8 +47,13 @@ func BuildVersion(stamped string) Version {
 			}
 		}
 	}
-	if v.Version == "" || v.Version == "(devel)" {
-		v.Version = "dev"
+	if stamped != "" {
+		return v
+	}
+	untagged := v.Revision != "" && (v.Modified || isPseudoVersion(v.Version))
+	if untagged || v.Version == "" || v.Version == "(devel)" {
+		v.Version = development
+		v.Build = buildID(v.Revision)
 	}
 	return v
 }

@@ -156,7 +156,12 @@ func (a *App) printStatus(s daemon.Status) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, termtext.Age(time.Since(s.Started)))
 	fmt.Fprintf(&head, "config   %s\n", termtext.Line(s.Config))
+	otherBuild := ""
+	if s.Build != a.Version.Build {
+		otherBuild = fmt.Sprintf("%s; this command is of build %s; \"%s\" stops the daemon", cmp.Or(s.Build, "unknown"), cmp.Or(a.Version.Build, "unknown"), a.Line("stop"))
+	}
 	for _, row := range []struct{ value, text string }{
+		{otherBuild, "build    %s\n"},
 		{startedFrom(&s), "started  %s\n"},
 		{s.Address, "http     %s\n"},
 		{s.Log, "log      %s\n"},

@@ -29,7 +29,11 @@ func (a *App) version() *cobra.Command {
 					revision += " with changes"
 				}
 			}
-			return a.printText(fmt.Sprintf("goblin %s (%s, %s/%s%s)", v.Version, v.Go, v.OS, v.Arch, revision))
+			build := ""
+			if v.Build != "" {
+				build = ", build " + v.Build
+			}
+			return a.printText(fmt.Sprintf("goblin %s (%s, %s/%s%s%s)", v.Version, v.Go, v.OS, v.Arch, revision, build))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,51 +24,65 @@ const wsaRefused = syscall.Errno(10061)
 // fails with [ErrNotRunning] when there is none, with another error when there is
 // something that cannot be used: another user's socket, or a daemon that does
 // not answer within 5 s. Of the connection returned nothing has been read.
-// It is a *net.UnixConn.
+// It is a *net.UnixConn. For a UI, a daemon of another build is a [*BuildError].
 func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
-	c, _, err := dialAny(ctx, p, kind)
+	c, err := dialAny(ctx, p, kind)
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c.UnixConn, nil
 }
 
-// dialAny is dial, which it does for fuller daemons first.
-func dialAny(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome, error) {
+// Conn is a connection to a daemon.
+type Conn struct {
+	*net.UnixConn
+	// Endpoint is that of the daemon, which may have more variables than the one dialed.
+	Endpoint Endpoint
+	// OtherBuild is set if the daemon runs another build than this process.
+	OtherBuild *BuildError
+
+	pid int
+}
+
+// dialAny tries the daemons with more variables first.
+func dialAny(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	for _, q := range fuller(p) {
-		q.Profile = p.Profile
-		if c, w, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
-			return c, w, err
+		if c, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
+			return c, err
 		}
 	}
 	return dial(ctx, p, kind)
 }
 
-func dial(ctx context.Context, p Endpoint, kind string) (*net.UnixConn, welcome, error) {
+func dial(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	fi, err := os.Lstat(p.Socket)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, welcome{}, ErrNotRunning
+		return nil, ErrNotRunning
 	case err != nil:
-		return nil, welcome{}, fmt.Errorf("look for the daemon: %w", err)
+		return nil, fmt.Errorf("look for the daemon: %w", err)
 	case !ours(fi):
-		return nil, welcome{}, fmt.Errorf("the daemon's socket %s belongs to another user", p.Socket)
+		return nil, fmt.Errorf("the daemon's socket %s belongs to another user", p.Socket)
 	}
 	c, err := reach(ctx, p)
 	if err != nil {
-		return nil, welcome{}, err
+		return nil, err
 	}
 	w, err := introduce(ctx, c, kind, p)
 	if err != nil {
 		c.Close()
-		return nil, w, err
+		return nil, err
 	}
-	return c, w, nil
+	conn := &Conn{UnixConn: c, Endpoint: p, pid: w.PID}
+	if w.Build != p.Build {
+		conn.OtherBuild = &BuildError{PID: w.PID, Daemon: w.Build, Own: p.Build}
+	}
+	return conn, nil
 }
 
 // Alive reports why the daemon at a place, which was there, does not answer; nil if it does.
 func Alive(ctx context.Context, p Endpoint) error {
-	c, _, err := dial(ctx, p, KindControl)
+	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
 		return nil
@@ -119,6 +134,8 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (w
 		return w, ctx.Err()
 	}
 	switch {
+	case err == nil && kind == KindScreen && w.Build != p.Build && !w.Ending:
+		return w, &BuildError{PID: w.PID, Daemon: w.Build, Own: p.Build}
 	case err == nil && w.OK:
 		return w, nil
 	case err == nil && w.Ending:
@@ -149,6 +166,21 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the daemon (pid %d) refused the connection: %s", e.PID, e.Reason)
 }
+
+// BuildError reports that the daemon and this process are different builds of one
+// development version. The messages between a daemon and a UI may differ from build to build,
+// so [Dial] fails with it for [KindScreen]. MCP and control connections work across builds.
+type BuildError struct {
+	PID    int
+	Daemon string // "" if the daemon reports none
+	Own    string
+}
+
+func (e *BuildError) Error() string {
+	return fmt.Sprintf("the daemon (pid %d) runs another build (%s) than this one (%s)", e.PID, buildName(e.Daemon), buildName(e.Own))
+}
+
+func buildName(build string) string { return cmp.Or(build, "unknown") }
 
 // pause waits, and reports false when the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {

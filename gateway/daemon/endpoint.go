@@ -23,7 +23,10 @@ type Endpoint struct {
 	Lock    string // locked by the daemon for its whole life; never removed
 	Log     string // standard error of a detached daemon
 	Version string // told in the handshake; a daemon refuses other versions
-	Config  string // the file that is served, for [Serving]; "" for the demo
+	// Build identifies this build of a development version, for the handshake; "" for a
+	// release, which its version identifies. See [BuildError].
+	Build  string
+	Config string // the file that is served, for [Serving]; "" for the demo
 	// Variables are those that the file names and that are set here, with a hash of
 	// their values.
 	Variables map[string]string

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"net"
 	"slices"
 )
 
@@ -11,7 +10,8 @@ import (
 // is served by that daemon, so that it gets all servers and none is started twice.
 
 // fuller are the places of daemons, running or not, that have all variables of p with
-// the same values, and more; those that have the most first.
+// the same values, and more; those that have the most first. They have the profile and
+// build of p.
 func fuller(p Endpoint) []Endpoint {
 	if p.Config == "" {
 		return nil // the demo names none
@@ -25,17 +25,10 @@ func fuller(p Endpoint) []Endpoint {
 		}
 		return len(q.Variables) <= len(p.Variables)
 	})
+	for i := range found {
+		found[i].Profile = p.Profile
+		found[i].Build = p.Build
+	}
 	slices.SortStableFunc(found, func(a, b Endpoint) int { return cmp.Compare(len(b.Variables), len(a.Variables)) })
 	return found
-}
-
-// EndpointOf is the place that a connection made with [Dial] for p leads to: p, or that
-// of a daemon with more variables, by which the same one or the next is found again.
-func EndpointOf(c net.Conn, p Endpoint) Endpoint {
-	for _, q := range fuller(p) {
-		if q.Socket == c.RemoteAddr().String() {
-			return q
-		}
-	}
-	return p
 }

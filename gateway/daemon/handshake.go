@@ -34,6 +34,7 @@ type hello struct {
 	Goblin  int    `json:"goblin"`
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
+	Build   string `json:"build,omitempty"`
 	PID     int    `json:"pid"`
 	Client
 }
@@ -49,6 +50,7 @@ type welcome struct {
 	Goblin int    `json:"goblin"`
 	OK     bool   `json:"ok,omitempty"`
 	PID    int    `json:"pid,omitempty"`
+	Build  string `json:"build,omitempty"`
 	Ending bool   `json:"ending,omitempty"` // not here, but the next daemon will serve
 	Error  string `json:"error,omitempty"`
 }
@@ -87,7 +89,7 @@ func greet(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, er
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
 	}
-	if err := writeLine(c, hello{protocol, kind, p.Version, os.Getpid(), Client{cwd(), p.Profile}}); err != nil {
+	if err := writeLine(c, hello{protocol, kind, p.Version, p.Build, os.Getpid(), Client{cwd(), p.Profile}}); err != nil {
 		return welcome{}, err
 	}
 	line := make([]byte, 0, 128)

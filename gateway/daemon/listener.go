@@ -123,12 +123,12 @@ func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 // living asks the socket of a place for its daemon; nil, and why, when nothing
 // answers.
 func living(ctx context.Context, p Endpoint) (*RunningError, error) {
-	c, w, err := dial(ctx, p, KindControl)
+	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	switch {
 	case err == nil:
 		c.Close()
-		return &RunningError{w.PID}, nil
+		return &RunningError{c.pid}, nil
 	case errors.As(err, &refused):
 		return &RunningError{refused.PID}, nil
 	default:
@@ -320,7 +320,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	}
 	if reason != "" {
 		l.log.Info("connection refused", "kind", first.Kind, "pid", who.pid, "reason", reason)
-		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Error: reason})
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Build: l.place.Build, Error: reason})
 		return
 	}
 	if !l.enter(c, first.Kind) {
@@ -328,7 +328,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	defer l.leave(first.Kind)
-	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid()}); err != nil {
+	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid(), Build: l.place.Build}); err != nil {
 		return
 	}
 	l.handle(ctx, c, rest, first, h)
@@ -375,6 +375,8 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
 	case f.Version != l.place.Version:
 		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
+	case f.Kind == KindScreen && f.Build != l.place.Build: // a UI that knows builds checks it, too
+		return fmt.Sprintf("this daemon runs another build (%s) than yours (%s); run \"goblin stop\" and start again", buildName(l.place.Build), buildName(f.Build))
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
 		return fmt.Sprintf("no %s in this daemon yet", f.Kind)
 	}

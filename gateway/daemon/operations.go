@@ -64,7 +64,8 @@ type Gateway interface {
 type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
-	Config  string    `json:"config"` // path, or "demo"
+	Build   string    `json:"build,omitempty"` // of a development version; see [Endpoint]
+	Config  string    `json:"config"`          // path, or "demo"
 	Demo    bool      `json:"demo,omitempty"`
 	Started time.Time `json:"started"`
 	// Terminal is the one that it was started from, if any.

@@ -118,8 +118,12 @@ func TestTheFullestDaemonWithTheSameValuesServes(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Equal(t, c.want+" for work\n", line(t, conn), c.variables)
-		require.Equal(t, at(c.want, nil).Socket, daemon.EndpointOf(conn, p).Socket)
 		require.NoError(t, conn.Close())
+		found, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, "/no/such/program", nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, at(c.want, nil).Socket, found.Endpoint.Socket)
+		require.Equal(t, "work", found.Endpoint.Profile)
+		require.NoError(t, found.Close())
 		var running *daemon.RunningError
 		_, err = daemon.Listen(p)
 		require.ErrorAs(t, err, &running, "none is started beside it")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"strings"
 	"time"
@@ -102,18 +101,17 @@ func settle(ctx context.Context, p Endpoint, status error, from int64) (again bo
 
 // answers asks for the process that is daemon of p.
 func answers(ctx context.Context, p Endpoint) (pid int, err error) {
-	c, w, err := dial(ctx, p, KindControl)
-	if err == nil {
-		c.Close()
+	c, err := dial(ctx, p, KindControl)
+	if err != nil {
+		return 0, err
 	}
-	return w.PID, err
+	return c.pid, c.Close()
 }
 
-// DialOrStart is Dial, and Start first where no daemon is running. It is what a
-// bridge connects with.
-func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []string) (net.Conn, error) {
+// DialOrStart connects as [Dial] does. It calls [Start] first if no daemon is running.
+func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []string) (*Conn, error) {
 	for attempt := 0; ; attempt++ {
-		c, err := Dial(ctx, p, kind)
+		c, err := dialAny(ctx, p, kind)
 		if !errors.Is(err, ErrNotRunning) || attempt == 3 {
 			return c, err
 		}

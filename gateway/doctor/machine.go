@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,9 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 		r.Break(DaemonCheck, text, fix)
 		return false
 	case m.Status == nil:
+	case m.Status.Build != m.Place.Build:
+		r.Warn(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Place.Build, "unknown")),
+			"run \"goblin stop\"; clients then start the current build")
 	case m.Status.Notice != "":
 		text, fix := split(m.Status.Notice)
 		if fix == "" {

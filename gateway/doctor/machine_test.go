@@ -70,6 +70,9 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		"an edit not taken": {func(m *doctor.Machine) {
 			m.NoStatus, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
 		}, doctor.DaemonCheck, report.Warning, "the edited config has mistakes", "validate"},
+		"a daemon of another build": {func(m *doctor.Machine) {
+			m.Place.Build, m.NoStatus, m.Status = "new", nil, &daemon.Status{PID: 7}
+		}, doctor.DaemonCheck, report.Warning, "pid 7 runs another build (unknown) than this one (new)", "goblin stop"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
 		}, "clients", report.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},

@@ -39,9 +39,9 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	}
 	defer s.close()
 	s.tty = tty
-	h, c, err := p.meet(ctx, s)
-	if err != nil {
-		return err
+	h, c, shown := p.meet(ctx, s)
+	if _, other := errors.AsType[*daemon.BuildError](shown); shown != nil && !other {
+		return shown
 	}
 	t := p.terminal(tty, tty, s)
 	var behind sync.Once
@@ -64,7 +64,9 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 		defer close(left)
 		bridged = p.bridge(using, s, "", in, out)
 	})
-	shown := p.follow(ctx, s, c, t)
+	if shown == nil {
+		shown = p.follow(ctx, s, c, t)
+	}
 	if shown != nil && ctx.Err() == nil {
 		p.App.Warn("%v; the client is served on", shown)
 		select {

@@ -172,6 +172,9 @@ func (p *Process) meet(ctx context.Context, s *setup) (h *Daemon, c net.Conn, er
 		}
 		c, err = daemon.Dial(ctx, s.place, daemon.KindScreen)
 		if !errors.Is(err, daemon.ErrNotRunning) {
+			if _, other := errors.AsType[*daemon.BuildError](err); other {
+				err = cli.Fail(cli.CodeConnect, "%w; stop it with \"%s\" and start again", err, p.App.Line("stop"))
+			}
 			return nil, c, err
 		}
 		// It is ending; its servers may take a while.

@@ -74,8 +74,8 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
 
-	var guest *daemon.Endpoint // of the last daemon, if that had more variables
-	var last atomic.Pointer[daemon.Endpoint]
+	var guest *daemon.Endpoint               // of the last daemon, if that had more variables
+	var last atomic.Pointer[daemon.Endpoint] // nil before the first daemon
 	err = bridge.Run(ctx, bridge.Options{
 		Alive: func(ctx context.Context) error { return daemon.Alive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
@@ -95,15 +95,18 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			}
 			c, err := daemon.DialOrStart(ctx, place, daemon.KindMCP, exe, args, nil)
 			guest = nil
-			if err == nil {
-				at := daemon.EndpointOf(c, place)
-				at.Profile = profile
-				last.Store(&at)
-				if at.Socket != place.Socket {
-					guest = &at
-				}
+			if err != nil {
+				return nil, err
 			}
-			return c, err
+			// A later daemon may be of a newer build, which replaced this one on disk.
+			if c.OtherBuild != nil && last.Load() == nil {
+				p.App.Warn("%v; it serves this client until you run \"%s\"", c.OtherBuild, p.App.Line("stop"))
+			}
+			last.Store(&c.Endpoint)
+			if c.Endpoint.Socket != place.Socket {
+				guest = &c.Endpoint
+			}
+			return c.UnixConn, nil
 		},
 		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: slog.New(lines),
 	})

@@ -34,6 +34,9 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.InCatalog(now)), view.Vain(cfg, view.ListedIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
+	if i.o.Place != nil {
+		s.Build = i.o.Place.Build
+	}
 	if i.o.Linger > 0 {
 		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)
 	}
