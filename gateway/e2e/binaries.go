@@ -152,17 +152,8 @@ func goBuild(cache, dir, folder string) error {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	args, env := []string{"build", "-ldflags=-s -w", "-o", fresh}, os.Environ()
-	if Racing() {
-		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
-	} else {
-		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
-	}
-	build := exec.Command("go", append(args, ".")...)
-	build.Dir = folder
-	build.Env = env
-	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, text)
+	if err := compile(folder, fresh, ""); err != nil {
+		return err
 	}
 	old, _ := os.ReadDir(cache)
 	for _, one := range old {
@@ -174,4 +165,36 @@ func goBuild(cache, dir, folder string) error {
 		return fmt.Errorf("keep what was built: %w", err)
 	}
 	return nil
+}
+
+// compile builds the program of a folder into the file or folder at path, with more flags for
+// the linker.
+func compile(folder, path, ldflags string) error {
+	args, env := []string{"build", "-ldflags=-s -w " + ldflags, "-o", path}, os.Environ()
+	if Racing() {
+		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
+	} else {
+		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
+	}
+	build := exec.Command("go", append(args, ".")...)
+	build.Dir = folder
+	build.Env = env
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// BuildAs builds a development version of Goblin with a build ID of its own into the file at
+// an absolute path. It replaces that file as "go build" does.
+func BuildAs(path, buildID string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	next := path + ".next"
+	if err := compile(root, next, "-buildid="+buildID); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
 }
