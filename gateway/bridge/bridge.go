@@ -36,7 +36,7 @@ type Options struct {
 	// again when the daemon has died.
 	Connect func(ctx context.Context) (net.Conn, error)
 	// Alive tells whether the daemon that was reached last lives, if it is not nil: one that
-	// hangs while requests wait is left ([liveness.Watch]).
+	// hangs while requests wait is left ([mcpclient.WatchLiveness]).
 	Alive func(ctx context.Context) error
 	// In and Out are the client. A blocked read or write of them can be ended
 	// only if they take deadlines, as pipes in non-blocking mode and sockets
@@ -88,7 +88,7 @@ type bridge struct {
 	closed    bool  // frames of the client are passed on no more
 	link      *link // nil while there is no daemon that can take frames
 	gen       int   // of the newest link
-	waiting   []parked
+	waiting   []queuedFrame
 	size      int64 // bytes in waiting
 	open      map[string]call
 	seq       int // of calls and subscriptions: repeats go in the old order
@@ -98,8 +98,8 @@ type bridge struct {
 	delay time.Duration // before the next attempt; belongs to serve
 }
 
-// parked is a frame of the client that waits for a daemon.
-type parked struct {
+// queuedFrame is a frame of the client that waits for a daemon.
+type queuedFrame struct {
 	envelope
 	frame []byte
 }
@@ -310,7 +310,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	}
 	frame = append(frame, '\n')
 	if l == nil {
-		b.waiting = append(b.waiting, parked{e, frame})
+		b.waiting = append(b.waiting, queuedFrame{e, frame})
 		b.size += int64(len(frame))
 		b.mu.Unlock()
 		select {

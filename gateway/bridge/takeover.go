@@ -43,24 +43,24 @@ func (b *bridge) serve() error {
 	l, err := b.attempt(b.lim.start)
 	if err != nil {
 		b.refuse(err)
-		return b.ended(err)
+		return b.result(err)
 	}
 	for {
-		if b.attend(l) {
-			return b.ended(nil)
+		if b.awaitEnd(l) {
+			return b.result(nil)
 		}
 		for l, err = b.next(); err != nil; l, err = b.attempt(b.lim.takeover) {
 			b.refuse(err)
 			if !b.idle() {
-				return b.ended(nil)
+				return b.result(nil)
 			}
 		}
 	}
 }
 
-// ended turns the end of the bridge into the result of Run: the reason why the client
+// result turns the end of the bridge into the result of Run: the reason why the client
 // cannot be served, but nothing when it left by itself.
-func (b *bridge) ended(err error) error {
+func (b *bridge) result(err error) error {
 	if b.hard.Err() == nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (b *bridge) next() (*link, error) {
 		if err == nil {
 			return l, nil
 		}
-		b.slower()
+		b.increaseDelay()
 		if b.hard.Err() != nil || time.Now().Add(b.delay).After(until) {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (b *bridge) next() (*link, error) {
 	}
 }
 
-func (b *bridge) slower() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
+func (b *bridge) increaseDelay() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
 
 // attempt connects to a daemon and repeats the session to it.
 func (b *bridge) attempt(limit time.Duration) (*link, error) {
@@ -291,15 +291,15 @@ func (b *bridge) unwantedLocked(uri string, since int) bool {
 	return false
 }
 
-// attend waits while l is the daemon, and reports whether the bridge ends.
-func (b *bridge) attend(l *link) bool {
+// awaitEnd waits while l is the daemon, and reports whether the bridge ends.
+func (b *bridge) awaitEnd(l *link) bool {
 	select {
 	case <-l.done:
 		gone := b.lost()
 		if time.Since(l.since) > settled {
 			b.delay = 0
 		} else {
-			b.slower()
+			b.increaseDelay()
 		}
 		if gone {
 			b.refuse(errEnded)
@@ -332,9 +332,9 @@ func (b *bridge) lost() bool {
 		c := b.open[id]
 		if c.frame != nil && !b.closed {
 			// The client is nobody yet; it need not know.
-			again := []parked{{scan(c.frame), c.frame}}
+			again := []queuedFrame{{scan(c.frame), c.frame}}
 			if early := b.session.initialized; early != nil && b.session.initialize == nil { // it came ahead of the answer
-				again = append(again, parked{scan(early), early})
+				again = append(again, queuedFrame{scan(early), early})
 			}
 			for _, p := range again {
 				b.size += int64(len(p.frame))
@@ -343,7 +343,7 @@ func (b *bridge) lost() bool {
 			continue
 		}
 		for range c.n {
-			b.out.Send(b.failureLocked([]byte(id), c.method, unanswered(c.method, b.closed)))
+			b.out.Send(b.failureLocked([]byte(id), c.method, unansweredError(c.method, b.closed)))
 		}
 	}
 	clear(b.open)
@@ -354,7 +354,7 @@ func (b *bridge) lost() bool {
 	return b.closed
 }
 
-func unanswered(method string, closing bool) *jsonrpc.Error {
+func unansweredError(method string, closing bool) *jsonrpc.Error {
 	what := "the Goblin daemon stopped"
 	if closing {
 		what = "the connection to Goblin ended"

@@ -100,7 +100,7 @@ func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Conte
 	if err := c.SetWriteDeadline(time.Now().Add(helloLimit)); err != nil {
 		return err
 	}
-	if err := writeLine(c, out); err != nil && !hungUp(err) { // a command may have been interrupted
+	if err := writeLine(c, out); err != nil && !isHangup(err) { // a command may have been interrupted
 		return fmt.Errorf("answer a control request: %w", err)
 	}
 	return nil

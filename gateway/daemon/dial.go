@@ -46,7 +46,7 @@ type Conn struct {
 
 // dialAny tries the daemons with more variables first.
 func dialAny(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
-	for _, q := range fuller(p) {
+	for _, q := range supersets(p) {
 		if c, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
 			return c, err
 		}
@@ -61,14 +61,14 @@ func dial(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 		return nil, ErrNotRunning
 	case err != nil:
 		return nil, fmt.Errorf("look for the daemon: %w", err)
-	case !ours(fi):
+	case !ownedByUser(fi):
 		return nil, fmt.Errorf("the daemon's socket %s belongs to another user", p.Socket)
 	}
-	c, err := reach(ctx, p)
+	c, err := connect(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	w, err := introduce(ctx, c, kind, p)
+	w, err := handshake(ctx, c, kind, p)
 	if err != nil {
 		c.Close()
 		return nil, err
@@ -93,9 +93,9 @@ func Alive(ctx context.Context, p Endpoint) error {
 	return err
 }
 
-// reach connects to the socket. A full queue of a living daemon is waited for;
+// connect connects to the socket. A full queue of a living daemon is waited for;
 // nothing else makes connecting to a socket file wait.
-func reach(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
+func connect(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
@@ -112,24 +112,24 @@ func reach(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 		case errors.Is(err, syscall.EAGAIN) && limit.Err() == nil:
 			pause(limit, 10*time.Millisecond)
 		case ctx.Err() == nil && (limit.Err() != nil || errors.As(err, &late) && late.Timeout()):
-			return nil, hangs(p)
+			return nil, errHangs(p)
 		default:
 			return nil, fmt.Errorf("connect to the daemon: %w", err)
 		}
 	}
 }
 
-// hangs is the error for a daemon that takes longer than helloLimit.
-func hangs(p Endpoint) error {
+// errHangs returns the error for a daemon that takes longer than helloLimit.
+func errHangs(p Endpoint) error {
 	return fmt.Errorf("the daemon for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
 
-func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (welcome, error) {
+func handshake(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (welcome, error) {
 	if _, err := checkPeer(c); err != nil {
 		return welcome{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	w, err := greet(c, kind, p, time.Now().Add(helloLimit))
+	w, err := sendHello(c, kind, p, time.Now().Add(helloLimit))
 	if !stop() {
 		return w, ctx.Err()
 	}
@@ -142,17 +142,17 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (w
 		return w, fmt.Errorf("%w: the last one (pid %d) is ending", ErrNotRunning, w.PID)
 	case err == nil:
 		return w, &RefusedError{PID: w.PID, Reason: w.Error}
-	case hungUp(err):
+	case isHangup(err):
 		// It ended, or died, between taking the connection and answering.
 		return w, fmt.Errorf("%w: the last one hung up", ErrNotRunning)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return w, hangs(p)
+		return w, errHangs(p)
 	default:
 		return w, fmt.Errorf("greet the daemon: %w", err)
 	}
 }
 
-func hungUp(err error) bool {
+func isHangup(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

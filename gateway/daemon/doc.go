@@ -1,7 +1,7 @@
 // Package daemon makes one process the daemon of a config, and leads everybody
 // else to it.
 //
-// It owns the Unix socket and the lock of a daemon ([Locate], [Listen]), the
+// It owns the Unix socket and the lock of a daemon ([Find], [Listen]), the
 // detached start ([Start]), the first line of a connection and the check of
 // who is at its other end ([Dial], [Listener.Serve]), and the control channel
 // ([Control]).

@@ -55,7 +55,7 @@ func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 			tooLong = fmt.Errorf("socket path %s is longer than %d bytes; set XDG_RUNTIME_DIR to a shorter path", p.Socket, maxSocketPath)
 			continue
 		}
-		if err := private(dir); err != nil {
+		if err := ensurePrivate(dir); err != nil {
 			return Endpoint{}, err
 		}
 		return p, nil
@@ -103,11 +103,11 @@ func usable(dir string) bool {
 		return false
 	}
 	fi, err := os.Stat(dir)
-	return err == nil && fi.IsDir() && ours(fi)
+	return err == nil && fi.IsDir() && ownedByUser(fi)
 }
 
-// private makes dir, if need be, and checks that nobody else can act in it.
-func private(dir string) error {
+// ensurePrivate makes dir, if need be, and checks that nobody else can act in it.
+func ensurePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make the daemon's folder: %w", err)
 	}
@@ -120,7 +120,7 @@ func private(dir string) error {
 		return fmt.Errorf("the daemon's folder %s is a symbolic link; remove it", dir)
 	case !fi.IsDir():
 		return fmt.Errorf("the daemon's folder %s is not a folder; remove it", dir)
-	case !ours(fi):
+	case !ownedByUser(fi):
 		return fmt.Errorf("the daemon's folder %s belongs to another user; remove it or set XDG_RUNTIME_DIR", dir)
 	case os.Getuid() >= 0 && fi.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("the daemon's folder %s is open to other users (mode %04o); run: %s", dir, fi.Mode().Perm(), termtext.Command("chmod 700", []string{dir}))
@@ -128,9 +128,9 @@ func private(dir string) error {
 	return nil
 }
 
-// ours reports whether this user owns a file. Systems without user ids say
+// ownedByUser reports whether this user owns a file. Systems without user ids say
 // yes: there the folder for temporary files is the user's own.
-func ours(fi os.FileInfo) bool {
+func ownedByUser(fi os.FileInfo) bool {
 	uid, ok := ownerOf(fi)
 	return !ok || uid == os.Getuid()
 }

@@ -18,9 +18,9 @@ func Foreign(t *testing.T, files, peers bool) {
 		ownerOf = func(os.FileInfo) (int, bool) { return os.Getuid() + 1, true }
 	}
 	if peers {
-		whoIs = func(*net.UnixConn) (peer, error) { return peer{uid: os.Getuid() + 1, pid: 1, known: true}, nil }
+		peerOfConn = func(*net.UnixConn) (peer, error) { return peer{uid: os.Getuid() + 1, pid: 1, known: true}, nil }
 	}
-	t.Cleanup(func() { ownerOf, whoIs = fileOwner, peerOf })
+	t.Cleanup(func() { ownerOf, peerOfConn = fileOwner, peerOf })
 }
 
 // Bases replaces /run/user and /tmp during a test.

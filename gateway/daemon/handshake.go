@@ -83,9 +83,9 @@ func parseHello(line []byte, h *hello) error {
 	return nil
 }
 
-// greet sends the first line and reads its answer, no byte beyond it: what
+// sendHello sends the first line and reads its answer, no byte beyond it: what
 // follows belongs to the user of the connection.
-func greet(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, error) {
+func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
 	}

@@ -47,12 +47,12 @@ type Handlers struct {
 
 // Listener is the daemon's end: locks and sockets.
 type Listener struct {
-	place Endpoint
-	moved sync.Mutex // held while it moves
+	endpoint Endpoint
+	moveMu   sync.Mutex // held while it moves
 
 	mu      sync.Mutex
-	seats   []*seat     // the one of place first
-	accept  func(*seat) // begins to take connections; nil before Serve
+	sockets []*boundSocket     // the one of place first
+	accept  func(*boundSocket) // begins to take connections; nil before Serve
 	linger  time.Duration
 	lingers bool
 	busy    func() bool // what else holds a lingering daemon; nil for nothing
@@ -79,28 +79,28 @@ const lockLimit = 15 * time.Second
 func Listen(p Endpoint) (*Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
 	defer cancel()
-	for _, q := range fuller(p) {
-		if other, _ := living(ctx, q); other != nil {
+	for _, q := range supersets(p) {
+		if other, _ := runningDaemon(ctx, q); other != nil {
 			return nil, other
 		}
 	}
-	lock, err := take(ctx, p)
+	lock, err := acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	s, err := sit(p, lock)
+	s, err := bind(p, lock)
 	if err != nil {
 		return nil, err
 	}
 	return &Listener{
-		place: p, seats: []*seat{s}, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
+		endpoint: p, sockets: []*boundSocket{s}, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
 		conns: make(map[net.Conn]bool), hello: helloLimit, handlers: 5 * time.Second,
 	}, nil
 }
 
-// take gets the lock. Its holder either answers, and is the daemon; or is on
+// acquireLock takes the lock. Its holder either answers, and is the daemon; or is on
 // its way up or down, and decides within moments.
-func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
+func acquireLock(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	lock := p.lock()
 	for {
 		ok, err := lock.TryLock()
@@ -108,7 +108,7 @@ func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 			return nil, fmt.Errorf("lock %s: %w", p.Lock, err)
 		}
 		// It may be ours because somebody has removed that of a daemon that lives.
-		other, err := living(ctx, p)
+		other, err := runningDaemon(ctx, p)
 		switch {
 		case other != nil:
 			return nil, errors.Join(other, lock.Close())
@@ -120,9 +120,9 @@ func take(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	}
 }
 
-// living asks the socket of a place for its daemon; nil, and why, when nothing
+// runningDaemon asks the socket of a place for its daemon; nil, and why, when nothing
 // answers.
-func living(ctx context.Context, p Endpoint) (*RunningError, error) {
+func runningDaemon(ctx context.Context, p Endpoint) (*RunningError, error) {
 	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	switch {
@@ -156,10 +156,10 @@ func lockHolder(p Endpoint) int {
 func (l *Listener) Close() error {
 	l.end()
 	l.wg.Wait()
-	l.moved.Lock()
-	defer l.moved.Unlock()
+	l.moveMu.Lock()
+	defer l.moveMu.Unlock()
 	var err error
-	for _, s := range l.seats {
+	for _, s := range l.sockets {
 		err = errors.Join(err, s.lock.Unlock())
 	}
 	return err
@@ -191,11 +191,11 @@ const restoreEvery = 5 * time.Second
 func (l *Listener) Freshen() {
 	l.restore()
 	l.mu.Lock()
-	seats := l.seats
+	sockets := l.sockets
 	l.mu.Unlock()
 	now := time.Now()
-	for _, s := range seats {
-		for _, path := range []string{s.place.Lock, s.place.Socket, s.place.Log} {
+	for _, s := range sockets {
+		for _, path := range []string{s.endpoint.Lock, s.endpoint.Socket, s.endpoint.Log} {
 			_ = os.Chtimes(path, now, now) // there may be no log
 		}
 	}
@@ -222,11 +222,11 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	return err
 }
 
-// acceptAll takes connections at all seats until the first of them fails, or the daemon
+// acceptAll takes connections at all sockets until the first of them fails, or the daemon
 // ends.
 func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	failed := make(chan error, 1)
-	begin := func(s *seat) {
+	begin := func(s *boundSocket) {
 		l.wg.Go(func() {
 			if err := l.acceptAt(ctx, s, h); err != nil {
 				select {
@@ -238,7 +238,7 @@ func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	}
 	l.mu.Lock()
 	l.accept = begin
-	for _, s := range l.seats {
+	for _, s := range l.sockets {
 		begin(s)
 	}
 	l.mu.Unlock()
@@ -256,14 +256,14 @@ func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	}
 }
 
-func (l *Listener) acceptAt(ctx context.Context, s *seat, h Handlers) error {
+func (l *Listener) acceptAt(ctx context.Context, s *boundSocket, h Handlers) error {
 	for {
 		c, err := s.ln.AcceptUnix()
 		if err == nil {
 			l.admit(ctx, c, h)
 			continue
 		}
-		if l.isEnding() || s.left.Load() {
+		if l.isEnding() || s.released.Load() {
 			return nil
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -305,7 +305,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	first, rest, err := readHello(c)
-	if hungUp(err) {
+	if isHangup(err) {
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(helloLimit))
@@ -320,7 +320,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	}
 	if reason != "" {
 		l.log.Info("connection refused", "kind", first.Kind, "pid", who.pid, "reason", reason)
-		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Build: l.place.Build, Error: reason})
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Build: l.endpoint.Build, Error: reason})
 		return
 	}
 	if !l.enter(c, first.Kind) {
@@ -328,7 +328,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	defer l.leave(first.Kind)
-	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid(), Build: l.place.Build}); err != nil {
+	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid(), Build: l.endpoint.Build}); err != nil {
 		return
 	}
 	l.handle(ctx, c, rest, first, h)
@@ -338,7 +338,7 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, fir
 	_ = c.SetDeadline(time.Time{})
 	var r io.Reader = c
 	if len(rest) > 0 {
-		r = &ahead{c, rest}
+		r = &prefixedConn{c, rest}
 	}
 	switch first.Kind {
 	case KindMCP:
@@ -352,14 +352,14 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, fir
 	}
 }
 
-// ahead is a connection of which some bytes have been read already. It still
+// prefixedConn is a connection of which some bytes have been read already. It still
 // takes deadlines.
-type ahead struct {
+type prefixedConn struct {
 	*net.UnixConn
 	rest []byte
 }
 
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *prefixedConn) Read(p []byte) (int, error) {
 	if len(a.rest) == 0 {
 		return a.UnixConn.Read(p)
 	}
@@ -373,10 +373,10 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
 		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
-	case f.Version != l.place.Version:
-		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
-	case f.Kind == KindScreen && f.Build != l.place.Build: // a UI that knows builds checks it, too
-		return fmt.Sprintf("this daemon runs another build (%s) than yours (%s); run \"goblin stop\" and start again", buildName(l.place.Build), buildName(f.Build))
+	case f.Version != l.endpoint.Version:
+		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.endpoint.Version, f.Version)
+	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // a UI that knows builds checks it, too
+		return fmt.Sprintf("this daemon runs another build (%s) than yours (%s); run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
 		return fmt.Sprintf("no %s in this daemon yet", f.Kind)
 	}
@@ -455,7 +455,7 @@ func (l *Listener) endLocked() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	for _, s := range l.seats {
+	for _, s := range l.sockets {
 		_ = s.close() // we still hold the lock
 	}
 	for c, introduced := range l.conns {

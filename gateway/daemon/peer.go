@@ -12,13 +12,13 @@ type peer struct {
 	known    bool // false where the system cannot tell
 }
 
-// whoIs is a variable so that tests can act as another user.
-var whoIs = peerOf
+// peerOfConn is a variable so that tests can act as another user.
+var peerOfConn = peerOf
 
 // checkPeer refuses a connection from or to another user. The folder keeps
 // them out already; this holds even where somebody opened it.
 func checkPeer(c *net.UnixConn) (peer, error) {
-	p, err := whoIs(c)
+	p, err := peerOfConn(c)
 	if err != nil {
 		return p, fmt.Errorf("ask who is at the other end of the socket: %w", err)
 	}

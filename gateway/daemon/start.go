@@ -67,7 +67,7 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 		}
 		select {
 		case status := <-ended:
-			return settle(ctx, p, status, from)
+			return exitResult(ctx, p, status, from)
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				_ = cmd.Process.Kill() // nobody can have joined what does not answer
@@ -84,8 +84,8 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 	}
 }
 
-// settle finds out what the end of the process means.
-func settle(ctx context.Context, p Endpoint, status error, from int64) (again bool, err error) {
+// exitResult finds out what the end of the process means.
+func exitResult(ctx context.Context, p Endpoint, status error, from int64) (again bool, err error) {
 	c, err := Dial(ctx, p, KindControl) // it may have met one with more variables
 	switch {
 	case err == nil:

@@ -66,7 +66,7 @@ type Options struct {
 	Frame                int64   // the most bytes of a message that the gateway takes from its servers
 	Ask                  AskFunc // nil declares that there is nobody to ask
 	// Alive tells whether the gateway lives, if it is not nil: requests of one that hangs
-	// fail with its error, and the session ends ([liveness.Watch]).
+	// fail with its error, and the session ends ([WatchLiveness]).
 	Alive  func(ctx context.Context) error
 	Logger *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
 }

@@ -129,7 +129,7 @@ func (s *Conn) take(kind byte, payload []byte) bool {
 		}
 		s.size.Store(&to)
 		s.paused.Store(false)
-		poke(s.resized)
+		wake(s.resized)
 	case framePause:
 		s.paused.Store(true)
 	case frameBackground:
@@ -138,7 +138,7 @@ func (s *Conn) take(kind byte, payload []byte) bool {
 		}
 		dark := payload[0] != 0
 		s.dark.Store(&dark)
-		poke(s.grounds)
+		wake(s.grounds)
 	case frameDone:
 		var a answer
 		if json.Unmarshal(payload, &a) != nil {
@@ -155,8 +155,8 @@ func (s *Conn) take(kind byte, payload []byte) bool {
 	return true
 }
 
-// poke leaves one value in a channel of capacity one.
-func poke(c chan struct{}) {
+// wake leaves one value in a channel of capacity one.
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -119,7 +119,7 @@ func (c *console) take() error {
 		return errOver
 	}
 	defer c.leave()
-	if !c.mayset() {
+	if !c.canConfigure() {
 		c.giveLocked()
 		return errBehind
 	}
@@ -141,12 +141,12 @@ func (c *console) take() error {
 	return nil
 }
 
-// mayset reports whether the terminal's settings are ours to change. Others are
+// canConfigure reports whether the terminal's settings are ours to change. Others are
 // stopped by the kernel for trying; a steady process ignores that.
-func (c *console) mayset() bool { return !c.steady || inFront(c.fd) }
+func (c *console) canConfigure() bool { return !c.steady || isForeground(c.fd) }
 
-// soil notes that a program was ended before it could tidy up.
-func (c *console) soil() {
+// markDirty notes that a program was ended before it could tidy up.
+func (c *console) markDirty() {
 	if c.enter() {
 		c.dirty = true
 		c.leave()
@@ -187,7 +187,7 @@ func (c *console) giveLocked() {
 	if c.disowned {
 		return
 	}
-	if c.mayset() {
+	if c.canConfigure() {
 		flushInput(c.in)
 		_ = term.Restore(c.fd, c.found)
 	}
@@ -212,7 +212,7 @@ func (c *console) end() {
 		c.setting.Lock()
 		defer c.setting.Unlock()
 		c.disowned = true
-		if c.mayset() {
+		if c.canConfigure() {
 			flushInput(c.in)
 			_ = term.Restore(c.fd, c.found)
 		}
@@ -283,7 +283,7 @@ func (c *console) read() error {
 // restore brings a terminal that is given back into the state it was found in,
 // whatever a program left behind.
 func (c *console) restore() {
-	if c.mayset() {
+	if c.canConfigure() {
 		_ = term.Restore(c.fd, c.found)
 	}
 }

@@ -20,8 +20,8 @@ import (
 // grace is how long a program may take to end when the screen ends.
 const grace = time.Second
 
-// obey starts what the daemon ordered; the answer follows.
-func (r *relay) obey(kind byte, payload []byte) error {
+// execute starts what the daemon ordered; the answer follows.
+func (r *relay) execute(kind byte, payload []byte) error {
 	content := r.content
 	r.content = nil
 	var o order
@@ -77,7 +77,7 @@ func (r *relay) show(o order, content []byte) error {
 		if file, line = place(o.Name); !filepath.IsAbs(file) {
 			return fmt.Errorf("%q is no absolute path", file)
 		}
-		command, file = atLine(command, file, line)
+		command, file = editorAtLine(command, file, line)
 	} else {
 		dir, err := os.MkdirTemp("", "goblin-*") // 0700
 		if err != nil {
@@ -94,7 +94,7 @@ func (r *relay) show(o order, content []byte) error {
 	r.con.give()
 	err := r.con.run(r.ctx, command, file)
 	if r.ctx.Err() != nil || wasKilled(err) {
-		r.con.soil()
+		r.con.markDirty()
 	}
 	r.con.restore()
 	if r.ctx.Err() == nil {

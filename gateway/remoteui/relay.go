@@ -49,7 +49,7 @@ func (t Terminal) Rescue() (restore func()) {
 		return func() {}
 	}
 	return func() {
-		if inFront(fd) {
+		if isForeground(fd) {
 			_ = term.Restore(fd, found)
 		}
 	}
@@ -237,8 +237,8 @@ func (r *relay) learnLocked(a terminalAnswer) {
 func (r *relay) drop(on bool) { r.send.drop(on) }
 
 func (r *relay) lost(cause error) {
-	if !r.con.mayset() { // who is not in front cannot read
-		poke(r.behind)
+	if !r.con.canConfigure() { // who is not in front cannot read
+		wake(r.behind)
 		return
 	}
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
@@ -286,7 +286,7 @@ func (r *relay) receive(c io.Reader) error {
 				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
 			}
 		case frameExec, frameSave:
-			if err := r.obey(kind, payload); err != nil {
+			if err := r.execute(kind, payload); err != nil {
 				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
 			}
 		case frameExit:
@@ -332,11 +332,11 @@ func (r *relay) watch() {
 		case <-look.C:
 			// While a program has the terminal, or another job, nobody reads it
 			// who would notice.
-			if vanished(r.con.fd) {
+			if isGone(r.con.fd) {
 				r.fail(fmt.Errorf("%w: it hung up", ErrTerminalLost))
 				return
 			}
-			if r.con.steady && r.isWaiting() && r.con.mayset() {
+			if r.con.steady && r.isWaiting() && r.con.canConfigure() {
 				r.again()
 			}
 		case <-r.behind: // its reader has ended

@@ -19,10 +19,10 @@ func watchSignals(bool) *signals {
 	return &signals{tick: t, resized: t.C}
 }
 
-func inFront(int) bool { return true }
+func isForeground(int) bool { return true }
 
-// vanished is known by reading alone.
-func vanished(int) bool { return false }
+// isGone is known by reading alone.
+func isGone(int) bool { return false }
 
 func (s *signals) close() { s.tick.Stop() }
 

@@ -38,15 +38,15 @@ func (s *signals) catch() {
 	}
 }
 
-// inFront reports whether this process's group is in front of a terminal. One
+// isForeground reports whether this process's group is in front of a terminal. One
 // that does not control this process's session asks for no such order.
-func inFront(fd int) bool {
+func isForeground(fd int) bool {
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || front == unix.Getpgrp()
 }
 
-// vanished reports whether a terminal has hung up: nothing can be asked of it any more.
-func vanished(fd int) bool {
+// isGone reports whether a terminal has hung up: nothing can be asked of it any more.
+func isGone(fd int) bool {
 	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return errors.Is(err, unix.EIO)
 }

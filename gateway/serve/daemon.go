@@ -58,8 +58,8 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
-		Place: &s.place, Moved: func() (daemon.Endpoint, error) { return p.App.Place(s.cfg.Path) },
-		Screen: h.guest, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.place.Dir, Extend: p.Extend,
+		Place: &s.endpoint, Moved: func() (daemon.Endpoint, error) { return p.App.Place(s.cfg.Path) },
+		Screen: h.showRemote, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.endpoint.Dir, Extend: p.Extend,
 	}
 	o.Terminal = p.startedFrom(s.tty)
 	if change != nil {
@@ -88,8 +88,8 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 	return nil
 }
 
-// guest shows a screen that came over the socket, if there is room.
-func (h *Daemon) guest(ctx context.Context, c net.Conn, r io.Reader) {
+// showRemote shows a screen that came over the socket, if there is room.
+func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
 	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
@@ -131,20 +131,20 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 		}
 		_ = conn.Exit(reason) // a relay that is gone need not know
 	}()
-	return stopped(ctx, show(ctx, conn))
+	return stopReason(ctx, show(ctx, conn))
 }
 
-// stopped replaces what the end of a daemon does to a screen by its reason.
-func stopped(ctx context.Context, err error) error {
+// stopReason replaces what the end of a daemon does to a screen by its reason.
+func stopReason(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrStopped
 	}
 	return err
 }
 
-// own shows the daemon's own screen until its user quits (nil), ctx ends
+// showLocal shows the daemon's own screen until its user quits (nil), ctx ends
 // ([ErrStopped]) or it fails.
-func (h *Daemon) own(ctx context.Context, t remoteui.Terminal) error {
+func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
 	go func() {
@@ -158,19 +158,18 @@ func (h *Daemon) own(ctx context.Context, t remoteui.Terminal) error {
 	if failed != nil && (err == nil || errors.Is(err, remoteui.ErrConnectionLost)) {
 		err = failed
 	}
-	return stopped(ctx, err)
+	return stopReason(ctx, err)
 }
 
-// meet makes this process the daemon, or else connects to the screen of the
-// one that is there.
-func (p *Process) meet(ctx context.Context, s *setup) (h *Daemon, c net.Conn, err error) {
+// becomeOrDial becomes the daemon or connects a UI to the running one.
+func (p *Process) becomeOrDial(ctx context.Context, s *setup) (h *Daemon, c net.Conn, err error) {
 	for range attempts {
 		h, err = p.daemon(s, nil)
 		var other *daemon.RunningError
 		if !errors.As(err, &other) {
 			return h, nil, err
 		}
-		c, err = daemon.Dial(ctx, s.place, daemon.KindScreen)
+		c, err = daemon.Dial(ctx, s.endpoint, daemon.KindScreen)
 		if !errors.Is(err, daemon.ErrNotRunning) {
 			if _, other := errors.AsType[*daemon.BuildError](err); other {
 				err = cli.Fail(cli.CodeConnect, "%w; stop it with \"%s\" and start again", err, p.App.Line("stop"))

@@ -36,7 +36,7 @@ type Process struct {
 }
 
 // Signals gives the context that ends with the first signal to end; if that is
-// SIGTERM, with [instance.ErrDrain] as its cause. The second signal ends the process
+// SIGTERM, with [stack.ErrDrain] as its cause. The second signal ends the process
 // at once; the kernel or their closed input ends its children. A SIGHUP that no lost
 // terminal sent makes a daemon read its config again instead; under nohup each does, and
 // ends no process. release gives back signals, streams and terminals.
@@ -142,11 +142,11 @@ func (p *Process) Streams() (io.Reader, io.Writer) {
 // handover is how long the end of a process waits for its terminal.
 const handover = time.Second
 
-// hold makes whoever ends the process at once end shown first, in which t is
+// holdTerminal makes whoever ends the process at once end shown first, in which t is
 // used, and wait a moment until t is given back; then it sets t as it was found.
 // release tells that it is given back. Meanwhile SIGQUIT, which otherwise ends
 // a Go program with a dump on the spot, does so, too.
-func (p *Process) hold(ctx context.Context, t remoteui.Terminal) (shown context.Context, release func()) {
+func (p *Process) holdTerminal(ctx context.Context, t remoteui.Terminal) (shown context.Context, release func()) {
 	shown, end := context.WithCancel(ctx)
 	given := make(chan struct{})
 	rescue := t.Rescue()

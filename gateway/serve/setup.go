@@ -12,21 +12,21 @@ import (
 
 // setup is made first by each mode that serves.
 type setup struct {
-	cfg    *config.Config
-	place  daemon.Endpoint // of the daemon; may be missing for one that is alone
-	pins   string          // file of the approved tools
-	noPins error           // why there is none although the config wants one
-	logger *slog.Logger
-	log    string   // its file; "" for stderr
-	tty    *os.File // the terminal of its screen; nil for one of the streams, if any is one
-	closes []io.Closer
+	cfg      *config.Config
+	endpoint daemon.Endpoint // of the daemon; may be missing for one that is alone
+	pins     string          // file of the approved tools
+	noPins   error           // why there is none although the config wants one
+	logger   *slog.Logger
+	log      string   // its file; "" for stderr
+	tty      *os.File // the terminal of its screen; nil for one of the streams, if any is one
+	closes   []io.Closer
 }
 
 // kinds of setup, by where the log goes that has no file in the config.
 const (
-	alone    = iota // to stderr, and there is no socket
-	attended        // to stderr
-	apart           // to the file beside the socket
+	noSocket = iota // to stderr, and there is no socket
+	logToStderr
+	logToFile // the file beside the socket
 )
 
 // prepare loads the config, finds the place of its daemon and opens the log.
@@ -41,17 +41,17 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	if s.noPins != nil && cfg.Gateway.Pin == config.PinStrict {
 		return nil, s.noPins // here, where a client sees why
 	}
-	if s.place, err = p.App.Place(cfg.Path); err != nil && kind != alone {
+	if s.endpoint, err = p.App.Place(cfg.Path); err != nil && kind != noSocket {
 		return nil, err
 	}
 	w := p.App.Err
-	if kind == apart {
-		file, err := daemon.OpenLog(s.place)
+	if kind == logToFile {
+		file, err := daemon.OpenLog(s.endpoint)
 		if err != nil {
 			return nil, err
 		}
 		w, s.closes = file, append(s.closes, file)
-		s.log = cmp.Or(s.log, s.place.Log)
+		s.log = cmp.Or(s.log, s.endpoint.Log)
 	}
 	logger, log, err := p.App.Logger(cfg, w)
 	if err != nil {

@@ -175,7 +175,7 @@ func New(o Options) (*Instance, error) {
 		}
 	}
 	i.switches, err = state.OpenToggles(o.Off)
-	i.readOff(err)
+	i.reportToggles(err)
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
 	i.metrics.Tally(i.meter.Tally)
@@ -321,7 +321,7 @@ func (i *Instance) Run(outer context.Context) error {
 	}
 
 	if i.o.Off != "" {
-		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.switched) })
+		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.readToggles) })
 	}
 	edits.Go(func() { i.freshen(ctx) })
 	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })

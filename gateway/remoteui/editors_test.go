@@ -20,7 +20,7 @@ func TestEditorsOpenAFileAtALine(t *testing.T) {
 		{"vi", "/a/b:x", "vi", "/a/b:x"},
 	} {
 		file, line := place(c.name)
-		runs, file := atLine(c.command, file, line)
+		runs, file := editorAtLine(c.command, file, line)
 		require.Equal(t, c.runs, runs)
 		require.Equal(t, c.file, file)
 	}

@@ -9,10 +9,10 @@ import (
 // any. One that lacks variables which a running daemon has, and has no other values,
 // is served by that daemon, so that it gets all servers and none is started twice.
 
-// fuller are the places of daemons, running or not, that have all variables of p with
+// supersets returns the endpoints of daemons, running or not, that have all variables of p with
 // the same values, and more; those that have the most first. They have the profile and
 // build of p.
-func fuller(p Endpoint) []Endpoint {
+func supersets(p Endpoint) []Endpoint {
 	if p.Config == "" {
 		return nil // the demo names none
 	}

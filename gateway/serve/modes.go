@@ -23,16 +23,16 @@ import (
 // DefaultListen is where Serve listens if nothing else is said.
 const DefaultListen = "127.0.0.1:7331"
 
-// guestAttempts are how often a client that lacks variables looks for the next daemon
+// supersetAttempts are how often a client that lacks variables looks for the next daemon
 // of those that have them, before it starts one itself.
-const guestAttempts = 20
+const supersetAttempts = 20
 
 // Stdio serves one client, through the daemon unless standalone, with what a profile of the
 // config shows; "" for the one that the client gets by its name.
 func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) error {
-	kind := attended
+	kind := logToStderr
 	if standalone {
-		kind = alone
+		kind = noSocket
 	}
 	s, err := p.prepare(p.App.Load, kind)
 	if err != nil {
@@ -51,12 +51,12 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 	}
 	i, err := stack.New(stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
-		Runtime: s.place.Dir,
+		Runtime: s.endpoint.Dir,
 	})
 	if err != nil {
 		return err
 	}
-	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
+	return runWith(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
 }
 
 // bridge connects a client to the daemon, which it starts if need be.
@@ -74,7 +74,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
 
-	var guest *daemon.Endpoint               // of the last daemon, if that had more variables
+	var superset *daemon.Endpoint            // of the last daemon, if that had more variables
 	var last atomic.Pointer[daemon.Endpoint] // nil before the first daemon
 	err = bridge.Run(ctx, bridge.Options{
 		Alive: func(ctx context.Context) error { return daemon.Alive(ctx, *last.Load()) },
@@ -84,17 +84,17 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			// starting one tells best.
 			place, err := p.App.Place(s.cfg.Path)
 			if err != nil {
-				place = s.place
+				place = s.endpoint
 			}
 			place.Profile = profile
-			if guest != nil { // somebody who has them starts the next one
-				if c := dialSoon(ctx, *guest, daemon.KindMCP, guestAttempts); c != nil {
-					last.Store(guest)
+			if superset != nil { // somebody who has them starts the next one
+				if c := dialSoon(ctx, *superset, daemon.KindMCP, supersetAttempts); c != nil {
+					last.Store(superset)
 					return c, nil
 				}
 			}
 			c, err := daemon.DialOrStart(ctx, place, daemon.KindMCP, exe, args, nil)
-			guest = nil
+			superset = nil
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +104,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			}
 			last.Store(&c.Endpoint)
 			if c.Endpoint.Socket != place.Socket {
-				guest = &c.Endpoint
+				superset = &c.Endpoint
 			}
 			return c.UnixConn, nil
 		},
@@ -116,8 +116,8 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	return nil
 }
 
-// together runs a gateway for as long as its use goes on.
-func together(ctx context.Context, i *stack.Instance, use func(ctx context.Context) error) error {
+// runWith runs a gateway for as long as its use goes on.
+func runWith(ctx context.Context, i *stack.Instance, use func(ctx context.Context) error) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	using, leave := context.WithCancel(ctx)
@@ -142,7 +142,7 @@ func hasProfile(cfg *config.Config, profile string) error {
 // serves HTTP; "" for what the config says. Clients there whose URL names no profile are
 // shown that one, if it is not "".
 func (p *Process) Serve(ctx context.Context, listen, profile string) error {
-	s, err := p.prepare(p.App.Load, attended)
+	s, err := p.prepare(p.App.Load, logToStderr)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	if demo {
 		load = func() (*config.Config, error) { return p.App.LoadFile("") }
 	}
-	s, err := p.prepare(load, apart)
+	s, err := p.prepare(load, logToFile)
 	if err != nil {
 		return err
 	}

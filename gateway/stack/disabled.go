@@ -16,14 +16,14 @@ import (
 	"goblin/registry"
 )
 
-// switched takes over what other processes turned off and on: the file was written.
-func (i *Instance) switched() {
-	i.readOff(i.switches.Refresh())
+// readToggles takes over what other processes turned off and on: the file was written.
+func (i *Instance) readToggles() {
+	i.reportToggles(i.switches.Refresh())
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 }
 
-// readOff reports what is wrong with the file of what is off, and keeps a copy of a good one.
-func (i *Instance) readOff(err error) {
+// reportToggles reports what is wrong with the file of what is off, and keeps a copy of a good one.
+func (i *Instance) reportToggles(err error) {
 	i.report(&i.misread, err, "tools off")
 	text := strings.Join(i.switches.Skipped(), "; ")
 	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
@@ -145,7 +145,7 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
 		return nil, i.noProfile(q.Profile)
 	}
-	i.switched() // the file may have been written just now, by whoever asks
+	i.readToggles() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)
 	named := i.registry.Load() // as the clients of the profile would see it
 	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {

@@ -34,9 +34,9 @@ func words(s string) map[string]bool {
 	return all
 }
 
-// atLine returns the command and the file argument that open an editor at a line. An
+// editorAtLine returns the command and the file argument that open an editor at a line. An
 // unknown editor opens the file without the line.
-func atLine(command, file, line string) (string, string) {
+func editorAtLine(command, file, line string) (string, string) {
 	if line == "" {
 		return command, file
 	}

@@ -18,18 +18,18 @@ const slowStop = 500 * time.Millisecond // what is longer is told
 
 // Screen is Goblin on a terminal: the daemon of its config, or a look at it.
 func (p *Process) Screen(ctx context.Context) error {
-	s, err := p.prepare(p.App.Load, apart)
+	s, err := p.prepare(p.App.Load, logToFile)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	h, c, err := p.meet(ctx, s)
+	h, c, err := p.becomeOrDial(ctx, s)
 	if err != nil {
 		return err
 	}
 	t := p.terminal(p.In, p.Out, s)
 	if h == nil {
-		return p.tell(ctx, p.relay(ctx, c, t))
+		return p.reportStop(ctx, p.relay(ctx, c, t))
 	}
 	return p.watch(ctx, h, t, nil)
 }
@@ -50,7 +50,7 @@ func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
 // relay shows the screen at the other end of c until its user quits (nil) or
 // it ends otherwise.
 func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) error {
-	shown, release := p.hold(ctx, t)
+	shown, release := p.holdTerminal(ctx, t)
 	defer release()
 	reason, err := remoteui.Relay(shown, c, t)
 	switch {
@@ -65,9 +65,9 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) er
 	}
 }
 
-// tell says why a screen ended that its user did not leave. A signal's sender
+// reportStop says why a screen ended that its user did not leave. A signal's sender
 // knows, and a daemon that somebody stopped is no failure.
-func (p *Process) tell(ctx context.Context, err error) error {
+func (p *Process) reportStop(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -87,7 +87,7 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 	p.onHangup(h.Reread)
 	var shown error
 	var notice *time.Timer
-	err := together(ctx, h.Instance, func(ctx context.Context) error {
+	err := runWith(ctx, h.Instance, func(ctx context.Context) error {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		alone := make(chan struct{}) // closed when beside has ended
@@ -99,8 +99,8 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 				served = beside(ctx)
 			})
 		}
-		showing, release := p.hold(ctx, t)
-		shown = h.own(showing, t)
+		showing, release := p.holdTerminal(ctx, t)
+		shown = h.showLocal(showing, t)
 		release()
 		status, _ := h.Status(ctx) // which it knows itself
 		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, remoteui.ErrTerminalLost)
@@ -118,7 +118,7 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 	})
 	notice.Stop()
 	if errors.Is(shown, ErrStopped) {
-		return errors.Join(err, p.tell(ctx, shown))
+		return errors.Join(err, p.reportStop(ctx, shown))
 	}
 	return err
 }

@@ -33,13 +33,13 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	if p.App.InTTY && path == Controlling {
 		return cli.Fail(cli.CodeUsage, "--tui is for MCP on stdin, which is a terminal here; leave it out, or name another terminal with --tui-tty")
 	}
-	s, err := p.prepare(p.App.Load, apart)
+	s, err := p.prepare(p.App.Load, logToFile)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	s.tty = tty
-	h, c, shown := p.meet(ctx, s)
+	h, c, shown := p.becomeOrDial(ctx, s)
 	if _, other := errors.AsType[*daemon.BuildError](shown); shown != nil && !other {
 		return shown
 	}
@@ -87,7 +87,7 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && cli.ExitCode(err) != cli.CodeConnect {
 			return err
 		}
-		if c = dialSoon(ctx, s.place, daemon.KindScreen, attempts); c == nil {
+		if c = dialSoon(ctx, s.endpoint, daemon.KindScreen, attempts); c == nil {
 			return err
 		}
 	}

@@ -18,13 +18,13 @@ import (
 	"goblin/gateway/state"
 )
 
-// seat is a place that a daemon has taken.
-type seat struct {
-	place Endpoint
-	lock  *flock.Flock
-	ln    *net.UnixListener
-	files map[string]os.FileInfo // the lock and the socket, as the daemon made them
-	left  atomic.Bool            // for another one
+// boundSocket is the locked endpoint of a daemon and its listening socket.
+type boundSocket struct {
+	endpoint Endpoint
+	lock     *flock.Flock
+	ln       *net.UnixListener
+	files    map[string]os.FileInfo // the lock and the socket, as the daemon made them
+	released atomic.Bool            // no longer served
 }
 
 // lock is the lock of a place, not taken yet.
@@ -32,8 +32,8 @@ func (p Endpoint) lock() *flock.Flock {
 	return flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
 
-// sit listens at a place whose lock is held; on an error it gives that up.
-func sit(p Endpoint, lock *flock.Flock) (*seat, error) {
+// bind listens at an endpoint whose lock is held; on an error it gives that up.
+func bind(p Endpoint, lock *flock.Flock) (*boundSocket, error) {
 	// Nothing depends on it, and some systems forbid writing to a locked file,
 	// so a failure is none.
 	variables, _ := json.Marshal(p.Variables) // only texts
@@ -41,7 +41,7 @@ func sit(p Endpoint, lock *flock.Flock) (*seat, error) {
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("remove the socket of a daemon that died: %w", err), lock.Unlock())
 	}
-	s := &seat{place: p, lock: lock}
+	s := &boundSocket{endpoint: p, lock: lock}
 	if err := s.listen(); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
@@ -49,8 +49,8 @@ func sit(p Endpoint, lock *flock.Flock) (*seat, error) {
 }
 
 // listen makes the socket.
-func (s *seat) listen() error {
-	p := s.place
+func (s *boundSocket) listen() error {
+	p := s.endpoint
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("listen on the daemon's socket: %w", err)
@@ -68,48 +68,48 @@ func (s *seat) listen() error {
 	return nil
 }
 
-// has reports whether the file at a path is the one that the daemon made there.
-func (s *seat) has(path string) bool {
+// owns reports whether the file at a path is the one that the daemon made there.
+func (s *boundSocket) owns(path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && s.files[path] != nil && os.SameFile(s.files[path], now)
 }
 
 // close takes no more connections, and removes the socket.
-func (s *seat) close() error {
-	if s.has(s.place.Socket) {
-		_ = os.Remove(s.place.Socket)
+func (s *boundSocket) close() error {
+	if s.owns(s.endpoint.Socket) {
+		_ = os.Remove(s.endpoint.Socket)
 	}
 	return s.ln.Close()
 }
 
-// leave gives a place up.
-func (s *seat) leave() error {
-	s.left.Store(true)
+// release removes the socket and unlocks the endpoint.
+func (s *boundSocket) release() error {
+	s.released.Store(true)
 	return errors.Join(s.close(), s.lock.Unlock())
 }
 
 // restore makes sockets anew that somebody has removed, or nobody would find the daemon, and
 // none could start beside it, as it has the lock.
 func (l *Listener) restore() {
-	l.moved.Lock()
-	defer l.moved.Unlock()
+	l.moveMu.Lock()
+	defer l.moveMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, s := range l.seats {
-		_, err := os.Lstat(s.place.Socket)
-		if l.ending || l.accept == nil || !errors.Is(err, os.ErrNotExist) || !s.has(s.place.Lock) {
+	for i, s := range l.sockets {
+		_, err := os.Lstat(s.endpoint.Socket)
+		if l.ending || l.accept == nil || !errors.Is(err, os.ErrNotExist) || !s.owns(s.endpoint.Lock) {
 			continue
 		}
-		next := &seat{place: s.place, lock: s.lock}
+		next := &boundSocket{endpoint: s.endpoint, lock: s.lock}
 		if err := next.listen(); err != nil {
 			l.log.Debug("the daemon's socket is gone", "err", err)
 			continue
 		}
-		l.log.Warn("the daemon's socket was removed, and made anew", "socket", s.place.Socket)
-		l.seats = slices.Clone(l.seats)
-		l.seats[i] = next
+		l.log.Warn("the daemon's socket was removed, and made anew", "socket", s.endpoint.Socket)
+		l.sockets = slices.Clone(l.sockets)
+		l.sockets[i] = next
 		l.accept(next)
-		s.left.Store(true)
+		s.released.Store(true)
 		_ = s.ln.Close()
 	}
 }
@@ -122,16 +122,16 @@ const moveLimit = time.Second
 // stays, for those that know no other. It hardly waits: if another daemon is
 // there already, that is a [*RunningError], and this one stays where it is.
 func (l *Listener) Move(p Endpoint) error {
-	l.moved.Lock()
-	defer l.moved.Unlock()
+	l.moveMu.Lock()
+	defer l.moveMu.Unlock()
 	l.mu.Lock()
-	seats := l.seats
+	sockets := l.sockets
 	l.mu.Unlock()
-	if p.Socket == seats[len(seats)-1].place.Socket {
+	if p.Socket == sockets[len(sockets)-1].endpoint.Socket {
 		return nil
 	}
-	next := seats[:1:1]
-	if p.Socket != l.place.Socket {
+	next := sockets[:1:1]
+	if p.Socket != l.endpoint.Socket {
 		lock := p.lock()
 		ok, err := lock.TryLock()
 		if err != nil {
@@ -141,12 +141,12 @@ func (l *Listener) Move(p Endpoint) error {
 			return errors.Join(&RunningError{lockHolder(p)}, lock.Close())
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), moveLimit)
-		other, _ := living(ctx, p)
+		other, _ := runningDaemon(ctx, p)
 		cancel()
 		if other != nil { // whose lock somebody has removed
 			return errors.Join(other, lock.Close())
 		}
-		s, err := sit(p, lock)
+		s, err := bind(p, lock)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (l *Listener) Move(p Endpoint) error {
 	l.mu.Lock()
 	ending := l.ending
 	if !ending {
-		l.seats = next
+		l.sockets = next
 		if l.accept != nil {
 			for _, s := range next[1:] {
 				l.accept(s)
@@ -163,13 +163,13 @@ func (l *Listener) Move(p Endpoint) error {
 		}
 	}
 	l.mu.Unlock()
-	leaving := seats[1:]
+	leaving := sockets[1:]
 	if ending {
 		leaving = next[1:]
 	}
 	var err error
 	for _, s := range leaving {
-		err = errors.Join(err, s.leave())
+		err = errors.Join(err, s.release())
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (l *Listener) Move(p Endpoint) error {
 // maxNote bounds what is read of a lock file.
 const maxNote = 64 << 10
 
-// Serving are the places in a folder, that of [Locate], which daemons of a version ("" for any)
+// Serving are the places in a folder, that of [Find], which daemons of a version ("" for any)
 // took for a config file, whatever variables it named then: for who cannot read
 // it any more. There need not be a daemon at any of them by now. On systems that
 // forbid writing to a locked file there are none.
