@@ -34,10 +34,11 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 		return c
 	}
-	status := func() (s struct {
+	type daemonStatus struct {
 		PID   int
 		Build string
-	}) {
+	}
+	status := func() (s daemonStatus) {
 		out, _ := run("status", "--json")
 		require.NoError(t, json.Unmarshal([]byte(out), &s))
 		return s
@@ -62,6 +63,13 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	require.True(t, after.Prog.Stderr.Holds(e2e.Patience, func() bool {
 		return bytes.Contains(after.Prog.Stderr.Text.Bytes(), []byte(`it serves this client until you run "goblin stop"`))
 	}))
+	beside := w.PipeTo(program, "--tui", "--tui-tty", ui.Ask("pane_tty"))
+	beside.Init() // without the UI
+	require.True(t, beside.Prog.Stderr.Holds(e2e.Patience, func() bool {
+		return bytes.Contains(beside.Prog.Stderr.Text.Bytes(), []byte("and start again; the client is served on"))
+	}))
+	beside.Close()
+	require.Zero(t, beside.Prog.Ends(e2e.Patience))
 	require.Equal(t, first, status())
 	text, _ := run("status")
 	require.Contains(t, text, "this command is of build ")
