@@ -295,7 +295,7 @@ func (b *bridge) unwantedLocked(uri string, since int) bool {
 func (b *bridge) awaitEnd(l *link) bool {
 	select {
 	case <-l.done:
-		gone := b.lost()
+		gone := b.failOpenCalls()
 		if time.Since(l.since) > settled {
 			b.delay = 0
 		} else {
@@ -311,14 +311,14 @@ func (b *bridge) awaitEnd(l *link) bool {
 	l.out.Finish() // the daemon sees the end of the session after the last frame
 	within(l.done, b.lim.drain, b.hard.Done())
 	l.abort()
-	b.lost()
+	b.failOpenCalls()
 	b.refuse(errEnded)
 	return true
 }
 
-// lost answers everything that the last daemon still owed. It reports whether
+// failOpenCalls answers everything that the last daemon still owed. It reports whether
 // the client has gone, so that no other daemon is wanted.
-func (b *bridge) lost() bool {
+func (b *bridge) failOpenCalls() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.link = nil

@@ -76,9 +76,9 @@ type terminalAnswer struct {
 	body string
 }
 
-// cutter cuts answers out of keys. The zero value cuts nothing; of each kind that was
+// answerParser cuts answers out of keys. The zero value cuts nothing; of each kind that was
 // asked for it cuts the first.
-type cutter struct {
+type answerParser struct {
 	asked [answerKinds]bool
 	held  []byte // the start of what may be an answer
 	// leaked: the first of held, an ESC, was given out already. ESC alone at
@@ -87,19 +87,19 @@ type cutter struct {
 	leaked bool
 }
 
-// ask has the cutter wait for the answers to what is asked.
-func (c *cutter) ask(questions string) {
+// ask has the parser expect the answers to what is asked.
+func (c *answerParser) ask(questions string) {
 	for kind, question := range [answerKinds]string{askBackground, askKitty, askCell, askWhat} {
 		c.asked[kind] = strings.Contains(questions, question)
 	}
 }
 
 // idle reports that no answer is waited for.
-func (c *cutter) idle() bool { return c.asked == [answerKinds]bool{} }
+func (c *answerParser) idle() bool { return c.asked == [answerKinds]bool{} }
 
 // cut appends the keys in p to keys, in order, and the answers to found. What might be an
 // answer is held; see hold.
-func (c *cutter) cut(keys, p []byte) (out []byte, all []terminalAnswer) {
+func (c *answerParser) cut(keys, p []byte) (out []byte, all []terminalAnswer) {
 	for i, b := range p {
 		if c.idle() {
 			return append(keys, p[i:]...), all
@@ -123,7 +123,7 @@ func (c *cutter) cut(keys, p []byte) (out []byte, all []terminalAnswer) {
 }
 
 // step takes one byte; done: what is held is an answer.
-func (c *cutter) step(keys []byte, b byte) (out []byte, kind answerKind, done bool) {
+func (c *answerParser) step(keys []byte, b byte) (out []byte, kind answerKind, done bool) {
 	if kind, fits, done := c.fits(b); fits {
 		c.held = append(c.held, b)
 		return keys, kind, done
@@ -142,7 +142,7 @@ func (c *cutter) step(keys []byte, b byte) (out []byte, kind answerKind, done bo
 }
 
 // give appends the first n held bytes to keys, and forgets all.
-func (c *cutter) give(keys []byte, n int) []byte {
+func (c *answerParser) give(keys []byte, n int) []byte {
 	from := 0
 	if c.leaked {
 		from = 1
@@ -154,7 +154,7 @@ func (c *cutter) give(keys []byte, n int) []byte {
 
 // fits reports whether b goes on with what is held, as an answer that is waited for, and
 // whether that is whole then.
-func (c *cutter) fits(b byte) (kind answerKind, fits, done bool) {
+func (c *answerParser) fits(b byte) (kind answerKind, fits, done bool) {
 	n := len(c.held)
 	for kind, s := range shapes {
 		begun := min(n, len(s.head))
@@ -182,7 +182,7 @@ func (c *cutter) fits(b byte) (kind answerKind, fits, done bool) {
 }
 
 // hold is how long to wait for more before flush; 0: nothing is held.
-func (c *cutter) hold() time.Duration {
+func (c *answerParser) hold() time.Duration {
 	n := len(c.held)
 	if n == 0 || n == 1 && c.leaked {
 		return 0
@@ -196,7 +196,7 @@ func (c *cutter) hold() time.Duration {
 }
 
 // flush appends what is held to keys.
-func (c *cutter) flush(keys []byte) []byte { return c.give(keys, len(c.held)) }
+func (c *answerParser) flush(keys []byte) []byte { return c.give(keys, len(c.held)) }
 
 // learn notes what a terminal answered about images.
 func (s *size) learn(a terminalAnswer) {

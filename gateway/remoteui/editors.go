@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// place splits name at its last colon into a path and a line, or "" without a line.
-func place(name string) (path, line string) {
+// splitLine splits name at its last colon into a path and a line, or "" without a line.
+func splitLine(name string) (path, line string) {
 	i := strings.LastIndexByte(name, ':')
 	if i < 0 {
 		return name, ""

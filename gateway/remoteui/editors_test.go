@@ -19,7 +19,7 @@ func TestEditorsOpenAFileAtALine(t *testing.T) {
 		{"vi", "/a/b", "vi", "/a/b"},
 		{"vi", "/a/b:x", "vi", "/a/b:x"},
 	} {
-		file, line := place(c.name)
+		file, line := splitLine(c.name)
 		runs, file := editorAtLine(c.command, file, line)
 		require.Equal(t, c.runs, runs)
 		require.Equal(t, c.file, file)

@@ -39,7 +39,7 @@ func Collect(held int, payload []byte) error {
 }
 
 // Cutter cuts the answers of a terminal out of keys.
-type Cutter struct{ c cutter }
+type Cutter struct{ c answerParser }
 
 // NewCutter waits for the answer about the background, or for all.
 func NewCutter(all bool) *Cutter {

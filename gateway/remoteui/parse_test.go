@@ -92,35 +92,35 @@ func TestAnswersAreCutOutOfKeys(t *testing.T) {
 		"a cell without end":     {[]string{"\x1b[6;" + strings.Repeat("1", 50)}, "\x1b[6;" + strings.Repeat("1", 50), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cutter := remoteui.NewCutter(true)
+			parser := remoteui.NewCutter(true)
 			keys := ""
 			var answers []string
 			for _, read := range c.reads {
-				out, found := cutter.Cut([]byte(read))
+				out, found := parser.Cut([]byte(read))
 				keys += string(out)
 				answers = append(answers, found...)
 			}
-			require.Equal(t, name == "keys that begin so", cutter.Held())
+			require.Equal(t, name == "keys that begin so", parser.Held())
 			require.Equal(t, c.keys, keys)
 			require.Equal(t, c.answers, answers)
 		})
 	}
-	cutter := remoteui.NewCutter(false)
-	keys, answers := cutter.Cut([]byte("\x1b[?62;4c\x1b]11;rgb:0/0/0\a"))
+	parser := remoteui.NewCutter(false)
+	keys, answers := parser.Cut([]byte("\x1b[?62;4c\x1b]11;rgb:0/0/0\a"))
 	require.Equal(t, "\x1b[?62;4c", string(keys), "nobody asked")
 	require.Equal(t, []string{"rgb:0/0/0"}, answers)
 }
 
 func TestKeysAreHeldOnlyWhenTheyMayBeAnAnswer(t *testing.T) {
-	cutter := remoteui.NewCutter(true)
-	keys, _ := cutter.Cut([]byte("\x1b"))
+	parser := remoteui.NewCutter(true)
+	keys, _ := parser.Cut([]byte("\x1b"))
 	require.Equal(t, "\x1b", string(keys), "Escape must not wait")
-	require.False(t, cutter.Held())
-	keys, _ = cutter.Cut([]byte("]1"))
+	require.False(t, parser.Held())
+	keys, _ = parser.Cut([]byte("]1"))
 	require.Empty(t, keys)
-	require.True(t, cutter.Held())
-	require.Equal(t, "]1", string(cutter.Flush()))
-	keys, _ = cutter.Cut([]byte("1;x"))
+	require.True(t, parser.Held())
+	require.Equal(t, "]1", string(parser.Flush()))
+	keys, _ = parser.Cut([]byte("1;x"))
 	require.Equal(t, "1;x", string(keys), "what was flushed is no start any more")
 }
 
@@ -209,7 +209,7 @@ func FuzzBackground(f *testing.F) {
 		}
 		input := before + "\x1b]11;rgb:" + colour + end + after
 		escape := len(before) + 1 // a read that ends here gives out an escape key
-		cutter := remoteui.NewCutter(true)
+		parser := remoteui.NewCutter(true)
 		var keys []byte
 		got, leaked, at := "", false, 0
 		for i := 0; at < len(input); i++ {
@@ -217,7 +217,7 @@ func FuzzBackground(f *testing.F) {
 			if i < len(cuts) {
 				n = min(n, int(cuts[i]))
 			}
-			out, found := cutter.Cut([]byte(input[at : at+n]))
+			out, found := parser.Cut([]byte(input[at : at+n]))
 			at += n
 			keys = append(keys, out...)
 			if len(found) > 0 {
@@ -226,7 +226,7 @@ func FuzzBackground(f *testing.F) {
 			}
 			leaked = leaked || at == escape && n > 0
 		}
-		keys = append(keys, cutter.Flush()...)
+		keys = append(keys, parser.Flush()...)
 		require.Equal(t, "rgb:"+colour, got)
 		want := before + after
 		if leaked {
@@ -246,18 +246,18 @@ func FuzzAnswers(f *testing.F) {
 		if step <= 0 {
 			step = 1
 		}
-		cutter := remoteui.NewCutter(true)
+		parser := remoteui.NewCutter(true)
 		var keys []byte
 		answers := 0
 		for p := data; len(p) > 0; p = p[min(len(p), step):] {
-			out, found := cutter.Cut(p[:min(len(p), step)])
+			out, found := parser.Cut(p[:min(len(p), step)])
 			keys = append(keys, out...)
 			for _, a := range found {
 				answers++
 				require.LessOrEqual(t, len(a), 256)
 			}
 		}
-		keys = append(keys, cutter.Flush()...)
+		keys = append(keys, parser.Flush()...)
 		require.LessOrEqual(t, answers, 4)
 		rest := data
 		for _, k := range keys {

@@ -74,7 +74,7 @@ func (r *relay) show(o order, content []byte) error {
 	var file string
 	if o.Kind == File {
 		var line string
-		if file, line = place(o.Name); !filepath.IsAbs(file) {
+		if file, line = splitLine(o.Name); !filepath.IsAbs(file) {
 			return fmt.Errorf("%q is no absolute path", file)
 		}
 		command, file = editorAtLine(command, file, line)
@@ -106,22 +106,22 @@ func (r *relay) show(o order, content []byte) error {
 	return nil
 }
 
-// signalled is the error of a program that a signal ended.
-type signalled struct{ signal string }
+// signalError is the error of a program that a signal ended.
+type signalError struct{ signal string }
 
-func (s signalled) Error() string { return "ended by signal " + s.signal }
+func (s signalError) Error() string { return "ended by signal " + s.signal }
 
-// failed is the error of a program that ended with an exit status.
-type failed struct{ status int }
+// exitError is the error of a program that ended with an exit status.
+type exitError struct{ status int }
 
-func (f failed) Error() string { return fmt.Sprintf("exit status %d", f.status) }
+func (f exitError) Error() string { return fmt.Sprintf("exit status %d", f.status) }
 
 // wasKilled reports whether a signal ended a program, or what a shell ran for
 // it, as far as its exit status says so.
 func wasKilled(err error) bool {
 	var (
-		s signalled
-		f failed
+		s signalError
+		f exitError
 	)
 	return errors.As(err, &s) || errors.As(err, &f) && f.status > 128
 }

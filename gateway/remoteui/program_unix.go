@@ -46,9 +46,9 @@ func (c *console) run(ctx context.Context, command, file string) error {
 		case ws.Stopped():
 			c.stopWith(pid, own, cmd.SysProcAttr.Foreground)
 		case ws.Signaled():
-			return signalled{ws.Signal().String()}
+			return signalError{ws.Signal().String()}
 		case ws.ExitStatus() != 0:
-			return failed{ws.ExitStatus()}
+			return exitError{ws.ExitStatus()}
 		default:
 			return nil
 		}

@@ -75,17 +75,17 @@ type relay struct {
 	contentOf uint64 // that order's id
 
 	cutting  sync.Mutex // guards what follows, and the order of keys
-	cutter   cutter
+	parser   answerParser
 	knows    size // of images, what the terminal answered
 	flushAt  time.Time
 	due      *time.Timer   // calls flushHeld then
 	answered chan struct{} // closed with the last answer
 }
 
-// ended is the cause of an end that the daemon asked for.
-type ended struct{ reason string }
+// endedByDaemon is the cause of an end that the daemon asked for.
+type endedByDaemon struct{ reason string }
 
-func (ended) Error() string { return "ended by the daemon" }
+func (endedByDaemon) Error() string { return "ended by the daemon" }
 
 // Relay shows the screen at the other end of c on t until the daemon ends it (the result is
 // its reason, "" for a plain quit), ctx ends (its error), the connection breaks
@@ -124,7 +124,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		return "", err
 	}
 	r.cutting.Lock()
-	r.cutter.ask(ask)
+	r.parser.ask(ask)
 	r.cutting.Unlock()
 	asked := time.Now()
 	if ask != "" {
@@ -167,7 +167,7 @@ func (r *relay) awaitAnswer() {
 
 func (r *relay) outcome(ctx context.Context) (string, error) {
 	cause := context.Cause(r.ctx)
-	if end := (ended{}); errors.As(cause, &end) {
+	if end := (endedByDaemon{}); errors.As(cause, &end) {
 		return end.reason, nil
 	}
 	if ctx.Err() != nil {
@@ -206,15 +206,15 @@ func (r *relay) sizeLocked() size {
 func (r *relay) typed(p []byte) {
 	r.cutting.Lock()
 	defer r.cutting.Unlock()
-	keys, answers := r.cutter.cut(nil, p)
-	if d := r.cutter.hold(); d > 0 {
+	keys, answers := r.parser.cut(nil, p)
+	if d := r.parser.hold(); d > 0 {
 		r.flushAt = time.Now().Add(d)
 		r.due.Reset(d)
 	}
 	for _, a := range answers {
 		r.learnLocked(a)
 	}
-	if len(answers) > 0 && r.cutter.idle() {
+	if len(answers) > 0 && r.parser.idle() {
 		close(r.answered)
 	}
 	r.send.put(keys)
@@ -260,7 +260,7 @@ func (r *relay) flushHeld() {
 	r.cutting.Lock()
 	defer r.cutting.Unlock()
 	if !time.Now().Before(r.flushAt) {
-		r.send.put(r.cutter.flush(nil))
+		r.send.put(r.parser.flush(nil))
 	}
 }
 
@@ -290,7 +290,7 @@ func (r *relay) receive(c io.Reader) error {
 				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
 			}
 		case frameExit:
-			return ended{string(payload)}
+			return endedByDaemon{string(payload)}
 		default:
 			return fmt.Errorf("%w: unknown frame %q", ErrConnectionLost, kind)
 		}

@@ -143,15 +143,15 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 
 // allAs returns everything, named as in a view.
 func (i *Instance) allAs(seen *registry.Snapshot) *registry.Snapshot {
-	return i.registry.Load().In(seen.Flat(), nil).Narrow(every{seen.Choice()}, nil)
+	return i.registry.Load().In(seen.Flat(), nil).Narrow(allEntries{seen.Choice()}, nil)
 }
 
-// every is a choice with everything that it leaves out.
-type every struct{ registry.Choice }
+// allEntries is a choice with everything that it leaves out.
+type allEntries struct{ registry.Choice }
 
-func (every) Server(string) bool                     { return true }
-func (every) All(string, registry.Kind) bool         { return true }
-func (every) Has(string, registry.Kind, string) bool { return true }
+func (allEntries) Server(string) bool                     { return true }
+func (allEntries) All(string, registry.Kind) bool         { return true }
+func (allEntries) Has(string, registry.Kind, string) bool { return true }
 
 // knows fails for a server that is not in the config; "" is any.
 func (i *Instance) knows(server string) error {
@@ -242,7 +242,7 @@ func (i *Instance) Definition(server string) report.Definition {
 		}
 	}
 	if b := i.gateway.Servers.Get(server); b != nil {
-		d.LeftOut, d.More = leftOut(b)
+		d.LeftOut, d.More = filteredEntries(b)
 	}
 	state, _ := i.registry.State(server)
 	pids := []int{state.PID}
@@ -258,9 +258,9 @@ func (i *Instance) Definition(server string) report.Definition {
 	return d
 }
 
-// leftOut lists a few of the things that a server's filters leave out, and counts the
+// filteredEntries lists a few of the things that a server's filters leave out, and counts the
 // others.
-func leftOut(b *servers.Server) (few []string, more int) {
+func filteredEntries(b *servers.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
 		for _, name := range b.Denied(k) {

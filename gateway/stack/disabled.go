@@ -55,12 +55,12 @@ func (i *Instance) report(last *atomic.Pointer[error], err error, file string) {
 // pinsChanged takes over what other processes approved: the file was written.
 func (i *Instance) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
-	i.readPins(i.pinned)
+	i.reportPins(i.pinned)
 }
 
-// readPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
+// reportPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
 // one.
-func (i *Instance) readPins(store *state.PinStore) {
+func (i *Instance) reportPins(store *state.PinStore) {
 	err := store.Damaged()
 	i.report(&i.mispinned, err, "pins")
 	if err != nil {

@@ -30,7 +30,7 @@ func adding(name string, keys map[string]any) func(*configedit.File) error {
 // keeps it from working. That it wants a login, or offers what some clients refuse, does
 // not. It fails as AddServer would, and blocks as [Instance.Diagnose] does.
 func (i *Instance) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
-	f, err := i.edited(adding(name, keys))
+	f, err := i.changedFile(adding(name, keys))
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func (i *Instance) SetDisabled(server string, disabled bool) error {
 
 // edit changes the config's file, and follows it.
 func (i *Instance) edit(change func(f *configedit.File) error) error {
-	f, err := i.edited(change)
+	f, err := i.changedFile(change)
 	if err == nil {
 		err = f.Save()
 	}
@@ -74,8 +74,8 @@ func (i *Instance) edit(change func(f *configedit.File) error) error {
 	return nil
 }
 
-// edited is the config's file with a change that is not saved.
-func (i *Instance) edited(change func(f *configedit.File) error) (*configedit.File, error) {
+// changedFile is the config's file with a change that is not saved.
+func (i *Instance) changedFile(change func(f *configedit.File) error) (*configedit.File, error) {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return nil, errors.New("there is no config to change")
 	}

@@ -114,13 +114,13 @@ func (i *Instance) scriptClient(ctx context.Context, profile string) (*mcpclient
 	return c.Client, nil
 }
 
-// onlooker is a request without a client, which sees what those of a profile see.
-type onlooker func() *registry.Snapshot
+// profileViewer is a request without a client, which sees what those of a profile see.
+type profileViewer func() *registry.Snapshot
 
-func (o onlooker) Catalog() *registry.Snapshot     { return o() }
-func (o onlooker) Progress(_, _ float64, _ string) {}
-func (o onlooker) Waited() time.Duration           { return 0 }
-func (o onlooker) Client() any                     { return nil }
+func (o profileViewer) Catalog() *registry.Snapshot     { return o() }
+func (o profileViewer) Progress(_, _ float64, _ string) {}
+func (o profileViewer) Waited() time.Duration           { return 0 }
+func (o profileViewer) Client() any                     { return nil }
 
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
 // that is listed.
@@ -128,7 +128,7 @@ func (i *Instance) as(ctx context.Context, profile string) (context.Context, err
 	if _, ok := i.gateway.Views.Look(profile); profile != "" && !ok {
 		return ctx, i.noProfile(profile)
 	}
-	return registry.WithRequest(ctx, onlooker(func() *registry.Snapshot {
+	return registry.WithRequest(ctx, profileViewer(func() *registry.Snapshot {
 		if profile == "" {
 			return i.gateway.Views.Whole()
 		}

@@ -16,8 +16,8 @@ var ErrDrain = downstream.ErrDrain
 // is six hours old.
 const freshenEvery = time.Hour
 
-// freshen keeps the files of a daemon until ctx ends.
-func (i *Instance) freshen(ctx context.Context) {
+// touchFiles keeps the files of a daemon until ctx ends.
+func (i *Instance) touchFiles(ctx context.Context) {
 	tick := time.NewTicker(i.freshenEvery)
 	defer tick.Stop()
 	for {
@@ -47,8 +47,8 @@ func (i *Instance) logStart() {
 	}
 }
 
-// why says what ended a daemon whose Run was given ctx.
-func (i *Instance) why(ctx context.Context) string {
+// endReason says what ended a daemon whose Run was given ctx.
+func (i *Instance) endReason(ctx context.Context) string {
 	switch {
 	case i.stopped.Err() != nil:
 		return "goblin stop"

@@ -235,7 +235,7 @@ func (i *Instance) pins() (*state.PinStore, error) {
 	}
 	switch {
 	case err == nil:
-		i.readPins(store)
+		i.reportPins(store)
 		return store, nil
 	case wanted == config.PinStrict:
 		return nil, err
@@ -323,7 +323,7 @@ func (i *Instance) Run(outer context.Context) error {
 	if i.o.Off != "" {
 		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.readToggles) })
 	}
-	edits.Go(func() { i.freshen(ctx) })
+	edits.Go(func() { i.touchFiles(ctx) })
 	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })
 
 	var fronts sync.WaitGroup
@@ -348,7 +348,7 @@ func (i *Instance) Run(outer context.Context) error {
 		})
 	}
 	<-ctx.Done()
-	why := i.why(outer)
+	why := i.endReason(outer)
 	i.stop()
 	edits.Wait()
 	fronts.Wait()
