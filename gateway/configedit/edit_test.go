@@ -1,4 +1,4 @@
-package clientconfig_test
+package configedit_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package command_test
+package mcpregistry_test
 
 import (
 	"archive/zip"
