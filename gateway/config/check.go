@@ -37,7 +37,7 @@ func envNameComplaint(s string) string {
 	return ""
 }
 
-func keepEnvName(r *reader, at place, key *yaml.Node) bool {
+func keepEnvName(r *reader, at keyPath, key *yaml.Node) bool {
 	if c := envNameComplaint(key.Value); c != "" {
 		r.fail(key, "%s %s", at, c)
 		return false
@@ -110,7 +110,7 @@ func hostComplaint(s string) string {
 func hostName() kind[string] {
 	k := text(hostComplaint)
 	read := k.read
-	k.read = func(r *reader, at place, n *yaml.Node, dst *string) {
+	k.read = func(r *reader, at keyPath, n *yaml.Node, dst *string) {
 		read(r, at, n, dst)
 		*dst = strings.TrimSuffix(*dst, ".")
 	}
@@ -160,12 +160,12 @@ func CheckListen(listen, token string) error {
 		return errors.New("listen address " + quote(listen) + " " + c)
 	}
 	if !isLoopback(listen) && token == "" {
-		return errors.New("listen address " + quote(listen) + " " + exposed)
+		return errors.New("listen address " + quote(listen) + " " + needsToken)
 	}
 	return nil
 }
 
-const exposed = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
+const needsToken = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
 
 // transportHeaders are decided by the transport; files of other clients tend
 // to hold some of them.
@@ -174,7 +174,7 @@ var transportHeaders = []string{
 	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding",
 }
 
-func keepHeaderName(r *reader, at place, key *yaml.Node) bool {
+func keepHeaderName(r *reader, at keyPath, key *yaml.Node) bool {
 	name := key.Value
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
 		r.fail(key, "%s is not the name of an HTTP header", at)

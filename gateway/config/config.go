@@ -206,8 +206,8 @@ type InheritEnv struct {
 	Names []string
 }
 
-// of are the variables that are chosen, nil for none.
-func (e InheritEnv) of(vars map[string]string) map[string]string {
+// choose are the variables that are chosen, nil for none.
+func (e InheritEnv) choose(vars map[string]string) map[string]string {
 	var chosen map[string]string
 	for name, value := range vars {
 		if e.All || slices.Contains(e.Names, name) {

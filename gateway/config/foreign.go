@@ -73,7 +73,7 @@ func Translate(entry map[string]any, exists func(command string) bool) (out map[
 
 // translated returns an entry with Goblin's keys. In Goblin's own files, it only divides
 // command lines.
-func (r *reader) translated(at place, n *yaml.Node) *yaml.Node {
+func (r *reader) translated(at keyPath, n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode || r.resolve != nil { // it was translated when the file was read
 		return n
 	}
@@ -110,7 +110,7 @@ func (t *translation) run() {
 	t.arguments()
 }
 
-func (t *translation) refuse(at *yaml.Node, format string, args ...any) {
+func (t *translation) reject(at *yaml.Node, format string, args ...any) {
 	if t.why == "" {
 		t.why, t.whyAt = fmt.Sprintf(format, args...), at
 	}
@@ -217,7 +217,7 @@ func (t *translation) unwrap() {
 			}
 			continue
 		}
-		if inner.Kind != yaml.MappingNode || name != "transport" && !reaches(inner) {
+		if inner.Kind != yaml.MappingNode || name != "transport" && !hasTransport(inner) {
 			continue
 		}
 		t.remove(name)
@@ -250,8 +250,8 @@ func (t *translation) requestHeaders() {
 	}
 }
 
-// reaches reports whether a mapping has a command or a URL.
-func reaches(n *yaml.Node) bool {
+// hasTransport reports whether a mapping has a command or a URL.
+func hasTransport(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if name := canonicalKey(n.Content[i].Value); name == "command" || name == "url" {
 			return n.Content[i+1].Kind != yaml.MappingNode
@@ -289,14 +289,14 @@ func canonicalKey(name string) string {
 	if to, ok := foreignKeys[folded]; ok {
 		return to
 	}
-	if folded == "disabled" || slices.Contains(reaching, folded) {
+	if folded == "disabled" || slices.Contains(transportServerKeys, folded) {
 		return folded
 	}
 	return name
 }
 
-// reaching are the keys of a server's transport.
-var reaching = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
+// transportServerKeys are the keys of a server's transport.
+var transportServerKeys = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
 // rename gives keys Goblin's names.
 func (t *translation) rename() {
@@ -307,8 +307,8 @@ func (t *translation) rename() {
 		name := canonicalKey(key.Value)
 		switch {
 		case name == "disabled":
-			t.switched(key, value)
-		case !slices.Contains(reaching, name):
+			t.setDisabled(key, value)
+		case !slices.Contains(transportServerKeys, name):
 			t.set(key, name, value)
 		case isBlank(value):
 		case name == "env" || name == "headers":
@@ -338,15 +338,15 @@ func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.No
 	}
 }
 
-// switched makes `disabled` of the keys by which clients disable servers. One key that
+// setDisabled makes `disabled` of the keys by which clients disable servers. One key that
 // disables is enough.
-func (t *translation) switched(key, value *yaml.Node) {
+func (t *translation) setDisabled(key, value *yaml.Node) {
 	on, ok := boolean(value)
 	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {
 		on, ok = text == "true" || text == "1" || text == "yes" || text == "on", slices.Contains([]string{"true", "1", "yes", "on", "false", "0", "no", "off"}, text)
 	}
 	if !ok {
-		t.refuse(key, "has %s, which must be true or false", quoteKey(key.Value))
+		t.reject(key, "has %s, which must be true or false", quoteKey(key.Value))
 		return
 	}
 	if name := strings.ToLower(key.Value); !strings.Contains(name, "disabled") {
@@ -442,7 +442,7 @@ func (t *translation) choose() {
 		t.remove("type")
 		switch {
 		case why != "" && (command == nil || strings.HasPrefix(why, "is ")):
-			t.refuse(typeKey, "%s", why)
+			t.reject(typeKey, "%s", why)
 			t.remove("url") // which says no more
 			return
 		case why != "":
@@ -501,7 +501,7 @@ func (t *translation) splitLine() {
 	line, problem := t.parse(command.Value)
 	switch {
 	case problem != "":
-		t.refuse(key, "%s", problem)
+		t.reject(key, "%s", problem)
 		return
 	case len(line.words) == 0, len(line.words) == 1 && line.words[0] == strings.TrimSpace(command.Value):
 		return

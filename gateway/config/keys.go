@@ -41,7 +41,7 @@ func defaultServer() Server {
 	return Server{Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra, ForwardMeta: true}
 }
 
-const many = 100_000_000 // the upper end of counts that have no natural one
+const maxCount = 100_000_000 // the upper end of counts that have no natural one
 
 func topKeys() []field[Config] {
 	servers := kind[[]Server]{schema: serversSchema, read: readServers}
@@ -75,17 +75,17 @@ func sections() map[string][]string {
 func serverKeys() []field[Server] {
 	return append([]field[Server]{
 		key("command", "The program of a local server. A bare name is looked up in PATH; a relative path begins at the config's folder.",
-			late(path(true)), func(s *Server) *string { return &s.Command }),
+			withReferences(path(true)), func(s *Server) *string { return &s.Command }),
 		key("args", "Arguments of the command.",
-			late(list(loose(noNUL))), func(s *Server) *[]string { return &s.Args }),
+			withReferences(list(loose(noNUL))), func(s *Server) *[]string { return &s.Args }),
 		key("env", "Environment variables of the command.",
-			late(dict(loose(noNUL), keepEnvName)), func(s *Server) *map[string]string { return &s.Env }),
+			withReferences(dict(loose(noNUL), keepEnvName)), func(s *Server) *map[string]string { return &s.Env }),
 		key("cwd", "The command's working directory. A relative path begins at the config's folder. With isolation: project, it is the project's unless given.",
-			late(path(false)), func(s *Server) *string { return &s.Cwd }),
+			withReferences(path(false)), func(s *Server) *string { return &s.Cwd }),
 		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER (on Windows APPDATA, PATH, PATHEXT, SYSTEMROOT, TEMP, USERPROFILE and their like) and `env`: nothing (false), everything (true), or these names.",
 			selected(text(envNameComplaint)), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
 		key("url", "The address of a remote server.",
-			late(text(urlComplaint)), func(s *Server) *string { return &s.URL }),
+			withReferences(text(urlComplaint)), func(s *Server) *string { return &s.URL }),
 		key("type", "The transport. With `url`: http (Streamable HTTP; falls back to SSE if `type` is not given) or sse.",
 			choice(
 				option[Type]{"http", HTTP, nil},
@@ -94,7 +94,7 @@ func serverKeys() []field[Server] {
 				option[Type]{"stdio", Stdio, nil},
 			), func(s *Server) *Type { return &s.Type }),
 		key("headers", "HTTP headers of every request to the remote server.",
-			late(dict(loose(headerValueComplaint), keepHeaderName)), func(s *Server) *map[string]string { return &s.Headers }),
+			withReferences(dict(loose(headerValueComplaint), keepHeaderName)), func(s *Server) *map[string]string { return &s.Headers }),
 		key("oauth", "The login at the remote server by OAuth, see `goblin login`; off: none. Nothing is needed for servers that register their clients.",
 			oauth(), func(s *Server) *OAuth { return &s.OAuth }),
 		key("tags", "Words by which profiles choose the server, as in `tag:work`.",
@@ -120,7 +120,7 @@ func serverKeys() []field[Server] {
 		key("forward_meta", "Pass on what clients put into `_meta` of their requests besides the protocol's own keys, such as ids of sessions and threads.",
 			flag(), func(s *Server) *bool { return &s.ForwardMeta }),
 		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
-			orList(section(filterKeys)), func(s *Server) *Filter { return &s.Tools }),
+			filterOrList(section(filterKeys)), func(s *Server) *Filter { return &s.Tools }),
 		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Prompts }),
 		key("resources", "Which resources and templates are offered: globs on the server's own URIs, however they are spelled. `deny` wins.",
@@ -134,9 +134,9 @@ func serverKeys() []field[Server] {
 	}, legacyServerKeys()...)
 }
 
-// harmless are keys of other clients that say nothing about how a server is run. Some of
+// ignoredKeys are keys of other clients that say nothing about how a server is run. Some of
 // them approve calls, which Goblin never imports.
-var harmless = []string{
+var ignoredKeys = []string{
 	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
 	"gallery", "trust", "autoStart", "dev", "metadata", "longRunning", "author", "homepage", "repository",
@@ -144,7 +144,7 @@ var harmless = []string{
 }
 
 // Harmless reports a key of another client that says nothing about how a server is run.
-func Harmless(key string) bool { return isComment(key) || slices.Contains(harmless, key) }
+func Harmless(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
 
 // legacyServerKeys are keys that other clients write and that change what a
 // server may do, so that ignoring them would be wrong.
@@ -159,7 +159,7 @@ func legacyServerKeys() []field[Server] {
 	}
 	// These change nothing about how a server is run, or nothing that Goblin
 	// could follow; they are named in a warning.
-	for _, name := range slices.Concat(harmless, []string{"envFile", "auth", "sampling"}) {
+	for _, name := range slices.Concat(ignoredKeys, []string{"envFile", "auth", "sampling"}) {
 		fields = append(fields, ignored(name))
 	}
 	for i := range fields {
@@ -171,14 +171,14 @@ func legacyServerKeys() []field[Server] {
 // oauth is a mapping, or off.
 func oauth() kind[OAuth] {
 	some := section(oauthKeys)
-	read := func(r *reader, at place, n *yaml.Node, dst *OAuth) {
+	read := func(r *reader, at keyPath, n *yaml.Node, dst *OAuth) {
 		r.server.oauth = readTable(r, at, oauthKeys(), n, dst)
 	}
 	return kind[OAuth]{
 		schema: func(def OAuth) object {
 			return object{"anyOf": []any{object{"enum": []any{"off", false}}, some.schema(def)}}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *OAuth) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *OAuth) {
 			if b, ok := boolean(n); n.Kind == yaml.ScalarNode && (n.Value == "off" || ok && !b) {
 				*dst = OAuth{Off: true}
 				return
@@ -218,12 +218,12 @@ func oauthKeys() []field[OAuth] {
 	}
 	return []field[OAuth]{
 		legacy(key("clientId", "", text(noNUL), func(o *OAuth) *string { return &o.ClientID })),
-		legacy(key("clientSecret", "", late(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret })),
+		legacy(key("clientSecret", "", withReferences(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret })),
 		legacy(key("callbackPort", "", count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort })),
 		key("client_id", "Goblin's id at the authorization server, if that registers no clients itself.",
 			text(noNUL), func(o *OAuth) *string { return &o.ClientID }),
 		key("client_secret", "The secret of that client, or its private key in PEM.",
-			late(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret }),
+			withReferences(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret }),
 		key("client_metadata_url", "Where a client id metadata document of Goblin lies, for authorization servers that take one.",
 			text(urlComplaint), func(o *OAuth) *string { return &o.MetadataURL }),
 		key("scopes", "What to ask for, instead of what the server names.",
@@ -251,9 +251,9 @@ func filterKeys() []field[Filter] {
 	}
 }
 
-// orList is a filter that a file of another client may write as a list of what it allows.
-func orList(k kind[Filter]) kind[Filter] {
-	return kind[Filter]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *Filter) {
+// filterOrList is a filter that a file of another client may write as a list of what it allows.
+func filterOrList(k kind[Filter]) kind[Filter] {
+	return kind[Filter]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *Filter) {
 		if !r.lenient || n.Kind != yaml.SequenceNode {
 			k.read(r, at, n, dst)
 			return
@@ -289,7 +289,7 @@ func gatewayKeys() []field[Gateway] {
 		key("meta_tools", "Goblin's own tools, by which others are found: auto (all for clients that see more than `meta_tools_above` entries), all (true), none (false), or these names. What a profile says wins.",
 			metaTools(), func(g *Gateway) *MetaTools { return &g.MetaTools }),
 		key("meta_tools_above", "With `meta_tools: auto`: how many tools, prompts, resources, templates and skills of servers a client may see together without Goblin's own tools.",
-			count(0, many), func(g *Gateway) *int { return &g.MetaToolsAbove }),
+			count(0, maxCount), func(g *Gateway) *int { return &g.MetaToolsAbove }),
 		key("roots", "Folders offered to servers that ask for roots, see `roots` of a server.",
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
 		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
@@ -325,12 +325,12 @@ func rootKeys() []field[Root] {
 func limitKeys() []field[Limits] {
 	return []field[Limits]{
 		key("frame", "One JSON-RPC message.", size(64<<10), func(l *Limits) *int64 { return &l.Frame }),
-		key("in_flight", "Requests at a time to one server. One client never gets all of them: it leaves one, and of more than 31 a quarter of what others leave free.", count(1, many), func(l *Limits) *int { return &l.InFlight }),
+		key("in_flight", "Requests at a time to one server. One client never gets all of them: it leaves one, and of more than 31 a quarter of what others leave free.", count(1, maxCount), func(l *Limits) *int { return &l.InFlight }),
 		key("unsent", "What may wait for one client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
-		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, many), func(l *Limits) *int { return &l.Sessions }),
-		key("projects", "Processes of servers with isolation: project at a time.", count(1, many), func(l *Limits) *int { return &l.Projects }),
-		key("pages", "Pages of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Pages }),
-		key("entries", "Entries of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Entries }),
+		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, maxCount), func(l *Limits) *int { return &l.Sessions }),
+		key("projects", "Processes of servers with isolation: project at a time.", count(1, maxCount), func(l *Limits) *int { return &l.Projects }),
+		key("pages", "Pages of one list of a server.", count(1, maxCount), func(l *Limits) *int { return &l.Pages }),
+		key("entries", "Entries of one list of a server.", count(1, maxCount), func(l *Limits) *int { return &l.Entries }),
 		key("depth", "Arrays and objects within each other in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),
 	}
 }
@@ -348,7 +348,7 @@ func luaKeys() []field[Lua] {
 	return []field[Lua]{
 		key("timeout", "The longest run.", duration(false), func(l *Lua) *time.Duration { return &l.Timeout }),
 		key("memory", "The most memory.", size(1<<20), func(l *Lua) *int64 { return &l.Memory }),
-		key("calls", "The most calls of tools, prompts, resources and searches.", count(0, many), func(l *Lua) *int { return &l.Calls }),
+		key("calls", "The most calls of tools, prompts, resources and searches.", count(0, maxCount), func(l *Lua) *int { return &l.Calls }),
 		key("output", "The longest output.", size(1<<10), func(l *Lua) *int64 { return &l.Output }),
 	}
 }
@@ -376,4 +376,26 @@ func tuiKeys() []field[TUI] {
 		key("keys", "Other keys for what the screen does, by action: one key or a list; an empty list takes them away. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",
 			actionKeys(), func(t *TUI) *map[string][]string { return &t.Keys }),
 	}
+}
+
+// Differs names the settings in which two configs differ, but for servers, profiles and
+// those that count at once: "gateway.listen", "lua.timeout".
+func (c *Config) Differs(o *Config) []string {
+	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
+	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search)...)
+	found = append(found, differingKeys("lua.", luaKeys(), &c.Lua, &o.Lua)...)
+	found = append(found, differingKeys("log.", logKeys(), &c.Log, &o.Log)...)
+	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
+}
+
+// liveSettings are settings that count as soon as they are edited.
+var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above"}
+
+func differingKeys[T any](section string, table []field[T], a, b *T) (found []string) {
+	for _, f := range table {
+		if name := section + f.name; !slices.Contains(liveSettings, name) && !f.same(a, b) {
+			found = append(found, name)
+		}
+	}
+	return found
 }

@@ -21,7 +21,7 @@ type object = map[string]any
 // given the default.
 type kind[V any] struct {
 	schema func(def V) object
-	read   func(r *reader, at place, n *yaml.Node, dst *V)
+	read   func(r *reader, at keyPath, n *yaml.Node, dst *V)
 }
 
 // reference lets the schema accept a variable in the place of any text.
@@ -46,7 +46,7 @@ func textual(complain func(string) string, loose bool) kind[string] {
 			}
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *string) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *string) {
 			s, ok := r.text(at, n, loose)
 			if !ok {
 				return
@@ -69,7 +69,7 @@ func path(program bool) kind[string] {
 	}
 	k := text(complain)
 	read := k.read
-	k.read = func(r *reader, at place, n *yaml.Node, dst *string) {
+	k.read = func(r *reader, at keyPath, n *yaml.Node, dst *string) {
 		var s string
 		read(r, at, n, &s)
 		switch {
@@ -98,7 +98,7 @@ func path(program bool) kind[string] {
 func flag() kind[bool] {
 	return kind[bool]{
 		schema: func(def bool) object { return object{"type": "boolean", "default": def} },
-		read: func(r *reader, at place, n *yaml.Node, dst *bool) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *bool) {
 			if b, ok := boolean(n); ok {
 				*dst = b
 				return
@@ -122,7 +122,7 @@ func count(low, high int) kind[int] {
 		schema: func(def int) object {
 			return object{"type": "integer", "minimum": low, "maximum": high, "default": def}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *int) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *int) {
 			v, ok := integer(n)
 			switch {
 			case !ok:
@@ -174,7 +174,7 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 			}
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *time.Duration) {
 			if v, ok := integer(n); ok && v == 0 && zero {
 				*dst = 0
 				return
@@ -216,7 +216,7 @@ func durationOrOff() kind[time.Duration] {
 			s["pattern"] = durationPattern + "|^off$|" + reference
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *time.Duration) {
 			if n.Kind == yaml.ScalarNode && n.Value == "off" {
 				*dst = Never
 				return
@@ -245,7 +245,7 @@ func days() kind[time.Duration] {
 		schema: func(def time.Duration) object {
 			return object{"type": "string", "pattern": daysPattern + "|" + reference, "default": strconv.Itoa(int(def/day)) + "d"}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *time.Duration) {
 			if n.ShortTag() == "!!bool" && n.Value == "off" || n.Value == "false" {
 				*dst = 0
 				return
@@ -296,7 +296,7 @@ func size(low int64) kind[int64] {
 				object{"type": "integer", "minimum": low, "maximum": int64(maxSize)},
 			}}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *int64) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *int64) {
 			v, ok := integer(n)
 			if !ok {
 				if n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
@@ -331,7 +331,7 @@ func sizeOrOff(low int64) kind[int64] {
 			s["anyOf"] = append([]any{object{"enum": []any{"off", false}}}, s["anyOf"].([]any)...)
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *int64) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *int64) {
 			if b, ok := boolean(n); n.Kind == yaml.ScalarNode && (n.Value == "off" || ok && !b) {
 				*dst = -1
 				return
@@ -391,7 +391,7 @@ func choice[V comparable](options ...option[V]) kind[V] {
 			}
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *V) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *V) {
 			if n.Kind != yaml.ScalarNode || isPlain(n.ShortTag()) {
 				r.fail(n, "%s %s, not %s", at, must, describe(n))
 				return
@@ -430,7 +430,7 @@ func list[V any](item kind[V]) kind[[]V] {
 			var zero V
 			return object{"type": []string{"array", "null"}, "items": item.schema(zero)}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *[]V) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]V) {
 			if isNull(n) {
 				*dst = nil
 				return
@@ -452,13 +452,13 @@ func list[V any](item kind[V]) kind[[]V] {
 
 // dict is a mapping of names that the user chooses; an empty one is nil. keep
 // may report a name and say that it is to be left out.
-func dict[V any](value kind[V], keep func(r *reader, at place, key *yaml.Node) bool) kind[map[string]V] {
+func dict[V any](value kind[V], keep func(r *reader, at keyPath, key *yaml.Node) bool) kind[map[string]V] {
 	return kind[map[string]V]{
 		schema: func(map[string]V) object {
 			var zero V
 			return object{"type": []string{"object", "null"}, "additionalProperties": value.schema(zero)}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *map[string]V) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *map[string]V) {
 			var values map[string]V
 			for _, p := range r.pairs(at, n) {
 				if !keep(r, at.key(p.key.Value), p.key) {
@@ -480,7 +480,7 @@ func dict[V any](value kind[V], keep func(r *reader, at place, key *yaml.Node) b
 func section[T any](table func() []field[T]) kind[T] {
 	return kind[T]{
 		schema: func(def T) object { return tableSchema(table(), &def) },
-		read: func(r *reader, at place, n *yaml.Node, dst *T) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *T) {
 			readTable(r, at, table(), n, dst)
 		},
 	}
@@ -526,7 +526,7 @@ func selected(item kind[string]) kind[selection] {
 				object{"type": "array", "items": item.schema("")},
 			}}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *selection) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *selection) {
 			if b, ok := boolean(n); ok {
 				*dst = selection{All: b}
 				return

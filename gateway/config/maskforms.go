@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// escaping is one way to write a text of JSON (RFC 8259, section 7).
+// escaping is one of the ways in which encoders escape a JSON string (RFC 8259, section 7).
 type escaping struct {
 	ascii  bool   // \uXXXX for all that is not ASCII
 	upper  bool   // hexadecimal digits as A to F
@@ -16,11 +16,11 @@ type escaping struct {
 	hidden string // ASCII characters as \uXXXX
 }
 
-// maxEscaped is how many bytes a secret may have to be looked for in all ways.
-// A longer one is a file, of which only the first ways matter.
+// maxEscaped is the length of the longest secret that is escaped in all ways, in bytes. A longer
+// one is a file, for which the first ways are enough.
 const maxEscaped = 4 << 10
 
-// escapings are the ways of common encoders.
+// escapings returns the ways of common encoders.
 var escapings = sync.OnceValue(func() (all []escaping) {
 	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go, Ruby and PHP; Gson; .NET
 		for _, ascii := range []bool{false, true} {
@@ -34,7 +34,7 @@ var escapings = sync.OnceValue(func() (all []escaping) {
 	return all
 })
 
-// addForms adds a secret in all forms in which texts may hold it.
+// addForms adds a secret in all forms that a text may contain.
 func addForms(forms map[string]bool, secret string) {
 	forms[secret] = true
 	quoted := strconv.Quote(secret)
@@ -52,8 +52,8 @@ func addForms(forms map[string]bool, secret string) {
 	if len(secret) > maxEscaped {
 		ways = ways[:4]
 	}
-	// The ways that differ in this secret. The results of many tools are JSON
-	// within a text, which is escaped once more, perhaps by another encoder.
+	// Only ways that differ for this secret count. Many tools return JSON within a text, which is
+	// escaped again, perhaps by another encoder.
 	differ := make(map[string]escaping)
 	for _, e := range ways {
 		differ[e.escape(secret)] = e
@@ -66,7 +66,7 @@ func addForms(forms map[string]bool, secret string) {
 	}
 }
 
-// unescaped reports whether no encoder would escape a character.
+// unescaped reports whether no encoder escapes a character.
 func unescaped(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
 }

@@ -122,7 +122,7 @@ func optional[V any](k kind[V]) kind[*V] {
 			var zero V
 			return k.schema(zero)
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst **V) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst **V) {
 			var v V
 			before := len(r.errs)
 			k.read(r, at, n, &v)
@@ -136,21 +136,21 @@ func optional[V any](k kind[V]) kind[*V] {
 // onlyTexts is the kind of things whose overrides give nothing but texts.
 const onlyTexts = "resources"
 
-// unready is an override that cannot be as it says, and why.
-type unready struct {
+// unreadyOverride is an override that cannot be as it says, and why.
+type unreadyOverride struct {
 	Overridden
 	why string
 }
 
 func (r *reader) isUnready(of Overridden) bool {
-	return slices.ContainsFunc(r.unready, func(u unready) bool { return u.Overridden == of })
+	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.Overridden == of })
 }
 
-// withoutUnready leaves out of a profile what its overrides want otherwise than can be now: a
+// dropUnready leaves out of a profile what its overrides want otherwise than can be now: a
 // call without an argument that they decide would do something else.
-func (r *reader) withoutUnready(p *Profile) {
+func (r *reader) dropUnready(p *Profile) {
 	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
-	for _, u := range r.unready {
+	for _, u := range r.unreadyOverrides {
 		f := filters[u.Kind]
 		if f == nil || !f.MatchOf(u.Server, u.Name) {
 			continue
@@ -161,7 +161,7 @@ func (r *reader) withoutUnready(p *Profile) {
 		}
 		p.Unready[u.Overridden] = u.why
 	}
-	r.unready = nil
+	r.unreadyOverrides = nil
 }
 
 // literalGlob makes a glob of a name that fits it alone.
@@ -173,7 +173,7 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 		schema: func(map[string]*definition.Override) object {
 			return object{"type": []string{"object", "null"}, "additionalProperties": tableSchema(table(), new(definition.Override))}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *map[string]*definition.Override) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *map[string]*definition.Override) {
 			for _, p := range r.pairs(at, n) {
 				o := new(definition.Override)
 				place := r.overriding
@@ -206,7 +206,7 @@ func overridesOfServers() kind[map[string]*definition.Set] {
 		schema: func(map[string]*definition.Set) object {
 			return object{"type": []string{"object", "null"}, "additionalProperties": set.schema(definition.Set{})}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *map[string]*definition.Set) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *map[string]*definition.Set) {
 			for _, p := range r.pairs(at, n) {
 				r.overriding.Server = p.key.Value
 				s := new(definition.Set)
@@ -240,7 +240,7 @@ func annotations() kind[[]definition.Member] {
 			}
 			return object{"type": []string{"object", "null"}, "additionalProperties": false, "properties": keys}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *[]definition.Member) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]definition.Member) {
 			*dst = nil
 			for _, p := range r.pairs(at, n) {
 				within, at := at, at.key(p.key.Value)
@@ -265,7 +265,7 @@ func annotations() kind[[]definition.Member] {
 func values() kind[[]definition.Member] {
 	return kind[[]definition.Member]{
 		schema: func([]definition.Member) object { return object{"type": []string{"object", "null"}} },
-		read: func(r *reader, at place, n *yaml.Node, dst *[]definition.Member) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]definition.Member) {
 			given := make(map[string][]byte)
 			for _, p := range r.pairs(at, n) {
 				if raw, ok := r.raw(at.key(p.key.Value), p.val); ok {
@@ -281,7 +281,7 @@ func values() kind[[]definition.Member] {
 }
 
 // raw is a value as JSON. Texts are expanded.
-func (r *reader) raw(at place, n *yaml.Node) (raw []byte, ok bool) {
+func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	n = target(n)
 	switch n.Kind {
 	case yaml.SequenceNode:

@@ -74,7 +74,7 @@ func metaTools() kind[MetaTools] {
 			}
 			return s
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *MetaTools) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *MetaTools) {
 			if n.Kind == yaml.ScalarNode && n.Value == auto {
 				*dst = MetaTools{Auto: true}
 				return

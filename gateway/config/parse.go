@@ -46,13 +46,13 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	r.readEnvFile(root)
 	cfg := defaults()
 	cfg.Path = full
-	seen := readTable(r, place{}, topKeys(), root, &cfg)
+	seen := readTable(r, keyPath{}, topKeys(), root, &cfg)
 	cfg.EnvNames = r.fileNames
 	r.checkTop(seen, &cfg)
 	if len(r.errs) > 0 {
-		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns), EnvFile: cfg.EnvFile}
+		return nil, &Errors{Problems: sortProblems(r.errs), Warnings: sortProblems(r.warns), EnvFile: cfg.EnvFile}
 	}
-	cfg.Warnings, cfg.Mistakes = tidy(r.warns), tidy(r.mistakes)
+	cfg.Warnings, cfg.Mistakes = sortProblems(r.warns), sortProblems(r.mistakes)
 	return &cfg, nil
 }
 
@@ -78,7 +78,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 }
 
 // readGateway reads the gateway's keys and finds what no single one shows.
-func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
+func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {
 	seen := readTable(r, at, gatewayKeys(), n, g)
 	g.lateToken = r.lateToken
 	token := seen["auth_token"]
@@ -89,7 +89,7 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 		r.warns = append(r.warns, g.NoToken)
 	}
 	if g.AuthToken == "" && !r.badToken && g.Listen != "" && !isLoopback(g.Listen) {
-		r.fail(seen["listen"], "%s %s", at.key("listen"), exposed)
+		r.fail(seen["listen"], "%s %s", at.key("listen"), needsToken)
 	} else if g.AuthToken == "" && token != nil {
 		r.warn(token, "%s is empty, so anybody on this machine may call", at.key("auth_token"))
 	}
@@ -106,14 +106,14 @@ const flatIsNoURI = "flat lists resources under ids that are not URIs; clients t
 // readToken reads auth_token and remembers whether there was one to use, so
 // that a mistake in it is not also reported as a missing token. A variable that is
 // not set is a mistake only if Goblin listens.
-func readToken(r *reader, at place, n *yaml.Node, dst *string) {
+func readToken(r *reader, at keyPath, n *yaml.Node, dst *string) {
 	before := len(r.errs)
 	r.inToken = true
 	if r.resolve == nil {
 		r.asked = make(map[string]*string)
 		defer func() { r.asked = nil }()
 	}
-	late(text(tokenComplaint)).read(r, at, n, dst)
+	withReferences(text(tokenComplaint)).read(r, at, n, dst)
 	r.inToken = false
 	if r.late {
 		r.lateToken = &lateText{r.origin(), at, n}
@@ -122,7 +122,7 @@ func readToken(r *reader, at place, n *yaml.Node, dst *string) {
 }
 
 // readRoot reads one root.
-func readRoot(r *reader, at place, n *yaml.Node, dst *Root) {
+func readRoot(r *reader, at keyPath, n *yaml.Node, dst *Root) {
 	if isNull(n) || n.Kind == yaml.MappingNode && readTable(r, at, rootKeys(), n, dst)["uri"] == nil {
 		r.fail(n, `%s needs "uri"`, at)
 	} else if n.Kind != yaml.MappingNode {
@@ -222,8 +222,7 @@ var (
 	yamlLine      = pattern(`^line (\d+): `)
 )
 
-// syntaxError words the library's error. Its lines are those of the enclosing
-// block, or missing, unless the scanner found the mistake.
+// syntaxError returns the library's error in words that help, with the line of the mistake.
 func syntaxError(name string, src []byte, err error) *Errors {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -249,7 +248,9 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	return lineError(name, line, "not valid YAML: %s", text)
 }
 
-// failingLine finds where the parser gives up by feeding it byte by byte.
+// failingLine returns the line up to which the parser reads before it fails. Errors of the
+// parser name the first line of the enclosing block, or none. The parser gets one byte at a
+// time, so what it has read ends where it fails.
 func failingLine(src []byte) int {
 	feed := byteReader{bytes.NewReader(src)}
 	dec := yaml.NewDecoder(feed)
@@ -262,6 +263,7 @@ func failingLine(src []byte) int {
 	return 1 + bytes.Count(read, []byte("\n"))
 }
 
+// byteReader returns at most one byte at a time.
 type byteReader struct{ *bytes.Reader }
 
 func (b byteReader) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(1, len(p))]) }

@@ -13,9 +13,9 @@ import (
 	"goblin/gateway/state"
 )
 
-// named finds the variables of a text: the name after each "${", those in
+// variableNames finds the variables of a text: the name after each "${", those in
 // defaults included. A "$${" is a literal.
-var named = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // PlaceOf is the identity of a configuration file as a hexadecimal SHA-256: its
 // path (see [Canonical]) and the variables of the environment, or of its env_file,
@@ -43,7 +43,7 @@ func PlaceOf(path string, env func(string) (string, bool)) (hash string, variabl
 	env = withEnvFile(path, src, env)
 	variables = make(map[string]string)
 	var names []string
-	for _, m := range named().FindAllSubmatch(src, -1) {
+	for _, m := range variableNames().FindAllSubmatch(src, -1) {
 		if m[0][1] == '{' {
 			names = append(names, string(m[1]))
 		}

@@ -63,8 +63,8 @@ func lineError(name string, line int, format string, args ...any) *Errors {
 	return &Errors{Problems: []Problem{{File: name, Line: line, Text: fmt.Sprintf(format, args...)}}}
 }
 
-// tidy sorts by line and drops repetitions, which aliases cause.
-func tidy(ps []Problem) []Problem {
+// sortProblems sorts by line and drops repetitions, which aliases cause.
+func sortProblems(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	seen := make(map[Problem]bool, len(ps))
 	return slices.DeleteFunc(ps, func(p Problem) bool {
@@ -99,14 +99,14 @@ func quoteKey(s string) string {
 	return quote(shown)
 }
 
-// place names a value for a message: "args" in server "files".
-type place struct {
+// keyPath names a value for a message: "args" in server "files".
+type keyPath struct {
 	name  string // the key, perhaps with an index
 	owner string // the mapping it is in; empty at the top level
 	self  string // instead of both, for things that have a name of their own
 }
 
-func (p place) String() string {
+func (p keyPath) String() string {
 	switch {
 	case p.self != "":
 		return p.self
@@ -117,7 +117,7 @@ func (p place) String() string {
 }
 
 // inner is how keys within this value name their owner.
-func (p place) inner() string {
+func (p keyPath) inner() string {
 	switch {
 	case p.self != "":
 		return p.self
@@ -127,8 +127,8 @@ func (p place) inner() string {
 	return p.name + " of " + p.owner
 }
 
-func (p place) key(name string) place { return place{name: name, owner: p.inner()} }
+func (p keyPath) key(name string) keyPath { return keyPath{name: name, owner: p.inner()} }
 
-func (p place) item(i int) place {
-	return place{name: p.name + "[" + strconv.Itoa(i) + "]", owner: p.owner}
+func (p keyPath) item(i int) keyPath {
+	return keyPath{name: p.name + "[" + strconv.Itoa(i) + "]", owner: p.owner}
 }

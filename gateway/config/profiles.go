@@ -110,10 +110,10 @@ func (p *Profile) same(o *Profile) bool {
 
 // Has reports whether a profile has a server.
 func (p *Profile) Has(s *Server) bool {
-	return len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool { return chooses(glob, s) })
+	return len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool { return matchesServer(glob, s) })
 }
 
-func chooses(glob string, s *Server) bool {
+func matchesServer(glob string, s *Server) bool {
 	if tag, ok := strings.CutPrefix(glob, tagPrefix); ok {
 		return slices.ContainsFunc(s.Tags, func(t string) bool { return Glob(tag, t) })
 	}
@@ -172,7 +172,7 @@ func profiles() kind[[]Profile] {
 				"propertyNames": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`},
 			}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *[]Profile) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]Profile) {
 			for _, p := range r.pairs(at, n) {
 				if !profileName().MatchString(p.key.Value) {
 					r.fail(p.key, "%s is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64", quote(p.key.Value))
@@ -181,9 +181,9 @@ func profiles() kind[[]Profile] {
 				profile := Everything()
 				profile.Name = p.key.Value
 				r.overriding = Overridden{Profile: profile.Name}
-				seen := readTable(r, place{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
+				seen := readTable(r, keyPath{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
 				seen[""] = p.key
-				r.withoutUnready(&profile)
+				r.dropUnready(&profile)
 				r.profiles = append(r.profiles, seen)
 				*dst = append(*dst, profile)
 			}
@@ -198,7 +198,7 @@ func clientRules() kind[[]ClientRule] {
 		schema: func([]ClientRule) object {
 			return object{"type": []string{"object", "null"}, "additionalProperties": name.schema("")}
 		},
-		read: func(r *reader, at place, n *yaml.Node, dst *[]ClientRule) {
+		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]ClientRule) {
 			for _, p := range r.pairs(at, n) {
 				if c := globComplaint(p.key.Value); c != "" {
 					r.fail(p.key, "%s in %s %s", quote(p.key.Value), at.inner(), c)
@@ -217,7 +217,7 @@ func clientRules() kind[[]ClientRule] {
 func tags() kind[[]string] {
 	k := list(text(tagComplaint))
 	read := k.read
-	k.read = func(r *reader, at place, n *yaml.Node, dst *[]string) {
+	k.read = func(r *reader, at keyPath, n *yaml.Node, dst *[]string) {
 		if r.lenient && n.Kind != yaml.SequenceNode {
 			r.warn(n, "%s is no list and is ignored", at)
 			return
@@ -251,9 +251,9 @@ func (r *reader) checkProfiles(cfg *Config) {
 		for key, n := range seen {
 			cfg.profileLines[profileKey{p.Name, key}] = n.Line
 		}
-		at := place{self: "profile " + quote(p.Name)}
+		at := keyPath{self: "profile " + quote(p.Name)}
 		for _, glob := range p.Servers {
-			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return chooses(glob, &s) }) {
+			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return matchesServer(glob, &s) }) {
 				r.warn(seen["servers"], "%s: %s fits no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
 			}
 		}
@@ -275,7 +275,8 @@ func (r *reader) checkProfiles(cfg *Config) {
 	r.checkRules(cfg)
 }
 
-// checkRules finds rules for clients that name no profile, never count, or meet.
+// checkRules reports rules for clients whose profile does not exist, and rules that never
+// apply.
 func (r *reader) checkRules(cfg *Config) {
 	for i, rule := range cfg.Clients {
 		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {
@@ -285,10 +286,6 @@ func (r *reader) checkRules(cfg *Config) {
 			if Glob(first.Glob, rule.Glob) {
 				r.warn(r.rules[i], "clients: %s never counts, since %s on line %d comes first and fits the same names", quote(rule.Glob), quote(first.Glob), r.rules[j].Line)
 				break
-			}
-			// One that fits more than the first is for those that are left.
-			if rule.Profile != first.Profile && !Glob(rule.Glob, first.Glob) && globsMeet(rule.Glob, first.Glob) {
-				r.warn(r.rules[i], "clients: names that fit both %s and %s on line %d get the profile %s, since that comes first", quote(rule.Glob), quote(first.Glob), r.rules[j].Line, quote(first.Profile))
 			}
 		}
 	}

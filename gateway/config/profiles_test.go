@@ -100,10 +100,7 @@ func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 		{name: "a profile that names nothing", src: "profiles:\n  p: {servers: [git]}\n  q:", warning: `5: profile "q" names nothing, so its clients see everything`},
 		{name: "a rule that is no glob", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"[a\": p", mistake: `5: "[a" in clients is not a pattern`},
 		{name: "a rule without a name", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"\": p", mistake: `5: "" in clients is an empty pattern`},
-		{name: "rules that meet", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*x\": q", warning: `6: clients: names that fit both "*x" and "c*" on line 5 get the profile "p", since that comes first`},
 		{name: "a rule for the others", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*\": q"},
-		{name: "rules apart", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*x\": p\n  \"*y\": q"},
-		{name: "rules for one profile", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*x\": p"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,40 +186,6 @@ profiles:
 	require.ErrorContains(t, err, "goblin.yaml:3: ")
 	_, err = config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {tools: {deny: [\"${REPO}\"]}}"), env)
 	require.ErrorContains(t, err, "goblin.yaml:3: ${REPO} is not set", "less would be denied than is meant")
-}
-
-// Two globs meet if a text of a small alphabet fits both.
-func TestRulesMeetWhereSomeNameFitsBoth(t *testing.T) {
-	t.Parallel()
-	texts := []string{""}
-	for from := 0; len(texts) < 1+3+9+27+81; from++ {
-		for _, c := range []string{"a", "b", "*"} {
-			texts = append(texts, texts[from]+c)
-		}
-	}
-	globs := []string{"*", "a", "b", "ab", "a*", "*b", "a*b", "?", "a?", "?b", "[ab]", "a[^b]", `\*`, `a\*`, "*a*", "**", "b*a", "?*?"}
-	for _, x := range globs {
-		for _, y := range globs {
-			if strings.Contains(x, "[") && strings.Contains(y, "[") {
-				continue // of two classes it is believed
-			}
-			meet, covers := false, config.Glob(x, y) || config.Glob(y, x)
-			for _, text := range texts {
-				meet = meet || config.Glob(x, text) && config.Glob(y, text)
-			}
-			src := fmt.Sprintf("servers: {git: {command: c}}\nprofiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  %q: p\n  %q: q\n", x, y)
-			if x == y {
-				continue
-			}
-			cfg, err := config.Parse("goblin.yaml", []byte(src), env)
-			require.NoError(t, err, src)
-			told := false
-			for _, w := range cfg.Warnings {
-				told = told || strings.Contains(w.Text, "names that fit both")
-			}
-			require.Equal(t, meet && !covers, told, "%s %s", x, y)
-		}
-	}
 }
 
 func TestProfilesAreTheSameWhileClientsSeeTheSame(t *testing.T) {

@@ -18,7 +18,7 @@ const projectVariable = "${project}"
 // project, before its keys are read.
 func (r *reader) perProject(n *yaml.Node) bool {
 	silent := reader{file: r.file} // what is wrong is told when the keys are read
-	for _, p := range silent.pairs(place{}, n) {
+	for _, p := range silent.pairs(keyPath{}, n) {
 		if p.key.Value == "isolation" {
 			return p.val.Kind == yaml.ScalarNode && p.val.Value == string(PerProject)
 		}

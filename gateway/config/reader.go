@@ -35,12 +35,12 @@ type reader struct {
 	fileVars  map[string]string       // of env_file
 	fileNames []string                // of those of them that have a value, sorted
 
-	overriding   Overridden                // whose overrides are read
-	override     *Overridden               // while one of a profile is read
-	unready      []unready                 // of those, what cannot be as they say: variables are not set
-	overrides    map[Overridden]*yaml.Node // their names in the file
-	overriddenBy []overriddenBy            // servers, by profiles
-	overridden   []string                  // variables in the values of those of profiles
+	overriding       Overridden                // whose overrides are read
+	override         *Overridden               // while one of a profile is read
+	unreadyOverrides []unreadyOverride         // of those, what cannot be as they say: variables are not set
+	overrides        map[Overridden]*yaml.Node // their names in the file
+	overriddenBy     []overriddenBy            // servers, by profiles
+	overridden       []string                  // variables in the values of those of profiles
 
 	expanded int      // bytes that expansion made
 	named    []string // variables in the text that was read last and not every child gets
@@ -59,7 +59,7 @@ type serverState struct {
 	perProject bool                  // ${project} is known when a client is there
 	divided    bool                  // its command was a whole line
 	typo       bool                  // an unknown key was most likely meant to be command or url
-	other      map[place][]string    // the variables that stood there and not every child gets
+	other      map[keyPath][]string  // the variables that stood there and not every child gets
 	late       []string              // references in its texts
 	overridden []string              // variables in the values of overrides
 	oauth      map[string]*yaml.Node // the keys of its oauth
@@ -91,7 +91,7 @@ func (r *reader) warn(n *yaml.Node, format string, args ...any) {
 
 // reject reports a value that is wrong. What the file says is a mistake; what
 // a variable says only keeps its server from starting.
-func (r *reader) reject(at place, n *yaml.Node, complaint string) {
+func (r *reader) reject(at keyPath, n *yaml.Node, complaint string) {
 	if r.server != nil && strings.Contains(n.Value, "${") {
 		r.issue(n, "%s %s", at, complaint)
 		return
@@ -115,7 +115,7 @@ func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	r.warn(n, "%s (until then %s)", why, until)
 	if !r.isUnready(of) {
-		r.unready = append(r.unready, unready{of, why})
+		r.unreadyOverrides = append(r.unreadyOverrides, unreadyOverride{of, why})
 	}
 }
 
@@ -132,7 +132,7 @@ type pair struct{ key, val *yaml.Node }
 // pairs are the entries of a mapping in order, "<<" merged in as YAML 1.1 says:
 // own keys win, then earlier merges. No key comes twice. An empty value is an
 // empty mapping, which is what is left when all entries are commented out.
-func (r *reader) pairs(at place, n *yaml.Node) []pair {
+func (r *reader) pairs(at keyPath, n *yaml.Node) []pair {
 	if isNull(n) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *reader) pairs(at place, n *yaml.Node) []pair {
 		own = append(own, pair{k, v})
 	}
 	for _, m := range merges {
-		for _, p := range r.pairs(place{self: `"<<"` + at.in()}, target(m)) {
+		for _, p := range r.pairs(keyPath{self: `"<<"` + at.in()}, target(m)) {
 			if _, ok := lines[p.key.Value]; !ok {
 				lines[p.key.Value] = p.key.Line
 				own = append(own, p)
@@ -178,15 +178,15 @@ func (r *reader) pairs(at place, n *yaml.Node) []pair {
 	return own
 }
 
-func (p place) whole() string {
-	if p == (place{}) {
+func (p keyPath) whole() string {
+	if p == (keyPath{}) {
 		return "the file"
 	}
 	return p.inner()
 }
 
-func (p place) in() string {
-	if p == (place{}) {
+func (p keyPath) in() string {
+	if p == (keyPath{}) {
 		return " at the top level"
 	}
 	return " in " + p.inner()
@@ -196,7 +196,7 @@ func (p place) in() string {
 type field[T any] struct {
 	name   string
 	schema func(def *T) object
-	read   func(r *reader, at place, n *yaml.Node, dst *T)
+	read   func(r *reader, at keyPath, n *yaml.Node, dst *T)
 	same   func(a, b *T) bool
 	legacy bool // a key of other clients: read in their files only, not in the schema
 }
@@ -210,14 +210,14 @@ func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 			s["description"] = doc
 			return s
 		},
-		read: func(r *reader, p place, n *yaml.Node, dst *T) { k.read(r, p, n, at(dst)) },
+		read: func(r *reader, p keyPath, n *yaml.Node, dst *T) { k.read(r, p, n, at(dst)) },
 		same: func(a, b *T) bool { return reflect.DeepEqual(at(a), at(b)) },
 	}
 }
 
 // readTable fills dst from a mapping and returns the nodes of the keys that
 // were there.
-func readTable[T any](r *reader, at place, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
+func readTable[T any](r *reader, at keyPath, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
 	seen := make(map[string]*yaml.Node)
 	for _, p := range r.pairs(at, n) {
 		i := slices.IndexFunc(table, func(f field[T]) bool {
@@ -233,8 +233,8 @@ func readTable[T any](r *reader, at place, table []field[T], n *yaml.Node, dst *
 	return seen
 }
 
-func (r *reader) unknown(at place, key *yaml.Node, known []string) {
-	if at == (place{}) && r.lenient {
+func (r *reader) unknown(at keyPath, key *yaml.Node, known []string) {
+	if at == (keyPath{}) && r.lenient {
 		return // other clients keep their own settings there
 	}
 	if len(r.errs) > maxProblems {
@@ -248,7 +248,7 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 		r.server.typo = true
 	}
 	tail := didYouMean(key.Value, "known here:", known)
-	if at == (place{}) {
+	if at == (keyPath{}) {
 		for name, keys := range sections() {
 			if slices.Contains(keys, key.Value) { // no other has it
 				tail = "; it belongs in " + quote(name)
@@ -259,7 +259,7 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 }
 
 // unknownForeign reports a key of a server that another client may know.
-func (r *reader) unknownForeign(at place, key *yaml.Node, known []string) {
+func (r *reader) unknownForeign(at keyPath, key *yaml.Node, known []string) {
 	if isComment(key.Value) {
 		r.warn(key, "%s%s is a comment and is ignored", quoteKey(key.Value), at.in())
 		return
@@ -284,7 +284,7 @@ func names[T any](table []field[T]) []string {
 // text reads a scalar and expands it. With loose, numbers and booleans are
 // taken as they are written. ok is false if there is no value to use; the
 // reason has been reported then.
-func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
+func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) {
 	switch tag := n.ShortTag(); {
 	case isNull(n):
 		r.fail(n, "%s is empty; give it a value (\"\" for an empty text) or remove the key", at)
@@ -299,7 +299,7 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 		r.fail(n, "%s must be text, not %s", at, describe(n))
 		return "", false
 	}
-	e := expansion{env: r.ask, project: r.server != nil && r.server.perProject, refers: r.refer}
+	e := expansion{env: r.ask, project: r.server != nil && r.server.perProject, refers: r.resolveReference}
 	s = e.expand(n.Value, 0)
 	r.noteReferences(at, n, &e)
 	if e.used {
@@ -318,11 +318,11 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 }
 
 // noteVariables keeps where variables stand, and reports those that are not set.
-func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
+func (r *reader) noteVariables(at keyPath, n *yaml.Node, e *expansion) {
 	r.named = e.other
 	if len(e.other) > 0 && r.server != nil {
 		if r.server.other == nil {
-			r.server.other = make(map[place][]string)
+			r.server.other = make(map[keyPath][]string)
 		}
 		r.server.other[at] = e.other
 	}

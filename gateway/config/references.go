@@ -58,9 +58,9 @@ func (f secretRef) String() string {
 	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
 }
 
-// refer resolves the body of a "${…}" if that is a reference: to its value, or to itself
+// resolveReference resolves the body of a "${…}" if that is a reference: to its value, or to itself
 // as long as nobody can know that.
-func (r *reader) refer(e *expansion, body string, depth int) (value string, ok bool) {
+func (r *reader) resolveReference(e *expansion, body string, depth int) (value string, ok bool) {
 	kind, rest, found := strings.Cut(body, ":")
 	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
 		return "", false
@@ -177,9 +177,9 @@ func split(s string) (words []string, ok bool) {
 	return words, open == 0
 }
 
-// late makes a kind expand references in its texts.
-func late[V any](k kind[V]) kind[V] {
-	return kind[V]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *V) {
+// withReferences makes a kind expand references in its texts.
+func withReferences[V any](k kind[V]) kind[V] {
+	return kind[V]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *V) {
 		before := r.secret
 		r.secret = true
 		k.read(r, at, n, dst)
@@ -189,7 +189,7 @@ func late[V any](k kind[V]) kind[V] {
 
 // noteReferences keeps that a text holds references, and reports those without a value,
 // or in the wrong place.
-func (r *reader) noteReferences(at place, n *yaml.Node, e *expansion) {
+func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	for _, kind := range e.plain {
 		r.warn(n, "%s has ${%s:…}, which is plain text in the file of a client; goblin init takes its servers over", at, kind)
 	}
@@ -343,7 +343,7 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 	state.issues = append(state.issues, r.errs...) // what values made of texts
 	if len(state.issues) > 0 {
 		var why []string
-		for _, p := range tidy(state.issues) {
+		for _, p := range sortProblems(state.issues) {
 			why = append(why, p.Text)
 		}
 		first := state.issues[0]
@@ -367,7 +367,7 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 // lateText is a text of gateway that holds references.
 type lateText struct {
 	origin
-	at   place
+	at   keyPath
 	node *yaml.Node
 }
 

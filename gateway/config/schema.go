@@ -17,8 +17,8 @@ func Schema() []byte {
 	entry := tableSchema(serverKeys(), &server)
 	entry["type"] = "object"
 	entry["oneOf"] = []any{
-		object{"required": []string{"command"}, "properties": exclude("url")},
-		object{"required": []string{"url"}, "properties": exclude("command")},
+		object{"required": []string{"command"}, "properties": excludeKeys("url")},
+		object{"required": []string{"url"}, "properties": excludeKeys("command")},
 	}
 	s["$defs"] = object{"server": entry}
 	text, err := json.MarshalIndent(s, "", "  ")
@@ -32,8 +32,8 @@ func serversSchema([]Server) object {
 	return object{"type": []string{"object", "null"}, "additionalProperties": object{"$ref": "#/$defs/server"}}
 }
 
-// exclude forbids what only the other sort of server has.
-func exclude(sort string) object {
+// excludeKeys forbids what only the other sort of server has.
+func excludeKeys(sort string) object {
 	keys := object{sort: false}
 	for _, k := range transportKeys[sort] {
 		keys[k] = false

@@ -17,14 +17,14 @@ var (
 	notInPrefix = pattern(`[^A-Za-z0-9_-]`)
 )
 
-// reserved is the name under which Goblin lists what is its own.
-const reserved = "goblin"
+// reservedName is the name under which Goblin lists what is its own.
+const reservedName = "goblin"
 
 // ValidName reports whether a server may have a name as it is.
-func ValidName(s string) bool { return serverName().MatchString(s) && s != reserved }
+func ValidName(s string) bool { return serverName().MatchString(s) && s != reservedName }
 
 // readServers reads the mapping of servers.
-func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
+func readServers(r *reader, at keyPath, n *yaml.Node, dst *[]Server) {
 	pairs := r.pairs(at, r.byName(n))
 	if r.lenient {
 		pairs = slices.DeleteFunc(pairs, func(p pair) bool { return r.isAbsent(at, p) })
@@ -54,7 +54,7 @@ func (r *reader) byName(n *yaml.Node) *yaml.Node {
 }
 
 // isAbsent reports an entry that is null or a comment.
-func (r *reader) isAbsent(at place, p pair) bool {
+func (r *reader) isAbsent(at keyPath, p pair) bool {
 	switch {
 	case isNull(p.val):
 		r.warn(p.key, "%s is null and is ignored", at.key(p.key.Value))
@@ -110,7 +110,7 @@ func fitName(text string, taken func(name string) bool, next map[string]int) str
 func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	r.server = state
 	defer func() { r.server = nil }()
-	at := place{self: "server " + quote(p.key.Value)}
+	at := keyPath{self: "server " + quote(p.key.Value)}
 	s := defaultServer()
 	s.Name = name
 	s.JSON = r.lenient
@@ -141,7 +141,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		}
 	}
 	r.keepVariables(at, &s)
-	s.FileEnv = s.InheritEnv.of(r.fileVars)
+	s.FileEnv = s.InheritEnv.choose(r.fileVars)
 	s.Divided = state.divided
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
@@ -170,7 +170,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 
 // reportIssues returns why a server cannot start, and warns of it unless the server is disabled.
 func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
-	for _, issue := range tidy(state.issues) {
+	for _, issue := range sortProblems(state.issues) {
 		why = append(why, issue.String())
 		if s.Disabled {
 			continue
@@ -188,7 +188,7 @@ func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 // warnRenamed reports why the server of a key has another name.
 func (r *reader) warnRenamed(key *yaml.Node, name string) {
 	why := "has characters that a URI does not allow"
-	if key.Value == reserved {
+	if key.Value == reservedName {
 		why = "is taken by Goblin itself"
 	} else if len(key.Value) > 64 {
 		why = "is longer than 64 characters or has some that a URI does not allow"
@@ -197,8 +197,8 @@ func (r *reader) warnRenamed(key *yaml.Node, name string) {
 }
 
 // keepVariables notes the variables in arguments and URL.
-func (r *reader) keepVariables(at place, s *Server) {
-	keep := func(at place) {
+func (r *reader) keepVariables(at keyPath, s *Server) {
+	keep := func(at keyPath) {
 		for _, name := range r.server.other[at] {
 			if s.Variables == nil {
 				s.Variables = make(map[string]string)
@@ -223,7 +223,7 @@ var transportKeys = map[string][]string{
 }
 
 // checkTransport decides the type of a server and finds what contradicts it.
-func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
+func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
 	command := seen["command"]
 	remote := seen["url"]
 	_, s.TypeSet = seen["type"]
@@ -263,7 +263,7 @@ func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml
 
 // misfits reports keys that mean nothing for this sort of server. Other clients
 // write such keys, so in their files they are dropped with a warning.
-func (r *reader) misfits(at place, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
+func (r *reader) misfits(at keyPath, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
 	for _, k := range transportKeys[theirs] {
 		n := seen[k]
 		switch {
@@ -278,7 +278,7 @@ func (r *reader) misfits(at place, seen map[string]*yaml.Node, theirs, ours stri
 }
 
 // checkHeaders finds names that differ only in case.
-func (r *reader) checkHeaders(at place, s *Server, key *yaml.Node) {
+func (r *reader) checkHeaders(at keyPath, s *Server, key *yaml.Node) {
 	first := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -291,7 +291,7 @@ func (r *reader) checkHeaders(at place, s *Server, key *yaml.Node) {
 
 // ignored is a key of other clients that Goblin has no use for.
 func ignored(name string) field[Server] {
-	return field[Server]{name: name, legacy: true, read: func(r *reader, at place, n *yaml.Node, _ *Server) {
+	return field[Server]{name: name, legacy: true, read: func(r *reader, at keyPath, n *yaml.Node, _ *Server) {
 		r.warn(n, "%s is a key of another client and is ignored", at)
 	}}
 }

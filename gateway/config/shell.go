@@ -93,8 +93,8 @@ func (s *Server) Unexpanded() (found []Unexpanded) {
 func notExpanded(instead string) string { return fmt.Sprintf("write %q", instead) }
 
 // warnUnexpanded warns of texts of a server that a shell would expand.
-func (r *reader) warnUnexpanded(at place, n *yaml.Node, command string) {
-	check := func(at place, n *yaml.Node, expanded string) {
+func (r *reader) warnUnexpanded(at keyPath, n *yaml.Node, command string) {
+	check := func(at keyPath, n *yaml.Node, expanded string) {
 		if n = target(n); n.Kind != yaml.ScalarNode {
 			return
 		}

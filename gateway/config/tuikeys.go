@@ -8,8 +8,8 @@ import (
 	"goblin/registry/keymap"
 )
 
-// mostKeys is how many keys one action may have.
-const mostKeys = 8
+// maxActionKeys is how many keys one action may have.
+const maxActionKeys = 8
 
 // actionKeys is a mapping of the screen's actions to their keys.
 func actionKeys() kind[map[string][]string] {
@@ -18,14 +18,14 @@ func actionKeys() kind[map[string][]string] {
 			one := object{"type": []string{"string", "integer"}}
 			return object{
 				"type": []string{"object", "null"}, "propertyNames": object{"enum": keymap.IDs()},
-				"additionalProperties": object{"anyOf": []any{one, object{"type": "array", "maxItems": mostKeys, "items": one}}},
+				"additionalProperties": object{"anyOf": []any{one, object{"type": "array", "maxItems": maxActionKeys, "items": one}}},
 			}
 		},
 		read: readActionKeys,
 	}
 }
 
-func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string) {
+func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]string) {
 	changed := make(map[string][]string)
 	lines := make(map[[2]string]*yaml.Node) // of action and key
 	for _, p := range r.pairs(at, n) {
@@ -40,8 +40,8 @@ func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string)
 		if p.val.Kind == yaml.SequenceNode {
 			written = p.val.Content
 		}
-		if len(written) > mostKeys {
-			r.fail(p.val, "%s has %d keys, and may have %d", at.key(id), len(written), mostKeys)
+		if len(written) > maxActionKeys {
+			r.fail(p.val, "%s has %d keys, and may have %d", at.key(id), len(written), maxActionKeys)
 			continue
 		}
 		all := []string{}
@@ -65,7 +65,7 @@ func readActionKeys(r *reader, at place, n *yaml.Node, dst *map[string][]string)
 }
 
 // keyName is one key of an action. No variable is looked for in it.
-func (r *reader) keyName(at place, action string, n *yaml.Node) (key string, ok bool) {
+func (r *reader) keyName(at keyPath, action string, n *yaml.Node) (key string, ok bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		r.fail(n, "%s must be a key or a list of keys, not %s", at, describe(n))

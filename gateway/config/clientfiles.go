@@ -16,8 +16,8 @@ var clientFiles = []string{
 	"/settings/mcp_settings.json", "/.kilocode/mcp.json",
 }
 
-// readsFiles is the end of the path of Windsurf's file. Windsurf resolves ${file:PATH} itself.
-const readsFiles = "/windsurf/mcp_config.json"
+// fileKindClient is the end of the path of Windsurf's file. Windsurf resolves ${file:PATH} itself.
+const fileKindClient = "/windsurf/mcp_config.json"
 
 // plainInClient reports whether ${kind:…} is plain text for the client that owns a file.
 func plainInClient(path, kind string) bool {
@@ -27,5 +27,5 @@ func plainInClient(path, kind string) bool {
 	}
 	full = strings.ToLower(filepath.ToSlash(full)) // some file systems ignore case
 	isIn := func(end string) bool { return strings.HasSuffix(full, end) }
-	return slices.ContainsFunc(clientFiles, isIn) && (kind != fileKind || !isIn(readsFiles))
+	return slices.ContainsFunc(clientFiles, isIn) && (kind != fileKind || !isIn(fileKindClient))
 }
