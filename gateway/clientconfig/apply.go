@@ -56,7 +56,7 @@ func (ch *Change) Apply(now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
 	}
-	forget, err := ch.remember()
+	forget, err := ch.writeRecord()
 	if err == nil {
 		err = ch.file.Save()
 	}
@@ -95,7 +95,7 @@ func (ch *Change) unchanged() error {
 	case err != nil, ch.file.New(), !bytes.Equal(now, ch.Before):
 		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
 	}
-	if !reflect.DeepEqual(ch.old, remembered(ch.state, ch.file.Real(), ch.Before)) {
+	if !reflect.DeepEqual(ch.old, readRecord(ch.state, ch.file.Real(), ch.Before)) {
 		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
 	}
 	return nil
@@ -112,9 +112,9 @@ func (ch *Change) applyUndo() error {
 	}
 	ch.keptCopy()
 	if text, err := readRaw(ch.Backup); err == nil && !bytes.Equal(text, ch.After) {
-		return ch.rememberCopy() // the file has other bytes than before
+		return ch.recordCopy() // the file has other bytes than before
 	}
 	ch.Backup, ch.Secrets = "", 0
 	ch.tidyCopies(ch.After)
-	return ch.forget()
+	return ch.removeRecord()
 }

@@ -129,7 +129,7 @@ var All = []*Client{
 	},
 	{
 		Name: "claude-code", Title: "Claude Code",
-		places:  at(claudeCode, either("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")),
+		places:  at(claudeCode, envOr("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")),
 		project: []place{{path: ".mcp.json", dialect: claudeCode}},
 	},
 	{
@@ -152,12 +152,12 @@ var All = []*Client{
 	},
 	{
 		Name: "codex", Title: "Codex",
-		places:  at(codex, either("CODEX_HOME", "config.toml", ".codex/config.toml")),
+		places:  at(codex, envOr("CODEX_HOME", "config.toml", ".codex/config.toml")),
 		project: []place{{path: ".codex/config.toml", dialect: codex}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI",
-		places:  at(gemini, either("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")),
+		places:  at(gemini, envOr("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")),
 		project: []place{{path: ".gemini/settings.json", dialect: gemini}},
 	},
 	{
@@ -183,7 +183,7 @@ var All = []*Client{
 	},
 	{
 		Name: "continue", Title: "Continue",
-		places:  at(continueYAML, either("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml")),
+		places:  at(continueYAML, envOr("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml")),
 		project: []place{{path: ".continue/config.yaml", dialect: continueYAML}},
 	},
 	{
@@ -215,7 +215,7 @@ var All = []*Client{
 	},
 	{
 		Name: "copilot", Title: "GitHub Copilot CLI",
-		places: at(copilot, either("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json")),
+		places: at(copilot, envOr("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json")),
 	},
 	{
 		Name: "kilo", Title: "Kilo Code",
@@ -301,8 +301,8 @@ func home(file string) func(m *Machine) string {
 	return func(m *Machine) string { return m.join(m.home(), file) }
 }
 
-// either is a file in the folder that a variable names, or another one of the user's.
-func either(variable, there, other string) func(m *Machine) string {
+// envOr is a file in the folder that a variable names, or another one of the user's.
+func envOr(variable, there, other string) func(m *Machine) string {
 	return func(m *Machine) string {
 		if dir := m.Getenv(variable); dir != "" && (variable != "XDG_CONFIG_HOME" || m.isAbs(dir)) {
 			return m.join(dir, there)
@@ -313,7 +313,7 @@ func either(variable, there, other string) func(m *Machine) string {
 
 // xdg is a file in the folder of configs that programs from Linux use everywhere.
 func xdg(file string) func(m *Machine) string {
-	return either("XDG_CONFIG_HOME", file, ".config/"+file)
+	return envOr("XDG_CONFIG_HOME", file, ".config/"+file)
 }
 
 // app is a file where programs with a window keep theirs.
@@ -340,5 +340,5 @@ func named(file, windows string) func(m *Machine) string {
 }
 
 func roaming(file string) func(m *Machine) string {
-	return either("APPDATA", file, "AppData/Roaming/"+file)
+	return envOr("APPDATA", file, "AppData/Roaming/"+file)
 }

@@ -35,8 +35,8 @@ func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, 
 	}
 }
 
-// copied matches what the names of copies end in.
-var copied = sync.OnceValue(func() *regexp.Regexp {
+// copyName matches what the names of copies end in.
+var copyName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
 })
 
@@ -47,7 +47,7 @@ func copies(path string) (list []string) {
 		return nil // then none can be removed either
 	}
 	for _, file := range files {
-		if tail, ok := strings.CutPrefix(file.Name(), filepath.Base(path)); ok && file.Type().IsRegular() && copied().MatchString(tail) {
+		if tail, ok := strings.CutPrefix(file.Name(), filepath.Base(path)); ok && file.Type().IsRegular() && copyName().MatchString(tail) {
 			list = append(list, filepath.Join(filepath.Dir(path), file.Name()))
 		}
 	}
@@ -78,7 +78,7 @@ func readRaw(path string) ([]byte, error) {
 // isCopy reports whether a path that was remembered is one of a copy of a file.
 func isCopy(path, of string) bool {
 	tail, ok := strings.CutPrefix(path, of)
-	return ok && copied().MatchString(tail)
+	return ok && copyName().MatchString(tail)
 }
 
 // copy makes the copy of the file without Goblin, unless the one of before has those bytes.
@@ -149,8 +149,8 @@ func (d *dialect) sameBut(a, b []byte) bool {
 		if held[i], err = decoded(d, text); err != nil {
 			return false
 		}
-		form := d.in(held[i])
-		if entry, there := form.goblin(held[i]); there && ours(entry) {
+		form := d.formOf(held[i])
+		if entry, there := form.goblin(held[i]); there && isOwnEntry(entry) {
 			form.delete(held[i], EntryName)
 		}
 		for _, form := range d.forms() {

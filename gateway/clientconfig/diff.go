@@ -84,7 +84,7 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return "", err
 	}
-	if deep(text) {
+	if isTooDeep(text) {
 		return "", fmt.Errorf("it is nested too deeply")
 	}
 	switch d.format {

@@ -163,31 +163,31 @@ func FuzzDiff(f *testing.F) {
 		} else {
 			err = yaml.Unmarshal(text, &held)
 		}
-		if diff := ch.Diff(); err == nil && !keyed(held) {
+		if diff := ch.Diff(); err == nil && !keyedBy(held) {
 			require.NotContains(t, diff, "SECRET")
 		}
 	})
 }
 
-// keyed reports whether a key within a value, which is shown, has the secret in it.
-func keyed(v any) bool {
+// keyedBy reports whether a key within a value, which is shown, has the secret in it.
+func keyedBy(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if strings.Contains(key, "SECRET") || keyed(inner) {
+			if strings.Contains(key, "SECRET") || keyedBy(inner) {
 				return true
 			}
 		}
 	case map[any]any:
 		for key, inner := range v {
-			if strings.Contains(fmt.Sprint(key), "SECRET") || keyed(inner) {
+			if strings.Contains(fmt.Sprint(key), "SECRET") || keyedBy(inner) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, keyed)
+		return slices.ContainsFunc(v, keyedBy)
 	case []map[string]any:
-		return slices.ContainsFunc(v, func(inner map[string]any) bool { return keyed(inner) })
+		return slices.ContainsFunc(v, func(inner map[string]any) bool { return keyedBy(inner) })
 	}
 	return false
 }

@@ -19,7 +19,7 @@ import (
 func (d *dialect) put(f *configedit.File, name string, entry map[string]any) error {
 	switch {
 	case d.format == inTOML:
-		return d.checked(f, appended(tomlEntry(d.section[0], name, entry)), func(held map[string]any) {
+		return d.checked(f, appendTOML(tomlEntry(d.section[0], name, entry)), func(held map[string]any) {
 			all, ok := held[d.section[0]].(map[string]any)
 			if !ok {
 				all = map[string]any{}
@@ -28,7 +28,7 @@ func (d *dialect) put(f *configedit.File, name string, entry map[string]any) err
 			all[name] = entry
 		})
 	case d.list:
-		return d.checked(f, func(text []byte) ([]byte, error) { return listed(text, d.section[0], entry) }, func(held map[string]any) {
+		return d.checked(f, func(text []byte) ([]byte, error) { return appendListItem(text, d.section[0], entry) }, func(held map[string]any) {
 			all, _ := held[d.section[0]].([]any)
 			held[d.section[0]] = append(all, entry)
 		})
@@ -43,7 +43,7 @@ func (d *dialect) drop(f *configedit.File, name string) error {
 	case d.format == inTOML:
 		return d.checked(f, func(text []byte) ([]byte, error) { return withoutTable(text, d.section[0], name), nil }, without)
 	case d.list:
-		return d.checked(f, func(text []byte) ([]byte, error) { return unlisted(text, d.section[0], name) }, without)
+		return d.checked(f, func(text []byte) ([]byte, error) { return removeListItem(text, d.section[0], name) }, without)
 	}
 	return f.In(d.section...).Remove(name)
 }
@@ -83,7 +83,7 @@ func generic(v any) any {
 	return out
 }
 
-func appended(entry string) func([]byte) ([]byte, error) {
+func appendTOML(entry string) func([]byte) ([]byte, error) {
 	return func(text []byte) ([]byte, error) {
 		text = ended(text)
 		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n\n")) {
@@ -175,8 +175,8 @@ func withoutTable(text []byte, section, name string) []byte {
 // continueStart begins a new config of Continue.
 const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
 
-// listed is a text of YAML with one more entry in its list of servers.
-func listed(text []byte, section string, entry map[string]any) ([]byte, error) {
+// appendListItem is a text of YAML with one more entry in its list of servers.
+func appendListItem(text []byte, section string, entry map[string]any) ([]byte, error) {
 	list, err := sequence(text, section)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func listed(text []byte, section string, entry map[string]any) ([]byte, error) {
 	return append(append(bytes.Clone(text[:at]), itemText(entry, indent)...), text[at:]...), nil
 }
 
-func unlisted(text []byte, section, name string) ([]byte, error) {
+func removeListItem(text []byte, section, name string) ([]byte, error) {
 	list, err := sequence(text, section)
 	if err != nil || list == nil {
 		return text, err

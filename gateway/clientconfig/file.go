@@ -36,7 +36,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, errors.New("it is not a file")
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
-	case foreign(info):
+	case isForeign(info):
 		return nil, errors.New("it belongs to another user")
 	}
 	text, err := state.Read(path, maxFile)
@@ -98,7 +98,7 @@ func decode(f format, text []byte) (held map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}
-	if deep(text) {
+	if isTooDeep(text) {
 		return nil, errors.New("it is nested too deeply")
 	}
 	switch f {
@@ -124,8 +124,8 @@ func decode(f format, text []byte) (held map[string]any, err error) {
 	return held, err
 }
 
-// deep reports nesting that is too deep for recursive parsers.
-func deep(text []byte) bool {
+// isTooDeep reports nesting that is too deep for recursive parsers.
+func isTooDeep(text []byte) bool {
 	depth := 0
 	for _, c := range text {
 		switch c {
@@ -163,7 +163,7 @@ func decodeJSON(text []byte) (held map[string]any, err error) {
 	if _, ok := v.Value.(*hujson.Object); !ok {
 		return nil, errors.New("it has no mapping at its top")
 	}
-	if err := single(text, &v, 0); err != nil {
+	if err := rejectDuplicates(text, &v, 0); err != nil {
 		return nil, err
 	}
 	v.Standardize()
@@ -175,8 +175,8 @@ func decodeJSON(text []byte) (held map[string]any, err error) {
 	return held, nil
 }
 
-// single finds two entries of one name: clients differ in which of them counts.
-func single(text []byte, v *hujson.Value, depth int) error {
+// rejectDuplicates finds two entries of one name: clients differ in which of them counts.
+func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	if depth > maxDepth {
 		return errors.New("it is nested too deeply")
 	}
@@ -194,13 +194,13 @@ func single(text []byte, v *hujson.Value, depth int) error {
 				return fmt.Errorf("it has two entries named %q (line %d)", short(shown), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
 			}
 			seen[name.String()] = true
-			if err := single(text, &m.Value, depth+1); err != nil {
+			if err := rejectDuplicates(text, &m.Value, depth+1); err != nil {
 				return err
 			}
 		}
 	case *hujson.Array:
 		for i := range v.Elements {
-			if err := single(text, &v.Elements[i], depth+1); err != nil {
+			if err := rejectDuplicates(text, &v.Elements[i], depth+1); err != nil {
 				return err
 			}
 		}

@@ -61,11 +61,11 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	if ch.first, old, err = p.first(ch.old, f, held); err != nil {
 		return nil, err
 	}
-	form := p.dialect.in(held)
+	form := p.dialect.formOf(held)
 	if err := c.writable(form, append([]string{command}, args...)...); err != nil {
 		return nil, err
 	}
-	wanted, err := form.makeWay(f, held, form.keys(command, args))
+	wanted, err := form.replaceSameName(f, held, form.keys(command, args))
 	if err != nil {
 		return nil, err
 	}
@@ -93,20 +93,20 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	ch.After = f.Text()
 	ch.own = form.keys(command, args)
 	switch {
-	case p.dialect == gemini && off(held)(EntryName):
+	case p.dialect == gemini && disabledNames(held)(EntryName):
 		ch.Note = "Gemini CLI leaves it out as long as \"mcp\" in that file excludes it, or allows others only"
 	case p.dialect == amazonQ:
 		ch.Note = amazonQTools(held)
 	}
 	ch.undo = difference(ch.first, ch.After)
-	ch.undo.Was, ch.undo.Prior = sum(ch.Before), ch.old.alone()
+	ch.undo.Was, ch.undo.Prior = digest(ch.Before), ch.old.onlyOwnEntry()
 	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.Real(), old.Existed, out
 	return ch, nil
 }
 
 // change begins a change of a file.
 func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
-	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: remembered(state, f.Real(), f.Text())}
+	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: readRecord(state, f.Real(), f.Text())}
 }
 
 // first is the text before Goblin's first change, as far as that can be known, and what is
@@ -115,11 +115,11 @@ func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]by
 	old := record{Existed: !f.New()}
 	if rec != nil {
 		old.Taken = rec.Taken
-		if rec.Sum == sum(f.Text()) {
+		if rec.Sum == digest(f.Text()) {
 			old.Existed = rec.Existed
 		}
 	}
-	if entry, there := p.dialect.in(held).goblin(held); rec == nil || !there || !ours(entry) {
+	if entry, there := p.dialect.formOf(held).goblin(held); rec == nil || !there || !isOwnEntry(entry) {
 		return f.Text(), old, nil
 	}
 	bare, held, err := edit(p)
@@ -132,14 +132,14 @@ func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]by
 	return bare.Text(), old, nil
 }
 
-// makeWay takes Goblin's entry out of a file if it is not as wanted, and gives the one to be
+// replaceSameName takes Goblin's entry out of a file if it is not as wanted, and gives the one to be
 // put in: with what the user added to the old one, or nil if it is as wanted.
-func (d *dialect) makeWay(f *configedit.File, held, wanted map[string]any) (map[string]any, error) {
+func (d *dialect) replaceSameName(f *configedit.File, held, wanted map[string]any) (map[string]any, error) {
 	entry, there := d.goblin(held)
 	switch {
 	case !there:
 		return wanted, nil
-	case !ours(entry):
+	case !isOwnEntry(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; rename it there, or take it out", f.Path(), EntryName)
 	}
 	if command, _, _ := entry.commandLine(); command == "" { // it reaches Goblin over HTTP
@@ -177,11 +177,11 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	}
 	ch := c.change(m, p, f, state)
 	rec := ch.old
-	entry, there := p.dialect.in(held).goblin(held)
+	entry, there := p.dialect.formOf(held).goblin(held)
 	switch {
 	case f.New(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
-	case there && !ours(entry):
+	case there && !isOwnEntry(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write, so it stays; take it out there if it is not wanted", p.path, EntryName)
 	}
 	if ch.Deletes, ch.Note, err = p.dialect.restore(f, held, rec); err != nil {
@@ -203,7 +203,7 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 		}
 	}
 	if rec != nil && len(rec.New) > 0 && bytes.Count(before, rec.New) == 1 {
-		if after := bytes.Replace(before, rec.New, rec.Old, 1); rec.fits(d, before, after) {
+		if after := bytes.Replace(before, rec.New, rec.Old, 1); rec.isOf(d, before, after) {
 			f.SetText(after)
 			return false, "", nil
 		}
@@ -212,7 +212,7 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 	if err != nil {
 		return false, "", err
 	}
-	form := d.in(held)
+	form := d.formOf(held)
 	if rec != nil {
 		for _, t := range rec.Taken {
 			if slices.ContainsFunc(list, func(it item) bool { return it.name == t.Name && t.isOf(it.dialect) }) {
@@ -255,7 +255,7 @@ func (c *Client) target(m *Machine, unread bool) (place, error) {
 			continue
 		}
 		if held, err := decode(p.dialect.format, text); err == nil && (unread || p.unread == "") {
-			if _, ok := p.dialect.in(held).goblin(held); ok {
+			if _, ok := p.dialect.formOf(held).goblin(held); ok {
 				return p, nil
 			}
 		}
@@ -280,7 +280,7 @@ func (c *Client) Place(m Machine) string {
 
 // edit opens a file to change it.
 func edit(p place) (*configedit.File, map[string]any, error) {
-	if info, err := os.Stat(p.path); err == nil && !owned(info) {
+	if info, err := os.Stat(p.path); err == nil && !isOwned(info) {
 		return nil, nil, fmt.Errorf("%s belongs to another user; it stays as it is", p.path)
 	}
 	f, err := configedit.OpenForeign(p.path, p.dialect.format == inJSON, p.dialect.section...)
@@ -307,7 +307,7 @@ func decoded(d *dialect, text []byte) (map[string]any, error) {
 }
 
 // goblin is the entry of Goblin's name.
-func (d *dialect) goblin(held map[string]any) (keys, bool) {
+func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	list, _, err := d.at(held)
 	if err != nil {
 		return nil, false
@@ -362,8 +362,8 @@ func (d *dialect) tidy(held map[string]any) map[string]any {
 	return held
 }
 
-// ours reports whether an entry of Goblin's name starts Goblin, or reaches it.
-func ours(entry keys) bool {
+// isOwnEntry reports whether an entry of Goblin's name starts Goblin, or reaches it.
+func isOwnEntry(entry entryKeys) bool {
 	command, args, problem := entry.commandLine()
 	return problem == "" && (config.Self(command, args) || command == "" && ownURL(entry.address()))
 }
@@ -408,7 +408,7 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 		if err != nil {
 			return Entry{File: p.path, Err: err}, true
 		}
-		if entry, there := p.dialect.in(held).goblin(held); there && ours(entry) && p.unread == "" {
+		if entry, there := p.dialect.formOf(held).goblin(held); there && isOwnEntry(entry) && p.unread == "" {
 			e.File = p.path
 			e.Command, e.Args, _ = entry.commandLine()
 			return e, true
@@ -452,7 +452,7 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	form := p.dialect
 	if text, err := readFile(p.path); err == nil {
 		if held, err := decode(form.format, text); err == nil {
-			form = form.in(held)
+			form = form.formOf(held)
 		}
 	}
 	if err := c.writable(form, append([]string{command}, args...)...); err != nil {

@@ -20,7 +20,7 @@ func Merge(found []Found, has func(name string) map[string]any) (servers, presen
 	}
 	for i := range found {
 		for _, s := range found[i].Servers {
-			if at := slices.IndexFunc(servers, func(o Server) bool { return alike(&o, &s) }); at >= 0 {
+			if at := slices.IndexFunc(servers, func(o Server) bool { return isSameServer(&o, &s) }); at >= 0 {
 				join(&servers[at], s)
 				continue
 			}
@@ -48,8 +48,8 @@ func Merge(found []Found, has func(name string) map[string]any) (servers, presen
 	return servers, present
 }
 
-// alike reports whether two entries are one server. A client that calls it twice means two.
-func alike(a, b *Server) bool {
+// isSameServer reports whether two entries are one server. A client that calls it twice means two.
+func isSameServer(a, b *Server) bool {
 	elsewhere := len(b.From) > 0 && !slices.Contains(a.From, b.From[0])
 	return (a.Was == b.Was || elsewhere) && Same(a.Keys, b.Keys)
 }
@@ -74,20 +74,20 @@ func join(s *Server, other Server) {
 	}
 }
 
-// ways are keys that say how patiently a server is used, and not which it is.
-var ways = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
+// policyKeys are keys that say how patiently a server is used, and not which it is.
+var policyKeys = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
 
 // Same reports whether two entries run the same server in the same way.
 func Same(a, b map[string]any) bool {
 	if a == nil || b == nil {
 		return false
 	}
-	return reflect.DeepEqual(essence(a), essence(b))
+	return reflect.DeepEqual(comparableEntry(a), comparableEntry(b))
 }
 
-func essence(entry map[string]any) (out map[string]any) {
+func comparableEntry(entry map[string]any) (out map[string]any) {
 	out, _ = generic(entry).(map[string]any)
-	for _, key := range ways {
+	for _, key := range policyKeys {
 		delete(out, key)
 	}
 	if out["type"] == "http" || out["type"] == "stdio" { // which need not be said

@@ -4,6 +4,6 @@ package clientconfig
 
 import "io/fs"
 
-func foreign(fs.FileInfo) bool { return false }
+func isForeign(fs.FileInfo) bool { return false }
 
-func owned(fs.FileInfo) bool { return true }
+func isOwned(fs.FileInfo) bool { return true }

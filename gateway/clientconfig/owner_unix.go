@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// foreign reports whether a file belongs to another user than this one and root.
-func foreign(info fs.FileInfo) bool {
+// isForeign reports whether a file belongs to another user than this one and root.
+func isForeign(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
-// owned reports whether a file is this user's own.
-func owned(info fs.FileInfo) bool {
+// isOwned reports whether a file is this user's own.
+func isOwned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Geteuid()
 }

@@ -262,7 +262,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 		none = len(entries) == 0
 	}
 	f.None = none
-	r.entries(&f, entries, off(held))
+	r.entries(&f, entries, disabledNames(held))
 	if p.unread != "" {
 		for _, s := range f.Servers {
 			f.Left = append(f.Left, Left{s.Was, "is in a file that " + p.unread})
@@ -294,9 +294,9 @@ const maxServers = 1000
 // forms are a dialect and the others that its files may have, the newest first.
 func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 
-// in returns the form that a file has. The one with Goblin's entry comes first, then the
+// formOf returns the form that a file has. The one with Goblin's entry comes first, then the
 // newest with entries, then one with an empty section. The default is the dialect itself.
-func (d *dialect) in(held map[string]any) *dialect {
+func (d *dialect) formOf(held map[string]any) *dialect {
 	var filled, there *dialect
 	for _, form := range d.forms() {
 		list, none, err := form.at(held)
@@ -452,8 +452,8 @@ func defaults(held map[string]any) map[string]string {
 	return of
 }
 
-// off tells which servers Gemini CLI leaves out.
-func off(held map[string]any) func(name string) bool {
+// disabledNames tells which servers Gemini CLI leaves out.
+func disabledNames(held map[string]any) func(name string) bool {
 	inner, _ := held["mcp"].(map[string]any)
 	excluded := append(texts(inner["excluded"]), texts(held["excludeMCPServers"])...)
 	allowed, restricts := cmp.Or(inner["allowed"], held["allowMCPServers"]).([]any)
@@ -480,8 +480,8 @@ func (r *reading) note(format string, args ...any) {
 	}
 }
 
-// lose notes something that Goblin leaves out of an entry.
-func (r *reading) lose(format string, args ...any) {
+// noteLoss notes something that Goblin leaves out of an entry.
+func (r *reading) noteLoss(format string, args ...any) {
 	r.note(format, args...)
 	r.server.Partial = true
 }

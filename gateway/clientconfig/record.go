@@ -54,25 +54,25 @@ func (t takenEntry) replaces(o takenEntry) bool {
 	return t.Name == o.Name && (len(o.Section) == 0 || slices.Equal(t.Section, o.Section))
 }
 
-// fits reports whether before and after differ only by what was put in.
-func (r *record) fits(d *dialect, before, after []byte) bool {
+// isOf reports whether before and after differ only by what was put in.
+func (r *record) isOf(d *dialect, before, after []byte) bool {
 	was, errWas := decoded(d, before)
 	is, errIs := decoded(d, after)
 	if errWas != nil || errIs != nil {
 		return false
 	}
 	if len(r.Taken) > 0 {
-		_, there := d.in(is).goblin(is)
+		_, there := d.formOf(is).goblin(is)
 		return !there
 	}
-	form := d.in(was)
+	form := d.formOf(was)
 	form.delete(was, EntryName)
 	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
-// remember keeps what undoes a change that is about to be made; undo restores what was
+// writeRecord keeps what undoes a change that is about to be made; undo restores what was
 // remembered before.
-func (ch *Change) remember() (undo func() error, err error) {
+func (ch *Change) writeRecord() (undo func() error, err error) {
 	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.Real())
 	if path == "" {
@@ -88,14 +88,14 @@ func (ch *Change) remember() (undo func() error, err error) {
 		return undo, fmt.Errorf("remember how to undo it: %w", err)
 	}
 	if missing != nil {
-		return ch.forget, nil
+		return ch.removeRecord, nil
 	}
 	return func() error { return atomicfile.Write(path, old) }, nil
 }
 
-// rememberCopy keeps no more of a change that is undone than where its copy is, and the
+// recordCopy keeps no more of a change that is undone than where its copy is, and the
 // servers that could not be put back.
-func (ch *Change) rememberCopy() error {
+func (ch *Change) recordCopy() error {
 	path := recordPath(ch.state, ch.file.Real())
 	if path == "" {
 		return nil
@@ -111,8 +111,8 @@ func (ch *Change) rememberCopy() error {
 	return atomicfile.Write(path, text)
 }
 
-// forget leaves nothing of a change that is undone.
-func (ch *Change) forget() error {
+// removeRecord leaves nothing of a change that is undone.
+func (ch *Change) removeRecord() error {
 	path := recordPath(ch.state, ch.file.Real())
 	if path == "" {
 		return nil
@@ -127,12 +127,12 @@ func recordPath(folder, real string) string {
 	if folder == "" {
 		return ""
 	}
-	return filepath.Join(folder, "clients", sum([]byte(real))[:32]+".json")
+	return filepath.Join(folder, "clients", digest([]byte(real))[:32]+".json")
 }
 
-// remembered reads the record that undoes the last change of a file, which has this text. It
+// readRecord reads the record that undoes the last change of a file, which has this text. It
 // returns nil if there is none that can be read.
-func remembered(folder, real string, text []byte) *record {
+func readRecord(folder, real string, text []byte) *record {
 	path := recordPath(folder, real)
 	if path == "" {
 		return nil
@@ -142,14 +142,14 @@ func remembered(folder, real string, text []byte) *record {
 	if err != nil || json.Unmarshal(written, &r) != nil || r.Path != real {
 		return nil
 	}
-	if r.Was != "" && r.Was == sum(text) { // the file never got the change, or lost it
+	if r.Was != "" && r.Was == digest(text) { // the file never got the change, or lost it
 		return r.Prior
 	}
 	return &r
 }
 
-// alone returns a copy of a record without its previous record, or nil.
-func (r *record) alone() *record {
+// onlyOwnEntry returns a copy of a record without its previous record, or nil.
+func (r *record) onlyOwnEntry() *record {
 	if r == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (r *record) alone() *record {
 	return &copied
 }
 
-func sum(text []byte) string {
+func digest(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }
@@ -174,14 +174,14 @@ func difference(before, after []byte) *record {
 		end++
 	}
 	return &record{
-		Sum: sum(after), At: at,
+		Sum: digest(after), At: at,
 		Old: slices.Clone(before[at : len(before)-end]), New: slices.Clone(after[at : len(after)-end]),
 	}
 }
 
 // undo is the text of before the change, if text is the one after it.
 func (r *record) undo(text []byte) (before []byte, ok bool) {
-	if r.Sum != sum(text) || r.At < 0 || r.At > len(text) {
+	if r.Sum != digest(text) || r.At < 0 || r.At > len(text) {
 		return nil, false
 	}
 	rest, ok := bytes.CutPrefix(text[r.At:], r.New)

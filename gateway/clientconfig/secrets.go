@@ -97,7 +97,7 @@ func (x *split) within(args []string) []string {
 			at, raw := written(arg, secret)
 			switch {
 			case raw == "" || refers(raw):
-			case len(secret) < long:
+			case len(secret) < minDistinct:
 				args[i] = arg[:at] + x.refer(argName(args, i, at), raw) + arg[at+len(raw):]
 			default:
 				args[i] = strings.ReplaceAll(arg, raw, x.refer(argName(args, i, at), raw))
@@ -107,13 +107,13 @@ func (x *split) within(args []string) []string {
 	return args
 }
 
-// long is how long a text is, in bytes, that is no part of something else by chance.
-const long = 6
+// minDistinct is how long a text is, in bytes, that is no part of something else by chance.
+const minDistinct = 6
 
 // written is how a secret stands in an argument, and where: also as URLs have it. raw is ""
 // if it does not, or if it is so short that it may be part of something else.
 func written(arg, secret string) (at int, raw string) {
-	if at = strings.Index(arg, secret); at >= 0 && len(secret) >= long {
+	if at = strings.Index(arg, secret); at >= 0 && len(secret) >= minDistinct {
 		return at, secret
 	}
 	if before, ok := strings.CutSuffix(arg, secret); ok && (before == "" || strings.HasSuffix(before, "=")) {
@@ -136,8 +136,8 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 	replace = func(v any) any {
 		switch v := v.(type) {
 		case string:
-			return kept().ReplaceAllStringFunc(v, func(reference string) string {
-				value, err := get(kept().FindStringSubmatch(reference)[1])
+			return keyringReference().ReplaceAllStringFunc(v, func(reference string) string {
+				value, err := get(keyringReference().FindStringSubmatch(reference)[1])
 				if err != nil {
 					return reference
 				}
@@ -162,7 +162,7 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 	return out
 }
 
-var kept = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
+var keyringReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
 // labelled matches what may stand before a value: a flag, a variable, a header or a part
 // of a query.

@@ -25,8 +25,8 @@ import (
 // EntryName is Goblin's key in the files of clients.
 const EntryName = "goblin"
 
-// keys are those of an entry.
-type keys map[string]any
+// entryKeys are those of an entry.
+type entryKeys map[string]any
 
 // entries reads all entries of a file.
 func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
@@ -53,7 +53,7 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 		}
 		s.Files = []string{f.File}
 		r.server, r.perProject = &s, false
-		why := r.read(keys(e))
+		why := r.read(entryKeys(e))
 		if why == "" && off(it.name) {
 			s.Keys["disabled"] = true
 		}
@@ -74,7 +74,7 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 }
 
 // read makes keys of Goblin's config of an entry; why says what it is not taken for.
-func (r *reading) read(written keys) (why string) {
+func (r *reading) read(written entryKeys) (why string) {
 	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
 		return "is of an extension of the editor"
 	}
@@ -85,7 +85,7 @@ func (r *reading) read(written keys) (why string) {
 	if why != "" {
 		return why
 	}
-	e := keys(translated)
+	e := entryKeys(translated)
 	for _, note := range notes {
 		r.note("%s", note.Text)
 		r.server.Partial = r.server.Partial || note.Lost
@@ -131,10 +131,10 @@ var understood = []string{
 }
 
 // unknown notes the keys that Goblin has nothing for.
-func (r *reading) unknown(e keys) {
+func (r *reading) unknown(e entryKeys) {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if !slices.Contains(understood, key) && !config.Harmless(key) {
-			r.lose("has %q, which Goblin does not know and leaves out", short(key))
+			r.noteLoss("has %q, which Goblin does not know and leaves out", short(key))
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (r *reading) programIsThere(command string) bool {
 }
 
 // commandLine is the program of an entry and its arguments.
-func (e keys) commandLine() (command string, args []string, problem string) {
+func (e entryKeys) commandLine() (command string, args []string, problem string) {
 	list := func(v any) []string {
 		all, ok := v.([]any)
 		var out []string
@@ -175,7 +175,7 @@ func (e keys) commandLine() (command string, args []string, problem string) {
 			command, args = words[0], append(words[1:], args...)
 		}
 	case map[string]any: // of Zed, formerly
-		inner := keys(v)
+		inner := entryKeys(v)
 		command, args = inner.first("path", "command"), list(v["args"])
 		if env, ok := v["env"]; ok && e["env"] == nil {
 			e["env"] = env
@@ -188,11 +188,11 @@ func (e keys) commandLine() (command string, args []string, problem string) {
 	return command, args, problem
 }
 
-func (r *reading) local(e keys, command string, args []string) {
+func (r *reading) local(e entryKeys, command string, args []string) {
 	s := r.server
 	cwd := e.first("cwd")
 	if e["sandbox"] != nil || e["sandboxEnabled"] == true {
-		r.lose("runs in a sandbox in the client; Goblin has none")
+		r.noteLoss("runs in a sandbox in the client; Goblin has none")
 	}
 	s.Keys["command"] = r.text(command)
 	if len(args) > 0 {
@@ -217,9 +217,9 @@ func (r *reading) local(e keys, command string, args []string) {
 	if cwd != "" {
 		s.Keys["cwd"] = r.text(cwd)
 	}
-	begins := relative(command) && strings.ContainsAny(command, `/\`) || cwd == "" && slices.ContainsFunc(args, dotted)
+	begins := relative(command) && strings.ContainsAny(command, `/\`) || cwd == "" && slices.ContainsFunc(args, isDotPath)
 	if begins && !r.perProject || relative(cwd) {
-		r.lose("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
+		r.noteLoss("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
 	}
 }
 
@@ -228,8 +228,8 @@ func relative(path string) bool {
 	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
 }
 
-// dotted reports a path that says itself that it begins at some folder.
-func dotted(path string) bool {
+// isDotPath reports a path that says itself that it begins at some folder.
+func isDotPath(path string) bool {
 	first, _, _ := strings.Cut(strings.ReplaceAll(path, `\`, "/"), "/")
 	return first == "." || first == ".."
 }
@@ -247,7 +247,7 @@ func Relative(entry map[string]any) string {
 		words = nil
 	}
 	for _, word := range words {
-		if dotted(word) {
+		if isDotPath(word) {
 			return word
 		}
 	}
@@ -281,12 +281,12 @@ func (r *reading) envFile(file string, env map[string]string) {
 		path = filepath.Join(home, rest)
 	}
 	if strings.Contains(path, "${") || !filepath.IsAbs(path) {
-		r.lose("has an envFile that lies in a project; its variables are not taken")
+		r.noteLoss("has an envFile that lies in a project; its variables are not taken")
 		return
 	}
 	vars, err := config.ReadEnvFile(path)
 	if err != nil {
-		r.lose("has an envFile, %s, which %v; its variables are not taken", short(path), err)
+		r.noteLoss("has an envFile, %s, which %v; its variables are not taken", short(path), err)
 		return
 	}
 	for name, value := range vars {
@@ -295,7 +295,7 @@ func (r *reading) envFile(file string, env map[string]string) {
 	r.note("has the variables of %s in env", short(path))
 }
 
-func (r *reading) remote(e, written keys, address, kind string) {
+func (r *reading) remote(e, written entryKeys, address, kind string) {
 	s := r.server
 	s.Keys["url"] = r.text(address)
 	switch {
@@ -334,10 +334,10 @@ func (r *reading) remote(e, written keys, address, kind string) {
 		}
 	}
 	if e["authProviderType"] != nil {
-		r.lose("logs in by a provider of the client; goblin login may do it")
+		r.noteLoss("logs in by a provider of the client; goblin login may do it")
 	}
 	if helper := e.first("headersHelper"); helper != "" {
-		r.lose("has a headersHelper, which Goblin does not run")
+		r.noteLoss("has a headersHelper, which Goblin does not run")
 	}
 	r.oauth(e)
 }
@@ -353,7 +353,7 @@ func inserted(text, name, value string) string {
 
 // expanding has variables of goose expanded, which does so in headers alone, until the end of
 // a remote entry.
-func (r *reading) expanding(e keys) (end func()) {
+func (r *reading) expanding(e entryKeys) (end func()) {
 	inner := *r.dialect
 	inner.expands = braces | dollar
 	r.dialect = &inner
@@ -364,7 +364,7 @@ func (r *reading) expanding(e keys) (end func()) {
 }
 
 // oauth is the client that a server knows the user's programs by.
-func (r *reading) oauth(e keys) {
+func (r *reading) oauth(e entryKeys) {
 	if e["oauth"] == false {
 		r.server.Keys["oauth"] = "off"
 		return
@@ -372,7 +372,7 @@ func (r *reading) oauth(e keys) {
 	out := map[string]any{}
 	for _, key := range []string{"oauth", "auth"} {
 		held, _ := e[key].(map[string]any)
-		from := keys(held)
+		from := entryKeys(held)
 		if id := from.first("clientId", "client_id", "CLIENT_ID"); id != "" {
 			out["client_id"] = r.text(id)
 		}
@@ -406,7 +406,7 @@ func (r *reading) all(texts []string) []string {
 var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 // tools are the lists of what a client wants, and does not want, of a server.
-func (r *reading) tools(e keys) {
+func (r *reading) tools(e entryKeys) {
 	plain := func(names []string) []string {
 		out := make([]string, len(names))
 		for i, name := range names {
@@ -433,7 +433,7 @@ func (r *reading) tools(e keys) {
 		}
 	}
 	if _, isList := e["tools"].([]any); !isList && e["tools"] != nil && r.dialect != codex { // where it approves calls
-		r.lose("has \"tools\" that are no list; they are left out")
+		r.noteLoss("has \"tools\" that are no list; they are left out")
 	}
 	if len(filter) > 0 {
 		r.server.Keys["tools"] = filter
@@ -441,7 +441,7 @@ func (r *reading) tools(e keys) {
 }
 
 // times are how long the client waits.
-func (r *reading) times(e keys) {
+func (r *reading) times(e entryKeys) {
 	set := func(key string, unit time.Duration, to ...string) {
 		n, ok := number(e[key])
 		if !ok || unit == 0 || n <= 0 || n > float64(24*time.Hour/unit) {
@@ -459,24 +459,24 @@ func (r *reading) times(e keys) {
 }
 
 // pairs are texts by name.
-func (r *reading) pairs(e keys, key string) map[string]string {
+func (r *reading) pairs(e entryKeys, key string) map[string]string {
 	held, ok := e[key].(map[string]any)
 	if !ok && e[key] != nil {
-		r.lose("has %q that is neither a mapping nor a list; it is left out", key)
+		r.noteLoss("has %q that is neither a mapping nor a list; it is left out", key)
 	}
 	out := make(map[string]string, len(held))
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if s, ok := scalar(held[name]); ok {
 			out[name] = r.text(s)
 		} else {
-			r.lose("has %q in %q that is no text; it is left out", short(name), key)
+			r.noteLoss("has %q in %q that is no text; it is left out", short(name), key)
 		}
 	}
 	return out
 }
 
 // first is the first text under some keys.
-func (e keys) first(names ...string) string {
+func (e entryKeys) first(names ...string) string {
 	for _, name := range names {
 		if s, ok := e[name].(string); ok && s != "" {
 			return s
@@ -505,7 +505,7 @@ func number(v any) (float64, bool) {
 }
 
 // address is the URL of an entry; "" for none.
-func (e keys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
+func (e entryKeys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
 
 // ownURL reports an address at which Goblin serves on this machine.
 func ownURL(address string) bool {

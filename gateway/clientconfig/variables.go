@@ -40,7 +40,7 @@ func (r *reading) text(s string) string {
 		s = s[at:]
 		value, used := r.variable(s)
 		if strings.HasPrefix(value, "${") && strings.HasSuffix(out.String(), "$") {
-			r.lose("has a variable after a $, which Goblin cannot write; it is taken as it is")
+			r.noteLoss("has a variable after a $, which Goblin cannot write; it is taken as it is")
 			value = escaped(s[:used])
 			if s[0] == '{' { // the $ before it is already written
 				value = "$" + value
@@ -97,7 +97,7 @@ func (r *reading) variable(s string) (value string, used int) {
 // reference with the name.
 func (r *reading) environment(name string) (value string, ok bool) {
 	if !variable().MatchString(name) || name == "project" { // which Goblin replaces by a folder
-		r.lose("names a variable that Goblin cannot refer to; it is left out")
+		r.noteLoss("names a variable that Goblin cannot refer to; it is left out")
 		return "", false
 	}
 	return "${" + name + "}", true
@@ -164,7 +164,7 @@ func (r *reading) plain(kind, body string) {
 	case own && r.client != nil:
 		r.note("has ${%s}, which is plain text in %s; it is taken as it is", shown, r.client.Title)
 	case own || r.dialect.expands&prefix != 0:
-		r.lose("has ${%s}, for which Goblin has nothing; it is taken as it is", shown)
+		r.noteLoss("has ${%s}, for which Goblin has nothing; it is taken as it is", shown)
 	}
 }
 
@@ -173,7 +173,7 @@ func (r *reading) plain(kind, body string) {
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
 	if config.Closing(value) != len(value)-1 {
-		r.lose("has a default for a variable that Goblin cannot write; it is left out")
+		r.noteLoss("has a default for a variable that Goblin cannot write; it is left out")
 		return "", false
 	}
 	return value, true
@@ -192,7 +192,7 @@ func (r *reading) file(name string) (value string, ok bool) {
 		checked, at = name, name
 	}
 	if strings.ContainsAny(checked, "{}") {
-		r.lose("reads a file whose path has braces; it is left out")
+		r.noteLoss("reads a file whose path has braces; it is left out")
 		return "", false
 	}
 	return "${file:" + at + "}", true

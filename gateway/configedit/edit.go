@@ -45,8 +45,8 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// start is the text of a new config.
-const start = `# Goblin's servers. "goblin validate" checks this file, "goblin edit" opens it.
+// newConfigText is the text of a new config.
+const newConfigText = `# Goblin's servers. "goblin validate" checks this file, "goblin edit" opens it.
 servers:
 `
 
@@ -105,8 +105,8 @@ func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
 	return k, v
 }
 
-// inBraces reports whether a mapping is written in braces, as JSON is.
-func inBraces(n *yaml.Node) bool {
+// isFlowStyle reports whether a mapping is written in braces, as JSON is.
+func isFlowStyle(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0
 }
 
@@ -121,18 +121,18 @@ func (f *File) add(s Server) ([]byte, error) {
 	k, v := f.servers(root)
 	switch {
 	case k == nil && f.New() && f.foreign == nil:
-		return append([]byte(start), block(s, "  ", "  ")...), nil
+		return append([]byte(newConfigText), block(s, "  ", "  ")...), nil
 	case k == nil && len(f.newSection()) > 1:
 		return nil, errFlow // only files of JSON have such sections
 	case k == nil:
-		return append(ended(f.text), f.newSection()[0]+":\n"+block(s, "  ", "  ")...), nil
-	case inBraces(v):
+		return append(endLine(f.text), f.newSection()[0]+":\n"+block(s, "  ", "  ")...), nil
+	case isFlowStyle(v):
 		return f.addInBraces(s, v)
 	case v.Kind == yaml.MappingNode && len(v.Content) > 0:
 		last := v.Content[len(v.Content)-2]
 		indent := strings.Repeat(" ", last.Column-1)
 		at := f.entryEnd(last)
-		return insert(ended(f.text), at, block(s, indent, f.step(v))), nil
+		return insert(endLine(f.text), at, block(s, indent, f.step(v))), nil
 	default: // "servers:" with nothing, null, or comments only
 		if v.Tag == "!!null" && v.Value != "" {
 			from := f.offset(v)
@@ -142,7 +142,7 @@ func (f *File) add(s Server) ([]byte, error) {
 		indent := strings.Repeat(" ", k.Column-1+2)
 		end := bytes.IndexByte(f.text[at:], '\n')
 		if end < 0 {
-			return append(ended(f.text), block(s, indent, "  ")...), nil
+			return append(endLine(f.text), block(s, indent, "  ")...), nil
 		}
 		return insert(f.text, at+end+1, block(s, indent, "  ")), nil
 	}
@@ -158,8 +158,8 @@ func (f *File) step(servers *yaml.Node) string {
 	return "  "
 }
 
-// ended is a text that ends in a line break, or is empty.
-func ended(text []byte) []byte {
+// endLine is a text that ends in a line break, or is empty.
+func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(bytes.Clone(text), '\n')
 	}
@@ -173,7 +173,7 @@ func insert(text []byte, at int, what string) []byte {
 // entryEnd is where the lines of an entry end that is no part of braces: before the next
 // line that is not indented deeper, and before the blank lines and comments that lead to it.
 func (f *File) entryEnd(key *yaml.Node) int {
-	text := ended(f.text)
+	text := endLine(f.text)
 	at := f.offset(key)
 	end := at + bytes.IndexByte(text[at:], '\n') + 1
 	for next := end; next < len(text); {
@@ -239,7 +239,7 @@ func (f *File) remove(server string) ([]byte, error) {
 		return nil, err
 	}
 	_, v := f.servers(root)
-	if inBraces(v) {
+	if isFlowStyle(v) {
 		b, err := mapping(f.text, f.offset(v))
 		if err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ func (f *File) remove(server string) ([]byte, error) {
 	if k == nil {
 		return nil, fmt.Errorf("server %q is merged in by \"<<\"; take it out by hand", server)
 	}
-	text := ended(f.text)
+	text := endLine(f.text)
 	from := f.offset(k) - (k.Column - 1)
 	return append(bytes.Clone(text[:from]), text[f.entryEnd(k):]...), nil
 }
@@ -282,7 +282,7 @@ func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
 	if v == nil || v.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("server %q is an alias, or merged in by \"<<\"; change it by hand", server)
 	}
-	if inBraces(v) {
+	if isFlowStyle(v) {
 		entry, err := mapping(f.text, f.offset(v))
 		if err != nil {
 			return nil, err

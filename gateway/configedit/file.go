@@ -142,7 +142,7 @@ func (f *File) JSON() bool { return f.json }
 func (f *File) SetText(text []byte) { f.text, f.bom, f.crlf = bytes.Clone(text), false, false }
 
 // Template returns the text of a new config.
-func Template() []byte { return []byte(start) }
+func Template() []byte { return []byte(newConfigText) }
 
 // Path is the file as it was named to Open.
 func (f *File) Path() string { return f.path }
@@ -287,7 +287,7 @@ func (f *File) Add(s Server) error {
 			if path == nil {
 				path = f.newSection()
 			}
-			if servers = made(held, path); servers == nil {
+			if servers = madeSection(held, path); servers == nil {
 				return fmt.Errorf("%s stays as it is: %q is not a mapping", f.path, strings.Join(path, "."))
 			}
 		}
@@ -407,9 +407,9 @@ func (f *File) section(held map[string]any) (path []string, servers map[string]a
 	return nil, nil
 }
 
-// made makes the mappings of a path and returns the innermost; nil if there is something
+// madeSection makes the mappings of a path and returns the innermost; nil if there is something
 // else on it.
-func made(held map[string]any, path []string) map[string]any {
+func madeSection(held map[string]any, path []string) map[string]any {
 	for _, key := range path {
 		if held[key] == nil {
 			held[key] = make(map[string]any)
