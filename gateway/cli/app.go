@@ -90,14 +90,14 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 
 // Off is the file of what the user turned off in a config; "" when there is no place for
 // it.
-func (a *App) Off(cfg *config.Config) string { return a.kept(cfg, state.TogglesPath) }
+func (a *App) Off(cfg *config.Config) string { return a.stateFile(cfg, state.TogglesPath) }
 
 // Usage is the file of what calls of a config's tools came to; "" when there is no place
 // for it.
-func (a *App) Usage(cfg *config.Config) string { return a.kept(cfg, telemetry.UsagePath) }
+func (a *App) Usage(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
 
-// kept is the place of a file about a config.
-func (a *App) kept(cfg *config.Config, path func(folder, config string) string) string {
+// stateFile is the place of a file about a config.
+func (a *App) stateFile(cfg *config.Config, path func(folder, config string) string) string {
 	stateDir := config.StateFolder(a.Getenv)
 	name, err := config.Canonical(cfg.Path)
 	if cfg.Demo || stateDir == "" || err != nil {
@@ -236,22 +236,22 @@ func wrongValue(err *pflag.InvalidValueError) string {
 	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
 }
 
-// nameValue is a flag whose value names something, and so is not empty.
-type nameValue string
+// nonEmptyName is a flag whose value names something, and so is not empty.
+type nonEmptyName string
 
 // Name adds a flag that takes a name of something, which usage quotes.
 func Name(flags *pflag.FlagSet, value *string, flag, usage string) {
-	flags.Var((*nameValue)(value), flag, usage)
+	flags.Var((*nonEmptyName)(value), flag, usage)
 }
 
-func (n *nameValue) String() string { return string(*n) }
-func (n *nameValue) Type() string   { return "string" }
+func (n *nonEmptyName) String() string { return string(*n) }
+func (n *nonEmptyName) Type() string   { return "string" }
 
-func (n *nameValue) Set(value string) error {
+func (n *nonEmptyName) Set(value string) error {
 	if value == "" {
 		return errors.New("is empty")
 	}
-	*n = nameValue(value)
+	*n = nonEmptyName(value)
 	return nil
 }
 

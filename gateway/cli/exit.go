@@ -52,7 +52,7 @@ func ExitCode(err error) int {
 		mistake *config.Errors
 	)
 	switch {
-	case err == nil, broken(err):
+	case err == nil, isBrokenPipe(err):
 		return CodeOK
 	case errors.As(err, &own):
 		return own.Code
@@ -67,9 +67,9 @@ func ExitCode(err error) int {
 	}
 }
 
-// broken reports that the reader of our output left, as head does. That is its
+// isBrokenPipe reports that the reader of our output left, as head does. That is its
 // right, and no failure of ours.
-func broken(err error) bool { return errors.Is(err, syscall.EPIPE) }
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // Report tells err on stderr, in one line (a config in one for each mistake),
 // and returns the exit code.

@@ -14,14 +14,14 @@ func (a *App) Help() *cobra.Command {
 		Annotations: WithoutConfig(),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			const only = cobra.ShellCompDirectiveNoFileComp
-			in, rest := reach(cmd.Root(), args)
+			in, rest := findCommand(cmd.Root(), args)
 			if len(rest) > 0 {
 				return nil, only
 			}
 			return commandNames(in), only
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, rest := reach(cmd.Root(), args)
+			in, rest := findCommand(cmd.Root(), args)
 			if len(rest) > 0 {
 				return NoCommand(in, rest[0])
 			}
@@ -42,8 +42,8 @@ func NoCommand(in *cobra.Command, name string) error {
 	return Usage(in, "there is no command %q%s", name, Meant(name, commandNames(in), ""))
 }
 
-// reach follows names of commands from root, and gives back what names none.
-func reach(root *cobra.Command, names []string) (in *cobra.Command, rest []string) {
+// findCommand follows names of commands from root, and gives back what names none.
+func findCommand(root *cobra.Command, names []string) (in *cobra.Command, rest []string) {
 	in = root
 next:
 	for i, name := range names {

@@ -29,14 +29,14 @@ func (a *App) Logger(cfg *config.Config, fallback io.Writer) (logger *slog.Logge
 // NewLogger makes a logger of text lines without secrets, and without anything
 // that a terminal would obey or hide.
 func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
-	return slog.New(slog.NewTextHandler(visible{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(escapingWriter{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
 }
 
-// visible is a writer of whole lines. The log quotes what does not print; of what
+// escapingWriter is a writer of whole lines. The log quotes what does not print; of what
 // prints, some is not seen.
-type visible struct{ to io.Writer }
+type escapingWriter struct{ to io.Writer }
 
-func (v visible) Write(line []byte) (int, error) {
+func (v escapingWriter) Write(line []byte) (int, error) {
 	if _, err := io.WriteString(v.to, termtext.Text(string(line))); err != nil {
 		return 0, err
 	}

@@ -13,10 +13,10 @@ func Nearest(wrong string, names []string) []string {
 		name  string
 		score float64
 	}
-	grams := newBigrams(essence(wrong))
+	grams := newBigrams(foldName(wrong))
 	var best []scored
 	for _, name := range names {
-		score := grams.likeness(essence(name))
+		score := grams.likeness(foldName(name))
 		if score < 0.5 {
 			continue
 		}
@@ -32,9 +32,9 @@ func Nearest(wrong string, names []string) []string {
 		}
 	}
 	if len(best) == 0 { // short words have few pairs, and a slip changes most of them
-		f := suggest.New(essence(wrong))
+		f := suggest.New(foldName(wrong))
 		for _, name := range names {
-			f.Try(name, essence(name))
+			f.Try(name, foldName(name))
 		}
 		return f.Best()
 	}
@@ -64,25 +64,25 @@ func NearestOf(wrong string, names, others []string) []string {
 	return near
 }
 
-// essence reduces a name to the characters that tell names apart.
-func essence(name string) string {
+// foldName reduces a name to the characters that tell names apart.
+func foldName(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
 }
 
-// bigrams counts the pairs of neighbours in a text, by their two bytes.
-type bigrams struct {
+// bigramCounts counts the pairs of neighbours in a text, by their two bytes.
+type bigramCounts struct {
 	count [1 << 16]int16
 	total int
 }
 
-func newBigrams(s string) *bigrams {
-	g := new(bigrams)
-	each(s, func(pair uint16) { g.count[pair]++; g.total++ })
+func newBigrams(s string) *bigramCounts {
+	g := new(bigramCounts)
+	eachBigram(s, func(pair uint16) { g.count[pair]++; g.total++ })
 	return g
 }
 
-// each gives the pairs of s, of which the first begins before it.
-func each(s string, do func(pair uint16)) {
+// eachBigram gives the pairs of s, of which the first begins before it.
+func eachBigram(s string, do func(pair uint16)) {
 	before := byte('^')
 	for i := range min(len(s), 1<<11) {
 		do(uint16(before)<<8 | uint16(s[i]))
@@ -92,16 +92,16 @@ func each(s string, do func(pair uint16)) {
 
 // likeness is the Dice coefficient of the pairs of both texts: 1 for equal
 // ones, 0 for texts that share nothing.
-func (g *bigrams) likeness(name string) float64 {
+func (g *bigramCounts) likeness(name string) float64 {
 	shared, total := 0, g.total
-	each(name, func(pair uint16) {
+	eachBigram(name, func(pair uint16) {
 		total++
 		if g.count[pair] > 0 {
 			shared++
 		}
 		g.count[pair]--
 	})
-	each(name, func(pair uint16) { g.count[pair]++ })
+	eachBigram(name, func(pair uint16) { g.count[pair]++ })
 	if total == 0 {
 		return 0
 	}

@@ -17,8 +17,7 @@ import (
 )
 
 func (a *App) approve() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use:     "approve [SERVER [TOOL]...]",
 		GroupID: cli.GroupDaemon,
 		Short:   "Approve tools that are new or changed",
@@ -48,25 +47,22 @@ The running daemon of the config is asked, if there is one. Otherwise the server
 			if len(args) > 0 {
 				what = daemon.Approval{Server: args[0], Tools: args[1:]}
 			}
-			g, err := a.approver(ctx, what.Server)
+			g, err := a.approvalGateway(ctx, what.Server)
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
-			err = a.approveAt(ctx, g, what, asJSON)
-			return interrupted(ctx, errors.Join(err, g.Close()))
+			return a.useGateway(ctx, g, func(g Gateway) error { return a.showOrApprove(ctx, g, what) })
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
-// approver is the running daemon, or else a gateway of our own with the server, all
-// for "".
-func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
-	r, err := a.lookUp(ctx)
+// approvalGateway returns the running daemon, or else a gateway of this process with the server, ""
+// for all.
+func (a *App) approvalGateway(ctx context.Context, server string) (Gateway, error) {
+	r, err := a.findDaemon(ctx)
 	if err == nil {
 		if server != "" {
-			err = knownServer(server, r.status.Servers)
+			err = knownServer(server, statusNames(r.status.Servers))
 		}
 		return daemonGateway{r.Remote}, err
 	}
@@ -79,7 +75,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 	}
 	var only []string
 	if server != "" {
-		if err := usable(cfg, server); err != nil {
+		if err := checkUsable(cfg, server); err != nil {
 			return nil, err
 		}
 		only = []string{server}
@@ -87,10 +83,8 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 	return a.open(ctx, cfg, only)
 }
 
-// approveAt shows what awaits approval, or approves what is named.
-func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, asJSON bool) error {
-	stop := a.waiting(ctx, g)
-	defer stop()
+// showOrApprove prints the tools that await approval, or approves the named ones.
+func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval) error {
 	awaiting, err := g.Pinned(ctx, what.Server)
 	if err != nil {
 		return err
@@ -99,21 +93,17 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, as
 	if err != nil {
 		return err
 	}
-	stop()
 	for _, s := range status.Servers {
-		if (what.Server == "" || s.Name == what.Server) && unready(s.State) {
+		if (what.Server == "" || s.Name == what.Server) && isUnready(s.State) {
 			s.Error = a.Mask().String(s.Error)
 			if what.Server != "" && !g.IsDaemon() {
-				return cli.Fail(cli.CodeConnect, "%s", stateOf(s))
+				return cli.Fail(cli.CodeConnect, "%s", stateText(s))
 			}
-			a.Warn("%s", stateOf(s))
+			a.Warn("%s", stateText(s))
 		}
 	}
 	if what.Server == "" {
-		if asJSON {
-			return a.json(awaiting)
-		}
-		return a.printPinned(awaiting)
+		return a.print(awaiting, func() error { return a.printPinned(awaiting) })
 	}
 	// What is approved is what is told here, whatever the server says meanwhile.
 	what.Seen = make(map[string]string, len(awaiting))
@@ -127,37 +117,36 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what daemon.Approval, as
 		return cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	case err != nil:
 		return cli.Fail(cli.CodeNotFound, "%w", err)
-	case asJSON:
-		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
 	awaiting = slices.DeleteFunc(awaiting, func(p registry.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
-	return a.printText(a.differences(awaiting) + a.taken(what, approved))
+	return a.printResult(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)},
+		a.differencesText(awaiting)+a.approvedText(what, approved))
 }
 
-// taken says what was approved, and what of the named tools did not await it.
-func (a *App) taken(what daemon.Approval, approved []string) string {
+// approvedText reports which tools were approved, and which named tools did not await it.
+func (a *App) approvedText(what daemon.Approval, approved []string) string {
 	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
 	switch {
 	case len(approved) > 0:
-		text = "\n" + a.wrapped(fmt.Sprintf("Approved of %q: %s.", what.Server, shownNames(approved)), "  ")
+		text = "\n" + a.hardWrap(fmt.Sprintf("Approved of %q: %s.", what.Server, quoteNames(approved)), "  ")
 	case len(idle) == 0:
 		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
 	}
 	if len(idle) > 0 {
-		text += a.wrapped(fmt.Sprintf("Not awaiting approval: %s.", shownNames(idle)), "  ")
+		text += a.hardWrap(fmt.Sprintf("Not awaiting approval: %s.", quoteNames(idle)), "  ")
 	}
 	return text
 }
 
-// shownNames are names of tools in one line.
-func shownNames(names []string) string {
-	return strings.Join(each(names, func(name *string) string { return shownName(*name) }), ", ")
+// quoteNames returns the names of tools in one line.
+func quoteNames(names []string) string {
+	return strings.Join(each(names, func(name *string) string { return quoteName(*name) }), ", ")
 }
 
-// shownName returns a name in one line, in quotes unless it is a plain word. Users copy names
+// quoteName returns a name in one line, in quotes unless it is a plain word. Users copy names
 // into commands, so a shell must not replace anything in one.
-func shownName(name string) string {
+func quoteName(name string) string {
 	line := termtext.Name(quotes.Replace(name))
 	switch {
 	case strings.ContainsAny(name, "$`!"): // shells act on these in double quotes, too
@@ -175,18 +164,18 @@ func shownName(name string) string {
 // from one that is.
 var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// wrapped is a line, or several of the terminal's width, of which all but the first
-// begin with a mark: what a server wrote is not to look like a line of its own.
-func (a *App) wrapped(line, mark string) string {
+// hardWrap returns a line, broken at the width of the terminal. All parts but the first begin with
+// mark, so that text of a server never looks like a line of Goblin.
+func (a *App) hardWrap(line, mark string) string {
 	if room := a.Columns - len(mark); room > 20 {
 		line = strings.ReplaceAll(ansi.Hardwrap(line, room, true), "\n", "\n"+mark)
 	}
 	return line + "\n"
 }
 
-// pinned counts the tools of a server, of all for "", that await approval, and
-// those of them that are withheld until then.
-func pinned(servers []daemon.Server, of string) (awaiting, withheld int) {
+// countPinned counts the tools of a server, "" for all, that await approval, and those of them
+// that clients do not get until then.
+func countPinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	for _, s := range servers {
 		if of == "" || s.Name == of {
 			awaiting, withheld = awaiting+s.Awaiting, withheld+s.Withheld
@@ -195,34 +184,33 @@ func pinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	return awaiting, withheld
 }
 
-// withholding says how many tools are withheld, and what to do; "" for none.
-func (a *App) withholding(servers []daemon.Server, of string) string {
-	_, n := pinned(servers, of)
+// withheldNote reports how many tools wait for approval and are hidden, "" for none.
+func (a *App) withheldNote(servers []daemon.Server, of string) string {
+	_, n := countPinned(servers, of)
 	if n == 0 {
 		return ""
 	}
-	return amount(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.Line("approve"))
+	return countOf(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.Line("approve"))
 }
 
-func amount(n int, one, more string) string {
+func countOf(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// printPinned shows people what awaits approval.
+// printPinned prints the tools that await approval.
 func (a *App) printPinned(awaiting []registry.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
-	return a.printText(a.differences(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
+	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
 }
 
-// differences tell how tools differ from what was approved. It is safe for
-// terminals wherever it goes, since people read it; what servers wrote stands
-// behind two blanks, also where it is longer than a line of the terminal.
-func (a *App) differences(awaiting []registry.PinnedTool) string {
+// differencesText returns how tools differ from the approved ones. It is safe for terminals also in a
+// pipe. Lines of servers are indented, also when they are broken.
+func (a *App) differencesText(awaiting []registry.PinnedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
 		what := "changed"
@@ -235,14 +223,14 @@ func (a *App) differences(awaiting []registry.PinnedTool) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		name := shownName(p.Name)
+		name := quoteName(p.Name)
 		if strings.HasPrefix(p.Name, "-") { // else it would be a flag when the row is copied into a command
 			name = "-- " + name
 		}
-		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))
+		b.WriteString(a.hardWrap(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))
 		for line := range strings.Lines(termtext.Text(p.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-			b.WriteString(a.wrapped("  "+line, "  > "))
+			b.WriteString(a.hardWrap("  "+line, "  > "))
 		}
 	}
 	return b.String()

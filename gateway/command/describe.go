@@ -18,17 +18,16 @@ import (
 	"goblin/registry/termtext"
 )
 
-// description is an entry of the catalog, as describe prints it.
+// description is an entry as describe prints it.
 type description struct {
 	Kind string `json:"kind"`
 	daemon.Entry
 	Tokens int `json:"definitionTokens,omitempty"` // of a tool, estimated
 }
 
-// describing has the flags of describe, and what it found.
-type describing struct {
+// describeQuery has the flags of describe and what it found.
+type describeQuery struct {
 	name, kind, server string
-	asJSON             bool
 
 	entries []description   // that the name means
 	servers []daemon.Server // all servers
@@ -38,8 +37,8 @@ type describing struct {
 }
 
 func (a *App) describe() *cobra.Command {
-	var d describing
-	cmd := &cobra.Command{
+	var d describeQuery
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "describe NAME",
 		GroupID: cli.GroupAsk,
 		Short:   "Describe one entry or server",
@@ -63,36 +62,31 @@ daemon; otherwise starts only the servers that may have the entry.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.name = args[0]
-			if slices.Contains(lists, d.kind+"s") {
-				d.kind += "s" // as answers spell it
-			}
-			if d.kind != "" && !slices.Contains(lists, d.kind) {
-				return cli.Usage(cmd, "--kind must be one of %s, not %q", strings.Join(lists, ", "), d.kind)
+			if err := checkKind(cmd, &d.kind, lists); err != nil {
+				return err
 			}
 			cfg, err := a.Load()
 			if err != nil {
 				return err
 			}
-			if _, ok := cfg.Server(d.server); !ok && d.server != "" && d.server != registry.Local {
-				return usable(cfg, d.server)
+			if _, ok := cfg.Server(d.server); !ok && onlyServer(d.server) != nil {
+				return checkUsable(cfg, d.server)
 			}
-			return interrupted(cmd.Context(), a.describeOne(cmd.Context(), cfg, &d))
+			return a.describeOne(cmd.Context(), cfg, &d)
 		},
-	}
-	cli.Name(cmd.Flags(), &d.kind, "kind", "only this `KIND`: "+strings.Join(lists, ", "))
-	a.byServer(cmd, &d.server)
+	})
+	kindFlag(cmd, &d.kind, strings.Join(lists, ", "), lists)
+	a.serverFlag(cmd, &d.server)
 	a.withProfile(cmd)
-	cmd.Flags().BoolVar(&d.asJSON, "json", false, "print a JSON object")
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(lists, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// describeOne looks the name up, first in the servers that its spelling suggests.
-func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing) error {
+// describeOne finds a name, first in the servers that its spelling suggests, and prints its entry.
+func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describeQuery) error {
 	likely := d.likely(cfg)
-	isDaemon, err := a.lookFor(ctx, cfg, likely, d)
+	isDaemon, err := a.findDescribed(ctx, cfg, likely, d)
 	if err == nil && d.matches() == 0 && likely != nil && d.server == "" && !isDaemon {
-		_, err = a.lookFor(ctx, cfg, nil, d)
+		_, err = a.findDescribed(ctx, cfg, nil, d)
 	}
 	if err != nil {
 		return err
@@ -100,8 +94,8 @@ func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing
 	switch {
 	case d.matches() > 1:
 		return d.ambiguous()
-	case d.itself != nil && d.asJSON:
-		return a.json(struct {
+	case d.itself != nil && a.asJSON:
+		return a.printJSON(struct {
 			Kind string `json:"kind"`
 			*daemon.Server
 		}{"server", d.itself})
@@ -109,42 +103,39 @@ func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describing
 		return a.printText(serverText(d.itself))
 	case len(d.entries) == 0:
 		return a.notDescribed(likely, d)
-	case d.asJSON:
-		return a.json(d.entries[0])
+	case a.asJSON:
+		return a.printJSON(d.entries[0])
 	}
 	return a.printText(d.entries[0].String())
 }
 
 // likely returns the servers that the name may belong to, nil for all.
-func (d *describing) likely(cfg *config.Config) (only []string) {
+func (d *describeQuery) likely(cfg *config.Config) (only []string) {
 	if d.server != "" {
-		if d.server == registry.Local {
-			return nil
-		}
-		return []string{d.server}
+		return onlyServer(d.server)
 	}
 	if _, ok := cfg.Server(d.name); ok && d.wants("servers") {
 		return []string{d.name}
 	}
 	for _, k := range []kind{toolKind, promptKind, resourceKind} {
-		only = append(only, owners(cfg, k, d.name)...)
+		only = append(only, likelyServers(cfg, k, d.name)...)
 	}
 	slices.Sort(only)
 	return slices.Compact(only)
 }
 
-func (d *describing) wants(list string) bool { return d.kind == "" || d.kind == list }
+func (d *describeQuery) wants(list string) bool { return d.kind == "" || d.kind == list }
 
-func (d *describing) matches() int {
+func (d *describeQuery) matches() int {
 	if d.itself != nil {
 		return len(d.entries) + 1
 	}
 	return len(d.entries)
 }
 
-// lookFor finds the entries and the server that the name means. Unique names win over the
+// findDescribed finds the entries and the server that the name means. Unique names win over the
 // names that servers use themselves.
-func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d *describing) (isDaemon bool, err error) {
+func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []string, d *describeQuery) (isDaemon bool, err error) {
 	best := 1
 	d.entries, d.itself = nil, nil
 	add := func(one description, rank int) {
@@ -155,13 +146,13 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 			d.entries = append(d.entries, one)
 		}
 	}
-	err = a.with(ctx, cfg, only, func(g Gateway) error {
+	err = a.withGateway(ctx, cfg, only, func(g Gateway) error {
 		isDaemon = g.IsDaemon()
 		for _, list := range lists[1:] {
 			if !d.wants(list) {
 				continue
 			}
-			if err := a.lookIn(ctx, g, list, d, add); err != nil {
+			if err := a.findInList(ctx, g, list, d, add); err != nil {
 				return err
 			}
 		}
@@ -183,8 +174,8 @@ func (a *App) lookFor(ctx context.Context, cfg *config.Config, only []string, d 
 	return isDaemon, err
 }
 
-// lookIn finds entries of one list. Filtered and unapproved entries have no definition.
-func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing, add func(description, int)) error {
+// findInList finds entries of one list. Filtered and unapproved entries have no definition.
+func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describeQuery, add func(description, int)) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server, Name: d.name})
 	if err != nil {
 		return err
@@ -194,13 +185,8 @@ func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing,
 		return err
 	}
 	kind := strings.TrimSuffix(list, "s")
+	rows = setStates(items, rows)
 	for _, it := range items {
-		it.State = daemon.StateListed
-		same := func(r daemon.Off) bool { return r.Server == it.Server && r.Original == it.Original() }
-		if at := slices.IndexFunc(rows, same); at >= 0 {
-			it.State, it.Reason = rows[at].State, rows[at].Reason
-			rows = slices.Delete(rows, at, at+1)
-		}
 		one := description{Kind: kind, Entry: it}
 		if list == toolKind.list {
 			one.Tokens = report.Tokens(len(it.Definition))
@@ -218,8 +204,8 @@ func (a *App) lookIn(ctx context.Context, g Gateway, list string, d *describing,
 	return nil
 }
 
-// ambiguous is the error for a name that means several entries.
-func (d *describing) ambiguous() error {
+// ambiguous returns the error for a name of several entries.
+func (d *describeQuery) ambiguous() error {
 	var all []string
 	if d.itself != nil {
 		all = append(all, fmt.Sprintf("server %q", d.name))
@@ -232,8 +218,8 @@ func (d *describing) ambiguous() error {
 }
 
 // listAll lists the names that the user may have meant.
-func (d *describing) listAll(ctx context.Context, g Gateway) error {
-	d.known, d.own = namesOf(d.servers), namesOf(d.servers)
+func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
+	d.known, d.own = statusNames(d.servers), statusNames(d.servers)
 	for _, list := range lists[1:] {
 		if !d.wants(list) {
 			continue
@@ -242,21 +228,21 @@ func (d *describing) listAll(ctx context.Context, g Gateway) error {
 		if err != nil {
 			return err
 		}
-		d.known = append(d.known, names(items)...)
+		d.known = append(d.known, listedNames(items)...)
 		d.own = append(d.own, each(items, (*daemon.Entry).Original)...)
 	}
 	return nil
 }
 
-// notDescribed is the error for a name that means nothing: it has the nearest names, or
-// the servers that cannot be asked. Likely are the servers that the name suggests.
-func (a *App) notDescribed(likely []string, d *describing) error {
+// notDescribed returns the error for an unknown name, with similar names or the servers that do not
+// answer. likely are the servers that the name suggests.
+func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {
-		if missing(s) {
-			down = append(down, stateOf(s))
+		if isMissing(s) {
+			down = append(down, stateText(s))
 			if slices.Contains(likely, s.Name) {
-				suggested = append(suggested, stateOf(s))
+				suggested = append(suggested, stateText(s))
 			}
 		}
 	}
@@ -273,7 +259,7 @@ func (a *App) notDescribed(likely []string, d *describing) error {
 	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.Line("search WORDS"))
 }
 
-// lines are labelled values, one per line.
+// lines builds a text of labelled values, one per line.
 type lines struct{ strings.Builder }
 
 func (l *lines) add(label, value string) {
@@ -318,7 +304,7 @@ func (l *lines) section(heading string, fields []definition.Field) {
 	}
 }
 
-// String is the description for users, without control characters.
+// String returns the description for users, without control characters.
 func (d *description) String() string {
 	var out lines
 	out.add(d.Kind, d.Listed())
@@ -363,7 +349,7 @@ func (d *description) String() string {
 	return out.String()
 }
 
-// serverText describes a server for users.
+// serverText returns the description of a server for users.
 func serverText(s *daemon.Server) string {
 	var out lines
 	out.add("server", s.Name)

@@ -1,11 +1,35 @@
-// Package command has the shell commands, but for the modes that serve.
+// Package command has the commands that ask or change something and then exit.
 //
-// It owns what people type and read there. Commands block until they are done
-// or their context ends, and leave no goroutine and no child process behind.
-// stdout carries the answer and nothing else; everything foreign goes through
-// [display] on its way to a terminal.
+// Commands block until they are done or their context ends. They leave no goroutine and no child
+// process behind. stdout has the result and nothing else. All text of servers passes
+// [goblin/registry/termtext] on its way to a terminal.
 //
-// A command asks the running daemon, or else a gateway of its own, as an
-// ordinary MCP client. It must not know how requests are routed or how servers
-// are run.
+// A command asks the running daemon, or a gateway of this process, as an MCP client. This package
+// must not know how requests are routed or how servers are run.
+//
+// Each command is in the file of its name: list.go, call.go, secret.go. install.go also has
+// uninstall, login.go logout, change.go remove, enable and disable, toggle.go the commands tools,
+// prompts, resources and templates, addregistry.go "add --registry", registry.go "registry search".
+// The other files:
+//
+//	app.go          App and the list of all commands
+//	flags.go        flags, arguments and completions of several commands
+//	gateway.go      opens the daemon or a gateway of this process; profile.go narrows it
+//	daemon.go       finds the daemon of commands that need one
+//	configfile.go   finds, opens and saves the config
+//	output.go       prints text or JSON; table.go prints tables; result.go prints MCP results
+//	request.go      sends one MCP request; notfound.go explains its errors
+//	lookup.go       finds entries by names and globs; names.go guesses the server of a name
+//	waiting.go      reports slow servers; serverstate.go describes their states
+//	cachelists.go   fills the cache of lists; validatelists.go checks the config against lists
+//
+// To add a command, for example "goblin ping":
+//
+//   - ping.go: a method ping of App that returns a cobra command, made by withJSON, with Use,
+//     Short, Long, Example, Args and completion. Its RunE opens a gateway by withGateway, or the
+//     daemon by runningDaemon, and prints by printResult or print.
+//   - app.go: the method in Commands.
+//   - ping_test.go: its output and exit codes with a scripted gateway (fake_test.go).
+//   - gateway/e2e/commands: a test with the real program.
+//   - README.md and CHANGELOG.md, if users should know.
 package command

@@ -28,8 +28,7 @@ import (
 )
 
 func (a *App) doctor() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "doctor [SERVER]",
 		GroupID: cli.GroupDaemon,
 		Short:   "Find out why a server does not work, and what to do",
@@ -60,37 +59,31 @@ Exit code 1 means that something is broken.`,
 		},
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.examine(cmd.Context(), args)
+			found, err := a.runDoctor(cmd.Context(), args)
 			if err == nil {
 				err = cmd.Context().Err() // what was found until then tells of the end
 			}
-			switch {
-			case err != nil:
-				return interrupted(cmd.Context(), err)
-			case asJSON:
-				err = a.json(found)
-			default:
-				err = a.printText(found.text(len(args) > 0))
+			if err != nil {
+				return err
 			}
+			err = a.printResult(found, found.text(len(args) > 0))
 			if err == nil && found.State == report.Broken {
-				return errTold(cli.CodeFailure)
+				return errReported(cli.CodeFailure)
 			}
 			return err
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
-	return cmd
+	})
 }
 
-// findings are printed by "goblin doctor".
-type findings struct {
+// doctorResult is the output of doctor.
+type doctorResult struct {
 	State   report.State       `json:"state"` // the worst
 	Servers []report.Diagnosis `json:"servers"`
 	Goblin  *report.Diagnosis  `json:"goblin,omitempty"` // none if a server was named that is broken
 }
 
-// examine checks the server that is named, or all, and then Goblin itself.
-func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
+// runDoctor checks the named server, or all, and then Goblin itself.
+func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, error) {
 	m := doctor.Machine{Version: a.Version.Version}
 	path, err := a.Find()
 	if err != nil {
@@ -110,20 +103,20 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 		return nil, err
 	case len(names) > 0:
 		if _, ok := cfg.Server(names[0]); !ok {
-			return nil, usable(cfg, names[0])
+			return nil, checkUsable(cfg, names[0])
 		}
 	}
 	m.Servers = len(cfg.Servers)
-	m.Clients = a.installed()
+	m.Clients = a.installedClients()
 	m.Damaged = a.Unreadable(cfg)
 	place, err := a.Place(path)
 	m.NoPlace = err
 	if err == nil {
 		m.Look(ctx, place)
 	}
-	found := &findings{Servers: []report.Diagnosis{}}
+	found := &doctorResult{Servers: []report.Diagnosis{}}
 	if m.Wrong == "" {
-		found.Servers = a.examineServers(ctx, cfg, &m, names)
+		found.Servers = a.checkServers(ctx, cfg, &m, names)
 	}
 	if len(names) == 0 || len(found.Servers) == 0 || found.Servers[0].State != report.Broken {
 		goblin := m.Check(ctx)
@@ -132,7 +125,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	for _, r := range found.all() {
 		for i := range r.Checks {
 			c := &r.Checks[i]
-			c.Text, c.Fix = a.Mask().String(c.Text), a.aboutConfig(a.Mask().String(c.Fix))
+			c.Text, c.Fix = a.Mask().String(c.Text), a.withConfigFlag(a.Mask().String(c.Fix))
 			for i, line := range c.Lines {
 				c.Lines[i] = a.Mask().String(line)
 			}
@@ -145,23 +138,23 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 	return found, nil
 }
 
-// commands matches commands of Goblin's that read the config.
-var commands = sync.OnceValue(func() *regexp.Regexp {
+// configCommands matches Goblin's commands that read the config.
+var configCommands = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^goblin validate$|\bgoblin (login|approve|restart|stop|install)\b`)
 })
 
-// aboutConfig adds --config to the commands in a text, if the user gave it.
-func (a *App) aboutConfig(text string) string {
+// withConfigFlag adds --config to the commands in a text, if the user gave it.
+func (a *App) withConfigFlag(text string) string {
 	if a.ConfigFlag == "" {
 		return text
 	}
-	return commands().ReplaceAllStringFunc(text, func(command string) string {
+	return configCommands().ReplaceAllStringFunc(text, func(command string) string {
 		return a.Line(strings.TrimPrefix(command, "goblin "))
 	})
 }
 
-// installed are Goblin's entries in the files of clients.
-func (a *App) installed() (all []doctor.Client) {
+// installedClients returns Goblin's entries in the config files of clients.
+func (a *App) installedClients() (all []doctor.Client) {
 	for _, c := range clientconfig.All {
 		e, ok := c.Installed(clientconfig.Here(a.Getenv, ""))
 		if !ok {
@@ -176,8 +169,8 @@ func (a *App) installed() (all []doctor.Client) {
 	return all
 }
 
-// examineServers checks the server that is named, or all.
-func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []report.Diagnosis {
+// checkServers checks the named server, or all.
+func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []report.Diagnosis {
 	folder, _ := os.Getwd() // where there is none, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
 	free := m.NoPlace != nil || errors.Is(m.NoStatus, daemon.ErrNotRunning) // a daemon lists by itself
@@ -191,7 +184,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 	if m.NoPlace == nil {
 		o.Children = childproc.New(m.Place.Dir, slog.New(slog.DiscardHandler))
 	}
-	telling := time.AfterFunc(a.silence(), func() {
+	telling := time.AfterFunc(a.waitDelay(), func() {
 		a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), strings.Join(serverNames(cfg), ", ")))
 	})
 	defer telling.Stop()
@@ -210,7 +203,7 @@ func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.
 	return reports
 }
 
-func (f *findings) all() []*report.Diagnosis {
+func (f *doctorResult) all() []*report.Diagnosis {
 	var all []*report.Diagnosis
 	for i := range f.Servers {
 		all = append(all, &f.Servers[i])
@@ -221,8 +214,8 @@ func (f *findings) all() []*report.Diagnosis {
 	return all
 }
 
-// text shows what was found, one line for what is fine unless each check is to be shown.
-func (f *findings) text(each bool) string {
+// text returns the result for users. Without each, a healthy server takes one line.
+func (f *doctorResult) text(each bool) string {
 	var out strings.Builder
 	names, states := 0, len(report.OK)
 	for _, r := range f.all() {
@@ -258,7 +251,7 @@ func (f *findings) text(each bool) string {
 				}
 			}
 		case len(complaints) == 0:
-			line(string(r.State), gist(r), "", head)
+			line(string(r.State), mainCheck(r), "", head)
 		default:
 			for _, c := range complaints {
 				line(string(c.State), title(&c)+": "+c.Text, c.Fix, head)
@@ -269,9 +262,6 @@ func (f *findings) text(each bool) string {
 	return out.String()
 }
 
-// subject names the server of a report, or Goblin itself.
-func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
-
 // title returns the name of a check as text output shows it.
 func title(c *report.Check) string {
 	if c.Name == doctor.DaemonCheck {
@@ -280,8 +270,11 @@ func title(c *report.Check) string {
 	return c.Name
 }
 
-// gist is the check of a healthy report that tells most.
-func gist(r *report.Diagnosis) string {
+// subject returns the server of a report, or "goblin".
+func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
+
+// mainCheck returns the text of the most informative check of a healthy report.
+func mainCheck(r *report.Diagnosis) string {
 	for _, name := range []string{"lists", doctor.DaemonCheck} {
 		for _, c := range r.Checks {
 			if c.Name == name {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -279,4 +280,48 @@ func decodeJSON(t *testing.T, text string) (v any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
 	return v
+}
+
+// slow is a gateway whose list takes until something happens.
+type slow struct {
+	*scripted
+	until <-chan struct{}
+	began func()
+}
+
+func (s *slow) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
+	if s.began != nil {
+		s.began()
+	}
+	select {
+	case <-s.until:
+	case <-ctx.Done(): // what is there by then
+	}
+	return s.scripted.List(ctx, q)
+}
+
+// signalled tells of its first write.
+type signalled struct {
+	bytes.Buffer
+	once  sync.Once
+	wrote chan struct{}
+}
+
+func (s *signalled) Write(p []byte) (int, error) {
+	defer s.once.Do(func() { close(s.wrote) })
+	return s.Buffer.Write(p)
+}
+
+// runApp is try.run for what try has no knob for.
+func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string) int {
+	t.Helper()
+	a.Getenv = func(k string) string { return map[string]string{"XDG_CONFIG_HOME": t.TempDir()}[k] }
+	a.Open = func(context.Context, *App, *config.Config, []string) (Gateway, error) { return g, nil }
+	root := &cobra.Command{Use: "goblin", SilenceErrors: true, SilenceUsage: true}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.AddGroup(cli.Groups()...)
+	root.AddCommand(a.Commands()...)
+	root.SetArgs(args)
+	root.SetOut(io.Discard)
+	return a.Report(root.ExecuteContext(ctx))
 }

@@ -12,18 +12,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/clientconfig"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
+	"goblin/gateway/secrets"
 	"goblin/gateway/state"
 	"goblin/registry/termtext"
 )
 
-// Choice is a question to the user of a terminal: which of several things to take. What is
-// on is taken.
+// Choice asks the user of a terminal which of several items to take.
 type Choice struct {
 	Title  string
 	About  []string // what to know before
@@ -32,26 +33,25 @@ type Choice struct {
 	On     bool   // its answer
 }
 
-// ChoiceItem is a thing to be taken, or left.
+// ChoiceItem is one item of a Choice.
 type ChoiceItem struct {
 	Cells []string // what it is
 	Notes []string // shown while it is looked at
 	On    bool
 }
 
-// ChooseFunc puts a question to the user of the terminal; ok is false if they want nothing
-// to happen.
+// ChooseFunc asks the user of the terminal. ok is false if the user cancels.
 type ChooseFunc func(ctx context.Context, c *Choice) (ok bool, err error)
 
-// first has the flags of init.
-type first struct {
-	from                      []string
-	dryRun, yes, asJSON, keep bool
+// initFlags has the flags of init.
+type initFlags struct {
+	from              []string
+	dryRun, yes, keep bool
 }
 
 func (a *App) init() *cobra.Command {
-	var n first
-	cmd := &cobra.Command{
+	var n initFlags
+	cmd := a.withJSON("print a JSON object; nothing is asked", &cobra.Command{
 		Use:     "init",
 		GroupID: cli.GroupConfig,
 		Short:   "Take over the servers that your MCP clients have",
@@ -69,60 +69,42 @@ client's file that cannot be read stops no other; the exit code is 1 then.
 --keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
 keeps its own, and has the config refer to them.
 
-Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
+` + clientsHelp(),
 		Example: `  goblin init
   goblin init --dry-run
   goblin init --from cursor --from claude-desktop --yes
   goblin init --from .vscode/mcp.json --config goblin.yaml --keep-secrets`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return interrupted(cmd.Context(), a.takeOver(cmd, &n))
+			return a.importServers(cmd, &n)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.from, "from", nil, "look only into the files of this `CLIENT`, or into this FILE; may be repeated")
 	flags.BoolVar(&n.dryRun, "dry-run", false, "say what would be taken, and write nothing")
 	flags.BoolVar(&n.yes, "yes", false, "take all without asking")
 	flags.BoolVar(&n.keep, "keep-secrets", false, "keep secrets out of the config, as \"goblin secret\" does")
-	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object; nothing is asked")
 	_ = cmd.RegisterFlagCompletionFunc("from", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return clientconfig.Names(), cobra.ShellCompDirectiveDefault // or a file
 	}) // there is such a flag
 	return cmd
 }
 
-// wrapped are words, parted by commas, in lines of so many cells.
-func wrapped(words []string, width int) string {
-	var out strings.Builder
-	at := len("Clients: ")
-	for i, w := range words {
-		if i > 0 {
-			out.WriteString(",")
-			at++
-			if at+len(w)+2 > width {
-				out.WriteString("\n")
-				at = 0
-			} else {
-				out.WriteString(" ")
-				at++
-			}
-		}
-		out.WriteString(w)
-		at += len(w)
-	}
-	return out.String()
+// clientsHelp lists the clients in lines of 78 cells, as a part of a help text.
+func clientsHelp() string {
+	return ansi.Wordwrap("Clients: "+strings.Join(clientconfig.Names(), ", ")+".", 78, "")
 }
 
-// takeover tells in JSON which servers init found, and what it did with them.
-type takeover struct {
-	Config  string        `json:"config"`
-	Written bool          `json:"written"`
-	Backup  string        `json:"backup,omitempty"` // of the config as it was
-	Files   []clientFile  `json:"files"`
-	Servers []takenServer `json:"servers"`
-	Present []string      `json:"present,omitempty"` // what the config has already
-	Left    []leftServer  `json:"left,omitempty"`
-	Secrets []keptSecret  `json:"secrets,omitempty"`
+// importResult is the output of init: the servers that it found and what it did with them.
+type importResult struct {
+	Config  string           `json:"config"`
+	Written bool             `json:"written"`
+	Backup  string           `json:"backup,omitempty"` // of the config as it was
+	Files   []clientFile     `json:"files"`
+	Servers []importedServer `json:"servers"`
+	Present []string         `json:"present,omitempty"` // what the config has already
+	Left    []skippedServer  `json:"left,omitempty"`
+	Secrets []storedSecret   `json:"secrets,omitempty"`
 }
 
 type clientFile struct {
@@ -133,7 +115,7 @@ type clientFile struct {
 	Error   string `json:"error,omitempty"`
 }
 
-type takenServer struct {
+type importedServer struct {
 	Name     string            `json:"name"`
 	Was      string            `json:"was,omitempty"` // its name in the client, if that is another
 	About    string            `json:"about"`
@@ -144,29 +126,29 @@ type takenServer struct {
 	Problem  string            `json:"problem,omitempty"` // why it cannot start by now
 }
 
-type leftServer struct {
+type skippedServer struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	Why  string `json:"why"`
 }
 
-type keptSecret struct {
+type storedSecret struct {
 	Name   string `json:"name"`
 	Server string `json:"server"`
 	Place  string `json:"place"`
 }
 
-// takeOver makes a config of the servers of clients.
-func (a *App) takeOver(cmd *cobra.Command, n *first) error {
-	found, err := a.foundIn(cmd, n.from)
+// importServers adds the servers of clients to the config.
+func (a *App) importServers(cmd *cobra.Command, n *initFlags) error {
+	found, err := a.readClients(cmd, n.from)
 	if err != nil {
 		return err
 	}
-	f, err := a.toEdit(configedit.Open)
+	f, err := a.editableConfig(configedit.Open)
 	if err != nil {
 		return err
 	}
-	did := takeover{Config: fileName(f.Path()), Files: []clientFile{}, Servers: []takenServer{}}
+	did := importResult{Config: fileName(f.Path()), Files: []clientFile{}, Servers: []importedServer{}}
 	for i := range found {
 		did.add(&found[i])
 	}
@@ -182,23 +164,23 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 		}
 	}
 	keep := n.keep
-	if a.InTTY && a.ErrTTY && a.Choose != nil && !n.yes && !n.dryRun && !n.asJSON && len(servers) > 0 {
-		servers, keep, err = a.chosen(cmd.Context(), servers, &did, keep)
+	if a.InTTY && a.ErrTTY && a.Choose != nil && !n.yes && !n.dryRun && !a.asJSON && len(servers) > 0 {
+		servers, keep, err = a.chooseServers(cmd.Context(), servers, &did, keep)
 		if err != nil {
 			return err
 		}
 	}
-	if err := a.write(cmd.Context(), f, servers, keep, n.dryRun, &did); err != nil {
+	if err := a.writeConfig(cmd.Context(), f, servers, keep, n.dryRun, &did); err != nil {
 		return err
 	}
-	if err := a.answer(n.asJSON, did, did.text(a, n.dryRun)); err != nil {
+	if err := a.printResult(did, did.text(a, n.dryRun)); err != nil {
 		return err
 	}
-	return a.unread(found)
+	return a.reportUnreadFiles(found)
 }
 
-// unread reports the files that could not be read, after the others were imported.
-func (a *App) unread(found []clientconfig.Found) error {
+// reportUnreadFiles reports the files that could not be read, after the others were imported.
+func (a *App) reportUnreadFiles(found []clientconfig.Found) error {
 	code := 0
 	for i := range found {
 		if err := found[i].Err; err != nil {
@@ -207,23 +189,23 @@ func (a *App) unread(found []clientconfig.Found) error {
 		}
 	}
 	if code != 0 {
-		return errTold(code)
+		return errReported(code)
 	}
 	return nil
 }
 
-// write adds servers to a config, or only says what it would be.
-func (a *App) write(ctx context.Context, f *configedit.File, servers []clientconfig.Server, keep, dryRun bool, did *takeover) (err error) {
-	var k *keeper
+// writeConfig adds servers to a config and saves it, except in a dry run.
+func (a *App) writeConfig(ctx context.Context, f *configedit.File, servers []clientconfig.Server, keep, dryRun bool, did *importResult) (err error) {
+	var kept *secrets.Transaction
 	if keep && !dryRun {
-		k = &keeper{store: a.Secrets()}
+		kept = a.Secrets().Begin()
 		defer func() {
 			if err != nil {
-				err = errors.Join(err, k.undo())
+				err = errors.Join(err, kept.Rollback())
 			}
 		}()
 	}
-	secrets, err := a.addAll(f, servers, k)
+	did.Secrets, err = a.addAll(f, servers, kept)
 	if err != nil {
 		return err
 	}
@@ -232,7 +214,7 @@ func (a *App) write(ctx context.Context, f *configedit.File, servers []clientcon
 		return err
 	}
 	for i := range servers {
-		did.Servers = append(did.Servers, taken(&servers[i], cfg))
+		did.Servers = append(did.Servers, newImportedServer(&servers[i], cfg))
 	}
 	if dryRun || len(servers) == 0 {
 		return nil
@@ -240,12 +222,12 @@ func (a *App) write(ctx context.Context, f *configedit.File, servers []clientcon
 	if did.Backup, err = a.replaceConfig(ctx, f); err != nil {
 		return err
 	}
-	did.Written, did.Secrets = true, secrets
+	did.Written = true
 	return nil
 }
 
-// foundIn reads the files of the clients that are named, or of all.
-func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clientconfig.Found, error) {
+// readClients reads the files of the named clients, or of all.
+func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Found, error) {
 	folder, _ := os.Getwd() // where there is none, there is no project
 	m := clientconfig.Here(a.Getenv, folder)
 	var found []clientconfig.Found
@@ -283,8 +265,8 @@ func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clientconfig.Found, 
 	return found, nil
 }
 
-// add notes what a file has.
-func (t *takeover) add(f *clientconfig.Found) {
+// add adds the servers in a file of a client.
+func (t *importResult) add(f *clientconfig.Found) {
 	one := clientFile{Title: f.Title(), File: f.File, Servers: len(f.Servers)}
 	if f.Client != nil {
 		one.Client = f.Client.Name
@@ -294,12 +276,12 @@ func (t *takeover) add(f *clientconfig.Found) {
 	}
 	t.Files = append(t.Files, one)
 	for _, l := range f.Left {
-		t.Left = append(t.Left, leftServer{Name: l.Name, From: f.Title(), Why: l.Why})
+		t.Left = append(t.Left, skippedServer{Name: l.Name, From: f.Title(), Why: l.Why})
 	}
 }
 
-// chosen are the servers that the user wants.
-func (a *App) chosen(ctx context.Context, servers []clientconfig.Server, did *takeover, keep bool) ([]clientconfig.Server, bool, error) {
+// chooseServers asks the user which servers to add, and whether to store secrets elsewhere.
+func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, did *importResult, keep bool) ([]clientconfig.Server, bool, error) {
 	c := Choice{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
 	secret := false
 	for i := range servers {
@@ -334,21 +316,21 @@ func (a *App) chosen(ctx context.Context, servers []clientconfig.Server, did *ta
 	return wanted, c.On, err
 }
 
-// addAll adds servers to a config; secrets are kept elsewhere if wanted.
-func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, k *keeper) (kept []keptSecret, err error) {
+// addAll adds servers to a config. With store, their secrets go there.
+func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *secrets.Transaction) (kept []storedSecret, err error) {
 	for i := range servers {
 		s := &servers[i]
-		split, found := s.SplitSecrets(k.name)
+		split, found := s.SplitSecrets(store.FreeName)
 		keys := s.Keys
 		switch {
-		case k != nil:
+		case store != nil:
 			keys = split
 			for _, secret := range found {
-				place, err := k.keep(secret.Name, secret.Value)
+				place, err := store.Set(secret.Name, secret.Value)
 				if err != nil {
 					return nil, fmt.Errorf("keep the secret %q: %w", secret.Name, err)
 				}
-				kept = append(kept, keptSecret{Name: secret.Name, Server: s.Name, Place: place})
+				kept = append(kept, storedSecret{Name: secret.Name, Server: s.Name, Place: place})
 			}
 		case len(found) > 0:
 			f.Private()
@@ -384,9 +366,9 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 	return backup, nil
 }
 
-// taken tells of a server that is in the config now.
-func taken(s *clientconfig.Server, cfg *config.Config) takenServer {
-	t := takenServer{Name: s.Name, About: s.About(), From: s.From, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
+// newImportedServer returns the output for a server that is in the config now.
+func newImportedServer(s *clientconfig.Server, cfg *config.Config) importedServer {
+	t := importedServer{Name: s.Name, About: s.About(), From: s.From, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
 	if s.Was != s.Name {
 		t.Was = s.Was
 	}
@@ -401,8 +383,8 @@ func taken(s *clientconfig.Server, cfg *config.Config) takenServer {
 	return t
 }
 
-// filesText tells where was looked, and what was there.
-func (t *takeover) filesText() string {
+// filesText lists the files that were read and the number of servers in each.
+func (t *importResult) filesText() string {
 	var out strings.Builder
 	width := 0
 	for _, f := range t.Files {
@@ -420,8 +402,8 @@ func (t *takeover) filesText() string {
 	return out.String()
 }
 
-// text tells what was found and done.
-func (t *takeover) text(a *App, dry bool) string {
+// text returns the result for users.
+func (t *importResult) text(a *App, dry bool) string {
 	var out strings.Builder
 	if len(t.Files) == 0 {
 		return "No MCP client has a config file here. goblin add adds a server by hand; goblin registry search finds some.\n"
@@ -488,8 +470,8 @@ func (t *takeover) text(a *App, dry bool) string {
 	return out.String()
 }
 
-// clients are those whose servers were taken.
-func (t *takeover) clients() (names []string) {
+// clients returns the clients whose servers were added.
+func (t *importResult) clients() (names []string) {
 	for _, s := range t.Servers {
 		for _, name := range s.From {
 			if !slices.Contains(names, name) {

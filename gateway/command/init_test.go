@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +58,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 
 	got = try{env: env}.runIn(t, path, "init", "--json")
 	require.Equal(t, cli.CodeFailure, got.code, "the others are imported")
-	var did takeover
+	var did importResult
 	require.NoError(t, json.Unmarshal([]byte(got.out), &did))
 	require.True(t, did.Written)
 	require.Equal(t, before, readFile(t, did.Backup))
@@ -104,28 +103,6 @@ func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
 	require.NotContains(t, got.out, `"db"`)
 }
 
-func TestServersThatGoblinCannotStartYetStayInTheirClient(t *testing.T) {
-	env, dir := inHome(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"fine": {"command": "x"}, "lame": {"command": "y", "args": ["${env:SURELY_NOT_SET}"]}}}`})
-	path := filepath.Join(dir, "config.yaml")
-	require.Zero(t, try{env: env}.runIn(t, path, "init").code)
-	got := try{env: env}.runIn(t, path, "install", "cursor", "--replace")
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "out of it, since Goblin serves them: fine\n  left in it, since Goblin cannot start them yet: lame\n")
-	left := readFile(t, filepath.Join(dir, ".cursor/mcp.json"))
-	require.Contains(t, left, `"lame"`)
-	require.NotContains(t, left, `"fine"`)
-}
-
-func TestAFileThatWasMadeForGoblinIsSaidToBeDeleted(t *testing.T) {
-	env, dir := inHome(t, nil)
-	path := configAt(t, dir, "servers: {a: {command: x}}\n")
-	made := try{env: env}.runIn(t, path, "install", "cursor").out
-	require.Contains(t, made, "mcp.json is written; start Cursor again.\n")
-	got := try{env: env}.runIn(t, path, "uninstall", "cursor")
-	require.Contains(t, got.out, strings.Replace(made, "is written;", "is deleted, since it was made for Goblin;", 1))
-	require.NoFileExists(t, filepath.Join(dir, ".cursor/mcp.json"))
-}
-
 func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})
@@ -144,52 +121,6 @@ func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
 	require.Equal(t, 2, strings.Count(list, "\n"), list)
 	require.Equal(t, "s3cret\n", try{env: env}.run(t, "secret", "get", "db.DB_PASSWORD").out)
 	require.Equal(t, "mine\n", try{env: env}.run(t, "secret", "get", "weather.API_KEY").out)
-}
-
-func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
-	env, dir := inHome(t, nil)
-	path := configAt(t, dir, "servers: {}\n")
-	for _, step := range []struct {
-		args []string
-		mode os.FileMode
-	}{{[]string{"add", "a", "--no-check", "--", "x"}, 0o644}, {[]string{"add", "b", "--no-check", "-e", "API_KEY=hunter2", "--", "x"}, 0o600}} {
-		require.NoError(t, os.Chmod(path, 0o644))
-		got := try{env: env}.runIn(t, path, step.args...)
-		require.Zero(t, got.code, got.err)
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, step.mode, info.Mode())
-	}
-	require.Equal(t, cli.CodeUsage, try{env: env}.runIn(t, path, "add", "c", "ftp://h/x").code)
-	before := readFile(t, path)
-	got := try{env: env}.runIn(t, path, "add", "c", "http://")
-	require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: \"url\" in server \"c\" names no host; nothing was added\n"}, got, "the file has no such line")
-	require.Equal(t, before, readFile(t, path))
-	require.NoError(t, os.WriteFile(path, []byte("servers: {\"My Server\": {command: x}}\n"), 0o600))
-	got = try{env: env}.runIn(t, path, "remove", "My-Server")
-	require.Zero(t, got.code, "by the name that lists show: %s", got.err)
-}
-
-func TestAddTellsWhereRelativePathsBegin(t *testing.T) {
-	env, dir := inHome(t, nil)
-	path := filepath.Join(dir, "config.yaml")
-	for at, args := range [][]string{
-		{"--", "x", "./data"},
-		{"--", "../x"},
-		{"--cwd", "sub", "--", "x"},
-		{"--", "x", "."},
-		{"--", "x", "a.b", "--", "..c"},
-		{"--cwd", dir, "--", "x", "."},
-		{"--", "x", dir},
-	} {
-		got := try{env: env}.runIn(t, path, append([]string{"add", fmt.Sprintf("s%d", at), "--no-check"}, args...)...)
-		require.Zero(t, got.code, got.err)
-		if relative := at < 4; relative {
-			require.Contains(t, got.err, " begins at "+dir+", not here; make it absolute, or say --cwd", args)
-		} else {
-			require.Empty(t, got.err, args)
-		}
-	}
 }
 
 func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {
@@ -243,35 +174,6 @@ func TestInitSaysWhatItCannotRead(t *testing.T) {
 	got = try{env: map[string]string{"HOME": t.TempDir()}}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "goblin add adds a server by hand")
-}
-
-func TestInstallTellsOfEachClientAndOneThatFailsStopsNoOther(t *testing.T) {
-	env, dir := inHome(t, map[string]string{".cursor/mcp.json": "{oops", ".kiro/settings/mcp.json": kiroFile})
-	path := configAt(t, dir, threeServers)
-	got := try{env: env}.runIn(t, path, "install", "cursor", "kiro")
-	require.Equal(t, cli.CodeFailure, got.code)
-	require.Contains(t, got.err, "Cursor: "+filepath.Join(dir, ".cursor/mcp.json")+" stays as it is: it is not valid JSON (line 1)")
-	require.Contains(t, got.out, "Kiro: "+filepath.Join(dir, ".kiro/settings/mcp.json")+" is written")
-	written := readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json"))
-	require.Contains(t, written, `"args": ["stdio", "--config", "`+path+`"]`)
-
-	got = try{env: env}.runIn(t, path, "uninstall", "kiro", "--dry-run")
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "would change. Nothing was written.")
-	require.Contains(t, got.out, "\n-")
-	require.NotContains(t, got.out, "s3cret")
-	require.Equal(t, written, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))
-	got = try{env: env}.runIn(t, path, "uninstall", "kiro")
-	require.Zero(t, got.code, got.err)
-	require.Equal(t, kiroFile, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))
-	got = try{env: env}.runIn(t, path, "uninstall", "kiro")
-	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, "has no entry of Goblin")
-
-	got = try{env: env}.runIn(t, path, "install", "--print", "zed")
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, `"context_servers"`)
-	require.NoFileExists(t, filepath.Join(dir, ".config/zed/settings.json"))
 }
 
 func readFile(t *testing.T, path string) string {

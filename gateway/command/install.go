@@ -19,14 +19,14 @@ import (
 	"goblin/registry/termtext"
 )
 
-// installation has the flags of install and uninstall.
-type installation struct {
-	replace, print, dryRun, asJSON bool
+// installFlags has the flags of install and uninstall.
+type installFlags struct {
+	replace, print, dryRun bool
 }
 
 func (a *App) install() *cobra.Command {
-	var n installation
-	cmd := &cobra.Command{
+	var n installFlags
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "install CLIENT...",
 		GroupID: cli.GroupConfig,
 		Short:   "Put Goblin into the config files of MCP clients",
@@ -43,7 +43,7 @@ took over as a whole, that have not changed since, and that can start. Others st
 Servers that have never listed are started once, and their lists are cached for the first
 client. Without a terminal, this takes at most 10 s.
 
-Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
+` + clientsHelp(),
 		Example: `  goblin install claude-code
   goblin install cursor vscode --replace --dry-run
   goblin install --print zed`,
@@ -51,13 +51,13 @@ Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
 		Args:              clientArgs("install"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n.print {
-				return a.printEntries(args, n.asJSON)
+				return a.printEntries(args)
 			}
-			command, entryArgs, err := a.ownCommand()
+			command, entryArgs, err := a.clientCommand()
 			if err != nil {
 				return err
 			}
-			served, lame, err := a.served(n.replace)
+			served, lame, err := a.servedEntries(n.replace)
 			if err != nil {
 				return err
 			}
@@ -77,22 +77,21 @@ Clients: ` + wrapped(clientconfig.Names(), 78) + `.`,
 				return ch, nil
 			})
 			if err == nil && !n.dryRun {
-				err = a.learn(cmd.Context())
+				err = a.cacheLists(cmd.Context())
 			}
 			return err
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.BoolVar(&n.replace, "replace", false, "take out the servers that Goblin serves now")
 	flags.BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
 	flags.BoolVar(&n.print, "print", false, "print the entry, and write nothing")
-	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
 func (a *App) uninstall() *cobra.Command {
-	var n installation
-	cmd := &cobra.Command{
+	var n installFlags
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "uninstall CLIENT...",
 		GroupID: cli.GroupConfig,
 		Short:   "Take Goblin out of the config files of MCP clients",
@@ -109,9 +108,8 @@ stays. An entry "goblin" that starts something else stays.`,
 				return c.Uninstall(m, config.StateFolder(a.Getenv))
 			})
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
-	cmd.Flags().BoolVar(&n.asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
@@ -120,7 +118,7 @@ func (a *App) completeClients(_ *cobra.Command, args []string, _ string) ([]stri
 	return left, cobra.ShellCompDirectiveNoFileComp
 }
 
-// clientArgs wants names of clients.
+// clientArgs requires names of clients.
 func clientArgs(word string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -135,9 +133,9 @@ func clientArgs(word string) cobra.PositionalArgs {
 	}
 }
 
-// ownCommand returns the program for clients to start: this one, by a path under which it
-// will be found tomorrow.
-func (a *App) ownCommand() (command string, args []string, err error) {
+// clientCommand returns the command by which clients start this program. Its path stays valid after
+// an update.
+func (a *App) clientCommand() (command string, args []string, err error) {
 	exe := a.program
 	if exe == "" {
 		if exe, err = cli.Program(); err != nil {
@@ -158,13 +156,13 @@ func (a *App) ownCommand() (command string, args []string, err error) {
 	return words[0], words[1:], nil
 }
 
-// served are the entries of the servers in Goblin's config that are on, with the secrets in
-// the place of references to where they are kept; lame are those that cannot start.
-func (a *App) served(wanted bool) (served, lame []map[string]any, err error) {
+// servedEntries returns the enabled servers of the config, with the secrets in place of their
+// references. lame are those that cannot start.
+func (a *App) servedEntries(wanted bool) (served, lame []map[string]any, err error) {
 	if !wanted {
 		return nil, nil, nil
 	}
-	f, err := a.toEdit(configedit.Open)
+	f, err := a.editableConfig(configedit.Open)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,7 +189,7 @@ func (a *App) served(wanted bool) (served, lame []map[string]any, err error) {
 	return served, lame, nil
 }
 
-// clientChange tells in JSON how a client's file was changed.
+// clientChange is the output of install and uninstall for one client.
 type clientChange struct {
 	Client  string   `json:"client"`
 	File    string   `json:"file,omitempty"`
@@ -207,7 +205,7 @@ type clientChange struct {
 }
 
 // changeClients changes the file of each client; one that fails does not stop others.
-func (a *App) changeClients(ctx context.Context, names []string, n *installation, prepare func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error)) error {
+func (a *App) changeClients(ctx context.Context, names []string, n *installFlags, prepare func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error)) error {
 	m := clientconfig.Here(a.Getenv, "")
 	var all []clientChange
 	code := 0
@@ -240,8 +238,8 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		}
 		all = append(all, did)
 	}
-	if n.asJSON {
-		if err := a.json(map[string]any{"clients": all}); err != nil {
+	if a.asJSON {
+		if err := a.printJSON(map[string]any{"clients": all}); err != nil {
 			return err
 		}
 	} else {
@@ -260,12 +258,12 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 		}
 	}
 	if code != 0 {
-		return errTold(code)
+		return errReported(code)
 	}
 	return nil
 }
 
-// text tells what became of a file.
+// text returns the result for users.
 func (d *clientChange) text(dry bool) string {
 	title := clientconfig.Find(d.Client).Title
 	var out strings.Builder
@@ -299,9 +297,9 @@ func (d *clientChange) text(dry bool) string {
 	return out.String()
 }
 
-// printEntries prints Goblin's entry for each client, and where it belongs.
-func (a *App) printEntries(names []string, asJSON bool) error {
-	command, args, err := a.ownCommand()
+// printEntries prints Goblin's entry for each client, and the file it belongs in.
+func (a *App) printEntries(names []string) error {
+	command, args, err := a.clientCommand()
 	if err != nil {
 		return err
 	}
@@ -329,5 +327,5 @@ func (a *App) printEntries(names []string, asJSON bool) error {
 		}
 		text.Write(snippet)
 	}
-	return a.answer(asJSON, map[string]any{"clients": all}, text.String())
+	return a.printResult(map[string]any{"clients": all}, text.String())
 }

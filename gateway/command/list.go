@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -17,14 +16,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
-
 func (a *App) list() *cobra.Command {
-	var (
-		q      daemon.ListQuery
-		asJSON bool
-	)
-	cmd := &cobra.Command{
+	var q daemon.ListQuery
+	cmd := a.withJSON("print a JSON array", &cobra.Command{
 		Use:     "list servers|tools|prompts|resources|templates",
 		GroupID: cli.GroupAsk,
 		Short:   "List what the servers offer",
@@ -56,46 +50,34 @@ that fail are reported on stderr. If all fail, the exit code is 4.`,
 			if q.MIME != "" && q.Kind != "resources" && q.Kind != "templates" {
 				return cli.Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
 			}
-			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return cli.Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
+			if err := checkMIME(cmd, q.MIME); err != nil {
+				return err
 			}
 			cfg, err := a.Load()
 			if err != nil {
 				return err
 			}
-			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
+			return a.listEntries(cmd.Context(), cfg, q)
 		},
-	}
-	a.byServer(cmd, &q.Server)
+	})
+	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
 }
 
-// byServer adds --server to a command, and its completion.
-func (a *App) byServer(cmd *cobra.Command, server *string) {
-	cli.Name(cmd.Flags(), server, "server", "only of this `SERVER`")
-	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return a.complete("servers")(cmd, nil, typed)
-	})
-}
-
-func (a *App) listOf(ctx context.Context, cfg *config.Config, q daemon.ListQuery, asJSON bool) (err error) {
-	var only []string
-	if q.Server != "" && q.Server != registry.Local {
-		if _, ok := cfg.Server(q.Server); !ok {
-			return usable(cfg, q.Server)
-		}
-		only = []string{q.Server}
+func (a *App) listEntries(ctx context.Context, cfg *config.Config, q daemon.ListQuery) (err error) {
+	only := onlyServer(q.Server)
+	if _, ok := cfg.Server(q.Server); !ok && only != nil {
+		return checkUsable(cfg, q.Server)
 	}
 	var items []daemon.Entry
 	var servers []daemon.Server
 	// The answer is complete before it is printed: a reader that leaves early
 	// must not leave servers behind.
-	err = a.with(ctx, cfg, only, func(g Gateway) (err error) {
+	err = a.withGateway(ctx, cfg, only, func(g Gateway) (err error) {
 		if items, servers, err = a.fetch(ctx, cfg, g, q); err == nil {
-			items, err = a.withStates(ctx, g, q, items, asJSON)
+			items, err = a.withStates(ctx, g, q, items)
 		}
 		if err == nil {
 			err = ctx.Err() // what came until then is not the list
@@ -105,27 +87,24 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q daemon.ListQuery
 	if err != nil {
 		return err
 	}
-	switch {
-	case q.Kind == "servers":
-		err = a.printServers(servers, asJSON)
-	case asJSON:
-		err = a.json(items)
-	default:
-		err = a.printItems(q.Kind, items)
+	if q.Kind == "servers" {
+		err = a.printServers(servers)
+	} else {
+		err = a.print(items, func() error { return a.printItems(q.Kind, items) })
 	}
 	if err != nil {
 		return err
 	}
-	return a.warnOfServers(cfg, q, servers)
+	return a.reportListGaps(cfg, q, servers)
 }
 
-// warnOfServers reports on stderr what a list lacks. It returns an error if no enabled server
+// reportListGaps reports on stderr what a list lacks. It returns an error if no enabled server
 // could be asked.
-func (a *App) warnOfServers(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
+func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
 	if q.Kind != "servers" {
-		a.warnUnknownOff(cfg)
+		a.warnDamagedToggles(cfg)
 	}
-	if held := a.withholding(servers, ""); held != "" && q.Kind == "tools" {
+	if held := a.withheldNote(servers, ""); held != "" && q.Kind == "tools" {
 		a.Warn("%s", held)
 	}
 	down, wanted := 0, 0
@@ -133,22 +112,22 @@ func (a *App) warnOfServers(cfg *config.Config, q daemon.ListQuery, servers []da
 		if s.State != string(registry.StateDisabled) {
 			wanted++
 		}
-		if missing(s) {
+		if isMissing(s) {
 			down++
 		}
-		if q.Kind != "servers" && (missing(s) || waits(s)) {
-			a.Warn("%s", stateOf(s))
+		if q.Kind != "servers" && (isMissing(s) || waitsForProject(s)) {
+			a.Warn("%s", stateText(s))
 		}
 	}
 	if down > 0 && down == wanted {
-		return errTold(cli.CodeConnect)
+		return errReported(cli.CodeConnect)
 	}
 	return nil
 }
 
 // withStates sets the state of each item. For users it adds the entries that filters and
 // pins keep out of lists.
-func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry, asJSON bool) ([]daemon.Entry, error) {
+func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry) ([]daemon.Entry, error) {
 	if q.Kind == "servers" {
 		return items, nil
 	}
@@ -156,25 +135,13 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[[2]string]*daemon.Off, len(rows))
-	for i := range rows {
-		at[[2]string{rows[i].Server, rows[i].Original}] = &rows[i]
-	}
-	for i := range items {
-		it := &items[i]
-		it.State = daemon.StateListed
-		key := [2]string{it.Server, it.Original()}
-		if row := at[key]; row != nil {
-			it.State, it.Reason = row.State, row.Reason
-			delete(at, key)
-		}
-	}
-	if asJSON || a.profile != "" || q.MIME != "" {
+	rows = setStates(items, rows)
+	if a.asJSON || a.profile != "" || q.MIME != "" {
 		return items, nil
 	}
 	for i := range rows {
 		r := &rows[i]
-		if at[[2]string{r.Server, r.Original}] == nil || q.Server != "" && q.Server != r.Server {
+		if q.Server != "" && q.Server != r.Server {
 			continue
 		}
 		it := daemon.Entry{Name: r.Label(), Server: r.Server, State: r.State, Reason: r.Reason}
@@ -186,11 +153,28 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 	return items, nil
 }
 
-// fetch asks for the items (none of the list of servers) and for the servers
-// that the query is about.
+// setStates sets the states of items from rows, and returns the rows that are of no item.
+func setStates(items []daemon.Entry, rows []daemon.Off) (others []daemon.Off) {
+	key := func(r *daemon.Off) [2]string { return [2]string{r.Server, r.Original} }
+	at := make(map[[2]string]*daemon.Off, len(rows))
+	for i := range rows {
+		at[key(&rows[i])] = &rows[i]
+	}
+	for i := range items {
+		it := &items[i]
+		it.State = daemon.StateListed
+		if row := at[[2]string{it.Server, it.Original()}]; row != nil {
+			it.State, it.Reason = row.State, row.Reason
+			delete(at, key(row))
+		}
+	}
+	return slices.DeleteFunc(rows, func(r daemon.Off) bool { return at[key(&r)] == nil })
+}
+
+// fetch returns the entries of a list, none for the list of servers, and the servers of the query.
 func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon.ListQuery) ([]daemon.Entry, []daemon.Server, error) {
 	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.IsDaemon() {
-		if err := usable(cfg, q.Server); err != nil {
+		if err := checkUsable(cfg, q.Server); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -213,13 +197,13 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon
 	for i := range servers {
 		s := &servers[i]
 		s.Error = a.Mask().String(s.Error)
-		clarify(cfg, s)
+		explainState(cfg, s)
 	}
 	return items, servers, nil
 }
 
-// clarify words the state of a server as its entry in the config explains it.
-func clarify(cfg *config.Config, s *daemon.Server) {
+// explainState adds the fix to the error of a server whose command was a whole line.
+func explainState(cfg *config.Config, s *daemon.Server) {
 	entry, ok := cfg.Server(s.Name)
 	if ok && entry.Divided && s.State != string(registry.StateReady) && s.Error != "" {
 		s.Error += "; put arguments into \"args\""
@@ -244,7 +228,7 @@ func (a *App) printItems(list string, items []daemon.Entry) error {
 		about := cmp.Or(termtext.FirstLine(it.Description), termtext.FirstLine(it.Title))
 		bytes := ""
 		if it.Size != nil {
-			bytes = size(*it.Size)
+			bytes = termtext.Size(*it.Size)
 		}
 		switch list {
 		case "resources":
@@ -255,20 +239,17 @@ func (a *App) printItems(list string, items []daemon.Entry) error {
 			t.add(it.Name, it.Server, string(it.State), about)
 		}
 	}
-	return t.render(a.Out, a.Columns)
+	return a.printTable(&t)
 }
 
-func (a *App) printServers(servers []daemon.Server, asJSON bool) error {
+func (a *App) printServers(servers []daemon.Server) error {
 	if servers == nil {
 		servers = []daemon.Server{}
 	}
-	if asJSON {
-		return a.json(servers)
-	}
-	return serverTable(servers).render(a.Out, a.Columns)
+	return a.print(servers, func() error { return a.printTable(serverTable(servers)) })
 }
 
-// mostLogin is how many cells a login may take in the table of servers.
+// mostLogin is the maximum width of a login in the table of servers, in cells.
 const mostLogin = 60
 
 func serverTable(servers []daemon.Server) *table {
@@ -307,25 +288,4 @@ func definitionsMark(d *daemon.Definitions) (mark string) {
 		mark += fmt.Sprintf(", %d dropped", d.Dropped)
 	}
 	return mark
-}
-
-// answer prints a value for programs, or else a text for people, if there is one.
-func (a *App) answer(asJSON bool, value any, text string) error {
-	switch {
-	case asJSON:
-		return a.json(value)
-	case text == "":
-		return nil
-	}
-	return a.printText(text)
-}
-
-// json prints v for programs, and readable. Nothing in it makes a terminal do
-// anything.
-func (a *App) json(v any) error {
-	text, err := termtext.Encoded(v, "  ")
-	if err == nil {
-		_, err = io.WriteString(a.Out, text+"\n")
-	}
-	return err
 }

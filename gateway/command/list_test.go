@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -130,82 +132,40 @@ func TestListServers(t *testing.T) {
 	require.Len(t, decodeJSON(t, got.out), 1)
 }
 
-func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
-	tests := []struct {
-		args []string
-		want string
-	}{
-		{[]string{"list"}, `say what to list: servers, tools, prompts, resources or templates; see "goblin list --help"`},
-		{[]string{"list", "tolls"}, `not "tolls"; see`},
-		{[]string{"list", "tools", "--mime", "x/y"}, "--mime is for resources and templates"},
-		{[]string{"list", "resources", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["`},
-		{[]string{"list", "tools", "x"}, `list takes one kind, but got "x" too`},
-		{[]string{"list", "tools", "--server", ""}, "goblin: --server must not be empty; see"},
-		{[]string{"list", "tools", "--json=x"}, `goblin: --json takes no value, but got "x"`},
-		{[]string{"list", "tools", "--bogus"}, "unknown flag: --bogus"},
-		{[]string{"list", "-x"}, "unknown flag: -x"},
-		{[]string{"list", "tools", "--server"}, "--server needs a value: SERVER"},
-		{[]string{"search", "x", "--limit", "many"}, `--limit must be a whole number, not "many"`},
-		{[]string{"read"}, "goblin: read needs the URI of a resource"},
-		{[]string{"read", "a", "b"}, `got "b" too`},
-		{[]string{"call", "x", "--args", "[1]"}, `--args must be a JSON object such as '{"name": "value"}', not an array`},
-		{[]string{"call", "x", "--args", "{"}, "--args takes a JSON object"},
-		{[]string{"call", "x", "--args", "@/nonexistent/file"}, "--args: cannot read /nonexistent/file: no such file"},
-		{[]string{"call", "x", "--meta", `"m"`}, `--meta must be a JSON object such as '{"name": "value"}', not a string`},
-		{[]string{"prompt", "x", "--arg", "novalue"}, `--arg "novalue" must be NAME=VALUE`},
-		{[]string{"status", "x"}, `takes no arguments, but got "x"`},
-		{[]string{"validate", "c.yaml"}, `takes no arguments; a config is named by --config c.yaml; see`},
-		{[]string{"restart"}, "needs the name of a server"},
-		{[]string{"tools"}, "goblin: tools needs to know what to do: off, on or list; see"},
-		{[]string{"tools", "of"}, `goblin: tools can off, on or list, not "of"; did you mean "off"?`},
-		{[]string{"secret", "frob"}, `goblin: secret can set, get, list or rm, not "frob"; see`},
-		{[]string{"add", "d", "http://x", "--type", "foo"}, `goblin: --type must be http or sse, not "foo"; see`},
-		{[]string{"registry", "search", "x", "--url", "foo"}, `goblin: the registry "foo" is no URL such as https://`},
+func TestAnInterruptedListIsNoList(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	code := runApp(t, ctx, &App{App: &cli.App{Out: &out, Err: &errs}}, &slow{scripted: catalog(), began: interrupt}, "list", "tools")
+	require.Equal(t, cli.CodeFailure, code)
+	require.Equal(t, "goblin: interrupted\n", errs.String())
+	require.Empty(t, out.String())
+}
+
+func TestListServersIsCode4IfNoneCameUp(t *testing.T) {
+	g := catalog()
+	for i := range g.status.Servers {
+		g.status.Servers[i].State, g.status.Servers[i].Error = "failed", "no program"
 	}
-	for _, tt := range tests {
-		got := try{gateway: catalog()}.run(t, tt.args...)
-		require.Equal(t, cli.CodeUsage, got.code, tt.args)
-		require.Contains(t, got.err, tt.want)
-		require.Regexp(t, `^goblin: [^\n]+\n$`, got.err, "one line")
-		require.Empty(t, got.out)
+	g.status.Servers = append(g.status.Servers, daemon.Server{Name: "off", State: "disabled"})
+	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}} {
+		got := try{gateway: g}.run(t, args...)
+		require.Equal(t, cli.CodeConnect, got.code)
+		require.Contains(t, got.out, "no program")
+		require.Empty(t, got.err, "the table has told it")
 	}
 }
 
-func TestServersThatCannotBeAskedAreNamed(t *testing.T) {
-	const unset = "servers:\n  a: {command: x, args: [\"${SURELY_NOT_SET}\"]}\n  off: {command: x, disabled: true}\n"
-	tests := []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"list", "tools", "--server", "of"}, cli.CodeNotFound, `there is no server "of"; did you mean "off"?`},
-		{[]string{"list", "tools", "--server", "off"}, cli.CodeConnect, `server "off" is disabled`},
-		{[]string{"list", "tools", "--server", "a"}, cli.CodeConnect, "SURELY_NOT_SET"},
-		{[]string{"read", "mcp://off/x"}, cli.CodeConnect, `server "off" is disabled`},
-		{[]string{"call", "x", "--server", "zzz"}, cli.CodeNotFound, `there is no server "zzz"`},
+func TestADisabledServerLacksNothing(t *testing.T) {
+	for _, args := range [][]string{{"validate"}, {"validate", "--json"}} {
+		got := try{config: troubled}.run(t, args...)
+		require.Zero(t, got.code)
+		require.Contains(t, got.out, "disabled")
+		require.NotContains(t, got.out+got.err, "GOBLIN_TEST_UNSET")
+		require.NotContains(t, got.out, "cannot start")
 	}
-	for _, tt := range tests {
-		got := try{config: unset, gateway: &scripted{}}.run(t, tt.args...)
-		require.Equal(t, tt.code, got.code, tt.args)
-		require.Contains(t, got.err, tt.want)
-	}
-}
-
-func TestNearestNames(t *testing.T) {
-	names := []string{"notes_add_note", "notes_edit_note", "clock_time_in", "mcp://notes/note:///haiku", "mcp://clock/clock://now", "list"}
-	tests := []struct {
-		wrong string
-		want  []string
-	}{
-		{"notes_ad_note", []string{"notes_add_note"}},
-		{"notes_note", []string{"notes_add_note", "notes_edit_note"}},
-		{"time_in", []string{"clock_time_in"}},
-		{"NOTE:///haik", []string{"mcp://notes/note:///haiku"}},
-		{"mcp://nope/x", nil},
-		{"lsit", []string{"list"}},
-		{"", nil},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, cli.Nearest(tt.wrong, names), tt.wrong)
-	}
+	g := &scripted{status: daemon.Status{Servers: []daemon.Server{
+		{Name: "spaced", State: "failed", Error: `start "echo hello world": no such program`},
+	}}}
+	got := try{config: troubled, gateway: g}.run(t, "list", "servers")
+	require.Contains(t, got.out, `no such program; put arguments into "args"`)
 }

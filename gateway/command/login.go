@@ -18,8 +18,8 @@ import (
 )
 
 func (a *App) login() *cobra.Command {
-	var noBrowser, device, asJSON bool
-	cmd := &cobra.Command{
+	var noBrowser, device bool
+	cmd := a.withJSON("print JSON", &cobra.Command{
 		Use:     "login SERVER",
 		GroupID: cli.GroupDaemon,
 		Short:   "Log in at a remote server",
@@ -43,22 +43,20 @@ read, and refreshed by itself. A running daemon takes it up at once.`,
 		Args:              oneArg("a server"),
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, folder, err := a.loginAt(args[0])
+			o, folder, err := a.loginOptions(args[0])
 			if err != nil {
 				return err
 			}
-			return interrupted(cmd.Context(), a.logIn(cmd.Context(), folder, o, noBrowser, device, asJSON))
+			return a.runLogin(cmd.Context(), folder, o, noBrowser, device)
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	})
 	cmd.Flags().BoolVar(&device, "device", false, "print a code to enter at a page that any device can open")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "open no browser, and take the URL that it ends at from stdin")
 	return cmd
 }
 
 func (a *App) logout() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use:     "logout SERVER",
 		GroupID: cli.GroupDaemon,
 		Short:   "Log out from a remote server",
@@ -68,7 +66,7 @@ tokens back, and they are forgotten. A running daemon notices.`,
 		Args:              oneArg("a server"),
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, folder, err := a.loginAt(args[0])
+			o, folder, err := a.loginOptions(args[0])
 			if err != nil {
 				return err
 			}
@@ -82,20 +80,18 @@ tokens back, and they are forgotten. A running daemon notices.`,
 			default:
 				return fmt.Errorf("log out from %q: %w", o.Server, err)
 			}
-			return a.answer(asJSON, map[string]any{"serverId": o.Server}, "")
+			return a.printResult(map[string]any{"serverId": o.Server}, "")
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
-// loginAt finds the server of a login, and where that is kept.
-func (a *App) loginAt(name string) (oauth.Options, string, error) {
+// loginOptions returns the options of a login at a server, and the folder of its tokens.
+func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 	cfg, err := a.Load()
 	if err != nil {
 		return oauth.Options{}, "", err
 	}
-	if err := usable(cfg, name); err != nil {
+	if err := checkUsable(cfg, name); err != nil {
 		return oauth.Options{}, "", err
 	}
 	s, _ := cfg.Server(name) // usable knows it
@@ -114,10 +110,10 @@ func (a *App) loginAt(name string) (oauth.Options, string, error) {
 	return o, folder, err
 }
 
-func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrowser, device, asJSON bool) error {
-	u := oauth.User{Show: func(page string) { a.show(o.Server, page, noBrowser) }}
+func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBrowser, device bool) error {
+	u := oauth.User{Show: func(page string) { a.showLoginPage(o.Server, page, noBrowser) }}
 	if a.InTTY {
-		u.Agree = a.agree
+		u.Agree = a.confirmIssuer
 	}
 	switch {
 	case device:
@@ -127,10 +123,10 @@ func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrows
 		}
 	case noBrowser:
 		lines := make(chan string)
-		read := sync.OnceFunc(func() { go a.paste(lines) }) // the answer of agree comes first
+		read := sync.OnceFunc(func() { go a.readPastedURLs(lines) }) // the answer of agree comes first
 		u.Pasted = lines
 		u.Show = func(page string) {
-			a.show(o.Server, page, noBrowser)
+			a.showLoginPage(o.Server, page, noBrowser)
 			read()
 		}
 	}
@@ -150,25 +146,24 @@ func (a *App) logIn(ctx context.Context, folder string, o oauth.Options, noBrows
 	if notice != "" {
 		a.Warn("%s, so logins are kept in files that only you can read, in %s", notice, folder)
 	}
-	return a.answer(asJSON, map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer}, "")
+	return a.printResult(map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer}, "")
 }
 
-// agree asks whether the client secret may go to the authorization server of a login.
-func (a *App) agree(ctx context.Context, q oauth.Question) error {
-	p := a.prompter(ctx)
-	p.say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
+// confirmIssuer asks whether the client secret may go to the authorization server of a login.
+func (a *App) confirmIssuer(ctx context.Context, q oauth.Question) error {
+	a.Say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
 	if q.Before != "" {
-		p.say("goblin: until now it was %s", q.Before)
+		a.Say("goblin: until now it was %s", q.Before)
 	}
-	yes, err := p.confirm("Send it the client secret of the config?")
+	yes, err := a.Confirm(ctx, "Send it the client secret of the config?")
 	if err == nil && !yes {
 		err = q.Declined()
 	}
 	return err
 }
 
-// show presents the page of a login.
-func (a *App) show(server, page string, noBrowser bool) {
+// showLoginPage prints the URL of a login, and opens it unless noBrowser is set.
+func (a *App) showLoginPage(server, page string, noBrowser bool) {
 	a.Warn("log in at %q with your browser:", server)
 	fmt.Fprintln(a.Err, termtext.Line(page))
 	if noBrowser {
@@ -180,8 +175,8 @@ func (a *App) show(server, page string, noBrowser bool) {
 	}
 }
 
-// paste sends the lines that the user types. It returns at the end of stdin.
-func (a *App) paste(lines chan<- string) {
+// readPastedURLs sends the lines that the user types. It returns at the end of stdin.
+func (a *App) readPastedURLs(lines chan<- string) {
 	defer close(lines)
 	in := bufio.NewScanner(a.In)
 	for in.Scan() {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/state"
 	"goblin/registry"
@@ -27,16 +26,16 @@ const maxTail = 4 << 20
 // nameCells is the minimum width of a server's name, in cells.
 const nameCells = 10
 
-// logging has the flags of logs.
-type logging struct {
-	server         string
-	last           int
-	follow, asJSON bool
+// logFlags has the flags of logs.
+type logFlags struct {
+	server string
+	last   int
+	follow bool
 }
 
 func (a *App) logs() *cobra.Command {
-	var l logging
-	cmd := &cobra.Command{
+	var l logFlags
+	cmd := a.withJSON("print a JSON object per line", &cobra.Command{
 		Use:     "logs [SERVER]",
 		GroupID: cli.GroupDaemon,
 		Short:   "Show server output and Goblin's log",
@@ -67,25 +66,24 @@ Without a running daemon, prints the end of the last log file, if there is one.`
 			if l.follow && cmd.Context().Err() != nil {
 				return nil // Ctrl-C is how it is meant to stop
 			}
-			return interrupted(cmd.Context(), err)
+			return err
 		},
-	}
+	})
 	cmd.Flags().BoolVarP(&l.follow, "follow", "f", false, "show new lines until Ctrl-C")
 	cmd.Flags().IntVarP(&l.last, "lines", "n", 100, "show this `NUMBER` of lines at first, up to 10000")
-	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print a JSON object per line")
 	return cmd
 }
 
-func (a *App) showLogs(ctx context.Context, l *logging) error {
-	r, err := a.lookUp(ctx)
+func (a *App) showLogs(ctx context.Context, l *logFlags) error {
+	r, err := a.findDaemon(ctx)
 	switch {
 	case errors.Is(err, daemon.ErrNotRunning) && r != nil:
-		return a.logFile(r, l)
+		return a.printLogFile(r, l)
 	case err != nil:
 		return r.explain(err)
 	}
 	if l.server != "" && l.server != registry.Local {
-		if err := knownServer(l.server, r.status.Servers); err != nil {
+		if err := knownServer(l.server, statusNames(r.status.Servers)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +96,7 @@ func (a *App) showLogs(ctx context.Context, l *logging) error {
 		if answer.Missed > 0 {
 			a.Warn("%s lost: they came faster than they were read", termtext.Count(int(answer.Missed), "line"))
 		}
-		if err := a.printLogs(answer.Records, l.asJSON); err != nil || !l.follow {
+		if err := a.printLogs(answer.Records); err != nil || !l.follow {
 			return err
 		}
 		q.From = answer.Next
@@ -107,11 +105,11 @@ func (a *App) showLogs(ctx context.Context, l *logging) error {
 }
 
 // printLogs prints log records, one per line and without control characters.
-func (a *App) printLogs(records []daemon.LogRecord, asJSON bool) error {
+func (a *App) printLogs(records []daemon.LogRecord) error {
 	var out bytes.Buffer
 	for i := range records {
 		r := &records[i]
-		if asJSON {
+		if a.asJSON {
 			text, err := json.Marshal(r)
 			if err != nil {
 				return err
@@ -126,14 +124,14 @@ func (a *App) printLogs(records []daemon.LogRecord, asJSON bool) error {
 	return err
 }
 
-// logFile prints the end of the log that the last daemon has written.
-func (a *App) logFile(r *running, l *logging) error {
+// printLogFile prints the end of the log of the last daemon.
+func (a *App) printLogFile(r *runningDaemon, l *logFlags) error {
 	cfg, err := a.Load()
 	if err != nil {
 		return err
 	}
 	if l.server != "" && l.server != registry.Local {
-		if err := knownServer(l.server, configured(cfg)); err != nil {
+		if err := knownServer(l.server, serverNames(cfg)); err != nil {
 			return err
 		}
 	}
@@ -145,12 +143,12 @@ func (a *App) logFile(r *running, l *logging) error {
 	a.Warn("no daemon is running; these lines are from %s, written %s ago", path, termtext.Age(time.Since(written)))
 	var shown []string
 	for _, line := range lines {
-		if l.server == "" || ofServer(line, l.server) {
+		if l.server == "" || isLineOf(line, l.server) {
 			shown = append(shown, a.Mask().String(line))
 		}
 	}
 	for _, line := range shown[max(len(shown)-l.last, 0):] {
-		if l.asJSON {
+		if a.asJSON {
 			text, err := json.Marshal(map[string]string{"text": line})
 			if err != nil {
 				return err
@@ -164,17 +162,8 @@ func (a *App) logFile(r *running, l *logging) error {
 	return nil
 }
 
-// configured returns the servers of a config by their names.
-func configured(cfg *config.Config) []daemon.Server {
-	servers := make([]daemon.Server, len(cfg.Servers))
-	for i := range cfg.Servers {
-		servers[i].Name = cfg.Servers[i].Name
-	}
-	return servers
-}
-
-// ofServer reports whether a line of the log is about a server.
-func ofServer(line, server string) bool {
+// isLineOf reports whether a line of the log is about a server.
+func isLineOf(line, server string) bool {
 	_, rest, named := strings.Cut(line, " server=")
 	if server == registry.Local {
 		return !named

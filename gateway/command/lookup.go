@@ -1,182 +1,142 @@
-// Lookup finds what users of the shell mean by names of tools, prompts, resources and
-// templates: as clients see them, as their servers call them, and globs on either. It must
-// not know where the names are from, nor what becomes of the things. A [Book] belongs to one
-// goroutine.
-
 package command
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 )
 
-// Thing is something that has names.
-type Thing struct {
-	Server, Name string // the server's own
-	Listed       string // by which clients see it; "" for what is not listed now
-	// Seen is the name by which the clients see it that somebody asks about, which overrides
-	// may give; "" where that is about all clients, or they do not have its server.
-	Seen string
+// namedEntry is a tool, prompt, resource or template with all its names.
+type namedEntry struct {
+	server, own string // own is the server's own name
+	listed      string // by which clients see it; "" if it is not listed now
+	inProfile   string // by which clients of the index's profile see it, perhaps by overrides; "" if they do not
 }
 
-// String is the name by which those clients know it, if they do.
-func (t *Thing) String() string { return cmp.Or(t.Seen, t.Listed, t.full()) }
+// String returns the name that clients know, or server/own if there is none.
+func (e *namedEntry) String() string { return cmp.Or(e.inProfile, e.listed, e.full()) }
 
-func (t *Thing) full() string { return t.Server + "/" + t.Name }
+func (e *namedEntry) full() string { return e.server + "/" + e.own }
 
-// Names are those of things.
-func Names(things []Thing) []string {
-	names := make([]string, len(things))
-	for i := range things {
-		names[i] = things[i].String()
+func entryNames(entries []*namedEntry) []string {
+	return each(entries, func(e **namedEntry) string { return (*e).String() })
+}
+
+// nameIndex finds the entries that names and globs mean. It belongs to one goroutine.
+type nameIndex struct {
+	noun    string        // of the entries, such as "tool"
+	profile string        // whose clients the names are about; "" for all clients
+	entries []*namedEntry // that names may mean
+	outside []*namedEntry // of servers that the profile does not have
+	at      map[[2]string]*namedEntry
+}
+
+// entry returns the entry that a server calls own, and adds it if it is new.
+func (x *nameIndex) entry(server, own string) *namedEntry {
+	key := [2]string{server, own}
+	e := x.at[key]
+	if e == nil {
+		if x.at == nil {
+			x.at = make(map[[2]string]*namedEntry)
+		}
+		e = &namedEntry{server: server, own: own}
+		x.at[key] = e
+		x.entries = append(x.entries, e)
 	}
-	return names
+	return e
 }
 
-// NameIndex has all that names can mean.
-type NameIndex struct {
-	// Profile is the profile whose clients the names are about; "" for all clients.
-	Profile string
-	// Outside lists entries of servers that the profile does not have.
-	Outside []Thing
-
-	kind   string
-	things []Thing
-	at     map[[2]string]int
-}
-
-// NewNameIndex is an empty book of a kind of things, such as "tool".
-func NewNameIndex(kind string) *NameIndex { return &NameIndex{kind: kind, at: make(map[[2]string]int)} }
-
-func (b *NameIndex) thing(server, name string) *Thing {
-	at, ok := b.at[[2]string{server, name}]
-	if !ok {
-		at = len(b.things)
-		b.at[[2]string{server, name}] = at
-		b.things = append(b.things, Thing{Server: server, Name: name})
-	}
-	return &b.things[at]
-}
-
-// Add puts in what a server calls name and clients listed, which may be "".
-func (b *NameIndex) Add(server, name, listed string) {
-	if t := b.thing(server, name); listed != "" {
-		t.Listed = listed
-	}
-}
-
-// See says what the clients call a thing that somebody asks about.
-func (b *NameIndex) See(server, name, seen string) { b.thing(server, name).Seen = seen }
-
-// lookupNames are how a name may mean a thing, the surest first.
-var lookupNames = []func(t *Thing, name string) bool{
-	func(t *Thing, name string) bool { return t.Seen != "" && name == t.Seen },
-	func(t *Thing, name string) bool { return t.Listed != "" && name == t.Listed || name == t.full() },
-	func(t *Thing, name string) bool { return name == t.Name },
-	func(t *Thing, glob string) bool {
-		return t.Seen != "" && config.Glob(glob, t.Seen) || t.Listed != "" && config.Glob(glob, t.Listed) || config.Glob(glob, t.full())
+// nameMatchers report whether an entry has a name, the most certain match first.
+var nameMatchers = []func(e *namedEntry, name string) bool{
+	func(e *namedEntry, name string) bool { return e.inProfile != "" && name == e.inProfile },
+	func(e *namedEntry, name string) bool { return e.listed != "" && name == e.listed || name == e.full() },
+	func(e *namedEntry, name string) bool { return name == e.own },
+	func(e *namedEntry, glob string) bool {
+		return e.inProfile != "" && config.Glob(glob, e.inProfile) || e.listed != "" && config.Glob(glob, e.listed) || config.Glob(glob, e.full())
 	},
 }
 
-// bare is the way by which a name means one thing only.
-const bare = 2
+// ownName is the index in nameMatchers of the only match that must be unique.
+const ownName = 2
 
-// Find returns what names mean, each thing once. The error tells exit code and reason: one
-// of them means nothing, or is what several servers call something.
-func (b *NameIndex) Find(names ...string) (found []Thing, err error) {
+// find returns the entries that names mean, each once. It fails if a name means nothing, or is
+// the own name of entries of several servers.
+func (x *nameIndex) find(names ...string) (found []*namedEntry, err error) {
 	for _, name := range names {
-		means, err := b.find(name)
-		switch {
-		case err != nil:
+		meant, err := x.findOne(name)
+		if err != nil {
 			return nil, err
-		case len(means) == 0:
-			return nil, b.none(name)
 		}
-		for _, t := range means {
-			if !slices.Contains(found, t) {
-				found = append(found, t)
+		for _, e := range meant {
+			if !slices.Contains(found, e) {
+				found = append(found, e)
 			}
 		}
 	}
 	return found, nil
 }
 
-func (b *NameIndex) find(name string) (found []Thing, err error) {
-	for way, fits := range lookupNames {
-		for i := range b.things {
-			if fits(&b.things[i], name) {
-				found = append(found, b.things[i])
+func (x *nameIndex) findOne(name string) (found []*namedEntry, err error) {
+	for i, matches := range nameMatchers {
+		for _, e := range x.entries {
+			if matches(e, name) {
+				found = append(found, e)
 			}
 		}
-		if way == bare {
-			if seen := onlySeen(found); len(seen) > 0 {
-				found = seen
-			}
-			if len(found) > 1 {
-				return nil, b.several(name, found)
+		if i == ownName && len(found) > 1 {
+			if found = preferInProfile(found); len(found) > 1 {
+				return nil, x.ambiguous(name, found)
 			}
 		}
 		if len(found) > 0 {
 			return found, nil
 		}
 	}
-	return nil, nil
+	return nil, x.notFound(name)
 }
 
-// onlySeen are those that the clients see that somebody asks about.
-func onlySeen(things []Thing) (seen []Thing) {
-	for _, t := range things {
-		if t.Seen != "" {
-			seen = append(seen, t)
-		}
+// preferInProfile returns the entries that clients of the profile see, or all if they see none.
+func preferInProfile(entries []*namedEntry) []*namedEntry {
+	seen := slices.DeleteFunc(slices.Clone(entries), func(e *namedEntry) bool { return e.inProfile == "" })
+	if len(seen) == 0 {
+		return entries
 	}
 	return seen
 }
 
-// few are how many of several are named.
-const few = 8
+// maxCandidates is the maximum number of entries in an error.
+const maxCandidates = 8
 
-func (b *NameIndex) several(name string, found []Thing) error {
-	var say []string
-	for i := range found[:min(len(found), few)] {
-		say = append(say, fmt.Sprintf("%q", found[i].full()))
-	}
+func (x *nameIndex) ambiguous(name string, found []*namedEntry) error {
+	shown := found[:min(len(found), maxCandidates)]
+	names := each(shown, func(e **namedEntry) string { return (*e).full() })
 	more := ""
-	if n := len(found) - len(say); n > 0 {
+	if n := len(found) - len(shown); n > 0 {
 		more = fmt.Sprintf(", or one of %d more", n)
 	}
-	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), b.kind, name, strings.Join(say, " or "), more)
+	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), x.noun, name, cli.Quoted(names, " or "), more)
 }
 
-// none returns the error for a name that means nothing. It names the profile.
-func (b *NameIndex) none(name string) error {
-	text := fmt.Sprintf("no %s is called %q", b.kind, name)
-	if b.Profile != "" {
-		text = fmt.Sprintf("profile %q: %s", b.Profile, text)
+// notFound returns the error for a name that means nothing, with the names that may be meant.
+func (x *nameIndex) notFound(name string) error {
+	text := fmt.Sprintf("no %s is called %q", x.noun, name)
+	if x.profile != "" {
+		text = fmt.Sprintf("profile %q: %s", x.profile, text)
 	}
-	for _, fits := range lookupNames {
-		for i := range b.Outside {
-			if t := &b.Outside[i]; fits(t, name) {
-				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, t.Server)
+	for _, matches := range nameMatchers {
+		for _, e := range x.outside {
+			if matches(e, name) {
+				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, e.server)
 			}
 		}
 	}
-	return cli.Fail(cli.CodeNotFound, "%s%s", text, b.instead(name))
-}
-
-// instead says what a name may have meant that means nothing.
-func (b *NameIndex) instead(name string) string {
-	names, own := Names(b.things), make([]string, len(b.things))
-	for i := range b.things {
-		own[i] = b.things[i].Name
-	}
+	names := entryNames(x.entries)
+	own := each(x.entries, func(e **namedEntry) string { return (*e).own })
 	if near := cli.NearestOf(name, names, own); len(near) > 0 {
-		return "; did you mean " + cli.Quoted(near, " or ") + "?"
+		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.Quoted(near, " or "))
 	}
-	return cli.Meant(name, names, "; no server lists any")
+	return cli.Fail(cli.CodeNotFound, "%s%s", text, cli.Meant(name, names, "; no server lists any"))
 }

@@ -1,4 +1,4 @@
-package command_test
+package command
 
 import (
 	"fmt"
@@ -7,23 +7,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
-	"goblin/gateway/command"
 )
 
-// book is of two servers, of which one is renamed in part for the clients of a profile.
-func book(profile bool) *command.NameIndex {
-	b := command.NewNameIndex("tool")
-	b.Add("clock", "time_in", "clock_time_in")
-	b.Add("clock", "zones", "clock_zones")
-	b.Add("atlas", "zones", "atlas_zones")
-	b.Add("atlas", "place", "atlas_place")
-	b.Add("gone", "old_thing", "") // it is off, and not listed
-	if profile {
-		b.See("clock", "time_in", "clock_now")
-		b.See("clock", "zones", "clock_zones")
+// twoServers returns the tools of two servers, of which a profile renames one.
+func twoServers(profile bool) *nameIndex {
+	x := &nameIndex{noun: "tool"}
+	for _, t := range [][3]string{{"clock", "time_in", "clock_time_in"}, {"clock", "zones", "clock_zones"}, {"atlas", "zones", "atlas_zones"}, {"atlas", "place", "atlas_place"}} {
+		x.entry(t[0], t[1]).listed = t[2]
 	}
-	b.Add("clock", "time_in", "") // it is off, too
-	return b
+	x.entry("gone", "old_thing") // disabled and not listed
+	if profile {
+		x.entry("clock", "time_in").inProfile = "clock_now"
+		x.entry("clock", "zones").inProfile = "clock_zones"
+	}
+	return x
 }
 
 func TestNamesMeanThings(t *testing.T) {
@@ -48,48 +45,47 @@ func TestNamesMeanThings(t *testing.T) {
 		{true, []string{"atlas_place"}, "[atlas_place]"},
 		{true, []string{"place"}, "[atlas_place]"},
 	} {
-		found, err := book(c.profile).Find(c.names...)
+		found, err := twoServers(c.profile).find(c.names...)
 		require.NoError(t, err, c.names)
-		require.Equal(t, c.want, fmt.Sprint(command.Names(found)), "%v, profile %v", c.names, c.profile)
+		require.Equal(t, c.want, fmt.Sprint(entryNames(found)), "%v, profile %v", c.names, c.profile)
 	}
 }
 
 func TestWhatClientsOfTheProfileSeeGoesFirst(t *testing.T) {
 	t.Parallel()
-	b := command.NewNameIndex("tool")
-	b.Add("a", "one", "a_one")
-	b.Add("b", "a_one", "b_a_one")
-	b.See("b", "a_one", "a_one")
-	found, err := b.Find("a_one")
+	x := &nameIndex{noun: "tool"}
+	x.entry("a", "one").listed = "a_one"
+	x.entry("b", "a_one").inProfile = "a_one"
+	found, err := x.find("a_one")
 	require.NoError(t, err)
-	require.Equal(t, []command.Thing{{Server: "b", Name: "a_one", Listed: "b_a_one", Seen: "a_one"}}, found)
+	require.Equal(t, []*namedEntry{{server: "b", own: "a_one", inProfile: "a_one"}}, found)
 }
 
 func TestNamesThatMeanNothingAreToldWithWhatIsNear(t *testing.T) {
 	t.Parallel()
-	many := book(false)
+	many := twoServers(false)
 	for i := range 20 {
-		many.Add(fmt.Sprint("s", i), "same", fmt.Sprintf("s%d_same", i))
+		many.entry(fmt.Sprint("s", i), "same").listed = fmt.Sprintf("s%d_same", i)
 	}
 	for _, c := range []struct {
-		of   *command.NameIndex
+		of   *nameIndex
 		name string
 		code int
 		want string
 	}{
-		{book(false), "clock_tme_in", cli.CodeNotFound, `no tool is called "clock_tme_in"; did you mean "clock_time_in"?`},
-		{book(true), "clock_nwo", cli.CodeNotFound, `no tool is called "clock_nwo"; did you mean "clock_now"`},
-		{book(false), "tme_in", cli.CodeNotFound, `no tool is called "tme_in"; did you mean "clock_time_in"?`},
-		{book(false), "plaec", cli.CodeNotFound, `no tool is called "plaec"; did you mean "atlas_place"?`},
-		{book(false), "clock_now", cli.CodeNotFound, `no tool is called "clock_now"`},
-		{book(false), "", cli.CodeNotFound, `no tool is called ""`},
-		{command.NewNameIndex("prompt"), "x", cli.CodeNotFound, `no prompt is called "x"; no server lists any`},
-		{book(false), "zones", cli.CodeFailure, `2 servers have a tool "zones"; say "clock/zones" or "atlas/zones"`},
+		{twoServers(false), "clock_tme_in", cli.CodeNotFound, `no tool is called "clock_tme_in"; did you mean "clock_time_in"?`},
+		{twoServers(true), "clock_nwo", cli.CodeNotFound, `no tool is called "clock_nwo"; did you mean "clock_now"`},
+		{twoServers(false), "tme_in", cli.CodeNotFound, `no tool is called "tme_in"; did you mean "clock_time_in"?`},
+		{twoServers(false), "plaec", cli.CodeNotFound, `no tool is called "plaec"; did you mean "atlas_place"?`},
+		{twoServers(false), "clock_now", cli.CodeNotFound, `no tool is called "clock_now"`},
+		{twoServers(false), "", cli.CodeNotFound, `no tool is called ""`},
+		{&nameIndex{noun: "prompt"}, "x", cli.CodeNotFound, `no prompt is called "x"; no server lists any`},
+		{twoServers(false), "zones", cli.CodeFailure, `2 servers have a tool "zones"; say "clock/zones" or "atlas/zones"`},
 		{many, "same", cli.CodeFailure, `20 servers have a tool "same"; say "s0/same" or "s1/same" or "s2/same" or "s3/same" or "s4/same" or "s5/same" or "s6/same" or "s7/same", or one of 12 more`},
 	} {
-		found, err := c.of.Find("clock/time_in", c.name)
+		found, err := c.of.find("clock/time_in", c.name)
 		if c.name == "x" {
-			found, err = c.of.Find(c.name)
+			found, err = c.of.find(c.name)
 		}
 		require.Empty(t, found)
 		require.ErrorContains(t, err, c.want)

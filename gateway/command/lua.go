@@ -20,8 +20,7 @@ import (
 const maxSource = 64 << 10
 
 func (a *App) lua() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print the value as JSON, also a text", &cobra.Command{
 		Use:     "lua FILE|-",
 		GroupID: cli.GroupAsk,
 		Short:   "Run a Lua script over all servers",
@@ -44,7 +43,7 @@ are started in this process and ended afterwards.`,
   echo 'return search("moon")' | goblin lua - --json | jq -r '.[].name'`,
 		Args: oneArg("a file with a Lua script, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := a.source(args[0])
+			source, err := a.readScript(args[0])
 			if err != nil {
 				return err
 			}
@@ -52,16 +51,15 @@ are started in this process and ended afterwards.`,
 			if err != nil {
 				return err
 			}
-			return interrupted(cmd.Context(), a.runScript(cmd.Context(), cfg, args[0], source, asJSON))
+			return a.runScript(cmd.Context(), cfg, args[0], source)
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the value as JSON, also a text")
+	})
 	a.withProfile(cmd)
 	return cmd
 }
 
-// source reads a script.
-func (a *App) source(file string) (string, error) {
+// readScript reads a script from a file, or from stdin for "-".
+func (a *App) readScript(file string) (string, error) {
 	in := a.In
 	if file != "-" {
 		f, err := os.Open(file)
@@ -81,9 +79,9 @@ func (a *App) source(file string) (string, error) {
 	return string(raw), nil
 }
 
-func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string, asJSON bool) error {
+func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string) error {
 	var answer daemon.ScriptAnswer
-	err := a.with(ctx, cfg, nil, func(g Gateway) (err error) {
+	err := a.withGateway(ctx, cfg, nil, func(g Gateway) (err error) {
 		answer, err = g.Script(ctx, daemon.ScriptQuery{Source: source})
 		return err
 	})
@@ -105,27 +103,27 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 		if answer.Timeout {
 			code = cli.CodeTimeout
 		}
-		return cli.Fail(code, "%s", located(file, answer.Error))
+		return cli.Fail(code, "%s", scriptError(file, answer.Error))
 	}
 	var text string
 	switch {
-	case answer.Value == nil && !asJSON:
+	case answer.Value == nil && !a.asJSON:
 		if answer.Hint != "" {
 			a.Warn("%s", answer.Hint)
 		}
 		return nil
 	case answer.Value == nil:
-		return a.json(nil)
-	case asJSON:
-		return a.raw(answer.Value)
+		return a.printJSON(nil)
+	case a.asJSON:
+		return a.printRaw(answer.Value)
 	case json.Unmarshal(answer.Value, &text) == nil:
 		return a.printText(text)
 	}
-	return a.json(answer.Value)
+	return a.printJSON(answer.Value)
 }
 
-// located is an error of a script with its file, which errors call "script".
-func located(file, text string) string {
+// scriptError returns an error of a script with the name of its file instead of "script".
+func scriptError(file, text string) string {
 	if file == "-" {
 		file = "stdin"
 	}

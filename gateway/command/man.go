@@ -11,7 +11,7 @@ import (
 
 // What writes the manual is not part of the released program, which would only start
 // later for it.
-func init() { more = append(more, (*App).man) }
+func init() { tagCommands = append(tagCommands, (*App).man) }
 
 func (a *App) man() *cobra.Command {
 	return &cobra.Command{

@@ -1,114 +1,52 @@
 package command
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
-	"golang.org/x/term"
+	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
+	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 )
 
-// prompter asks the user of a terminal, on stderr.
-type prompter struct {
-	ctx  context.Context
-	asks bool // there is somebody to ask
-	in   io.Reader
-	err  io.Writer
-}
+func (a *App) prompt() *cobra.Command {
+	var arguments []string
+	r := request{kind: promptKind, method: "prompts/get", key: "name"}
+	cmd := a.requestCommand(&r, &cobra.Command{
+		Use:     "prompt NAME",
+		GroupID: cli.GroupAsk,
+		Short:   "Get a prompt",
+		Long: `Get a prompt and print its messages, each under the name of its role.
 
-func (a *App) prompter(ctx context.Context) *prompter {
-	return &prompter{ctx: ctx, asks: a.InTTY, in: a.In, err: a.Err}
-}
-
-// say writes a line.
-func (p *prompter) say(format string, args ...any) {
-	fmt.Fprintln(p.err, termtext.Line(fmt.Sprintf(format, args...)))
-}
-
-// line asks for a line.
-func (p *prompter) line(prompt string) (string, error) {
-	fmt.Fprint(p.err, termtext.Line(prompt)+" ")
-	text, err := p.wait(func() (string, error) { return readLine(p.in) })
-	return strings.TrimSpace(text), err
-}
-
-// hidden asks for a line that the terminal does not show.
-func (p *prompter) hidden(prompt string) (string, error) {
-	f, ok := p.in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return p.line(prompt)
-	}
-	before, err := term.GetState(int(f.Fd()))
-	if err != nil {
-		return "", fmt.Errorf("hide what is typed: %w", err)
-	}
-	fmt.Fprint(p.err, termtext.Line(prompt)+" ")
-	text, err := p.wait(func() (string, error) {
-		text, err := term.ReadPassword(int(f.Fd()))
-		return string(text), err
-	})
-	if p.ctx.Err() != nil { // the reader goes on, and would leave the terminal mute
-		_ = term.Restore(int(f.Fd()), before)
-	}
-	fmt.Fprintln(p.err)
-	return text, err
-}
-
-// confirm asks for a yes.
-func (p *prompter) confirm(prompt string) (bool, error) {
-	text, err := p.line(prompt + " [y/N]")
-	text = strings.ToLower(text)
-	return text == "y" || text == "yes", err
-}
-
-// wait waits for a line, or for the end of the context.
-func (p *prompter) wait(read func() (string, error)) (string, error) {
-	type outcome struct {
-		text string
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() { // ends with the line, or with the process
-		text, err := read()
-		done <- outcome{text, err}
-	}()
-	select {
-	case o := <-done:
-		if errors.Is(o.err, io.EOF) {
-			return "", cli.Fail(cli.CodeUsage, "stdin ended before the answer")
-		}
-		return o.text, o.err
-	case <-p.ctx.Done():
-		return "", p.ctx.Err()
-	}
-}
-
-// maxLine bounds an answer, in bytes.
-const maxLine = 64 << 10
-
-// readLine reads a line and no byte more: what follows is for the next reader.
-func readLine(in io.Reader) (string, error) {
-	var line []byte
-	one := make([]byte, 1)
-	for {
-		n, err := in.Read(one)
-		switch {
-		case n == 1 && one[0] == '\n':
-			return string(line), nil
-		case n == 1:
-			if line = append(line, one[0]); len(line) > maxLine {
-				return "", errors.New("that line is too long")
+The name is the listed one (SERVER/PROMPT), SERVER_PROMPT, or the prompt's own if
+only one server has it.` + askedWhere,
+		Example: `  goblin prompt notes/summarize_notes
+  goblin prompt library/recommend_book --arg mood=gloomy
+  goblin prompt library/recommend_book --arg mood=gloomy --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && strings.Contains(args[1], "=") {
+				return cli.Usage(cmd, "arguments go into --arg, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
 			}
-		case err != nil && len(line) > 0 && errors.Is(err, io.EOF):
-			return string(line), nil
-		case err != nil:
-			return "", err
-		}
-	}
+			return oneArg("the name of a prompt")(cmd, args)
+		},
+		ValidArgsFunction: a.complete(promptKind.list),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := []byte(`{}`)
+			for _, arg := range arguments {
+				name, value, ok := strings.Cut(arg, "=")
+				if !ok || name == "" {
+					return cli.Usage(cmd, "--arg %q must be NAME=VALUE", arg)
+				}
+				if rawjson.Get(given, name) != nil {
+					return cli.Usage(cmd, "--arg %s is given twice", name)
+				}
+				given = rawjson.SetMember(given, name, rawjson.AppendString(nil, value))
+			}
+			r.rest = rawjson.SetMember([]byte(`{}`), "arguments", given)
+			return a.printRequest(cmd, &r, a.printPrompt)
+		},
+	})
+	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; once for each argument")
+	return cmd
 }

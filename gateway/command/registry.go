@@ -24,16 +24,15 @@ same API (v0.1).`,
 	}, a.registrySearch())
 }
 
-// mostServers are printed at most.
+// mostServers is the maximum of --limit.
 const mostServers = 1000
 
 func (a *App) registrySearch() *cobra.Command {
 	var (
 		address string
 		limit   int
-		asJSON  bool
 	)
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print an object with the servers, as the registry describes them", &cobra.Command{
 		Use:   "search WORDS",
 		Short: "Find servers in the registry",
 		Long: `Find servers whose names, titles and descriptions have all words; the registry itself
@@ -63,18 +62,17 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 			words := strings.Fields(strings.Join(args, " "))
 			found, err := client.Search(cmd.Context(), words, limit)
 			if err != nil {
-				return interrupted(cmd.Context(), registryError(err))
+				return registryError(err)
 			}
-			return a.printRegistry(client, found, words, asJSON)
+			return a.printRegistry(client, found, words)
 		},
-	}
+	})
 	cli.Name(cmd.Flags(), &address, "url", "ask the registry at this `URL`")
 	cmd.Flags().IntVar(&limit, "limit", foundFew, "at most this `NUMBER` of servers, up to 1000")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the servers, as the registry describes them")
 	return cmd
 }
 
-// registryAt is the registry at an address, "" for the one that is configured.
+// registryAt returns the registry at an address, "" for the configured one.
 func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
 	if address == "" {
 		if address = a.Getenv("GOBLIN_REGISTRY"); address == "" {
@@ -88,23 +86,19 @@ func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
 	return &mcpregistry.Client{Base: address, Version: a.Version.Version, Cache: mcpregistry.OpenCache(a.Getenv)}, nil
 }
 
-// stale tells of an answer that is an old one.
-func (a *App) stale(client *mcpregistry.Client, cached time.Time) {
+// warnCached warns of an answer from the cache.
+func (a *App) warnCached(client *mcpregistry.Client, cached time.Time) {
 	if !cached.IsZero() {
 		a.Warn("%s is out of reach; this is what it said on %s", client.Base, cached.Local().Format("2006-01-02 15:04"))
 	}
 }
 
-func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found, words []string, asJSON bool) error {
-	a.stale(client, found.Cached)
+func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found, words []string) error {
+	a.warnCached(client, found.Cached)
 	if found.Invalid > 0 {
-		a.Warn("%s of the registry left out: not as they have to be", amount(found.Invalid, "entry", "entries"))
+		a.Warn("%s of the registry left out: not as they have to be", countOf(found.Invalid, "entry", "entries"))
 	}
-	if asJSON {
-		if err := a.json(found); err != nil {
-			return err
-		}
-	} else {
+	err := a.print(found, func() error {
 		t := table{header: []string{"NAME", "VERSION", "RUNS", "DESCRIPTION"}}
 		for i := range found.Servers {
 			e := &found.Servers[i]
@@ -112,24 +106,22 @@ func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found
 			if e.Status == "deprecated" {
 				about = "(deprecated) " + about
 			}
-			t.add(e.Name, termtext.Cut(termtext.Line(e.Version), 20), ways(e), about)
+			t.add(e.Name, termtext.Cut(termtext.Line(e.Version), 20), kindsOf(e), about)
 		}
-		if err := t.render(a.Out, a.Columns); err != nil {
+		if err := a.printTable(&t); err != nil || !found.More || !a.OutTTY {
 			return err
 		}
-		if found.More && a.OutTTY {
-			a.Warn("there are more; --limit shows them")
-		}
-	}
-	if len(found.Servers) == 0 {
+		a.Warn("there are more; --limit shows them")
+		return nil
+	})
+	if err == nil && len(found.Servers) == 0 {
 		return cli.Fail(cli.CodeNotFound, "nothing found for %q", strings.Join(words, " "))
 	}
-	return nil
+	return err
 }
 
-// ways are the kinds of packages and remotes that Goblin can use, each once; of the others
-// it says that they are not.
-func ways(e *mcpregistry.Entry) string {
+// kindsOf returns the kinds of packages and remotes that Goblin can use, each once.
+func kindsOf(e *mcpregistry.Entry) string {
 	var all []string
 	seen := map[string]bool{}
 	for _, c := range e.Choices() {

@@ -1,226 +1,230 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
-	"slices"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/config"
 	"goblin/gateway/daemon"
+	"goblin/gateway/mcpclient"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/registry/termtext"
 )
 
-const howAsked = `
+// askedWhere is the end of the help of commands that send a request.
+const askedWhere = `
 
 The running daemon of the config is asked, if there is one. Otherwise only the
 servers that can answer are started, in this process, and ended afterwards.`
 
-// asking are the flags that read, call and prompt share.
-type asking struct {
-	server, meta string
-	json         bool
+// revision is the protocol revision that commands speak. The gateway waits for
+// tools that run as tasks only, because it is one without tasks.
+const revision = "2025-06-18"
+
+// request is one MCP request about a named entry.
+type request struct {
+	kind     kind
+	method   string
+	name     string // as it was typed
+	server   string // --server
+	key      string // the member of params that holds the name
+	rest     []byte // an object with the other members
+	metaText string // --meta
+	meta     []byte // the object of --meta, or nil
 }
 
-func (f *asking) add(cmd *cobra.Command) {
-	cli.Name(cmd.Flags(), &f.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
-	cli.Name(cmd.Flags(), &f.meta, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as it arrived; on a terminal, control characters are escaped")
-}
-
-func (a *App) read() *cobra.Command {
-	var f asking
-	cmd := &cobra.Command{
-		Use:     "read URI",
-		GroupID: cli.GroupAsk,
-		Short:   "Read a resource",
-		Long: `Read a resource and print its contents.
-
-The URI is the listed one (mcp://SERVER/ORIGINAL), an expansion of a listed
-template, the resource's flat id, or the server's own URI if only one server
-has it.
-
-Text is printed as it is. Binary contents are decoded into a file or a pipe; a
-terminal shows only their size. On a terminal control characters are made
-visible.` + howAsked,
-		Example: `  goblin read mcp://notes/note:///welcome
-  goblin read library://bookplates/01.svg > bookplate.svg
-  goblin read clock://now --json | jq -r '.contents[0].text'`,
-		Args:              oneArg("the URI of a resource"),
-		ValidArgsFunction: a.complete(resourceKind.list),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := a.do(cmd, &f, &request{
-				kind: resourceKind, method: "resources/read", key: "uri", name: args[0], rest: []byte(`{}`),
-			})
-			switch {
-			case err != nil:
-				return err
-			case f.json:
-				return a.raw(result)
-			}
-			return a.printRead(result)
-		},
+// target returns the name to ask for. With --server it may be the server's own name.
+func (r *request) target() string {
+	switch {
+	case r.server == "" || r.kind.owns(r.server, r.name):
+		return r.name
+	case r.kind.noun == resourceKind.noun:
+		return "mcp://" + r.server + "/" + r.name
+	default:
+		return r.server + "/" + r.name
 	}
-	f.add(cmd)
-	a.withProfile(cmd)
-	return cmd
 }
 
-func (a *App) call() *cobra.Command {
-	var (
-		f         asking
-		arguments string
-	)
-	cmd := &cobra.Command{
-		Use:     "call TOOL",
-		GroupID: cli.GroupAsk,
-		Short:   "Call a tool",
-		Long: `Call a tool and print what it answers.
-
-The tool's name is the listed one (SERVER_TOOL), SERVER/TOOL, or its own if only
-one server has it. Arguments are a JSON object; numbers, unknown members and the
-order of members reach the server as you typed them.
-
-If the tool says that it failed, its text goes to stderr and the exit code
-is 1. Progress is shown on a terminal.` + howAsked,
-		Example: `  goblin call clock_time_in --args '{"zone": "Europe/Berlin"}'
-  goblin call notes_add_note --args '{"title": "Milk", "text": "two litres"}'
-  goblin call notes_add_note --args @note.json
-  jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 && args[0] != "" {
-				return cli.Usage(cmd, "arguments go into --args, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--args", `{"name": "value"}`))
-			}
-			return oneArg("the name of a tool")(cmd, args)
-		},
-		ValidArgsFunction: a.complete(toolKind.list),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			given, err := a.object("--args", arguments)
-			if err != nil {
-				return err
-			}
-			if given == nil {
-				given = []byte(`{}`)
-			}
-			result, err := a.do(cmd, &f, &request{
-				kind: toolKind, method: "tools/call", key: "name", name: args[0],
-				rest: rawjson.SetMember([]byte(`{}`), "arguments", given),
-			})
-			if err != nil {
-				return err
-			}
-			if !f.json {
-				return a.printCall(args[0], result)
-			}
-			if err := a.raw(result); err != nil {
-				return err
-			}
-			if string(rawjson.Get(result, "isError")) == "true" {
-				return errTold(cli.CodeFailure)
-			}
-			return nil
-		},
+// params returns the parameters of the request. Values that the user typed keep their bytes.
+func (r *request) params() []byte {
+	out := rawjson.SetMember(r.rest, r.key, rawjson.Quote(r.target()))
+	if r.meta != nil {
+		out = rawjson.SetMember(out, "_meta", r.meta)
 	}
-	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a `JSON` object, @FILE, or - for stdin")
-	f.add(cmd)
-	a.withProfile(cmd)
-	return cmd
+	return out
 }
 
-func (a *App) prompt() *cobra.Command {
-	var (
-		f         asking
-		arguments []string
-	)
-	cmd := &cobra.Command{
-		Use:     "prompt NAME",
-		GroupID: cli.GroupAsk,
-		Short:   "Get a prompt",
-		Long: `Get a prompt and print its messages, each under the name of its role.
-
-The name is the listed one (SERVER/PROMPT), SERVER_PROMPT, or the prompt's own if
-only one server has it.` + howAsked,
-		Example: `  goblin prompt notes/summarize_notes
-  goblin prompt library/recommend_book --arg mood=gloomy
-  goblin prompt library/recommend_book --arg mood=gloomy --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 && strings.Contains(args[1], "=") {
-				return cli.Usage(cmd, "arguments go into --arg, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
-			}
-			return oneArg("the name of a prompt")(cmd, args)
-		},
-		ValidArgsFunction: a.complete(promptKind.list),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			given := []byte(`{}`)
-			for _, arg := range arguments {
-				name, value, ok := strings.Cut(arg, "=")
-				if !ok || name == "" {
-					return cli.Usage(cmd, "--arg %q must be NAME=VALUE", arg)
-				}
-				if rawjson.Get(given, name) != nil {
-					return cli.Usage(cmd, "--arg %s is given twice", name)
-				}
-				given = rawjson.SetMember(given, name, rawjson.AppendString(nil, value))
-			}
-			result, err := a.do(cmd, &f, &request{
-				kind: promptKind, method: "prompts/get", key: "name", name: args[0],
-				rest: rawjson.SetMember([]byte(`{}`), "arguments", given),
-			})
-			switch {
-			case err != nil:
-				return err
-			case f.json:
-				return a.raw(result)
-			}
-			return a.printPrompt(result)
-		},
-	}
-	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; once for each argument")
-	f.add(cmd)
-	a.withProfile(cmd)
-	return cmd
+// isOwnResource reports whether the request is about Goblin's own resources.
+func (r *request) isOwnResource() bool {
+	return r.kind.noun == resourceKind.noun &&
+		(r.server == registry.Local || r.kind.owns(registry.Local, r.name) || strings.HasPrefix(r.name, registry.Local+"://"))
 }
 
-func (a *App) do(cmd *cobra.Command, f *asking, r *request) (json.RawMessage, error) {
-	meta, err := a.object("--meta", f.meta)
+// sendRequest sends a request to the running daemon, or to a gateway of this process with as few
+// servers as possible.
+func (a *App) sendRequest(ctx context.Context, r *request) (json.RawMessage, error) {
+	cfg, err := a.Load()
 	if err != nil {
 		return nil, err
 	}
-	r.server, r.meta = f.server, meta
-	return a.ask(cmd.Context(), r)
-}
-
-// complete offers the names that the running daemon lists. It starts nothing:
-// somebody waits for the Tab key.
-func (a *App) complete(list string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		const only = cobra.ShellCompDirectiveNoFileComp
-		if len(args) > 0 {
-			return nil, only
-		}
-		cfg, err := a.Load()
-		if err != nil {
-			return nil, only
-		}
-		if list == "servers" {
-			return serverNames(cfg), only
-		}
-		place, err := a.Place(cfg.Path)
-		if err != nil {
-			return nil, only
-		}
-		items, err := daemon.Remote{Place: place}.List(cmd.Context(), daemon.ListQuery{Kind: list, Profile: a.profile})
-		if err != nil {
-			return nil, only
-		}
-		return slices.DeleteFunc(names(items), func(name string) bool { return !typeable(name) }), only
+	only := likelyServers(cfg, r.kind, r.name)
+	certain := len(only) == 1 && namesServer(only[0], r.name)
+	switch {
+	case r.isOwnResource():
+		only, certain = nil, false
+	case r.server != "":
+		only, certain = []string{r.server}, true
 	}
+	result, isDaemon, err := a.sendRequestTo(ctx, cfg, only, certain, r)
+	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && r.server != "" {
+		// The others were not started, but a name may tell enough.
+		for _, other := range likelyServers(cfg, r.kind, r.name) {
+			if other != r.server {
+				err = cli.Fail(cli.CodeNotFound, "%w; by its name, it is of server %q", err, other)
+				break
+			}
+		}
+	}
+	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && only != nil && !certain {
+		// The guess was wrong: the name belongs to a server whose name it
+		// does not begin with.
+		result, _, err = a.sendRequestTo(ctx, cfg, nil, false, r)
+	}
+	return result, err
 }
 
-// typeable reports whether a shell that puts a name into a command line, and
-// shows it, does nothing else because of it.
-func typeable(name string) bool {
-	return termtext.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "=") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
+// sendRequestTo sends a request to the daemon, or to the servers in only; nil means all. With
+// certain, no other server can know the name.
+func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, isDaemon bool, err error) {
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	isDaemon = g.IsDaemon()
+	if certain && !isDaemon {
+		if err := checkUsable(cfg, only[0]); err != nil {
+			return nil, isDaemon, err
+		}
+	}
+	conn, err := g.Connect(ctx, "")
+	if err != nil {
+		return nil, isDaemon, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
+	}
+	c, err := mcpclient.Open(ctx, conn, mcpclient.Options{
+		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+		Alive: func(ctx context.Context) error {
+			_, err := g.Status(ctx)
+			return err
+		},
+	})
+	if err != nil {
+		return nil, isDaemon, connectionError(err)
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	stop := a.reportWhileWaiting(ctx, g)
+	defer stop()
+	if r.isOwnResource() && !isDaemon {
+		// What is true of servers that are starting is of no use to anybody.
+		if _, err := g.List(ctx, daemon.ListQuery{Kind: toolKind.list}); err != nil {
+			return nil, isDaemon, err
+		}
+	}
+	shown := false
+	// Progress is always asked for, whether or not it is shown.
+	tell := func(params json.RawMessage) {
+		var p progress
+		if a.ErrTTY && json.Unmarshal(params, &p) == nil {
+			stop()
+			a.showProgress(p)
+			shown = true
+		}
+	}
+	if rawjson.Get(r.meta, "progressToken") != nil {
+		tell = nil // the user has one
+	}
+	result, err = c.Request(ctx, r.method, r.params(), tell)
+	stop()
+	if shown {
+		fmt.Fprint(a.Err, clearLine)
+	}
+	if err != nil {
+		err = a.explain(ctx, g, only, r, connectionError(err))
+	}
+	return result, isDaemon, err
+}
+
+// requestCommand adds the flags of a request and completion of its name to a command.
+func (a *App) requestCommand(r *request, cmd *cobra.Command) *cobra.Command {
+	cli.Name(cmd.Flags(), &r.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
+	cli.Name(cmd.Flags(), &r.metaText, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
+	a.withProfile(cmd)
+	return a.withJSON("print the result as it arrived; on a terminal, control characters are escaped", cmd)
+}
+
+// printRequest sends a request and prints its result by text, or as it is with --json.
+func (a *App) printRequest(cmd *cobra.Command, r *request, text func(result []byte) error) error {
+	var err error
+	r.name = cmd.Flags().Arg(0)
+	if r.meta, err = a.readObject("--meta", r.metaText); err != nil {
+		return err
+	}
+	result, err := a.sendRequest(cmd.Context(), r)
+	switch {
+	case err != nil:
+		return err
+	case !a.asJSON:
+		return text(result)
+	}
+	err = a.printRaw(result)
+	if err == nil && r.kind.noun == toolKind.noun && string(rawjson.Get(result, "isError")) == "true" {
+		return errReported(cli.CodeFailure)
+	}
+	return err
+}
+
+// connectionError returns an error with the exit code of a lost gateway.
+func connectionError(err error) error {
+	switch {
+	case errors.Is(err, mcpclient.ErrClosed):
+		return cli.Fail(cli.CodeConnect, "the gateway ended before it answered")
+	case errors.Is(err, mcpclient.ErrLost):
+		return cli.Fail(cli.CodeConnect, "%w", err)
+	}
+	return err
+}
+
+// progress is a progress notification.
+type progress struct {
+	Progress float64 `json:"progress"`
+	Total    float64 `json:"total"`
+	Message  string  `json:"message"`
+}
+
+const clearLine = "\r\x1b[K"
+
+// showProgress replaces the last line of the terminal at stderr.
+func (a *App) showProgress(p progress) {
+	var line strings.Builder
+	switch {
+	case p.Total > 0:
+		fmt.Fprintf(&line, "%3.0f %%", 100*p.Progress/p.Total)
+	default:
+		fmt.Fprintf(&line, "%g", p.Progress)
+	}
+	if p.Message != "" {
+		line.WriteString("  " + termtext.Line(termtext.FirstLine(p.Message)))
+	}
+	columns := a.Columns
+	if columns == 0 {
+		columns = 80
+	}
+	fmt.Fprint(a.Err, clearLine+termtext.Cut(a.Mask().String(line.String()), columns-1))
 }

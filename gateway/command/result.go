@@ -11,8 +11,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// content is a block of a tool's result or of a prompt's message, as far as it
-// is shown.
+// content is a block of a tool's result or of a prompt's message.
 type content struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text"`
@@ -23,7 +22,7 @@ type content struct {
 	Resource *contents `json:"resource"`
 }
 
-// contents is an entry of a resource's contents.
+// contents is an entry in the contents of a resource.
 type contents struct {
 	URI      string  `json:"uri"`
 	MIMEType string  `json:"mimeType"`
@@ -31,8 +30,8 @@ type contents struct {
 	Blob     *string `json:"blob"`
 }
 
-// raw prints a result: as it arrived into a pipe, harmless on a terminal.
-func (a *App) raw(result []byte) error {
+// printRaw prints a result as it arrived, but safe for terminals.
+func (a *App) printRaw(result []byte) error {
 	if a.OutTTY {
 		result = []byte(termtext.JSON(string(result)))
 	}
@@ -40,8 +39,7 @@ func (a *App) raw(result []byte) error {
 	return err
 }
 
-// printRead prints the contents of a resource: as they are into a pipe,
-// harmless on a terminal.
+// printRead prints the contents of a resource as they are, but safe for terminals.
 func (a *App) printRead(result []byte) error {
 	var read struct {
 		Contents []contents `json:"contents"`
@@ -76,26 +74,14 @@ func (a *App) printContents(c contents) error {
 	return nil
 }
 
-// printText prints text that ends with a line break.
-func (a *App) printText(text string) error {
-	if a.OutTTY {
-		text = termtext.Text(text)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	_, err := io.WriteString(a.Out, text)
-	return err
-}
-
-// printBlob decodes into a pipe; on a terminal it says what to do.
+// printBlob prints the decoded bytes into a pipe, and a hint on a terminal.
 func (a *App) printBlob(blob, mime, name string) error {
 	raw, err := decode(blob)
 	if err != nil {
 		return fmt.Errorf("the blob of %s is not base64: %w", name, err)
 	}
 	if a.OutTTY {
-		_, err = fmt.Fprintf(a.Out, "[%s%s: redirect it into a file, or see --json]\n", size(int64(len(raw))), comma(mime))
+		_, err = fmt.Fprintf(a.Out, "[%s%s: redirect it into a file, or see --json]\n", termtext.Size(int64(len(raw))), comma(mime))
 		return err
 	}
 	_, err = a.Out.Write(raw)
@@ -110,7 +96,7 @@ func decode(blob string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(blob)
 }
 
-// printCall prints the result of a tool. One that failed goes to stderr.
+// printCall prints the result of a tool, or its error on stderr.
 func (a *App) printCall(tool string, result []byte) error {
 	var called struct {
 		Content    []content       `json:"content"`
@@ -130,7 +116,7 @@ func (a *App) printCall(tool string, result []byte) error {
 			said = "it does not say why"
 		}
 		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", termtext.Line(tool), strings.ReplaceAll(termtext.Text(a.Mask().String(said)), "\n", "\n  "))
-		return errTold(cli.CodeFailure)
+		return errReported(cli.CodeFailure)
 	}
 	if len(called.Content) == 0 && called.Structured != nil {
 		return a.printText(string(called.Structured))
@@ -186,7 +172,7 @@ func (a *App) printPrompt(result []byte) error {
 	return nil
 }
 
-// describe is a block as text. What is no text itself takes one line.
+// describe returns a block as text. Binary blocks take one line.
 func describe(c content) string {
 	switch {
 	case c.Type == "text":
@@ -207,7 +193,7 @@ func describe(c content) string {
 func blob(what, data, mime string) string {
 	length := "no base64"
 	if raw, err := decode(data); err == nil {
-		length = size(int64(len(raw)))
+		length = termtext.Size(int64(len(raw)))
 	}
 	return fmt.Sprintf("[%s%s, %s: see --json]", termtext.Line(what), comma(mime), length)
 }
@@ -224,22 +210,4 @@ func parenthesis(s string) string {
 		return ""
 	}
 	return " (" + termtext.Line(s) + ")"
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := float64(n), ""
-	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
-		v /= 1000
-		if v < 999.5 {
-			break
-		}
-	}
-	if v < 9.95 {
-		return fmt.Sprintf("%.1f %s", v, unit)
-	}
-	return fmt.Sprintf("%.0f %s", v, unit)
 }

@@ -12,7 +12,6 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
-	"goblin/registry"
 	"goblin/registry/termtext"
 )
 
@@ -23,8 +22,7 @@ const (
 
 func (a *App) search() *cobra.Command {
 	q := daemon.SearchQuery{}
-	asJSON := false
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print an object with the hits and their total", &cobra.Command{
 		Use:     "search WORDS",
 		GroupID: cli.GroupAsk,
 		Short:   "Find tools, prompts, resources and templates",
@@ -47,15 +45,11 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = strings.Join(args, " ")
-			kinds := lists[1:]
-			if slices.Contains(kinds, q.Kind+"s") {
-				q.Kind += "s" // typed as the answers spell it
+			if err := checkKind(cmd, &q.Kind, lists[1:]); err != nil {
+				return err
 			}
-			if q.Kind != "" && !slices.Contains(kinds, q.Kind) {
-				return cli.Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
-			}
-			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return cli.Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
+			if err := checkMIME(cmd, q.MIME); err != nil {
+				return err
 			}
 			if q.Limit < 1 || q.Limit > foundMost {
 				return cli.Usage(cmd, "--limit must be a number from 1 to %d, not %d", foundMost, q.Limit)
@@ -64,32 +58,27 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 			if err != nil {
 				return err
 			}
-			return interrupted(cmd.Context(), a.searchFor(cmd.Context(), cfg, q, asJSON))
+			return a.searchFor(cmd.Context(), cfg, q)
 		},
-	}
-	cli.Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
-	a.byServer(cmd, &q.Server)
+	})
+	kindFlag(cmd, &q.Kind, "tools, prompts, resources or templates", lists[1:])
+	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
 	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")
-	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return lists[1:], cobra.ShellCompDirectiveNoFileComp
-	})
 	return cmd
 }
 
-func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.SearchQuery, asJSON bool) error {
-	var only []string
-	if q.Server != "" && q.Server != registry.Local {
-		if err := usable(cfg, q.Server); err != nil {
+func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.SearchQuery) error {
+	only := onlyServer(q.Server)
+	if only != nil {
+		if err := checkUsable(cfg, q.Server); err != nil {
 			return err
 		}
-		only = []string{q.Server}
 	}
 	var answer daemon.SearchAnswer
 	var status daemon.Status
-	err := a.with(ctx, cfg, only, func(g Gateway) (err error) {
+	err := a.withGateway(ctx, cfg, only, func(g Gateway) (err error) {
 		if answer, err = g.Search(ctx, q); err == nil {
 			status, err = g.Status(ctx)
 		}
@@ -102,23 +91,19 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.Search
 	if answer.Weak && len(answer.Hits) > 0 {
 		a.Warn("no good match for %q; these come closest", q.Text)
 	}
-	if asJSON {
-		answer.Hits = append([]daemon.Hit{}, answer.Hits...) // [] for none
-		err = a.json(answer)
-	} else {
-		err = a.printHits(q, answer)
-	}
+	answer.Hits = append([]daemon.Hit{}, answer.Hits...) // [] for none
+	err = a.print(answer, func() error { return a.printHits(q, answer) })
 	if err == nil && len(answer.Hits) == 0 {
 		return cli.Fail(cli.CodeNotFound, "nothing found for %q", q.Text)
 	}
 	return err
 }
 
-// warnMissing tells of servers that could not add to an answer.
+// warnMissing warns of servers whose entries are missing in an answer.
 func (a *App) warnMissing(servers []daemon.Server, only []string) {
 	for _, s := range servers {
-		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
-			a.Warn("%s", stateOf(s))
+		if isMissing(s) && (only == nil || slices.Contains(only, s.Name)) {
+			a.Warn("%s", stateText(s))
 		}
 	}
 }
@@ -137,7 +122,7 @@ func (a *App) printHits(q daemon.SearchQuery, answer daemon.SearchAnswer) error 
 		}
 		t.add(kind, h.Listed(), server, about)
 	}
-	if err := t.render(a.Out, a.Columns); err != nil {
+	if err := a.printTable(&t); err != nil {
 		return err
 	}
 	if more := answer.Total - len(answer.Hits); more > 0 && a.OutTTY {

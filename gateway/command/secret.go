@@ -26,8 +26,7 @@ reads when it starts the server.`,
 }
 
 func (a *App) secretSet() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use: "set NAME", Short: "Keep a secret",
 		Long: `Keep a secret under a name, in the place of the one that it may have had. The value is
 asked for, and not shown; without a terminal it is all of standard input, but for one line
@@ -50,18 +49,16 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 				return fmt.Errorf("keep %q: %w", args[0], err)
 			}
 			a.Warn("%q is kept in %s", args[0], place)
-			a.tellUsers(args[0])
-			return a.answer(asJSON, map[string]any{"name": args[0], "place": place}, "")
+			a.reportSecretUsers(args[0])
+			return a.printResult(map[string]any{"name": args[0], "place": place}, "")
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 // secretValue reads the value from the terminal, or else from stdin.
 func (a *App) secretValue(ctx context.Context, name string) (string, error) {
 	if _, ok := a.In.(*os.File); ok && a.InTTY {
-		return a.prompter(ctx).hidden("The secret " + name + " (it is not shown):")
+		return a.AskHidden(ctx, "The secret "+name+" (it is not shown):")
 	}
 	text, err := io.ReadAll(io.LimitReader(a.In, secrets.MaxValue+3)) // with a line break, and one byte more
 	if err != nil {
@@ -70,8 +67,8 @@ func (a *App) secretValue(ctx context.Context, name string) (string, error) {
 	return secrets.Line(text), nil
 }
 
-// tellUsers names the servers that refer to a secret.
-func (a *App) tellUsers(name string) {
+// reportSecretUsers names the servers that use a secret.
+func (a *App) reportSecretUsers(name string) {
 	cfg, err := a.Load()
 	if err != nil {
 		return // it has nothing to do with the secret
@@ -83,12 +80,12 @@ func (a *App) tellUsers(name string) {
 		}
 	}
 	if len(users) > 0 {
-		a.Warn("servers that run get it by: %s", a.Line("restart", users[0])+others(users[1:]))
+		a.Warn("servers that run get it by: %s", a.Line("restart", users[0])+alsoServers(users[1:]))
 	}
 }
 
-// others are further servers, to be named behind the first one.
-func others(names []string) string {
+// alsoServers returns the further servers of a message in parentheses.
+func alsoServers(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
@@ -96,8 +93,7 @@ func others(names []string) string {
 }
 
 func (a *App) secretGet() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use: "get NAME", Short: "Print a secret",
 		Long:        `Print a secret, with a line break at its end.`,
 		Example:     `  goblin secret get github`,
@@ -106,17 +102,15 @@ func (a *App) secretGet() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			value, err := a.Secrets().Get(args[0])
 			if err != nil {
-				return a.noSecret(args[0], err)
+				return a.secretError(args[0], err)
 			}
-			return a.answer(asJSON, map[string]any{"name": args[0], "value": value}, value)
+			return a.printResult(map[string]any{"name": args[0], "value": value}, value)
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
-// noSecret is the error for one that cannot be had.
-func (a *App) noSecret(name string, err error) error {
+// secretError returns the error for a secret that cannot be read.
+func (a *App) secretError(name string, err error) error {
 	if !errors.Is(err, secrets.ErrNone) {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
@@ -125,8 +119,7 @@ func (a *App) noSecret(name string, err error) error {
 }
 
 func (a *App) secretList() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use: "list", Short: "Name the secrets and where they are",
 		Long:        `Name the secrets that were set, and where each is. Their values are not shown.`,
 		Example:     "  goblin secret list",
@@ -148,22 +141,16 @@ func (a *App) secretList() *cobra.Command {
 				list[i] = secret{name, store.Place(name)}
 				fmt.Fprintf(&text, "%s\t%s\n", name, list[i].Place)
 			}
-			if asJSON {
-				return a.json(map[string]any{"secrets": list})
-			}
-			if len(names) == 0 {
+			if len(names) == 0 && !a.asJSON {
 				a.Warn("there are no secrets; goblin secret set NAME keeps one")
 			}
-			return a.answer(false, nil, text.String())
+			return a.printResult(map[string]any{"secrets": list}, text.String())
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 func (a *App) secretRemove() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print JSON", &cobra.Command{
 		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Forget a secret",
 		Long:        `Forget a secret. A server that refers to it no longer starts until it is set again.`,
 		Example:     `  goblin secret rm github`,
@@ -171,14 +158,12 @@ func (a *App) secretRemove() *cobra.Command {
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.Secrets().Remove(args[0]); err != nil {
-				return a.noSecret(args[0], err)
+				return a.secretError(args[0], err)
 			}
 			a.Warn("%q is forgotten", args[0])
-			return a.answer(asJSON, map[string]any{"name": args[0]}, "")
+			return a.printResult(map[string]any{"name": args[0]}, "")
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 func (a *App) completeSecrets(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -7,71 +7,76 @@ import (
 	"goblin/registry/termtext"
 )
 
-// table is rows of cells under a header. Cells are foreign text.
+// minLastColumn is the minimum width of a last column that is cut, in cells.
+const minLastColumn = 12
+
+// table has rows of cells under a header. Cells may contain any text.
+//
+// lipgloss/table is not used: it wraps the last column or shrinks the others, pads lines, and
+// keeps empty columns.
 type table struct {
 	header []string
 	rows   [][]string
-	// right holds the columns that are aligned to the right.
-	right map[int]bool
+	right  map[int]bool // columns that are aligned to the right
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// render aligns the columns. The last one is cut at the given width of the
-// terminal (0: never), so that rows stay rows; a column that is empty
-// throughout is left out, and a table without rows is nothing.
-func (t *table) render(w io.Writer, columns int) error {
+// printTable prints a table, cut at the width of the terminal.
+func (a *App) printTable(t *table) error {
+	_, err := io.WriteString(a.Out, t.render(a.Columns))
+	return err
+}
+
+// render returns the table with aligned columns, without those that are empty. The last column
+// is cut at a width of columns cells; 0 cuts nothing. A table without rows is "".
+func (t *table) render(columns int) string {
 	if len(t.rows) == 0 {
-		return nil
+		return ""
 	}
-	widths := make([]int, len(t.header))
-	used := make([]bool, len(t.header))
+	widths, last := t.measure()
+	var out strings.Builder
+	for _, row := range append([][]string{t.header}, t.rows...) {
+		var line strings.Builder
+		used := 0
+		for i, cell := range row {
+			switch {
+			case widths[i] == 0:
+				continue
+			case t.right[i]:
+				cell = strings.Repeat(" ", max(0, widths[i]-termtext.Width(cell))) + cell
+			case i != last:
+				cell = termtext.Pad(cell, widths[i])
+			case columns > 0:
+				cell = termtext.Cut(cell, max(columns-used, minLastColumn))
+			}
+			line.WriteString(cell)
+			if i != last {
+				line.WriteString("  ")
+			}
+			used += widths[i] + 2
+		}
+		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return out.String()
+}
+
+// measure makes all cells safe for terminals, and returns the widths of the columns, 0 for an
+// empty one, and the index of the last column that is not empty.
+func (t *table) measure() (widths []int, last int) {
+	widths = make([]int, len(t.header))
 	for _, row := range t.rows {
 		for i := range row {
 			if row[i] = termtext.Line(row[i]); i < len(row)-1 { // the last one is cut
 				row[i] = termtext.Name(row[i])
 			}
 			widths[i] = max(widths[i], termtext.Width(row[i]))
-			used[i] = used[i] || row[i] != ""
 		}
 	}
-	last := 0
 	for i, h := range t.header {
-		widths[i] = max(widths[i], termtext.Width(h))
-		if used[i] {
-			last = i
+		if widths[i] > 0 {
+			widths[i], last = max(widths[i], termtext.Width(h)), i
 		}
 	}
-	var out strings.Builder
-	for n := -1; n < len(t.rows); n++ {
-		row := t.header
-		if n >= 0 {
-			row = t.rows[n]
-		}
-		at := 0
-		var line strings.Builder
-		for i, cell := range row {
-			if !used[i] {
-				continue
-			}
-			switch {
-			case i == last && columns > 0 && !t.right[i]:
-				cell = termtext.Cut(cell, max(columns-at, 12))
-			case i == last && !t.right[i]:
-			case t.right[i]:
-				cell = strings.Repeat(" ", max(0, widths[i]-termtext.Width(cell))) + cell
-			default:
-				cell = termtext.Pad(cell, widths[i])
-			}
-			line.WriteString(cell)
-			if i != last {
-				line.WriteString("  ")
-			}
-			at += widths[i] + 2
-		}
-		out.WriteString(strings.TrimRight(line.String(), " "))
-		out.WriteByte('\n')
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
+	return widths, last
 }

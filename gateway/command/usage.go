@@ -19,15 +19,15 @@ import (
 	"goblin/registry/termtext"
 )
 
-// fewTools are how many are shown to people who ask for no more.
+// fewTools is the number of tools that usage prints without --all.
 const fewTools = 20
 
 func (a *App) usage() *cobra.Command {
 	var (
-		asJSON, all bool
-		server      string
+		all    bool
+		server string
 	)
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "usage",
 		GroupID: cli.GroupDaemon,
 		Short:   "Show what servers, tools and clients cost",
@@ -50,14 +50,13 @@ until the last one ended.`,
   goblin usage --json | jq '.tools[] | select(.unused) | .listed'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
 			cfg, err := a.Load()
 			if err != nil {
 				return err
 			}
-			figures, err := a.bill(cmd, cfg)
+			figures, err := a.usageReport(cmd, cfg)
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			if server != "" {
 				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
@@ -66,21 +65,16 @@ until the last one ended.`,
 				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Gone || s.Name != server })
 				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Gone || t.Server != server })
 			}
-			if asJSON {
-				return a.json(figures)
-			}
-			return a.printUsage(figures, all, server != "")
+			return a.printResult(figures, a.usageText(figures, all, server != ""))
 		},
-	}
+	})
 	cmd.Flags().StringVar(&server, "server", "", "only servers and tools of this `SERVER`")
 	cmd.Flags().BoolVar(&all, "all", false, "all tools, not only those that take most")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
-// bill asks the running daemon for its figures, and reads those of the last one if none
-// runs.
-func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
+// usageReport returns the counts of the running daemon, or the last recorded ones.
+func (a *App) usageReport(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
 	ctx := cmd.Context()
 	place, err := a.Place(cfg.Path)
 	if err != nil {
@@ -108,7 +102,7 @@ func (a *App) bill(cmd *cobra.Command, cfg *config.Config) (report.Report, error
 
 // usageSummary returns the lines above the tables.
 func usageSummary(r *report.Report) string {
-	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), came(&r.All))
+	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), callsText(&r.All))
 	if !r.Daemon {
 		head += "\nNo daemon is running; these are the last recorded counts."
 	}
@@ -117,16 +111,15 @@ func usageSummary(r *report.Report) string {
 		if time.Since(r.Since) < report.UnusedAfter {
 			when = "since then"
 		}
-		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", amount(tools, "tool was", "tools were"), when, termtext.Grouped(unused.Tokens))
+		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", countOf(tools, "tool was", "tools were"), when, termtext.Grouped(unused.Tokens))
 	}
 	return head + "\n"
 }
 
-// printUsage prints the costs of servers, tools and clients.
-func (a *App) printUsage(r report.Report, all, one bool) error {
-	if err := a.printText(usageSummary(&r)); err != nil {
-		return err
-	}
+// usageText returns the costs of servers, tools and clients for users.
+func (a *App) usageText(r report.Report, all, one bool) string {
+	var out strings.Builder
+	out.WriteString(usageSummary(&r))
 	last := func(f *report.Figures) string {
 		if f.LastUsed.IsZero() {
 			return "never"
@@ -177,43 +170,30 @@ func (a *App) printUsage(r report.Report, all, one bool) error {
 		c := &r.Clients[i]
 		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.Grouped(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
 	}
-	parts := []*table{&servers, &tools, &clients}
-	if one {
-		parts = parts[:2]
-	}
-	for i, t := range parts {
-		if i > 0 && len(t.rows) > 0 {
-			fmt.Fprintln(a.Out)
+	for i, t := range []*table{&servers, &tools, &clients} {
+		switch {
+		case one && t == &clients, len(t.rows) == 0:
+			continue
+		case i > 0:
+			out.WriteString("\n")
 		}
-		if err := t.render(a.Out, a.Columns); err != nil {
-			return err
+		out.WriteString(t.render(a.Columns))
+	}
+	if more := len(r.Tools) - len(tools.rows); more > 0 {
+		fmt.Fprintf(&out, "\n%d more tools; --all shows them\n", more)
+	}
+	for i := range r.Clients {
+		for _, b := range r.Clients[i].Breaks {
+			if !one {
+				fmt.Fprintf(&out, "\n! %s\n  %s\n", termtext.Line(b.Text), termtext.Line(b.Fix))
+			}
 		}
 	}
-	if one {
-		return a.printMore(len(r.Tools), len(tools.rows), nil)
-	}
-	return a.printMore(len(r.Tools), len(tools.rows), r.Clients)
+	return out.String()
 }
 
-// printMore says what is not in the tables.
-func (a *App) printMore(tools, shown int, clients []report.Client) error {
-	var text strings.Builder
-	if tools > shown {
-		fmt.Fprintf(&text, "\n%d more tools; --all shows them\n", tools-shown)
-	}
-	for i := range clients {
-		for _, b := range clients[i].Breaks {
-			fmt.Fprintf(&text, "\n! %s\n  %s\n", termtext.Line(b.Text), termtext.Line(b.Fix))
-		}
-	}
-	if text.Len() == 0 {
-		return nil
-	}
-	return a.printText(strings.TrimSuffix(text.String(), "\n"))
-}
-
-// came sums calls up in words.
-func came(f *report.Figures) string {
+// callsText returns the counts of calls in words.
+func callsText(f *report.Figures) string {
 	if f.Calls == 0 {
 		return "nobody called a tool"
 	}
@@ -221,10 +201,10 @@ func came(f *report.Figures) string {
 	if f.P50 > 0 {
 		within = ", half of them within " + millis(f.P50)
 	}
-	return fmt.Sprintf("%s, %s%s, %s of answers", amount(int(f.Calls), "call", "calls"), amount(int(f.Errors), "error", "errors"), within, termtext.Size(int64(f.Bytes)))
+	return fmt.Sprintf("%s, %s%s, %s of answers", countOf(int(f.Calls), "call", "calls"), countOf(int(f.Errors), "error", "errors"), within, termtext.Size(int64(f.Bytes)))
 }
 
-// millis is a time, "" for none: calls that people were asked in have none.
+// millis returns a duration in milliseconds for users, "" for none.
 func millis(ms float64) string {
 	switch {
 	case ms <= 0:

@@ -15,8 +15,8 @@ import (
 )
 
 func (a *App) validate() *cobra.Command {
-	var asJSON, schema bool
-	cmd := &cobra.Command{
+	var schema bool
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "validate",
 		GroupID: cli.GroupConfig,
 		Short:   "Check the config and report every mistake in it",
@@ -42,17 +42,17 @@ built-in demo is used.
 			}
 			cfg, err := a.Load()
 			if err == nil {
-				err = mistaken(cfg)
+				err = configMistakes(cfg)
 			}
 			if err == nil && !cfg.Demo {
-				cfg.Warnings = append(cfg.Warnings, a.foretold(cmd.Context(), cfg)...)
+				cfg.Warnings = append(cfg.Warnings, a.listWarnings(cmd.Context(), cfg)...)
 			}
 			if err == nil {
 				cfg.Warnings = append(cfg.Warnings, a.Unreadable(cfg)...)
 				cfg.Warnings = append(cfg.Warnings, a.unsetSecrets(cfg)...)
 			}
-			if asJSON {
-				return a.validity(cfg, err)
+			if a.asJSON {
+				return a.printValidity(cfg, err)
 			}
 			if err != nil {
 				if mistakes, ok := errors.AsType[*config.Errors](err); ok {
@@ -63,14 +63,13 @@ built-in demo is used.
 			a.warnings(cfg.Warnings)
 			return a.printText(a.Mask().String(summary(cfg)))
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	})
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the config instead")
 	return cmd
 }
 
-// mistaken returns the mistakes that do not keep Goblin from starting, or nil.
-func mistaken(cfg *config.Config) error {
+// configMistakes returns the mistakes that do not keep Goblin from starting, or nil.
+func configMistakes(cfg *config.Config) error {
 	wrong := cfg.Mistakes
 	if cfg.Gateway.Listen != "" && cfg.Gateway.NoToken.Text != "" {
 		wrong = append(slices.Clone(wrong), cfg.Gateway.NoToken)
@@ -112,10 +111,10 @@ func (a *App) warnings(list []config.Problem) {
 	}
 }
 
-// summary says in a few lines what a config asks for.
+// summary returns the servers of a config and their states for users.
 func summary(cfg *config.Config) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
+	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), warningsNote(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -129,7 +128,7 @@ func summary(cfg *config.Config) string {
 		t.add(s.Name, string(s.Type), state, note)
 	}
 	if len(cfg.Servers) > 0 {
-		_ = t.render(&out, 0) // a Builder takes everything
+		out.WriteString(t.render(0))
 	}
 	if cfg.Gateway.Listen != "" {
 		fmt.Fprintf(&out, "HTTP is served at http://%s/mcp.\n", cfg.Gateway.Listen)
@@ -137,7 +136,7 @@ func summary(cfg *config.Config) string {
 	return out.String()
 }
 
-func butFor(warnings int) string {
+func warningsNote(warnings int) string {
 	if warnings == 0 {
 		return ""
 	}
@@ -151,7 +150,7 @@ func capital(s string) string {
 	return s
 }
 
-// mistake is a problem of a config in the output of --json.
+// mistake is a problem of a config in the output of validate --json.
 type mistake struct {
 	File string `json:"file"`
 	Line int    `json:"line,omitempty"`
@@ -166,8 +165,8 @@ func (a *App) mistakes(list []config.Problem) []mistake {
 	return out
 }
 
-// validity prints what --json of validate prints.
-func (a *App) validity(cfg *config.Config, failed error) error {
+// printValidity prints the output of validate --json.
+func (a *App) printValidity(cfg *config.Config, failed error) error {
 	type server struct {
 		Name     string `json:"name"`
 		Type     string `json:"type"`
@@ -199,11 +198,11 @@ func (a *App) validity(cfg *config.Config, failed error) error {
 	default:
 		return failed
 	}
-	if err := a.json(report); err != nil {
+	if err := a.printJSON(report); err != nil {
 		return err
 	}
 	if failed != nil {
-		return errTold(cli.CodeConfig)
+		return errReported(cli.CodeConfig)
 	}
 	return nil
 }

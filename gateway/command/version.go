@@ -9,8 +9,7 @@ import (
 )
 
 func (a *App) version() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:         "version",
 		Short:       "Print the version",
 		Long:        "Print the version of Goblin, the revision it was built from, and the Go version.",
@@ -18,9 +17,6 @@ func (a *App) version() *cobra.Command {
 		Example:     "  goblin version\n  goblin version --json | jq -r .version",
 		Args:        cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return a.json(a.Version)
-			}
 			v := a.Version
 			revision := ""
 			if v.Revision != "" {
@@ -33,9 +29,7 @@ func (a *App) version() *cobra.Command {
 			if v.Build != "" {
 				build = ", build " + v.Build
 			}
-			return a.printText(fmt.Sprintf("goblin %s (%s, %s/%s%s%s)", v.Version, v.Go, v.OS, v.Arch, revision, build))
+			return a.printResult(v, fmt.Sprintf("goblin %s (%s, %s/%s%s%s)", v.Version, v.Go, v.OS, v.Arch, revision, build))
 		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
-	return cmd
+	})
 }

@@ -16,14 +16,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// daemonTimeout bounds what a check of the config waits for the running daemon.
+// daemonTimeout bounds how long validate waits for the running daemon.
 const daemonTimeout = 2 * time.Second
 
-// foretold are warnings of tools whose descriptions clients will cut, of overrides that are
-// for nothing or do not fit, and of globs of profiles that fit nothing, as far as they can be
-// known without a start of the servers: from the running daemon, else from what is remembered
-// of tools.
-func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
+// listWarnings returns warnings that depend on the lists of servers: of long descriptions, and of
+// overrides and globs of profiles that match nothing. It takes the lists of the running daemon,
+// or the recorded tools.
+func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
 	listed := make(view.Listed)
 	add := func(t policy.OverriddenEntry, description string) {
@@ -37,7 +36,7 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 	check := func(kinds ...registry.Kind) []config.Problem {
 		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), view.Vain(cfg, listed, kinds...))
 	}
-	if a.listedNow(ctx, cfg, add) {
+	if a.daemonLists(ctx, cfg, add) {
 		return check()
 	}
 	path, err := a.Pins(cfg)
@@ -55,8 +54,8 @@ func (a *App) foretold(ctx context.Context, cfg *config.Config) (warnings []conf
 	return check(registry.Tool)
 }
 
-// listedNow gives what servers of the running daemon list; false when there is none.
-func (a *App) listedNow(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
+// daemonLists calls add for each entry that the running daemon lists. It returns false without one.
+func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.Place(cfg.Path)
 	if err != nil {
 		return false

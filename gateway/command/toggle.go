@@ -17,22 +17,22 @@ import (
 	"goblin/registry/termtext"
 )
 
-// switchable are the commands that turn things off and on, each named by a list.
-func (a *App) switchable() (all []*cobra.Command) {
+// toggleCommands returns the commands that disable and enable entries, one for each list.
+func (a *App) toggleCommands() (all []*cobra.Command) {
 	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
-		all = append(all, a.switchesOf(list))
+		all = append(all, a.toggleGroup(list))
 	}
 	return all
 }
 
-func (a *App) switchesOf(list string) *cobra.Command {
+func (a *App) toggleGroup(list string) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use: list, GroupID: cli.GroupConfig, Short: "Turn " + list + " off and on for clients",
 		Long: "Turn " + list + ` off and on for clients, all or those of a profile, without a change of the
 config. It holds until it is changed back, also over restarts, and clients of a running
 daemon hear of it at once. What is off does not exist for them.`,
 		Example: "  goblin " + list + " list",
-	}, a.turn(list, false), a.turn(list, true), a.listOff(list))
+	}, a.toggleCommand(list, false), a.toggleCommand(list, true), a.listToggles(list))
 }
 
 // examples of names of a list, as clients see them.
@@ -41,16 +41,13 @@ var examples = map[string][2]string{
 	"resources": {"mcp://docs/note://todo", "'mcp://docs/*'"}, "templates": {"'mcp://docs/note://{name}'", "'mcp://docs/*'"},
 }
 
-func (a *App) turn(list string, on bool) *cobra.Command {
-	var (
-		profile string
-		asJSON  bool
-	)
+func (a *App) toggleCommand(list string, on bool) *cobra.Command {
+	var profile string
 	word, end := "off", "Clients see them no more"
 	if on {
 		word, end = "on", "Clients see them again, unless the config leaves them out"
 	}
-	cmd := &cobra.Command{
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use: word + " NAME...", Short: "Turn " + list + " " + word,
 		Long: fmt.Sprintf(`Turn %s %s. %s.
 
@@ -68,45 +65,32 @@ enough if no other has it.`, list, word, end, list),
 			return a.complete(list)(cmd, nil, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, store, err := a.switched(profile)
+			cfg, store, err := a.openToggles(profile)
 			if err != nil {
 				return err
 			}
-			things, err := a.thingsCalled(cmd.Context(), cfg, store, list, profile, args)
+			entries, err := a.findEntries(cmd.Context(), cfg, store, list, profile, args)
 			if err != nil {
-				return interrupted(cmd.Context(), err)
+				return err
 			}
-			known := make([]state.ToggleEntry, len(things))
-			for i, t := range things {
-				known[i] = state.ToggleEntry{Profile: profile, Server: t.Server, Kind: strings.TrimSuffix(list, "s"), Name: t.Name, Since: time.Now().UTC().Truncate(time.Second)}
+			toggles := make([]state.ToggleEntry, len(entries))
+			for i, e := range entries {
+				toggles[i] = state.ToggleEntry{Profile: profile, Server: e.server, Kind: strings.TrimSuffix(list, "s"), Name: e.own, Since: time.Now().UTC().Truncate(time.Second)}
 			}
 			before := store.Off()
-			if err := store.Set(on, known...); err != nil {
+			if err := store.Set(on, toggles...); err != nil {
 				return err
 			}
 			a.awaitDaemon(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
-			return a.answer(asJSON, map[string]any{word: Names(things)}, told(things, known, before, on, profile))
+			return a.printResult(map[string]any{word: entryNames(entries)}, toggleText(entries, toggles, before, on, profile))
 		},
-	}
-	a.ofProfile(cmd, &profile, "only for clients of this `PROFILE`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	})
+	a.profileFlag(cmd, &profile, "only for clients of this `PROFILE`")
 	return cmd
 }
 
-// ofProfile adds --profile to a command, and its completion.
-func (a *App) ofProfile(cmd *cobra.Command, profile *string, what string) {
-	cli.Name(cmd.Flags(), profile, "profile", what)
-	_ = cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		cfg, err := a.App.Load()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return each(cfg.Profiles, func(p *config.Profile) string { return p.Name }), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// switched is the config with what is off in it.
-func (a *App) switched(profile string) (*config.Config, *state.ToggleStore, error) {
+// openToggles returns the config and its store of disabled entries.
+func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, error) {
 	cfg, err := a.Load()
 	if err != nil {
 		return nil, nil, err
@@ -129,8 +113,8 @@ func (a *App) switched(profile string) (*config.Config, *state.ToggleStore, erro
 	return cfg, store, err
 }
 
-// warnUnknownOff warns of a damaged file of what is off: entries may be hidden for it.
-func (a *App) warnUnknownOff(cfg *config.Config) {
+// warnDamagedToggles warns of a damaged file of disabled entries, which may hide entries.
+func (a *App) warnDamagedToggles(cfg *config.Config) {
 	if path := a.Off(cfg); path != "" {
 		if _, err := state.OpenToggles(path); err != nil {
 			a.Warn("%s", err)
@@ -138,34 +122,32 @@ func (a *App) warnUnknownOff(cfg *config.Config) {
 	}
 }
 
-// awaitDaemon waits until the running daemon, if there is one, has taken over what is off.
+// awaitDaemon waits until a running daemon has read the disabled entries.
 func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.OffQuery) {
 	if place, err := a.Place(cfg.Path); err == nil {
 		_, _ = daemon.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
 	}
 }
 
-// thingsCalled finds what names mean to clients of a profile, "" for all: in what servers list, and
-// in what is off.
-func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]Thing, error) {
-	kind := strings.TrimSuffix(list, "s")
-	book := NewNameIndex(kind)
-	book.Profile = profile
+// findEntries finds the entries that names mean to clients of a profile, "" for all clients. It
+// looks in the lists of the servers and in the disabled entries.
+func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]*namedEntry, error) {
+	x := nameIndex{noun: strings.TrimSuffix(list, "s"), profile: profile}
 	p, ok := cfg.Profile(profile)
-	foreign := func(server string) bool {
+	outside := func(server string) bool {
 		s, known := cfg.Server(server)
 		return ok && known && !p.Has(s)
 	}
-	err := a.with(ctx, cfg, nil, func(g Gateway) error {
+	err := a.withGateway(ctx, cfg, nil, func(g Gateway) error {
 		all, err := g.List(ctx, daemon.ListQuery{Kind: list})
 		if err != nil {
 			return err
 		}
 		for i := range all {
-			if server, name, listed := all[i].Server, all[i].Original(), all[i].Listed(); foreign(server) {
-				book.Outside = append(book.Outside, Thing{Server: server, Name: name, Listed: listed})
+			if server, own, listed := all[i].Server, all[i].Original(), all[i].Listed(); outside(server) {
+				x.outside = append(x.outside, &namedEntry{server: server, own: own, listed: listed})
 			} else {
-				book.Add(server, name, listed)
+				x.entry(server, own).listed = listed
 			}
 		}
 		if !ok {
@@ -174,37 +156,39 @@ func (a *App) thingsCalled(ctx context.Context, cfg *config.Config, store *state
 		all, err = g.List(ctx, daemon.ListQuery{Kind: list, Profile: profile, Every: true})
 		for i := range all {
 			if s, ok := cfg.Server(all[i].Server); ok && p.Has(s) {
-				book.See(s.Name, all[i].Original(), all[i].Listed())
+				x.entry(s.Name, all[i].Original()).inProfile = all[i].Listed()
 			}
 		}
 		return err
 	})
-	for _, off := range store.Off() {
-		if off.Kind == kind && (!foreign(off.Server) || off.Profile == profile) {
-			book.Add(off.Server, off.Name, "")
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
-	return book.Find(names...)
+	for _, off := range store.Off() {
+		if off.Kind == x.noun && (!outside(off.Server) || off.Profile == profile) {
+			x.entry(off.Server, off.Name)
+		}
+	}
+	return x.find(names...)
 }
 
-// told says what is off or on now, and what was before.
-func told(things []Thing, known, before []state.ToggleEntry, on bool, profile string) string {
+// toggleText reports which entries are off or on now, which were before, and which stay off for
+// all clients.
+func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on bool, profile string) string {
+	wasOff := func(t state.ToggleEntry) bool {
+		return slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&t) })
+	}
 	var did, was, still []string
-	for i := range things {
-		off := slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&known[i]) })
-		whole := known[i]
-		whole.Profile = ""
-		name := shownName(things[i].String())
-		switch {
-		case off != on:
-			was = append(was, name)
-		default:
+	for i, e := range entries {
+		name := quoteName(e.String())
+		if wasOff(toggles[i]) == on {
 			did = append(did, name)
+		} else {
+			was = append(was, name)
 		}
-		if on && profile != "" && slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&whole) }) {
+		forAll := toggles[i]
+		forAll.Profile = ""
+		if on && profile != "" && wasOff(forAll) {
 			still = append(still, name)
 		}
 	}
@@ -228,12 +212,9 @@ func told(things []Thing, known, before []state.ToggleEntry, on bool, profile st
 	return text.String()
 }
 
-func (a *App) listOff(list string) *cobra.Command {
-	var (
-		q      = daemon.OffQuery{Kind: list, All: true}
-		asJSON bool
-	)
-	cmd := &cobra.Command{
+func (a *App) listToggles(list string) *cobra.Command {
+	q := daemon.OffQuery{Kind: list, All: true}
+	cmd := a.withJSON("print a JSON array", &cobra.Command{
 		Use: "list", Short: "List all " + list + " with their states",
 		Long: "List all " + list + ` of all servers, with the state of each and the reason:
   listed             clients see it
@@ -254,10 +235,10 @@ Without --profile, the states apply to clients without a profile.`,
 			if _, ok := cfg.Profile(q.Profile); !ok && q.Profile != "" {
 				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
 			}
-			a.warnUnknownOff(cfg)
+			a.warnDamagedToggles(cfg)
 			var rows []daemon.Off
 			var servers []daemon.Server
-			err = a.with(ctx, cfg, nil, func(g Gateway) error {
+			err = a.withGateway(ctx, cfg, nil, func(g Gateway) error {
 				if rows, err = g.Off(ctx, q); err != nil {
 					return err
 				}
@@ -266,17 +247,13 @@ Without --profile, the states apply to clients without a profile.`,
 				return err
 			})
 			if err != nil {
-				return interrupted(ctx, err)
+				return err
 			}
 			a.warnMissing(servers, nil)
-			if asJSON {
-				return a.json(rows)
-			}
-			return a.printStates(list, rows)
+			return a.print(rows, func() error { return a.printStates(list, rows) })
 		},
-	}
-	a.ofProfile(cmd, &q.Profile, "for clients of this `PROFILE`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	})
+	a.profileFlag(cmd, &q.Profile, "for clients of this `PROFILE`")
 	return cmd
 }
 
@@ -294,5 +271,5 @@ func (a *App) printStates(list string, rows []daemon.Off) error {
 		}
 		t.add(r.Label(), r.Server, string(r.State), since, r.Reason)
 	}
-	return t.render(a.Out, a.Columns)
+	return a.printTable(&t)
 }

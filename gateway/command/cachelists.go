@@ -11,13 +11,13 @@ import (
 	"goblin/gateway/stack"
 )
 
-// learnLimit bounds [App.learn] where no user sees what it waits for.
-const learnLimit = 10 * time.Second
+// cacheListsTimeout bounds [App.cacheLists] without a terminal.
+const cacheListsTimeout = 10 * time.Second
 
-// learn starts the servers without cached lists once, so that the first client finds their
+// cacheLists starts the servers without cached lists once, so that the first client finds their
 // lists. It does nothing if there is no valid config or a daemon runs. Servers that do not
 // start are left to "goblin doctor".
-func (a *App) learn(ctx context.Context) error {
+func (a *App) cacheLists(ctx context.Context) error {
 	path, err := a.Find()
 	if err != nil || path == "" {
 		return nil //nolint:nilerr // the command is done, and others report it
@@ -26,31 +26,31 @@ func (a *App) learn(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // the command is done, and others report it
 	}
-	names := a.uncached(cfg)
+	names := a.uncachedServers(cfg)
 	place, err := a.Place(path)
 	if len(names) == 0 || err == nil && daemonRuns(ctx, place) {
 		return nil
 	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if !a.ErrTTY {
-		limited, cancel = context.WithTimeout(ctx, learnLimit)
+		limited, cancel = context.WithTimeout(ctx, cacheListsTimeout)
 	}
 	defer cancel()
-	_ = a.withOwn(limited, cfg, names, func(g Gateway) error {
+	_ = a.withOwnGateway(limited, cfg, names, func(g Gateway) error {
 		_, err := g.List(limited, daemon.ListQuery{Kind: toolKind.list}) // waits for the servers
 		return err
 	})
 	return ctx.Err()
 }
 
-// uncached returns the servers that can start and have no cached lists.
-func (a *App) uncached(cfg *config.Config) (names []string) {
+// uncachedServers returns the servers that can start and have no cached lists.
+func (a *App) uncachedServers(cfg *config.Config) (names []string) {
 	store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler))
 	if store == nil {
 		return nil
 	}
 	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; startable(s) && !servers.Cached(store, s) {
+		if s := &cfg.Servers[i]; canStart(s) && !servers.Cached(store, s) {
 			names = append(names, s.Name)
 		}
 	}

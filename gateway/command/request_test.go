@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -250,4 +251,64 @@ func TestAGatewayThatEndsEarlyIsCode4(t *testing.T) {
 	}}
 	got := try{gateway: g}.run(t, "call", "a_x")
 	require.Equal(t, outcome{err: "goblin: the gateway ended before it answered\n", code: cli.CodeConnect}, got)
+}
+
+func TestGoblinsOwnResourceIsReadWhenTheServersHaveStarted(t *testing.T) {
+	for _, args := range [][]string{
+		{"read", "goblin://servers"},
+		{"read", "mcp://goblin/goblin://servers"},
+		{"read", "goblin://servers", "--server", "goblin"},
+	} {
+		g := &scripted{answer: gives(`{"contents":[{"uri":"u","text":"states"}]}`)}
+		g.t = t
+		listed := false
+		started := make(chan struct{})
+		close(started)
+		var out, errs bytes.Buffer
+		code := runApp(t, t.Context(), &App{App: &cli.App{Out: &out, Err: &errs}},
+			&slow{scripted: g, until: started, began: func() { listed = len(g.requests) == 0 }}, args...)
+		require.Zero(t, code, errs.String())
+		require.True(t, listed, "listing waits for the servers, and comes first")
+		require.Equal(t, "states", out.String())
+	}
+}
+
+func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
+	items := map[string][]daemon.Entry{"prompts": {{
+		Name: "a/p", Server: "a", OriginalName: "p",
+		Definition: []byte(`{"name":"a/p","arguments":[{"name":"title","required":true},{"name":"mood"},{"name":"author","required":true}]}`),
+	}}}
+	refuse := fails(-32602, "bad", "")
+	for _, name := range []string{"a/p", "p", "a_p"} {
+		got := try{gateway: &scripted{isDaemon: true, items: items, answer: refuse}}.run(t, "prompt", name, "--arg", "mood=x")
+		require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: prompt \"" + name + "\" needs --arg title=… --arg author=…\n"}, got)
+	}
+	got := try{gateway: &scripted{isDaemon: true, items: items, answer: refuse}}.run(t, "prompt", "a/p", "--arg", "title=x", "--arg", "author=y")
+	require.Equal(t, outcome{code: cli.CodeFailure, err: "goblin: prompt \"a/p\": bad\n"}, got)
+}
+
+func TestAThingOfAnotherServerIsFound(t *testing.T) {
+	items := map[string][]daemon.Entry{"resources": {
+		{URI: "mcp://b/file:///x", OriginalURI: "file:///x", Server: "b"},
+		{URI: "mcp://a/file:///y", OriginalURI: "file:///y", Server: "a"},
+	}}
+	ask := func(isDaemon bool, args ...string) outcome {
+		return try{gateway: &scripted{isDaemon: isDaemon, status: ready("a", "b"), items: items, answer: noResource}}.run(t, args...)
+	}
+	got := ask(true, "read", "file:///x", "--server", "a")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.Contains(t, got.err, `of server "a"; server "b" has it`)
+	got = ask(false, "read", "mcp://b/file:///x", "--server", "a")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.Contains(t, got.err, `by its name, it is of server "b"`)
+	got = ask(true, "read", "file:///zzz", "--server", "c")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.Contains(t, got.err, `there is no server "c"`)
+}
+
+func TestServersWithDotsOwnTheNamesThatTheirToolsHave(t *testing.T) {
+	t.Parallel()
+	require.True(t, toolKind.owns("my.files", "my_files_read"))
+	require.True(t, toolKind.owns("my.files", "my.files/read"))
+	require.False(t, toolKind.owns("my.files", "my.files_read"))
 }

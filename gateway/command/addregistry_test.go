@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,28 +20,32 @@ type adding struct {
 	entries []string
 	typed   string // on a terminal; "" for none
 	name    string // weather if it is empty
-	o       FromRegistry
-	keeps   map[string]string
+	o       registryFlags
+	secrets map[string]string // that were set
 }
 
 func (y *adding) run(t *testing.T) (d *mcpregistry.Definition, said string, err error) {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir()) // nothing is installed
 	var out bytes.Buffer
-	cache := t.TempDir()
+	dir := t.TempDir()
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	a := &App{App: &cli.App{In: strings.NewReader(y.typed), InTTY: y.typed != "", Out: io.Discard, Err: &out, Getenv: func(k string) string {
-		return map[string]string{"XDG_CACHE_HOME": cache}[k]
-	}}}
-	y.keeps = map[string]string{}
-	y.o.URL = shelf(t, y.entries...)
-	y.o.Keep = func(name, value string) (string, error) {
-		y.keeps[name] = value
-		return "the system's keyring", nil
-	}
+		return map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir}[k]
+	}, ConfigFlag: filepath.Join(dir, "goblin.yaml")}}
+	y.o.url = shelf(t, y.entries...)
 	if y.name == "" {
 		y.name = "weather"
 	}
-	d, err = a.Define(t.Context(), y.name, "", y.o)
+	y.o.server = y.name
+	d, err = a.buildDefinition(t.Context(), "", &addFlags{registry: y.o, secrets: a.Secrets().Begin()})
+	y.secrets = map[string]string{}
+	names, listErr := a.Secrets().List()
+	require.NoError(t, listErr)
+	for _, name := range names {
+		y.secrets[name], listErr = a.Secrets().Get(name)
+		require.NoError(t, listErr)
+	}
 	return d, out.String(), err
 }
 
@@ -58,13 +61,13 @@ func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
 		},
 		Secrets: []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "hunter2"}},
 	}, d)
-	require.Equal(t, map[string]string{"weather.API_KEY": "hunter2"}, y.keeps)
+	require.Equal(t, map[string]string{"weather.API_KEY": "hunter2"}, y.secrets)
 	for _, line := range []string{
 		"  1  npm  @a/weather 1.2.0, for which npx has to be installed\n", "  2  http  https://a.example/mcp\n",
 		"Which? [2] A number from 1 to 2, please.\n", "API_KEY: of a.example\n", "API_KEY is needed.\n",
 		"UNITS (metric, imperial; may be left out) [metric]: It must be one of metric, imperial.\n",
 		"goblin: io.a/weather 1.2.0, of the MCP registry\ngoblin: runs     npx -y @a/weather@1.2.0\n",
-		"goblin: with     API_KEY='${keyring:weather.API_KEY}'\n", "goblin: the secret \"weather.API_KEY\" is kept in the system's keyring\n",
+		"goblin: with     API_KEY='${keyring:weather.API_KEY}'\n", "goblin: the secret \"weather.API_KEY\" is kept in ",
 	} {
 		require.Contains(t, said, line)
 	}
@@ -72,13 +75,13 @@ func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
 }
 
 func TestWithoutATerminalTheAnswersAreSet(t *testing.T) {
-	y := &adding{entries: []string{weatherEntry}, o: FromRegistry{Use: "npm", Set: []string{"API_KEY=${TOKEN}"}, Yes: true}}
+	y := &adding{entries: []string{weatherEntry}, o: registryFlags{use: "npm", set: []string{"API_KEY=${TOKEN}"}, yes: true}}
 	d, _, err := y.run(t)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"API_KEY": "${TOKEN}", "UNITS": "metric"}, d.Keys["env"])
-	require.Empty(t, y.keeps, "a reference is no secret")
+	require.Empty(t, y.secrets, "a reference is no secret")
 
-	y = &adding{entries: []string{weatherEntry}, o: FromRegistry{Yes: true}}
+	y = &adding{entries: []string{weatherEntry}, o: registryFlags{yes: true}}
 	d, said, err := y.run(t)
 	require.NoError(t, err)
 	require.Equal(t, "https://a.example/mcp", d.Keys["url"], "it needs nothing that is not installed")
@@ -88,11 +91,11 @@ func TestWithoutATerminalTheAnswersAreSet(t *testing.T) {
 func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 	evil := `{"name":"io.c/evil","version":"1\u001b[2J","packages":[{"registryType":"npm","identifier":"x","packageArguments":[{"type":"positional","value":"$(rm -rf ~); \u001b]0;x\u0007"}]}]}`
 	for want, y := range map[string]*adding{
-		"needs API_KEY: give it by --set API_KEY=VALUE": {o: FromRegistry{Use: "npm", Yes: true}},
-		"say --yes":                          {o: FromRegistry{Use: "http"}},
-		"has no \"oci\"; there is npm, http": {o: FromRegistry{Use: "oci"}},
-		"--set wants KEY=VALUE":              {o: FromRegistry{Set: []string{"hunter2"}}},
-		"nothing is called \"NOPE\"; there is API_KEY, UNITS": {o: FromRegistry{Use: "npm", Set: []string{"NOPE=1", "API_KEY=1"}}},
+		"needs API_KEY: give it by --set API_KEY=VALUE": {o: registryFlags{use: "npm", yes: true}},
+		"say --yes":                          {o: registryFlags{use: "http"}},
+		"has no \"oci\"; there is npm, http": {o: registryFlags{use: "oci"}},
+		"--set wants KEY=VALUE":              {o: registryFlags{set: []string{"hunter2"}}},
+		"nothing is called \"NOPE\"; there is API_KEY, UNITS": {o: registryFlags{use: "npm", set: []string{"NOPE=1", "API_KEY=1"}}},
 		"cannot be used: it tells no sum":                     {name: "io.b/weather-bundle"},
 		"is not in the registry":                              {name: "io.b/none"},
 		"there is no server \"none\" in the registry":         {name: "none"},
@@ -106,7 +109,7 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 			_, said, err := y.run(t)
 			require.ErrorContains(t, err, want)
 			require.NotContains(t, said, "\x1b")
-			require.Empty(t, y.keeps)
+			require.Empty(t, y.secrets)
 			if y.name == "io.c/evil" {
 				require.Contains(t, said, `runs     npx -y x $'$(rm -rf ~); \033]0;x\007'`)
 			}
@@ -156,14 +159,4 @@ func TestAddWritesAServerOfTheRegistry(t *testing.T) {
 		require.Contains(t, got.err, want)
 		require.NotContains(t, got.err, "hunter2")
 	}
-}
-
-func TestAQuestionEndsWithTheCommand(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	in, never := io.Pipe()
-	defer never.Close()
-	p := &prompter{ctx: ctx, asks: true, in: in, err: io.Discard}
-	cancel()
-	_, err := p.line("Which?")
-	require.ErrorIs(t, err, context.Canceled)
 }

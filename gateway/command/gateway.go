@@ -9,14 +9,32 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"goblin/gateway/childproc"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/daemon"
 	"goblin/gateway/stack"
 )
+
+// daemonRuns reports whether a daemon runs at a place, or whether that is unknown.
+func daemonRuns(ctx context.Context, place daemon.Endpoint) bool {
+	_, err := daemon.Remote{Place: place}.Status(ctx)
+	return !errors.Is(err, daemon.ErrNotRunning)
+}
+
+// withOwnGateway is withGateway for a gateway of this process, also if a daemon runs: the configs
+// differ.
+func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
+	place, err := a.Place(cfg.Path) // without one, children are not recorded
+	catalog := a.Catalog()
+	if err == nil && daemonRuns(ctx, place) {
+		catalog = "" // the daemon lists by itself
+	}
+	g, err := openLocal(a, cfg, only, place.Dir, catalog)
+	if err != nil {
+		return err
+	}
+	return a.useGateway(ctx, g, do)
+}
 
 // Gateway is a running gateway that a command asks.
 type Gateway interface {
@@ -30,8 +48,8 @@ type Gateway interface {
 	Close() error
 }
 
-// Open finds the running daemon of a config, or else starts a gateway in this
-// process with only the servers that are named (nil: all that are enabled).
+// Open returns the running daemon of a config, or starts a gateway in this process with the named
+// servers; nil means all enabled ones.
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
 	place, err := a.Place(cfg.Path)
 	if err == nil {
@@ -54,12 +72,12 @@ func (h daemonGateway) IsDaemon() bool { return true }
 func (h daemonGateway) Close() error   { return nil }
 
 func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
-	h.Place.Profile = seenBy(profile)
+	h.Place.Profile = profileOrEvery(profile)
 	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
 
-// local is a gateway in this process, for the time of one command.
-type local struct {
+// localGateway is a gateway of this process. It ends with the command.
+type localGateway struct {
 	daemon.Gateway
 	instance *stack.Instance
 	stop     context.CancelFunc
@@ -71,7 +89,7 @@ type local struct {
 // openLocal starts a gateway in this process. Children are recorded in the folder runtime,
 // lists are cached for the next daemon in the folder catalog; "" does neither.
 func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string) (Gateway, error) {
-	logger, log, err := a.quiet(cfg)
+	logger, log, err := a.quietLogger(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -87,38 +105,38 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog strin
 		return nil, errors.Join(err, log.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &local{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log, runtime: runtime}
+	l := &localGateway{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log, runtime: runtime}
 	go func() { l.ended <- i.Run(ctx) }()
 	return l, nil
 }
 
-// longestStart is the longest startup_timeout of the servers in only.
+// longestStart returns the longest startup_timeout of the servers in only; nil means all.
 func longestStart(cfg *config.Config, only []string) time.Duration {
 	var longest time.Duration
 	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; startable(s) && (only == nil || slices.Contains(only, s.Name)) {
+		if s := &cfg.Servers[i]; canStart(s) && (only == nil || slices.Contains(only, s.Name)) {
 			longest = max(longest, s.StartupTimeout)
 		}
 	}
 	return longest
 }
 
-func (l *local) IsDaemon() bool { return false }
+func (l *localGateway) IsDaemon() bool { return false }
 
-func (l *local) Connect(ctx context.Context, profile string) (net.Conn, error) {
-	return l.instance.Connect(ctx, seenBy(profile)), nil
+func (l *localGateway) Connect(ctx context.Context, profile string) (net.Conn, error) {
+	return l.instance.Connect(ctx, profileOrEvery(profile)), nil
 }
 
-// patient is how long the user of a command waits for the servers' end.
-const patient = 200 * time.Millisecond
+// closeTimeout bounds how long a command waits for its servers to exit.
+const closeTimeout = 200 * time.Millisecond
 
-func (l *local) Close() error {
+func (l *localGateway) Close() error {
 	l.instance.SaveLists()
 	l.stop()
 	select {
 	case err := <-l.ended:
 		return errors.Join(err, l.log.Close())
-	case <-time.After(patient):
+	case <-time.After(closeTimeout):
 	}
 	self, err := os.Executable()
 	if err == nil {
@@ -130,20 +148,48 @@ func (l *local) Close() error {
 	return errors.Join(<-l.ended, l.log.Close())
 }
 
-const reapName = "end-children"
-
-// reap is the command of the process that ends the children of another command.
-func (a *App) reap() *cobra.Command {
-	return &cobra.Command{
-		Use:    reapName + " FOLDER",
-		Hidden: true,
-		Short:  "End the servers that a command has left",
-		Long: `Wait until standard input ends, which it does with the command that has left
-servers behind, and end those that have not ended by themselves two seconds later.
-Commands start this one themselves; there is no need to type it.`,
-		Example:     "  goblin " + reapName + " /run/user/1000/goblin",
-		Annotations: cli.WithoutConfig(),
-		Args:        oneArg("the folder in which they are recorded"),
-		Run:         func(_ *cobra.Command, args []string) { childproc.Reap(args[0], a.In) },
+// openProfile opens a gateway for the servers of a profile. It gets the whole config, because the
+// listed names depend on all servers.
+func (a *App) openProfile(ctx context.Context, part *config.Config, only []string) (Gateway, error) {
+	if only == nil {
+		only = append([]string{}, serverNames(part)...)
 	}
+	g, err := a.openGateway(ctx, a.wholeConfig, only)
+	if err != nil {
+		return nil, err
+	}
+	return &profileGateway{g, a.profile}, nil
+}
+
+// withGateway calls do with the running daemon, or with a gateway of this process that has the
+// servers in only; nil means all.
+func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	return a.useGateway(ctx, g, do)
+}
+
+// useGateway calls do with a gateway and closes it. Meanwhile it reports on stderr which servers it
+// waits for.
+func (a *App) useGateway(ctx context.Context, g Gateway, do func(g Gateway) error) error {
+	stop := a.reportWhileWaiting(ctx, g)
+	err := do(g)
+	stop()
+	return errors.Join(err, g.Close())
+}
+
+func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
+	if a.profile != "" {
+		return a.openProfile(ctx, cfg, only)
+	}
+	return a.openGateway(ctx, cfg, only)
+}
+
+func (a *App) openGateway(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
+	if a.Open != nil {
+		return a.Open(ctx, a, cfg, only)
+	}
+	return Open(ctx, a, cfg, only)
 }

@@ -22,54 +22,72 @@ import (
 	"goblin/registry/termtext"
 )
 
-// FromRegistry is how a server of the registry is added.
-type FromRegistry struct {
-	URL string   // of the registry; "" for the one that is configured
-	Use string   // the kind of package or remote; "" for any
-	Set []string // KEY=VALUE, the answers that are known
-	Yes bool     // nothing is asked that there is no need to ask
-	// Free says why no server may be added by a name; may be nil.
-	Free func(name string) error
-	// Keep keeps a secret, and says where that is.
-	Keep func(name, value string) (place string, err error)
+// registryFlags has the flags of add that are about a registry.
+type registryFlags struct {
+	server string   // the name of the server in the registry, perhaps with @VERSION; "" for none
+	url    string   // of the registry; "" for the configured one
+	use    string   // the kind of package or remote; "" for any
+	set    []string // KEY=VALUE, known answers
+	yes    bool     // ask only what has to be known
 }
 
-// Flags adds the flags of a command that adds servers of the registry.
-func (o *FromRegistry) Flags(flags *pflag.FlagSet) {
-	cli.Name(flags, &o.URL, "registry-url", "ask the registry at this `URL`")
-	cli.Name(flags, &o.Use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
-	flags.BoolVar(&o.Yes, "yes", false, "with --registry, do not ask before it is added")
-	flags.StringArrayVar(&o.Set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
+func (f *registryFlags) add(flags *pflag.FlagSet) {
+	cli.Name(flags, &f.server, "registry", "add this `SERVER` of the registry, or SERVER@VERSION")
+	cli.Name(flags, &f.url, "registry-url", "ask the registry at this `URL`")
+	cli.Name(flags, &f.use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
+	flags.BoolVar(&f.yes, "yes", false, "with --registry, do not ask before it is added")
+	flags.StringArrayVar(&f.set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
 }
 
-// Define makes a definition of a server of the registry, by its name, perhaps with
-// @VERSION; as is what it is to be called in the config, "" for a short form. The user of
-// a terminal is asked for what is not set, and for consent to what will run; then secrets
-// are kept.
-func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcpregistry.Definition, error) {
+// registryServer returns the config entry of the server that "add --registry" names. It sets the
+// entry's secrets by n.secrets.
+func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s configedit.Server, err error) {
+	name := strings.Join(args, " ")
+	switch {
+	case len(args) > 1 || cmd.ArgsLenAtDash() >= 0:
+		return s, cli.Usage(cmd, "with --registry there is one name at most, that in the config")
+	case name != "" && !config.ValidName(name):
+		return s, cli.Usage(cmd, "%q cannot name a server", name)
+	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
+		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
+	}
+	n.secrets = a.Secrets().Begin()
+	d, err := a.buildDefinition(cmd.Context(), name, n)
+	if err != nil {
+		return s, err
+	}
+	if n.disabled {
+		d.Keys["disabled"] = true
+	}
+	return configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}, nil
+}
+
+// buildDefinition returns the definition of a server of the registry. name is its name in the
+// config, "" for the short form of the registry's. On a terminal, it asks for missing answers and
+// for consent. Then it sets the secrets.
+func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*mcpregistry.Definition, error) {
+	f := &n.registry
 	answers := map[string][]string{}
-	for _, pair := range o.Set {
+	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" { // which is not shown: it may be a secret
+		if !ok || key == "" { // not shown: it may be a secret
 			return nil, cli.Fail(cli.CodeUsage, "--set wants KEY=VALUE")
 		}
 		answers[key] = append(answers[key], value)
 	}
-	client, err := a.registryAt(o.URL)
+	client, err := a.registryAt(f.url)
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.entry(ctx, client, name)
+	e, err := a.registryEntry(ctx, client, f.server)
 	if err != nil {
 		return nil, err
 	}
-	if o.Free != nil {
-		if err := o.Free(cmp.Or(as, e.ShortName())); err != nil {
-			return nil, err
-		}
+	name = cmp.Or(name, e.ShortName())
+	if err := a.nameIsFree(name); err != nil {
+		return nil, err
 	}
-	p := a.prompter(ctx)
-	c, err := choose(p, &e, o.Use)
+	c, err := a.choosePackage(ctx, &e, f.use)
 	if err != nil {
 		return nil, err
 	}
@@ -84,24 +102,24 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 		}
 		defer c.Discard()
 	}
-	if p.asks {
-		if err := question(p, c.Questions(), answers, o.Yes); err != nil {
+	if a.InTTY {
+		if err := a.askAll(ctx, c.Questions(), answers, f.yes); err != nil {
 			return nil, err
 		}
 	}
-	d, err := c.Build(cmp.Or(as, e.ShortName()), answers)
+	d, err := c.Build(name, answers)
 	if err != nil {
 		return nil, cli.Fail(cli.CodeUsage, "%w", err)
 	}
-	a.present(d)
-	if err := consent(p, d, o.Yes); err != nil {
+	a.showDefinition(d)
+	if err := a.consent(ctx, d, f.yes); err != nil {
 		return nil, err
 	}
 	if err := c.Unpack(); err != nil {
 		return nil, err
 	}
 	for _, s := range d.Secrets {
-		place, err := o.Keep(s.Name, s.Value)
+		place, err := n.secrets.Set(s.Name, s.Value)
 		if err != nil {
 			return nil, fmt.Errorf("keep the secret %q: %w", s.Name, err)
 		}
@@ -110,38 +128,17 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	return d, nil
 }
 
-// registered is the entry of a server of the registry, as "goblin add" has been told of it.
-func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s configedit.Server, err error) {
-	as := strings.Join(args, " ")
-	switch {
-	case len(args) > 1 || cmd.ArgsLenAtDash() >= 0:
-		return s, cli.Usage(cmd, "with --registry there is one name at most, that in the config")
-	case as != "" && !config.ValidName(as):
-		return s, cli.Usage(cmd, "%q cannot name a server", as)
-	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
-		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
+// nameIsFree returns an error if the config has a server of this name.
+func (a *App) nameIsFree(name string) error {
+	f, err := a.editableConfig(configedit.Open)
+	if err == nil && f.Keys(name) != nil {
+		err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), termtext.Goblin("remove", name))
 	}
-	n.kept = &keeper{store: a.Secrets()}
-	n.from.Keep = n.kept.keep
-	n.from.Free = func(name string) error {
-		f, err := a.toEdit(configedit.Open)
-		if err == nil && f.Keys(name) != nil {
-			err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), termtext.Goblin("remove", name))
-		}
-		return err
-	}
-	d, err := a.Define(cmd.Context(), n.registry, as, n.from)
-	if err != nil {
-		return s, interrupted(cmd.Context(), err)
-	}
-	if n.off {
-		d.Keys["disabled"] = true
-	}
-	return configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}, nil
+	return err
 }
 
-// entry gets a server of the registry.
-func (a *App) entry(ctx context.Context, client *mcpregistry.Client, name string) (mcpregistry.Entry, error) {
+// registryEntry returns a server of the registry, by its name or name@version.
+func (a *App) registryEntry(ctx context.Context, client *mcpregistry.Client, name string) (mcpregistry.Entry, error) {
 	version := ""
 	if at := strings.LastIndexByte(name, '@'); at > 0 {
 		name, version = name[:at], name[at+1:]
@@ -155,25 +152,26 @@ func (a *App) entry(ctx context.Context, client *mcpregistry.Client, name string
 	case e.Status == "deprecated":
 		a.Warn("%s is deprecated: %s", e.Name, termtext.FirstLine(e.Description))
 	}
-	a.stale(client, cached)
+	a.warnCached(client, cached)
 	return e, nil
 }
 
-func consent(p *prompter, d *mcpregistry.Definition, given bool) error {
+// consent asks whether a definition may be added.
+func (a *App) consent(ctx context.Context, d *mcpregistry.Definition, given bool) error {
 	switch {
 	case given:
 		return nil
-	case !p.asks:
+	case !a.InTTY:
 		return cli.Fail(cli.CodeUsage, "nothing is added: look at what it would run, above, and say --yes")
 	}
-	yes, err := p.confirm("Add it as " + d.Name + "?")
+	yes, err := a.Confirm(ctx, "Add it as "+d.Name+"?")
 	if err == nil && !yes {
 		err = cli.Fail(cli.CodeFailure, "nothing is added")
 	}
 	return err
 }
 
-// registryError gives a failure of the registry its exit code.
+// registryError returns a failure of the registry with its exit code.
 func registryError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -186,9 +184,9 @@ func registryError(err error) error {
 	return cli.Fail(cli.CodeConnect, "%w", err)
 }
 
-// choose takes one of the ways that a server can be run; the user's, where there is one to
-// ask.
-func choose(p *prompter, e *mcpregistry.Entry, use string) (*mcpregistry.Choice, error) {
+// choosePackage returns one of the packages and remotes of a server. On a terminal, the user
+// chooses.
+func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use string) (*mcpregistry.Choice, error) {
 	all := e.Choices()
 	var usable []*mcpregistry.Choice
 	var kinds, problems []string
@@ -214,19 +212,19 @@ func choose(p *prompter, e *mcpregistry.Entry, use string) (*mcpregistry.Choice,
 		return usable[0], nil
 	}
 	first := max(slices.IndexFunc(usable, installed), 0)
-	if !p.asks {
+	if !a.InTTY {
 		return usable[first], nil
 	}
-	p.say("%s can be used in several ways:", e.Name)
+	a.Say("%s can be used in several ways:", e.Name)
 	for i, c := range usable {
 		needs := ""
 		if !installed(c) {
 			needs = ", for which " + c.Command() + " has to be installed"
 		}
-		p.say("  %d  %s  %s%s", i+1, c.Kind, c.About, needs)
+		a.Say("  %d  %s  %s%s", i+1, c.Kind, c.About, needs)
 	}
 	for {
-		text, err := p.line(fmt.Sprintf("Which? [%d]", first+1))
+		text, err := a.Ask(ctx, fmt.Sprintf("Which? [%d]", first+1))
 		if err != nil {
 			return nil, err
 		}
@@ -236,11 +234,11 @@ func choose(p *prompter, e *mcpregistry.Entry, use string) (*mcpregistry.Choice,
 		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(usable) {
 			return usable[n-1], nil
 		}
-		p.say("A number from 1 to %d, please.", len(usable))
+		a.Say("A number from 1 to %d, please.", len(usable))
 	}
 }
 
-// installed reports whether the program that a choice needs is there.
+// installed reports whether the program that a package needs is in PATH.
 func installed(c *mcpregistry.Choice) bool {
 	if c.Command() == "" {
 		return true
@@ -249,34 +247,34 @@ func installed(c *mcpregistry.Choice) bool {
 	return err == nil
 }
 
-// maxAnswers bounds how often one question is asked that takes several.
+// maxAnswers is the maximum number of answers to one question.
 const maxAnswers = 50
 
-// question asks for what is not answered; with few only what there is no doing without.
-func question(p *prompter, all []mcpregistry.Question, answers map[string][]string, few bool) error {
+// askAll asks the questions without an answer; with few, only those that need one.
+func (a *App) askAll(ctx context.Context, all []mcpregistry.Question, answers map[string][]string, few bool) error {
 	for _, q := range all {
 		needed := q.Required && q.Default == ""
 		if len(answers[q.Key]) > 0 || few && !needed {
 			continue
 		}
 		if q.Description != "" {
-			p.say("%s: %s", q.Key, termtext.Head(q.Description, 500))
+			a.Say("%s: %s", q.Key, termtext.Head(q.Description, 500))
 		}
 		for len(answers[q.Key]) < maxAnswers {
-			text, err := p.ask(q)
+			text, err := a.askQuestion(ctx, q)
 			if err != nil {
 				return err
 			}
 			if text == "" {
 				if needed && len(answers[q.Key]) == 0 {
-					p.say("%s is needed.", q.Key)
+					a.Say("%s is needed.", q.Key)
 					continue
 				}
 				break
 			}
 			problem := q.Check(text)
 			if problem != "" {
-				p.say("It %s.", problem)
+				a.Say("It %s.", problem)
 				continue
 			}
 			answers[q.Key] = append(answers[q.Key], text)
@@ -288,8 +286,8 @@ func question(p *prompter, all []mcpregistry.Question, answers map[string][]stri
 	return nil
 }
 
-// ask asks one question once.
-func (p *prompter) ask(q mcpregistry.Question) (string, error) {
+// askQuestion asks one question once.
+func (a *App) askQuestion(ctx context.Context, q mcpregistry.Question) (string, error) {
 	prompt := q.Key
 	var notes []string
 	switch {
@@ -313,13 +311,13 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 		prompt += " [" + termtext.Head(q.Default, 200) + "]"
 	}
 	if q.Secret {
-		return p.hidden(prompt + ", not shown:")
+		return a.AskHidden(ctx, prompt+", not shown:")
 	}
-	return p.line(prompt + ":")
+	return a.Ask(ctx, prompt+":")
 }
 
-// present shows what a definition will do.
-func (a *App) present(d *mcpregistry.Definition) {
+// showDefinition prints on stderr what a definition runs, reaches and sends.
+func (a *App) showDefinition(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
 		args, _ := d.Keys["args"].([]string)

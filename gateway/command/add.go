@@ -1,0 +1,318 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/clientconfig"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/daemon"
+	"goblin/gateway/secrets"
+	"goblin/registry"
+	"goblin/registry/termtext"
+)
+
+// addFlags has the flags of add.
+type addFlags struct {
+	env, headers      []string
+	kind, cwd         string
+	noCheck, disabled bool
+	registry          registryFlags
+	secrets           *secrets.Transaction // of a server of the registry; nil for none
+}
+
+func (a *App) add() *cobra.Command {
+	var n addFlags
+	cmd := a.withJSON("print a JSON object", &cobra.Command{
+		Use:     "add NAME URL | add NAME -- COMMAND [ARG...] | add --registry SERVER [NAME]",
+		GroupID: cli.GroupConfig,
+		Short:   "Add a server to the config",
+		Long: `Add a server to the config: a remote one by its URL, or a local one by its command,
+which stands behind "--". Everything else in the file stays as it is, comments too;
+a file that is not there is made. A running daemon follows at once.
+
+The server is started once, and what it offers is shown; if it cannot be, nothing is
+added. --no-check adds it as it is.
+
+--registry adds a server that "goblin registry search" finds, by its package or remote.
+You are asked for what it needs, and shown what will run before it does; without a
+terminal, --set answers and --yes agrees. Secrets stay out of the file: they are kept as
+by "goblin secret set", and the file refers to them.
+
+${VAR} stands for a variable of the environment that Goblin has when it starts; quote
+it from your shell, so that the file has the name and not the value.`,
+		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  goblin add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  goblin add memory --env 'MEMORY_FILE_PATH=${HOME}/memory.jsonl' -- npx -y @modelcontextprotocol/server-memory
+  goblin add --registry io.github.ada/weather --set 'API_KEY=${WEATHER_KEY}'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s configedit.Server
+			var err error
+			if n.registry.server != "" {
+				s, err = a.registryServer(cmd, args, &n)
+			} else {
+				s, err = n.server(cmd, args)
+			}
+			if err == nil {
+				err = a.addServer(cmd.Context(), s, &n)
+			}
+			if err != nil && n.secrets != nil {
+				err = errors.Join(err, n.secrets.Rollback())
+			}
+			return err
+		},
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&n.env, "env", "e", nil, "a variable of the command, `KEY=VALUE`")
+	flags.StringArrayVarP(&n.headers, "header", "H", nil, "an HTTP header of a remote server, `NAME: VALUE`")
+	cli.Name(flags, &n.kind, "type", "the transport of a remote server, `http|sse`; what fits is found if it is not said")
+	cli.Name(flags, &n.cwd, "cwd", "the working `FOLDER` of the command")
+	flags.BoolVar(&n.noCheck, "no-check", false, "do not start the server")
+	flags.BoolVar(&n.disabled, "disabled", false, "add it without turning it on, nor starting it")
+	n.registry.add(flags)
+	return cmd
+}
+
+// server returns the config entry that a command line describes.
+func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Server, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if len(args) == 0 || dash == 0 {
+		return s, cli.Usage(cmd, "add needs a name for the server")
+	}
+	s = configedit.Server{Name: args[0], Keys: map[string]any{}}
+	if !config.ValidName(s.Name) {
+		return s, cli.Usage(cmd, "%q cannot name a server: names have letters, digits, \".\", \"_\" and \"-\", begin with one of the first two, and \"goblin\" is taken", s.Name)
+	}
+	switch {
+	case dash == 1 && len(args) > 1: // a command
+		if len(n.headers) > 0 || n.kind != "" {
+			return s, cli.Usage(cmd, "--header and --type are for remote servers, not for commands")
+		}
+		s.Keys["command"] = args[1]
+		if len(args) > 2 {
+			s.Keys["args"] = args[2:]
+		}
+	case dash < 0 && len(args) == 2 && hasOtherScheme(args[1]):
+		return s, cli.Usage(cmd, "%q is no URL of a server: those begin with https:// or http://", args[1])
+	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+		if len(n.env) > 0 || n.cwd != "" {
+			return s, cli.Usage(cmd, "--env and --cwd are for commands, not for remote servers")
+		}
+		s.Keys["url"] = args[1]
+	case dash < 0 && len(args) > 1:
+		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.Words(args[1:]...))
+	default:
+		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
+	}
+	return s, n.fill(cmd, s.Keys)
+}
+
+// fill adds the values of flags to the keys of a server.
+func (n *addFlags) fill(cmd *cobra.Command, keys map[string]any) error {
+	switch n.kind {
+	case "":
+	case "http", "streamable-http", "sse":
+		keys["type"] = n.kind
+	default:
+		return cli.Usage(cmd, "--type must be http or sse, not %q", n.kind)
+	}
+	if n.cwd != "" {
+		keys["cwd"] = n.cwd
+	}
+	if n.disabled {
+		keys["disabled"] = true
+	}
+	if err := pairs(cmd, keys, "env", "--env", "=", n.env); err != nil {
+		return err
+	}
+	return pairs(cmd, keys, "headers", "--header", ":", n.headers)
+}
+
+// hasOtherScheme reports whether an address is a URL of another scheme than HTTP.
+func hasOtherScheme(address string) bool {
+	scheme, _, ok := strings.Cut(address, "://")
+	return ok && scheme != "http" && scheme != "https" && !strings.Contains(scheme, "${")
+}
+
+// pairs parses the values of a flag, NAME and VALUE around by, and puts them under a key.
+func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list []string) error {
+	values := make(map[string]string)
+	for _, pair := range list {
+		name, value, ok := strings.Cut(pair, by)
+		if name = strings.TrimSpace(name); !ok || name == "" { // not shown: it may be a secret
+			return cli.Usage(cmd, "%s wants NAME%sVALUE", flag, by)
+		}
+		if by == ":" {
+			value = strings.TrimSpace(value)
+		}
+		values[name] = value
+	}
+	if len(values) > 0 {
+		keys[key] = values
+	}
+	return nil
+}
+
+// addResult is the output of add: the entries of the new server.
+type addResult struct {
+	Server    string   `json:"server"`
+	Config    string   `json:"config"`
+	Checked   bool     `json:"checked"`
+	Login     bool     `json:"needsLogin,omitempty"`
+	Tools     []string `json:"tools,omitempty"`
+	Prompts   []string `json:"prompts,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+	Templates []string `json:"templates,omitempty"`
+}
+
+func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) error {
+	f, err := a.addedConfig(s)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
+	if err != nil { // the file had no mistakes when it was opened
+		return cli.Fail(cli.CodeUsage, "%s; nothing was added", config.Texts(err))
+	}
+	a.Hide(cfg)
+	o := addResult{Server: s.Name, Config: f.Path()}
+	entry, _ := cfg.Server(s.Name)
+	folder := filepath.Dir(cfg.Path)
+	if here, _ := os.Getwd(); here != folder && clientconfig.Relative(s.Keys) != "" {
+		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clientconfig.Relative(s.Keys), folder)
+	}
+	switch {
+	case n.noCheck || entry.Disabled:
+	case entry.Problem != "":
+		a.Warn("server %q is not started: %s", s.Name, entry.Problem)
+	default:
+		// It starts in the config's folder, which may be the first to be made.
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		entry.Unsaved = true
+		if err := a.checkServer(ctx, cfg, &o); err != nil {
+			return err
+		}
+	}
+	err = a.save(ctx, f)
+	for n := 0; errors.Is(err, configedit.ErrChanged) && n < maxTries; n++ { // another command was faster
+		if f, err = a.addedConfig(s); err == nil {
+			err = a.save(ctx, f)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(o, func() error { return a.printText(o.String() + a.nextStepText()) })
+}
+
+// addedConfig returns the config with one more server, not saved.
+func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
+	f, err := a.editableConfig(configedit.Open)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Add(s)
+	switch {
+	case errors.Is(err, configedit.ErrTaken):
+		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), termtext.Goblin("remove", s.Name))
+	case err == nil && hasPlainSecret(s.Keys):
+		f.Private()
+	}
+	return f, err
+}
+
+// hasPlainSecret reports whether an entry has a secret in plain text.
+func hasPlainSecret(keys map[string]any) bool {
+	s := clientconfig.Server{Name: "x", Keys: keys}
+	_, secrets := s.SplitSecrets(func(wanted, _ string) string { return wanted })
+	return len(secrets) > 0
+}
+
+// String returns the result for users.
+func (o *addResult) String() string {
+	text := fmt.Sprintf("Added %q to %s.\n", o.Server, o.Config)
+	if o.Login {
+		return text + fmt.Sprintf("It wants a login: %s\n", termtext.Goblin("login", o.Server))
+	}
+	for _, list := range []struct {
+		kind  string
+		names []string
+	}{{"tool", o.Tools}, {"prompt", o.Prompts}, {"resource", o.Resources}, {"template", o.Templates}} {
+		if len(list.names) > 0 {
+			text += fmt.Sprintf("%s: %s\n", termtext.Count(len(list.names), list.kind), someOf(list.names))
+		}
+	}
+	if o.Checked && len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0 {
+		text += "It offers nothing by now.\n"
+	}
+	return text
+}
+
+// maxNames is the longest list of names in an answer, in cells.
+const maxNames = 300
+
+// someOf lists names up to maxNames and counts the others.
+func someOf(names []string) string {
+	line := termtext.Cut(termtext.Line(names[0]), maxNames)
+	for i, name := range names[1:] {
+		next := line + ", " + termtext.Line(name)
+		if termtext.Width(next) > maxNames {
+			return fmt.Sprintf("%s, and %d more", line, len(names)-i-1)
+		}
+		line = next
+	}
+	return line
+}
+
+// nextStepText returns the command that adds Goblin to clients, or "" if all have it.
+func (a *App) nextStepText() string {
+	without, with := clientconfig.Lacking(clientconfig.Here(a.Getenv, ""))
+	switch {
+	case len(without) > 0:
+		return fmt.Sprintf("Next: %s\n", a.Line("install", without...))
+	case len(with) > 0:
+		return ""
+	}
+	return fmt.Sprintf("Next: %s\n", a.Line("install CLIENT"))
+}
+
+// checkServer starts a server of a config that is not saved, and adds its entries to o.
+func (a *App) checkServer(ctx context.Context, cfg *config.Config, o *addResult) error {
+	return a.withOwnGateway(ctx, cfg, []string{o.Server}, func(g Gateway) error {
+		for _, list := range []struct {
+			kind string
+			to   *[]string
+		}{{"tools", &o.Tools}, {"prompts", &o.Prompts}, {"resources", &o.Resources}, {"templates", &o.Templates}} {
+			items, servers, err := a.fetch(ctx, cfg, g, daemon.ListQuery{Kind: list.kind, Server: o.Server})
+			if err != nil {
+				return err
+			}
+			for _, s := range servers {
+				switch {
+				case s.State == string(registry.StateNeedsLogin):
+					o.Login = true
+					return nil
+				case isMissing(s):
+					return cli.Fail(cli.CodeConnect, "%s. Nothing was added; goblin add --no-check adds it as it is", stateText(s))
+				}
+			}
+			for i := range items {
+				*list.to = append(*list.to, cmp.Or(items[i].OriginalName, items[i].OriginalURI, items[i].Name))
+			}
+		}
+		o.Checked = true
+		return nil
+	})
+}

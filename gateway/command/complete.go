@@ -1,0 +1,44 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/daemon"
+	"goblin/registry/termtext"
+)
+
+// complete returns a completion with the names that the running daemon lists. It starts
+// nothing, because a user waits for it.
+func (a *App) complete(list string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const only = cobra.ShellCompDirectiveNoFileComp
+		if len(args) > 0 {
+			return nil, only
+		}
+		cfg, err := a.Load()
+		if err != nil {
+			return nil, only
+		}
+		if list == "servers" {
+			return serverNames(cfg), only
+		}
+		place, err := a.Place(cfg.Path)
+		if err != nil {
+			return nil, only
+		}
+		items, err := daemon.Remote{Place: place}.List(cmd.Context(), daemon.ListQuery{Kind: list, Profile: a.profile})
+		if err != nil {
+			return nil, only
+		}
+		return slices.DeleteFunc(listedNames(items), func(name string) bool { return !typeable(name) }), only
+	}
+}
+
+// typeable reports whether a shell can insert a name into a command line and show it without
+// side effects.
+func typeable(name string) bool {
+	return termtext.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "=") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
+}

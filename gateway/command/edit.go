@@ -1,0 +1,112 @@
+package command
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/state"
+)
+
+func (a *App) edit() *cobra.Command {
+	return a.withJSON("print a JSON object", &cobra.Command{
+		Use: "edit", GroupID: cli.GroupConfig, Short: "Edit the config in your editor, and check it",
+		Long: `Open the config in the program of $VISUAL or $EDITOR, and check it when that has
+ended. With mistakes in it the file stays as it was, and you are asked whether to go on
+editing. A config that is not there is made.`,
+		Example: "  goblin edit\n  EDITOR=nano goblin edit",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := a.editableConfig(configedit.OpenBroken) // mistakes are about to be mended
+			if err != nil {
+				return err
+			}
+			before := string(f.Text())
+			if err := a.editFile(cmd.Context(), f); err != nil {
+				return err
+			}
+			changed := string(f.Text()) != before
+			text := " is as it was."
+			if changed {
+				text = " is written."
+			}
+			return a.printResult(map[string]any{"config": f.Path(), "changed": changed}, f.Path()+text)
+		},
+	})
+}
+
+// editFile opens the text of a config in the user's editor until it has no mistakes.
+func (a *App) editFile(ctx context.Context, f *configedit.File) error {
+	usual := "vi"
+	if runtime.GOOS == "windows" {
+		usual = "notepad"
+	}
+	words := strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), usual))
+	ext := ".yaml"
+	if f.JSON() {
+		ext = ".json"
+	}
+	// There may be secrets in it. Editors leave copies beside a file, with modes of their own.
+	dir, err := os.MkdirTemp("", "goblin-*") // 0700
+	if err != nil {
+		return err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			_ = os.RemoveAll(dir) // it lies with other temporary files
+		}
+	}()
+	text := f.Text()
+	if f.New() {
+		text = configedit.Template()
+	}
+	temp := filepath.Join(dir, "config"+ext)
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
+		return err
+	}
+	for {
+		c := exec.CommandContext(ctx, words[0], append(words[1:], temp)...)
+		c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("%s: %w; $VISUAL or $EDITOR names another editor", words[0], err)
+		}
+		text, err := state.Read(temp, maxConfig)
+		if err != nil {
+			return fmt.Errorf("read the edited text: %w", err)
+		}
+		f.SetText(text)
+		if err = a.save(ctx, f); err == nil {
+			return nil
+		}
+		var mistakes *config.Errors
+		if !errors.As(err, &mistakes) {
+			keep = true
+			return fmt.Errorf("%w; your text is in %s", err, temp)
+		}
+		if !a.InTTY {
+			return err
+		}
+		a.Report(err)
+		fmt.Fprint(a.Err, "Edit it again? [Y/n] ")
+		answer, err := bufio.NewReaderSize(a.In, 16).ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if word := strings.ToLower(strings.TrimSpace(answer)); word == "n" || word == "no" {
+			return cli.Fail(cli.CodeConfig, "nothing was written; %s is as it was", f.Path())
+		}
+	}
+}

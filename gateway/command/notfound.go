@@ -1,0 +1,184 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/daemon"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/definition"
+	"goblin/registry/rawjson"
+)
+
+// codeResourceNotFound is the error code of servers up to revision 2025-11-25.
+const codeResourceNotFound = -32002
+
+// explain returns an error of the gateway with an exit code and what helps.
+func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request, err error) error {
+	var failure *jsonrpc.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	var data struct {
+		Code       string   `json:"code"`
+		Candidates []string `json:"candidates"`
+	}
+	_ = json.Unmarshal(failure.Data, &data) // absent, or a server's own
+	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
+	switch data.Code {
+	case "CONNECTION_ERROR", "LOGIN_REQUIRED":
+		return cli.Fail(cli.CodeConnect, "%s: %s", what, failure.Message)
+	case "REQUEST_TIMEOUT":
+		return cli.Fail(cli.CodeTimeout, "%s: %s", what, failure.Message)
+	case "AMBIGUOUS":
+		return cli.Fail(cli.CodeFailure, "%s fits several; use %s", what, strings.Join(data.Candidates, " or "))
+	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
+	default:
+		if failure.Code != codeResourceNotFound {
+			if missing := a.missingArguments(ctx, g, r); len(missing) > 0 {
+				return cli.Fail(cli.CodeUsage, "%s needs %s", what, strings.Join(missing, " "))
+			}
+			return cli.Fail(cli.CodeFailure, "%s: %s", what, failure.Message)
+		}
+	}
+	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
+}
+
+// notFound returns the error for a name that the gateway does not know: similar names, or the servers
+// that do not answer. With itself, message is from the server.
+func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, itself bool) error {
+	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, as it waits for servers
+	if err != nil {
+		return err
+	}
+	status, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var down, why []string
+	for _, s := range status.Servers {
+		if isMissing(s) && (only == nil || slices.Contains(only, s.Name)) {
+			down, why = append(down, s.Name), append(why, stateText(s))
+		}
+	}
+	if len(only) > 0 && len(down) == len(only) {
+		return cli.Fail(cli.CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
+	}
+	known := statusNames(status.Servers)
+	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
+		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Meant(r.server, known, ""))
+	}
+	if _, why, ok := strings.Cut(message, fmt.Sprintf("unknown %s %q: ", r.kind.noun, r.name)); ok {
+		return cli.Fail(cli.CodeNotFound, "%s %q: %s", r.kind.noun, r.name, why)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
+	if reason, ok := strings.CutPrefix(message, "RESOURCE_NOT_FOUND: "); ok {
+		reason, _, _ = strings.Cut(reason, ": ")
+		if reason != "Resource not found" {
+			fmt.Fprintf(&text, " (%s)", reason)
+		}
+	}
+	if itself {
+		fmt.Fprintf(&text, "; its server says: %s", message)
+		if slices.Contains(listedNames(items), r.name) {
+			return cli.Fail(cli.CodeNotFound, "%s", text.String())
+		}
+	}
+	elsewhere := ""
+	if r.server != "" {
+		fmt.Fprintf(&text, " of server %q", r.server)
+		elsewhere = r.otherOwner(items)
+		items = slices.DeleteFunc(items, func(it daemon.Entry) bool { return it.Server != r.server })
+	}
+	if len(down) > 0 {
+		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.Line("list servers"))
+	}
+	text.WriteString("; " + a.hint(r, status.Servers, items, elsewhere, message) + a.withheldHint(r, status.Servers))
+	return cli.Fail(cli.CodeNotFound, "%s", text.String())
+}
+
+// hint returns what to use instead of an unknown name. message is the gateway's.
+func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, elsewhere, message string) string {
+	_, own, _ := strings.Cut(r.name, "/")
+	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
+	if elsewhere != "" {
+		return fmt.Sprintf("server %q has it", elsewhere)
+	}
+	if slices.Contains(listedNames(items), own) || slices.ContainsFunc(statusNames(servers), owned) {
+		return fmt.Sprintf("did you mean %q?", own)
+	}
+	if why := idleReason(servers, r); why != "" {
+		return why
+	}
+	if hint, ok := strings.CutPrefix(message, fmt.Sprintf("unknown %s %q; ", r.kind.noun, r.name)); ok {
+		return hint // which knows of renames
+	}
+	if near := cli.NearestOf(r.target(), listedNames(items), each(items, (*daemon.Entry).Original)); len(near) > 0 {
+		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
+	}
+	return fmt.Sprintf("\"%s\" shows all", a.Line("list", r.kind.list))
+}
+
+// idleReason returns why the server of a name does not run, "" if it is not one of them.
+func idleReason(servers []daemon.Server, r *request) string {
+	for _, s := range servers {
+		if (s.State == string(registry.StateDisabled) || waitsForProject(s)) && r.kind.owns(s.Name, r.name) {
+			return stateText(s)
+		}
+	}
+	return ""
+}
+
+// withheldHint reports tools that await approval on the servers that may own the name, "" for none.
+func (a *App) withheldHint(r *request, servers []daemon.Server) string {
+	if r.kind.noun != toolKind.noun {
+		return ""
+	}
+	may := slices.DeleteFunc(slices.Clone(servers), func(s daemon.Server) bool { return !r.kind.owns(s.Name, r.name) })
+	if len(may) == 0 { // the name alone does not tell whose it is
+		may = servers
+	}
+	if held := a.withheldNote(may, r.server); held != "" {
+		return "; " + held
+	}
+	return ""
+}
+
+// otherOwner returns another server than the named one that has the entry, or "".
+func (r *request) otherOwner(items []daemon.Entry) string {
+	for _, it := range items {
+		if it.Server != r.server && it.Called(r.name) > 0 {
+			return it.Server
+		}
+	}
+	return ""
+}
+
+// missingArguments returns the required arguments of a prompt that were not given, as flags.
+func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (missing []string) {
+	if r.kind.noun != promptKind.noun {
+		return nil
+	}
+	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list, Server: r.server})
+	if err != nil {
+		return nil // the server's own words must do
+	}
+	i := slices.IndexFunc(items, func(it daemon.Entry) bool { return it.Called(r.name) > 0 })
+	if i < 0 {
+		return nil
+	}
+	given := rawjson.Get(r.rest, "arguments")
+	for _, arg := range definition.PromptFields(items[i].Definition) {
+		if arg.Required && rawjson.Get(given, arg.Name) == nil {
+			missing = append(missing, "--arg "+arg.Name+"=…")
+		}
+	}
+	return missing
+}

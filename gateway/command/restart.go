@@ -1,0 +1,38 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+)
+
+func (a *App) restart() *cobra.Command {
+	return a.withJSON("print a JSON object", &cobra.Command{
+		Use:     "restart SERVER",
+		GroupID: cli.GroupDaemon,
+		Short:   "Restart one server of the running daemon",
+		Long: `Close the daemon's connections to a server, which ends its process if it has one,
+and open them anew. Clients stay connected; calls that were running at that
+server fail.`,
+		Example: `  goblin restart clock
+  goblin restart clock && goblin status`,
+		Args:              oneArg("the name of a server"),
+		ValidArgsFunction: a.complete("servers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, name := cmd.Context(), args[0]
+			r, err := a.runningDaemon(ctx)
+			if err != nil {
+				return err
+			}
+			if err := knownServer(name, statusNames(r.status.Servers)); err != nil {
+				return err
+			}
+			if err := r.Restart(ctx, name); err != nil {
+				return r.explain(err)
+			}
+			return a.printResult(map[string]any{"restarted": name}, fmt.Sprintf("Restarting %q.", name))
+		},
+	})
+}

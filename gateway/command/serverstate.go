@@ -1,0 +1,47 @@
+package command
+
+import (
+	"fmt"
+
+	"goblin/gateway/daemon"
+	"goblin/registry"
+)
+
+// isMissing reports whether the entries of a server are unknown although it should run. Cached
+// lists of a starting server are known.
+func isMissing(s daemon.Server) bool {
+	starts := s.State == string(registry.StateConnecting) && s.Error == ""
+	return isUnready(s.State) && (!starts || s.Remembered.IsZero())
+}
+
+// waitsForProject reports whether a server starts with the first client that has a project.
+func waitsForProject(s daemon.Server) bool {
+	return s.State == string(registry.StateStopped) && s.Error != ""
+}
+
+// isUnready reports whether a server in that state should run but cannot answer.
+func isUnready(state string) bool {
+	switch registry.State(state) {
+	case registry.StateReady, registry.StateSleeping, registry.StateDisabled, registry.StateStopped, "":
+		return false
+	}
+	return true
+}
+
+// stateText returns why a server does not answer.
+func stateText(s daemon.Server) string {
+	verb := ""
+	switch registry.State(s.State) {
+	case registry.StateFailed, registry.StateNeedsLogin:
+	default:
+		verb = "is "
+	}
+	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, s.State, because(s.Error))
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/daemon"
+)
+
+// stopLimit bounds how long stop waits for the daemon to exit.
+const stopLimit = 30 * time.Second
+
+func (a *App) stop() *cobra.Command {
+	return a.withJSON("print a JSON object", &cobra.Command{
+		Use:     "stop",
+		GroupID: cli.GroupDaemon,
+		Short:   "Stop the running daemon and its servers",
+		Long: `Stop the daemon that serves this config, and wait until it and its servers are
+gone. A client that is still connected through "goblin stdio" starts the next
+daemon by itself.`,
+		Example: `  goblin stop
+  goblin --config work.yaml stop`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			r, err := a.runningDaemon(ctx)
+			if err != nil {
+				return err
+			}
+			if err := r.Stop(ctx); err != nil && !errors.Is(err, daemon.ErrNotRunning) {
+				return r.explain(err)
+			}
+			if err := awaitExit(ctx, r.status.PID); err != nil {
+				return err
+			}
+			return a.printResult(map[string]any{"stopped": true, "pid": r.status.PID}, fmt.Sprintf("Stopped the daemon (pid %d)%s.", r.status.PID, nextDaemonNote(r.status)))
+		},
+	})
+}
+
+// nextDaemonNote reports how many clients will start the next daemon, "" for none.
+func nextDaemonNote(s daemon.Status) string {
+	bridged := 0
+	for _, c := range s.Sessions {
+		if c.IsBridged() {
+			bridged++
+		}
+	}
+	if bridged == 0 {
+		return ""
+	}
+	return "; " + countOf(bridged, "client starts", "clients start") + " the next one"
+}
+
+// awaitExit waits until a process has exited.
+func awaitExit(ctx context.Context, pid int) error {
+	limit := time.After(stopLimit)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for cli.Alive(pid) {
+		select {
+		case <-tick.C:
+		case <-limit:
+			return cli.Fail(cli.CodeTimeout, "the daemon (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/state"
+)
+
+func TestWhatIsOffAlreadyAndWhatStaysOffIsTold(t *testing.T) {
+	t.Parallel()
+	things := []*namedEntry{{server: "a", own: "x", listed: "a_x"}, {server: "a", own: "y", listed: "a_y"}}
+	of := func(profile string) []state.ToggleEntry {
+		return []state.ToggleEntry{{Profile: profile, Server: "a", Kind: "tool", Name: "x"}, {Profile: profile, Server: "a", Kind: "tool", Name: "y"}}
+	}
+	for _, tt := range []struct {
+		before  []state.ToggleEntry
+		on      bool
+		profile string
+		want    string
+	}{
+		{nil, false, "", "Off for all clients: a_x, a_y.\n"},
+		{of("")[:1], false, "", "Off for all clients: a_y.\nOff already: a_x.\n"},
+		{of("")[:1], true, "", "On for all clients: a_x.\nOn already: a_y.\n"},
+		{of("p"), true, "p", "On for clients of profile \"p\": a_x, a_y.\n"},
+		{of("")[1:], true, "p", "On already: a_x, a_y.\nOff for all clients, so also for these: a_y; turn them on without --profile.\n"},
+		{of(""), false, "p", "Off for clients of profile \"p\": a_x, a_y.\n"},
+	} {
+		require.Equal(t, tt.want, toggleText(things, of(tt.profile), tt.before, tt.on, tt.profile))
+	}
+}

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"goblin/registry"
+)
+
+// A command on a terminal reports after terminalDelay what it waits for, others after longDelay.
+// All repeat that every longDelay: downloads may take minutes.
+const (
+	terminalDelay = 2 * time.Second
+	longDelay     = 10 * time.Second
+)
+
+// reportWhileWaiting reports on stderr which servers the caller waits for, until stop is called. stop
+// may be called again.
+func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
+	after := a.waitDelay()
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ; ; after = longDelay {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(after):
+			}
+			a.reportWaiting(ctx, g)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// waitDelay returns how long a command waits silently.
+func (a *App) waitDelay() time.Duration {
+	usual := longDelay
+	if a.ErrTTY {
+		usual = terminalDelay
+	}
+	return cmp.Or(a.testDelay, usual)
+}
+
+// reportWaiting names the starting servers.
+func (a *App) reportWaiting(ctx context.Context, g Gateway) {
+	status, err := g.Status(ctx)
+	if err != nil {
+		return // the caller gets the same error
+	}
+	var names []string
+	for _, s := range status.Servers {
+		switch registry.State(s.State) {
+		case registry.StateConnecting, registry.StateRetrying:
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) > 0 && ctx.Err() == nil {
+		a.Warn("waiting for %s …", strings.Join(names, ", "))
+	}
+}

@@ -1,0 +1,61 @@
+package secrets
+
+import (
+	"errors"
+	"fmt"
+)
+
+// maxSuffix is the last number that [Transaction.FreeName] tries.
+const maxSuffix = 99
+
+// Transaction sets secrets and can restore their values from before. It is for changes of a
+// config that may fail after its secrets were set. It belongs to one goroutine.
+type Transaction struct {
+	store *Store
+	undo  []func() error
+}
+
+// Begin returns an empty Transaction.
+func (s *Store) Begin() *Transaction { return &Transaction{store: s} }
+
+// FreeName returns wanted, or wanted with a number if that is the name of another secret. The
+// nil Transaction returns wanted.
+func (t *Transaction) FreeName(wanted, value string) string {
+	name := wanted
+	for n := 2; t != nil && n <= maxSuffix; n++ {
+		if known, err := t.store.Get(name); err != nil || known == value {
+			break
+		}
+		name = fmt.Sprintf("%s-%d", wanted, n)
+	}
+	return name
+}
+
+// Set stores a secret and returns its place, as [Store.Set] does.
+func (t *Transaction) Set(name, value string) (place string, err error) {
+	before, getErr := t.store.Get(name)
+	if getErr == nil && before == value {
+		return t.store.Place(name), nil
+	}
+	place, err = t.store.Set(name, value)
+	if err != nil {
+		return "", err
+	}
+	t.undo = append(t.undo, func() error {
+		if getErr != nil {
+			return t.store.Remove(name)
+		}
+		_, err := t.store.Set(name, before)
+		return err
+	})
+	return place, nil
+}
+
+// Rollback restores all secrets, the last one first.
+func (t *Transaction) Rollback() error {
+	var all []error
+	for i := len(t.undo) - 1; i >= 0; i-- {
+		all = append(all, t.undo[i]())
+	}
+	return errors.Join(all...)
+}
