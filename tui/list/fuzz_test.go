@@ -1,4 +1,4 @@
-package tui_test
+package list_test
 
 import (
 	"strings"

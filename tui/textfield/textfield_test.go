@@ -1,4 +1,4 @@
-package tui_test
+package textfield_test
 
 import (
 	"strings"

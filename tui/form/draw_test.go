@@ -1,4 +1,4 @@
-package tui_test
+package form_test
 
 import (
 	"encoding/json"
