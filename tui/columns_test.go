@@ -1,9 +1,7 @@
 package tui
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/keys"
-	"goblin/tui/list"
 	"goblin/tui/pane"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -302,63 +297,6 @@ func TestExactCountsStayVisible(t *testing.T) {
 	r.keys("esc o")
 	r.app.Flash = uicontext.Flash{}
 	require.Regexp(t, `Tools 12,345 +by name ↑ `, r.screen())
-}
-
-// crowd is a table of many rows with columns that count what they are asked.
-func crowd(t testing.TB, n int) (table *list.Table[int], asked *int) {
-	asked = new(int)
-	text := func(i int) string {
-		*asked++
-		return fmt.Sprintf("row %05d", (i*7919)%n)
-	}
-	table = list.New(context.Background(), time.Now, text, text, func([]int) []list.Field { return nil })
-	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, Least: 4, Text: text})
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	r := &rig{t: t}
-	r.finish(table.Refresh(0, func() []int { return rows }, func() tea.Cmd { return nil }))
-	return table, asked
-}
-
-// finish runs commands that lead to nothing else.
-func (r *rig) finish(cmd tea.Cmd) {
-	for cmd != nil {
-		done, ok := cmd().(keys.FuncMsg)
-		require.True(r.t, ok)
-		cmd = done()
-	}
-}
-
-// 100,000 rows are sorted beside the screen's own loop, which goes on drawing the old order;
-// what it draws costs as much as there is in sight.
-func TestManyRowsAreSortedAndDrawnWithoutReadingThem(t *testing.T) {
-	t.Parallel()
-	const n = 20_000
-	table, asked := crowd(t, n)
-	lk := theme.New(theme.Options{Theme: "none"})
-	*asked = 0
-	lines := table.Grid(lk, 60, 30, true)
-	require.Less(t, *asked, 30*5)
-	require.Equal(t, "  row       again", strings.TrimRight(ansi.Strip(lines[0]), " "))
-	*asked = 0
-	cmd := table.Sort("row")
-	require.NotNil(t, cmd, "a command does it")
-	require.Less(t, *asked, 10)
-	table.Grid(lk, 60, 30, true)
-	require.Less(t, *asked, 30*5)
-	require.Equal(t, int32(0), table.Found[0], "it is not yet")
-	r := &rig{t: t}
-	r.finish(cmd)
-	require.True(t, slices.IsSortedFunc(table.Found, func(a, b int32) int { return int((int64(a)*7919)%n - (int64(b)*7919)%n) }))
-	*asked = 0
-	r.finish(table.Sort("row"))
-	require.Less(t, *asked, 10, "turning it around compares nothing")
-	require.Equal(t, "row 19999", fmt.Sprintf("row %05d", (int(table.Found[0])*7919)%n))
-	*asked = 0
-	table.Grid(lk, 60, 30, true)
-	require.Less(t, *asked, 30*5)
 }
 
 func TestArrowsOfOrdersAreASCIIWhereAllIs(t *testing.T) {

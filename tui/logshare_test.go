@@ -30,19 +30,3 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 	require.Equal(t, 10, rows["files"])
 	require.Equal(t, pane.MostLogs-10, rows["github"])
 }
-
-func TestSharesOfPlaces(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		places int
-		needs  []int
-		share  int
-	}{
-		{10, []int{20}, 10},
-		{10, []int{20, 20}, 5},
-		{10, []int{2, 20}, 8},
-		{10, []int{1, 2, 20, 30}, 3},
-	} {
-		require.Equal(t, c.share, pane.ShareOf(c.places, c.needs), "%+v", c)
-	}
-}

@@ -83,7 +83,7 @@ func (f *records[R]) trim(apart bool, most int) {
 	if n <= most {
 		return
 	}
-	share := ShareOf(most, slices.Collect(maps.Values(has)))
+	share := shareOf(most, slices.Collect(maps.Values(has)))
 	kept := make([]R, 0, len(f.Held)) // commands read the other
 	for _, r := range f.Held {
 		server := f.server(r)
@@ -99,8 +99,8 @@ func (f *records[R]) trim(apart bool, most int) {
 	f.Held, f.trimmed = kept, f.trimmed+len(f.Held)-len(kept)
 }
 
-// ShareOf is how many places each may have of so many, where some need fewer.
-func ShareOf(places int, needs []int) (share int) {
+// shareOf is how many places each may have of so many, where some need fewer.
+func shareOf(places int, needs []int) (share int) {
 	slices.Sort(needs)
 	for i, n := range needs {
 		if share = places / (len(needs) - i); n > share {
