@@ -24,29 +24,6 @@ func TestKeysTypedFastAreTakenApart(t *testing.T) {
 	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
-func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / d a y")
-	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
-	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
-	require.Empty(t, typed)
-	require.Equal(t, pane.PaneTools, r.app.Open)
-}
-
-func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / server:files space mime:json enter")
-	require.Contains(t, r.screen(), "config.json")
-	require.NotContains(t, r.screen(), "day-01.md")
-	r.list("weather", registry.Resource, `{"uri":"weather://oslo","name":"oslo","mimeType":"application/json"}`)
-	require.NotContains(t, r.screen(), "weather://oslo", "the filter survives a change of the list")
-	r.keys("esc")
-	require.Contains(t, r.screen(), "weather://oslo")
-	require.Contains(t, r.screen(), "day-01.md")
-}
-
 func TestCursorFollowsItsItem(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
@@ -56,31 +33,6 @@ func TestCursorFollowsItsItem(t *testing.T) {
 	require.Contains(t, r.line("> "), "day-07.md", "a change of the list stays on the row")
 	r.list("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
 	require.Contains(t, r.line("> "), "zzz", "a row that goes leaves the cursor at its place")
-}
-
-func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / day space zebra")
-	require.Contains(t, r.screen(), "zebra excludes everything")
-	require.Contains(t, r.screen(), "esc clears the filter.")
-}
-
-func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / colour:red")
-	require.Equal(t, 16, r.app.Panes[pane.PaneResources].Rows().Len())
-	require.Contains(t, r.line("/ colour:red"), `"colour"`)
-}
-
-func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.take(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
-	require.Contains(t, r.screen(), "goblin needs 40x10, has 39x9")
-	r.take(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
-	require.Contains(t, r.screen(), "Resources 16")
 }
 
 func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
@@ -239,26 +191,6 @@ func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
 	require.Contains(t, r.keys("3").line("url* tone"), "stale 0 s")
 }
 
-func TestClientsThatComeAndGoAreTold(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.reg.SetSession(registry.Session{ID: "c3", Transport: "stdio", Client: "cursor"})
-	require.Contains(t, r.changed(registry.Sessions).screen(), "cursor connected (stdio)")
-	r.reg.DropSession("c1")
-	require.Contains(t, r.changed(registry.Sessions).screen(), "claude-code left")
-}
-
-func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	for range 10 {
-		r.traffic() // three requests and a notification
-	}
-	require.Contains(t, r.beat(2*time.Second).screen(), " 0.55 req/s", "three of before count")
-	require.Contains(t, r.beat(50*time.Second).screen(), " 0.55 req/s")
-	require.Contains(t, r.beat(10*time.Second).screen(), " 0 req/s")
-}
-
 func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
@@ -280,18 +212,6 @@ func TestQuitsAtTheTopOnly(t *testing.T) {
 	require.True(t, r.app.quitting)
 }
 
-func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / conf")
-	_, spots := r.app.tabs()
-	r.take(tea.MouseMsg{X: spots[pane.PaneServers] + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-	r.text("x")
-	require.False(t, r.app.filtering)
-	typed, _ := r.app.Panes[pane.PaneTools].Rows().Filtered()
-	require.Empty(t, typed)
-}
-
 func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
@@ -302,30 +222,6 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	r.app.theme = "light"
 	r.app.SetLook()
 	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
-}
-
-func TestTheRateIsThatOfABeat(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.beat(time.Second)
-	r.traffic()
-	r.clock.advance(time.Millisecond)
-	r.reg.SetSession(registry.Session{ID: "c9", Transport: "stdio", Client: "zed"})
-	require.Contains(t, r.changed(registry.Sessions).screen(), " 0.05 req/s")
-	require.Contains(t, r.screen(), "zed connected")
-}
-
-func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4").screen()
-	r.keys("1")
-	r.reg.Touched("files", configURI)
-	r.changed(registry.Subscriptions)
-	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
-	r.reg.DropSubscription("files", configURI)
-	r.changed(registry.Subscriptions)
-	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
 }
 
 func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
@@ -345,4 +241,19 @@ func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 	require.False(t, r.app.Inside)
 	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Empty(t, typed)
+}
+
+func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("4").text("Vj").keys("enter")
+	require.Equal(t, "coding", r.app.Common.View)
+	require.Empty(t, r.app.Dialogs)
+	r.text("0jj")
+	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])
+	r.keys("esc 1").text("xy")
+	require.Contains(t, r.screen(), "Disable files?")
+	require.Empty(t, r.backend.acts, "nobody has seen the question")
+	r.keys("n").text("0Dy")
+	require.Len(t, r.app.Dialogs, 2)
+	require.Empty(t, r.backend.acts, "nor that")
 }

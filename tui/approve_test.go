@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,18 +41,4 @@ func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
 	require.Contains(t, r.screen(), "only tools that are new or changed await approval")
 	r.keys("1 / github enter A y")
 	require.Equal(t, "approve github exfiltrate", r.backend.acts[1])
-}
-
-func TestDescriptionsThatClientsCutAreMarked(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	require.Len(t, r.reg.SetList("weather", registry.Tool, [][]byte{
-		[]byte(`{"name":"forecast","description":"` + strings.Repeat("long ", 500) + `"}`), []byte(`{"name":"short","description":"fits"}`),
-	}), 1)
-	r.changed(registry.Tools)
-	r.keys("2 / weather_forecast enter")
-	require.Contains(t, r.screen(), "the description has 2500 characters,")
-	r.keys("esc esc / weather_short enter")
-	require.Contains(t, r.screen(), "fits")
-	require.NotContains(t, r.screen(), "characters,")
 }

@@ -13,7 +13,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
+	"strings"
+
 	"goblin/registry"
+	"goblin/tui/uicontext"
 )
 
 // warehouse is a screen over 100,000 resources of ten servers.
@@ -190,5 +193,165 @@ func BenchmarkSort(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// flood appends what comes in a frame at 10,000 requests a second.
+func flood(reg *registry.Registry) {
+	for i := range 333 {
+		reg.Traffic().Append(registry.TrafficRecord{Time: time.Unix(1, 0), Session: "s-1", Client: "claude", Server: "files", Method: "tools/call", Name: "files_read_" + string(rune('a'+i%26)), Duration: time.Millisecond, Size: 1000, Status: "success", Request: []byte(`{"name":"x"}`), Response: []byte(`{}`)})
+	}
+}
+
+func BenchmarkTrafficRefresh(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.keys("5 ]")
+	for range 40 {
+		flood(r.reg)
+	}
+	r.changed(registry.Traffic)
+	b.ResetTimer()
+	for b.Loop() {
+		b.StopTimer()
+		flood(r.reg)
+		b.StartTimer()
+		r.run(r.app.Logs().Refresh(registry.Traffic))
+	}
+}
+
+func BenchmarkTrafficView(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	for range 40 {
+		flood(r.reg)
+	}
+	r.keys("5 ]")
+	for b.Loop() {
+		_ = r.app.View()
+	}
+}
+
+func BenchmarkRefreshWhileClosed(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	for range 40 {
+		flood(r.reg)
+	}
+	for b.Loop() {
+		r.run(r.app.Logs().Refresh(registry.Traffic))
+	}
+}
+
+func BenchmarkRelatedOfAnotherItem(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	for range 40 {
+		flood(r.reg)
+	}
+	for i := 0; b.Loop(); i++ {
+		r.app.Related(uicontext.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, uicontext.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
+	}
+}
+
+func BenchmarkLogsRefresh(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.keys("5 ] ]")
+	flood := func() {
+		for range 333 {
+			r.reg.Logs().Append(registry.LogRecord{Time: time.Unix(1, 0), Source: registry.SourceStderr, Server: "files", Text: "GET /readme.md 200 in 12 ms for a client"})
+		}
+	}
+	for range 40 {
+		flood()
+	}
+	r.changed(registry.Logs)
+	b.ResetTimer()
+	for b.Loop() {
+		b.StopTimer()
+		flood()
+		b.StartTimer()
+		r.run(r.app.Logs().Refresh(registry.Logs))
+	}
+}
+
+func BenchmarkServersFrame(b *testing.B) {
+	var names []string
+	for i := range 500 {
+		names = append(names, fmt.Sprintf("server-%03d", i))
+	}
+	r := newRig(b, 250, 60, names...)
+	for _, n := range names {
+		r.reg.SetState(n, registry.ServerState{State: registry.StateReady, Latency: time.Second, Transport: "stdio"})
+	}
+	r.changed(registry.Servers).keys("1")
+	for b.Loop() {
+		r.app.View()
+	}
+}
+
+// narrowed returns a screen over 100,000 resources, seen as a profile that lacks half of them.
+func narrowed(b *testing.B) *rig {
+	r := warehouse(b, 120, 40)
+	n := 0
+	for e := range r.reg.Load().All(registry.Resource) {
+		if n++; n%2 == 0 {
+			r.backend.lacks["coding "+e.Listed] = "profile"
+		}
+	}
+	r.app.Common.View = "coding"
+	return r.changed(registry.AllChanges)
+}
+
+// BenchmarkHideKey measures the key that hides dim rows, up to the next frame and up to the
+// frame without them.
+func BenchmarkHideKey(b *testing.B) {
+	for _, part := range []string{"frame", "whole"} {
+		b.Run(part, func(b *testing.B) {
+			r := narrowed(b)
+			v := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'v'}}
+			for b.Loop() {
+				cmd := r.app.Update(v)
+				_ = r.app.View()
+				if part == "frame" {
+					b.StopTimer()
+				}
+				r.settled(cmd)
+				_ = r.app.View()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkKeyWhileHidden measures a movement key and its frame while half of 100,000 rows are
+// hidden.
+func BenchmarkKeyWhileHidden(b *testing.B) {
+	r := narrowed(b).keys("v")
+	require.Equal(b, 50_000, r.app.Panes[pane.PaneResources].Rows().Len())
+	down := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'j'}}
+	for b.Loop() {
+		r.app.Update(down)
+		_ = r.app.View()
+	}
+}
+
+func BenchmarkWatchedFrame(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.ready("files")
+	for i := range 1000 {
+		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("file:///%04d", i), Status: registry.SubscriptionOn, Holders: 1, Sessions: []string{"me"}})
+	}
+	r.keys("w")
+	for b.Loop() {
+		r.app.View()
+	}
+}
+
+func BenchmarkSamplingFrame(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 4000)+`"}}]}`)
+	r.later()
+	for range 100 {
+		r.text("an answer of many words ").keys("enter")
+	}
+	for b.Loop() {
+		r.app.View()
 	}
 }

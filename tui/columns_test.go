@@ -7,40 +7,12 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 )
-
-// head is the line that names the columns of the list, without borders.
-func (r *rig) head(first string, also ...string) string {
-	r.t.Helper()
-	for l := range strings.SplitSeq(r.screen(), "\n") {
-		l = strings.TrimLeft(l, "│ ")
-		if strings.HasPrefix(l, first) && (len(also) == 0 || strings.Contains(l, also[0])) {
-			l, _, _ = strings.Cut(l, "│")
-			return strings.TrimRight(l, " ")
-		}
-	}
-	r.t.Fatalf("no head that begins with %q in:\n%s", first, r.screen())
-	return ""
-}
-
-// clicks clicks on a text of a line.
-func (r *rig) clicks(line, text string) *rig {
-	r.t.Helper()
-	for y, l := range strings.Split(r.screen(), "\n") {
-		if x := strings.Index(l, text); x >= 0 && strings.Contains(l, line) {
-			r.take(tea.MouseMsg{X: ansi.StringWidth(l[:x]), Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-			return r
-		}
-	}
-	r.t.Fatalf("no %q in a line with %q in:\n%s", text, line, r.screen())
-	return r
-}
 
 func TestEveryListNamesItsColumns(t *testing.T) {
 	t.Parallel()
@@ -257,25 +229,6 @@ func TestTheHeadSaysWhenTheBestMatchComesFirst(t *testing.T) {
 	require.Contains(t, r.line("╭"), "by server ↑")
 }
 
-func TestTheListTakesTheWholeWidth(t *testing.T) {
-	t.Parallel()
-	for _, w := range []int{120, 220} {
-		r := office(t, w, 40, plainEnv).keys("4")
-		require.Contains(t, r.screen(), "F full width")
-		require.Contains(t, r.screen(), "Definition")
-		r.keys("F")
-		require.Equal(t, w, r.app.Geometry().List.W)
-		require.NotContains(t, r.screen(), "Definition")
-		require.Contains(t, r.screen(), "F detail panel")
-		require.Contains(t, r.screen(), "name")
-		r.keys("F")
-		require.Contains(t, r.screen(), "Definition")
-	}
-	r := office(t, 80, 24, plainEnv).keys("4 enter F")
-	require.Equal(t, 20, r.app.Geometry().List.H, "also of a panel below")
-	require.Contains(t, office(t, 80, 24, plainEnv).keys("?").text("full width").screen(), "F")
-}
-
 // A long legend may not cost the count.
 func TestExactCountsStayVisible(t *testing.T) {
 	t.Parallel()
@@ -320,37 +273,6 @@ func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 	require.Contains(t, r.screen(), "name-00")
 	require.NotContains(t, r.keys("G").head("server"), "name")
 	require.Contains(t, r.keys("g").head("server"), "name")
-}
-
-// Whose row it is stands beside the detail, too, and where there is none.
-func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
-	t.Parallel()
-	for _, w := range []int{80, 100, 120, 160} {
-		r := newRig(t, w, 40, "everything", "notes").ready("everything").ready("notes")
-		for i, server := range []string{"everything", "notes"} {
-			r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: registry.SourceStderr, Text: fmt.Sprintf("line %d of a log that is long enough to be cut somewhere", i)})
-			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: server, Method: "tools/call", Name: server + "_trigger-long-running-operation", Status: "success", Duration: time.Second, Size: 10})
-		}
-		r.changed(registry.AllChanges)
-		for _, entryKeys := range []string{"5", "5 ] ]"} {
-			line := r.keys(entryKeys).line("> ")
-			require.Regexp(t, `> \d\d:\d\d:\d\d`, line)
-			require.Contains(t, line, "notes", "%d cells", w)
-			require.Contains(t, r.line("info"), "everyth", "%d cells", w)
-		}
-		line := r.keys("[").line("> ")
-		require.Regexp(t, `> \d\d:\d\d:\d\d claude.* notes +tools/call .*ration +ok`, line, "%d cells", w)
-	}
-}
-
-func TestAMessageIsNotCutForTheSakeOfMilliseconds(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, 80, 24, "notes").ready("notes")
-	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: "notes", Source: registry.SourceEvent, Text: "a message of forty-nine letters, some of which fit"})
-	line := r.changed(registry.Logs).keys("5").line("a message")
-	require.Contains(t, line, "some of which fit")
-	require.NotContains(t, line, ".000")
-	require.Contains(t, newRig(t, 160, 24, "notes").ready("notes").keys("5 F").line("ready"), ".000")
 }
 
 func TestAStatusIsNotCutForTheSakeOfSizesAndClients(t *testing.T) {

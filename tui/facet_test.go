@@ -14,21 +14,6 @@ import (
 	"goblin/registry"
 )
 
-// typed is the filter of the open pane.
-func (r *rig) typed() string {
-	typed, _ := r.app.Panes[r.app.Open].Rows().Filtered()
-	return typed
-}
-
-// press gives the screen keys that have no name in keys.
-func (r *rig) press(keys ...tea.KeyType) *rig {
-	r.t.Helper()
-	for _, k := range keys {
-		r.take(tea.KeyMsg{Type: k}, 0)
-	}
-	return r
-}
-
 func shelf(t *testing.T, servers ...string) *rig {
 	t.Helper()
 	r := newRig(t, 80, 24, servers...)

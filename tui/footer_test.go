@@ -1,19 +1,12 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 )
-
-// last is the line of the footer.
-func (r *rig) last() string {
-	lines := strings.Split(r.screen(), "\n")
-	return lines[len(lines)-1]
-}
 
 func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	t.Parallel()
@@ -64,4 +57,11 @@ func TestTheFooterOfAnEmptyListOffersNothingForRows(t *testing.T) {
 		require.NotContains(t, r.last(), useless)
 	}
 	require.Contains(t, r.last(), "? help")
+}
+
+func TestTheFooterOffersTheFieldsOfTheList(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("2 /")
+	require.Contains(t, r.line("esc clear"), "server: name: fields")
+	require.Contains(t, r.keys("esc 4 /").line("esc clear"), "mime: sub:")
 }

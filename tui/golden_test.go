@@ -1,21 +1,19 @@
 package tui
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"time"
 
 	"goblin/registry"
 	"goblin/tui/pane"
@@ -38,95 +36,6 @@ func golden(t *testing.T, name, got string) {
 	require.NoError(t, err, "go test ./tui -run Golden -update writes it")
 	require.Equal(t, string(want), got+"\n", "%s differs; go test ./tui -run Golden -update takes the new one", name)
 }
-
-// office is a screen over three servers with something of everything.
-func office(t testing.TB, w, h int, env map[string]string) *rig {
-	t.Helper()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-	reg := registry.New(registry.Options{Servers: []string{"files", "github", "weather", "legacy"}, Now: clock.now})
-	r := rigOver(t, reg, clock, w, h, env)
-	r.ready("files").ready("github").ready("weather")
-	reg.SetState("legacy", registry.ServerState{State: registry.StateRetrying, Transport: "http", LastError: "connect \"legacy\": connection refused", Restarts: 3})
-	var files []string
-	for i := range 12 {
-		files = append(files, fmt.Sprintf(`{"uri":"file:///srv/notes/day-%02d.md","name":"day-%02d.md","title":"Day %d","mimeType":"text/markdown","size":%d}`, i+1, i+1, i+1, 800*(i+1)))
-	}
-	files = append(
-		files,
-		`{"uri":"file:///srv/config.json","name":"config.json","mimeType":"application/json","size":512,"description":"What the office runs on"}`,
-		`{"uri":"file:///srv/写真/猫🐈.png","name":"猫🐈.png","mimeType":"image/png","size":123456}`,
-		`{"uri":"file:///srv/evil\u001b]0;owned\u0007\u202e.txt","name":"evil\u001b[2J","mimeType":"text/plain"}`,
-		`{"uri":"file:///srv/a/very/long/path/that/does/not/fit/into/any/column/of/a/terminal/and/so/is/cut/in/its/middle/readme.md","name":"readme.md","mimeType":"text/markdown"}`,
-	)
-	r.list("files", registry.Resource, files...)
-	r.list("files", registry.Template, `{"uriTemplate":"file:///srv/{+path}","name":"any file","description":"A file by its path"}`)
-	r.list("github", registry.Template, `{"uriTemplate":"repo://{owner}/{name}/readme","name":"readme","mimeType":"text/markdown"}`)
-	r.list("github", registry.Tool,
-		`{"name":"create_issue","title":"Create an issue","description":"Creates an issue in a repository.\nIt is public.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"One line"},"labels":{"type":"array","items":{"type":"string"}},"priority":{"enum":["low","high"]}},"required":["title"]},"annotations":{"openWorldHint":true}}`,
-		`{"name":"delete_repo","description":"Deletes a repository","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},"annotations":{"destructiveHint":true,"idempotentHint":true}}`,
-		`{"name":"search","description":"Searches","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
-	r.list("weather", registry.Tool, `{"name":"forecast","description":"Tomorrow's weather","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`)
-	r.list("github", registry.Prompt,
-		`{"name":"review","title":"Review a change","description":"Reads a change with care","arguments":[{"name":"url","description":"Where it is","required":true},{"name":"tone"}]}`,
-		`{"name":"standup","description":"What happened since yesterday"}`)
-	reg.SetSession(registry.Session{ID: "me", Transport: "screen", Client: "goblin screen", Screen: true, Since: clock.now()})
-	reg.SetSession(registry.Session{ID: "c1", Transport: "stdio", Client: "claude-code", Version: "2.1", Protocol: "2025-11-25", Since: clock.now()})
-	reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", Version: "0.17", Protocol: "2025-06-18", Since: clock.now()})
-	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/config.json", Status: registry.SubscriptionOn, Holders: 2, Sessions: []string{"me", "c1"}})
-	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-03.md", Status: registry.SubscriptionRefused, Error: "too many watchers"})
-	reg.Touched("files", "file:///srv/config.json")
-	reg.Touched("files", "file:///srv/config.json")
-	r.traffic()
-	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Server: "github", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: "listening \x1b[31mred\x1b[0m"})
-	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Source: registry.SourceGoblin, Level: slog.LevelWarn, Text: "Server does not answer server=legacy"})
-	r.answer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,443],\"deep\":{\"a\":null,\"b\":true}}"}]}`)
-	r.answer("tools/call", `{"content":[{"type":"text","text":"It will rain."}],"structuredContent":{"rain":true,"mm":4.5}}`)
-	r.answer("prompts/get", `{"description":"Review","messages":[{"role":"user","content":{"type":"text","text":"# Please\n\nreview **this**."}}]}`)
-	r.subscribes()
-	r.answer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
-	r.backend.usage = costs(clock.now())
-	r.changed(registry.AllChanges)
-	r.beat(time.Minute) // what was new is not any more
-	return r
-}
-
-// answer has a method answered by one result.
-func (r *rig) answer(method, result string) {
-	r.backend.mu.Lock()
-	defer r.backend.mu.Unlock()
-	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
-		return json.RawMessage(result), nil
-	}
-}
-
-// refuse has a method fail.
-func (r *rig) refuse(method, message string) {
-	r.backend.mu.Lock()
-	defer r.backend.mu.Unlock()
-	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
-		return nil, errors.New(message)
-	}
-}
-
-// traffic records a few requests.
-func (r *rig) traffic() {
-	for i, rec := range []registry.TrafficRecord{
-		{Session: "c1", Client: "claude-code", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: 3 * time.Millisecond, Size: 120, Status: "success", Request: []byte(`{"name":"weather_forecast","arguments":{"city":"Oslo"}}`), Response: []byte(`{"content":[{"type":"text","text":"It will rain."}]}`), Wire: []byte("i42\ns7\n")},
-		{Session: "c2", Client: "inspector", Server: "files", Method: "resources/read", Name: "mcp://files/file:///srv/config.json", Duration: 700 * time.Microsecond, Size: 90, Status: "success", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`), Response: []byte(`{"contents":[]}`)},
-		{Session: "c2", Client: "inspector", Server: "legacy", Method: "tools/call", Name: "legacy_run", Duration: 30 * time.Second, Status: "failure", Code: -32603, Request: []byte(`{"name":"legacy_run"}`), Response: []byte(`{"code":-32603,"message":"CONNECTION_ERROR: legacy"}`)},
-		{Session: "c1", Client: "claude-code", Server: "files", Direction: registry.ToClient, Method: "notifications/resources/updated", Name: "mcp://files/file:///srv/config.json", Status: "notification", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`)},
-	} {
-		rec.Time = r.clock.now().Add(time.Duration(i) * time.Second)
-		r.reg.Traffic().Append(rec)
-	}
-}
-
-// plainEnv is a terminal that wants no colours, colourEnv one of today.
-var (
-	plainEnv  = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"}
-	colourEnv = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"}
-	asciiEnv  = map[string]string{"TERM": "vt100", "LANG": "C", "NO_COLOR": "1"}
-)
 
 // TestGoldenScreens are the screens as a user sees them after some keys. Run
 // with -update, look at each changed file, and commit it.
@@ -301,4 +210,73 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.at("github", registry.ServerState{
+		State: registry.StateConnecting, Transport: "stdio", Listed: true, Stale: true, Remembered: r.clock.now().UTC(),
+	})
+	r.keys("1 / g i t h u b enter")
+	golden(t, "servers-remembered-120x40", r.screen())
+	require.NotContains(t, r.keys("esc 2").line("github_search"), "stale", "a call of it waits for the server")
+}
+
+func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.at("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
+	r.at("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})
+	r.keys("1 / s e r v e r : f i l e s enter")
+	golden(t, "servers-held-120x40", r.screen())
+	r.keys("esc / g i t h u b enter")
+	golden(t, "servers-sleeping-120x40", r.screen())
+	r.keys("enter")
+	require.Contains(t, r.backend.acts, "wake github")
+	require.Contains(t, r.changed(registry.Servers).beat(time.Second).screen(), "● 2 up  ○ 1 asleep  ! 1 down")
+}
+
+const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{"type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]}},
+"properties":{"name":{"type":"string","default":"Bob"},"when":{"type":"string","format":"date"},"home":{"$ref":"#/$defs/address"},
+"items":{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string","enum":["apple","pear"]},"n":{"type":"integer","minimum":1,"default":2}},"required":["sku"]}},
+"pay":{"oneOf":[{"title":"Card","type":"object","properties":{"number":{"type":"string"}},"required":["number"]},{"title":"Cash","type":"object","properties":{"coins":{"type":"integer"}}}]},
+"any":{}},"required":["when","home"]}}`
+
+// TestGoldenNestedForms are forms with objects, lists of them, and alternatives.
+func TestGoldenNestedForms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, keys string }{
+		{"tool-nested", "2"}, // its detail says what the form will ask for
+		{"form-nested", "2 c"},
+		{"form-nested-filled", "2 c 2026-13-40 tab Elm tab tab space space ctrl+n space tab tab space"},
+		{"form-nested-raw", "2 c 2026-01-31 tab Elm tab tab tab tab {bad ctrl+e"},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
+				r := newRig(t, size[0], size[1], "shop")
+				r.ready("shop").list("shop", registry.Tool, nestedTool)
+				r.keys(c.keys)
+				if c.name == "form-nested-raw" { // the schema beside it scrolls
+					r.screen()
+					r.keys("pgdown")
+				}
+				r.app.Flash = uicontext.Flash{}
+				r.untimed()
+				golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), r.screen())
+			})
+		}
+	}
+}
+
+func TestGoldenScreensOfEditsOfServers(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{"servers-add": "1 a", "servers-remove": "1 D", "servers-disable": "1 x"} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}} {
+			r := office(t, size[0], size[1], plainEnv).keys(keys)
+			r.app.Flash = uicontext.Flash{}
+			r.untimed()
+			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size[0]], r.screen())
+		}
+	}
 }

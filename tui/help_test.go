@@ -132,3 +132,11 @@ func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
 		}
 	}
 }
+
+func TestReasonsInHelpAreWhole(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv)
+	r.app.Demo = true
+	r.keys("1 ?").text("add a server")
+	require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(r.screen(), "│", "")), " "), "(the demo has no config; goblin add NAME -- COMMAND makes one)")
+}

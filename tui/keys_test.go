@@ -96,31 +96,6 @@ func TestEveryActionIsOfTheScreen(t *testing.T) {
 	}
 }
 
-func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
-	r := newRig(t, 80, 24, "files")
-	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "sort-column": {}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
-	r.app.Actions = keymap.Change(r.app.o.Keys)
-	r.app.keys = r.app.bindings()
-	r.keys("o")
-	require.NotContains(t, r.screen(), "Sorted", "o does nothing any more")
-	r.keys("f5")
-	require.Contains(t, r.screen(), "Sorted by")
-	r.keys("t")
-	require.Equal(t, pane.PaneTools, r.app.Open)
-	s := r.screen()
-	require.Contains(t, s, "t Tools", "the tabs tell their keys")
-	require.Contains(t, s, "f1 help  Q quit", "the footer, too")
-	require.NotContains(t, s, "copy", "what has no key is not in the footer")
-	r.keys("f1").text("sort order")
-	require.Contains(t, r.line("Sort by the next column;"), "f5 O")
-	r.keys("esc").text("copy the uri")
-	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette still does it")
-	r.keys("esc esc q")
-	require.False(t, r.app.quitting)
-	r.keys("ctrl+c")
-	require.True(t, r.app.quitting, "C-c quits, whatever the config says")
-}
-
 func TestEveryBindingIsExplained(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24, "files")

@@ -286,30 +286,86 @@ func TestLogsOfEverySizeFillTheScreenExactly(t *testing.T) {
 	}
 }
 
-func BenchmarkLogsRefresh(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	r.keys("5 ] ]")
-	flood := func() {
-		for range 333 {
-			r.reg.Logs().Append(registry.LogRecord{Time: time.Unix(1, 0), Source: registry.SourceStderr, Server: "files", Text: "GET /readme.md 200 in 12 ms for a client"})
-		}
-	}
-	for range 40 {
-		flood()
-	}
-	r.changed(registry.Logs)
-	b.ResetTimer()
-	for b.Loop() {
-		b.StopTimer()
-		flood()
-		b.StartTimer()
-		r.run(r.app.Logs().Refresh(registry.Logs))
-	}
-}
-
 func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24, "notes").ready("notes").keys("1 e")
 	require.Contains(t, r.screen(), "[Events")
 	require.Contains(t, r.screen(), "notes has printed and logged nothing; these are its events")
+}
+
+// A server that says much leaves the rows of others in the tab.
+func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "files", "github").keys("5 ] ]")
+	for i := range 10 {
+		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
+	}
+	for range 3 {
+		for i := range pane.MostLogs {
+			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: fmt.Sprint("loud ", i)})
+		}
+		r.changed(registry.Logs)
+	}
+	rows := map[string]int{}
+	for _, row := range r.app.Logs().Logs[pane.TabStderr].Held {
+		rows[row.Server]++
+	}
+	require.Equal(t, 10, rows["files"])
+	require.Equal(t, pane.MostLogs-10, rows["github"])
+}
+
+func TestACrashLoopIsFolded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 24, "loop", "other").keys("5 ] ]")
+	for i := range 98 {
+		at := r.clock.now().Add(time.Duration(i) * time.Minute)
+		for _, line := range []string{"starting up", "Error: boom"} {
+			r.reg.Logs().Append(registry.LogRecord{Time: at, Server: "loop", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: line})
+		}
+		if i == 50 {
+			r.reg.Logs().Append(registry.LogRecord{Time: at, Server: "other", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: "the line in between"})
+		}
+		r.reg.Logs().Append(registry.LogRecord{Time: at, Server: "loop", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: fmt.Sprint("unlike ", i/49)})
+		if i%7 == 0 {
+			r.changed(registry.Logs)
+		}
+	}
+	r.changed(registry.Logs)
+	require.Contains(t, r.line("Error: boom"), "× 98, last 13:37:00")
+	require.Contains(t, r.line("unlike 0"), "12:00:00", "the time stays visible beside the counts")
+	require.Contains(t, r.screen(), "the line in between")
+	require.Contains(t, r.line("unlike 0"), "× 49")
+	require.Equal(t, 5, r.app.Logs().Logs[pane.TabStderr].Count())
+	require.Contains(t, string(r.app.Logs().Shown().Data), "Error: boom  (× 98, last 2026-11-20 13:37:00.000)", "files have it, too")
+}
+
+// Whose row it is stands beside the detail, too, and where there is none.
+func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{80, 100, 120, 160} {
+		r := newRig(t, w, 40, "everything", "notes").ready("everything").ready("notes")
+		for i, server := range []string{"everything", "notes"} {
+			r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: registry.SourceStderr, Text: fmt.Sprintf("line %d of a log that is long enough to be cut somewhere", i)})
+			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: server, Method: "tools/call", Name: server + "_trigger-long-running-operation", Status: "success", Duration: time.Second, Size: 10})
+		}
+		r.changed(registry.AllChanges)
+		for _, entryKeys := range []string{"5", "5 ] ]"} {
+			line := r.keys(entryKeys).line("> ")
+			require.Regexp(t, `> \d\d:\d\d:\d\d`, line)
+			require.Contains(t, line, "notes", "%d cells", w)
+			require.Contains(t, r.line("info"), "everyth", "%d cells", w)
+		}
+		line := r.keys("[").line("> ")
+		require.Regexp(t, `> \d\d:\d\d:\d\d claude.* notes +tools/call .*ration +ok`, line, "%d cells", w)
+	}
+}
+
+func TestAMessageIsNotCutForTheSakeOfMilliseconds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "notes").ready("notes")
+	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: "notes", Source: registry.SourceEvent, Text: "a message of forty-nine letters, some of which fit"})
+	line := r.changed(registry.Logs).keys("5").line("a message")
+	require.Contains(t, line, "some of which fit")
+	require.NotContains(t, line, ".000")
+	require.Contains(t, newRig(t, 160, 24, "notes").ready("notes").keys("5 F").line("ready"), ".000")
 }

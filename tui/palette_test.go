@@ -14,12 +14,6 @@ import (
 	"goblin/registry"
 )
 
-// command types a line into the palette and runs it.
-func (r *rig) command(line string) *rig {
-	r.t.Helper()
-	return r.keys(":").text(line).keys("enter")
-}
-
 func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]func(*app) bool{
@@ -256,4 +250,28 @@ func TestDialogsFitEveryScreen(t *testing.T) {
 			r.keys("esc esc 4")
 		}
 	}
+}
+
+func TestOpenTakesNoLettersOfTwoNames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "memory").ready("memory")
+	r.list("memory", registry.Tool, `{"name":"open_nodes"}`)
+	r.keys("1").command("open nope")
+	require.Contains(t, r.screen(), "Nothing is called nope.")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+	r.keys("esc").command("open opnod")
+	require.Equal(t, "memory_open_nodes", r.app.Panes[pane.PaneTools].Item().Listed)
+}
+
+func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "notes").ready("notes")
+	r.list("notes", registry.Prompt, `{"name":"improve_note"}`, `{"name":"improve_all"}`)
+	r.keys("1").command("open nope")
+	require.Contains(t, r.screen(), "! nothing is called nope; enter once more opens notes/")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+	r.keys("enter")
+	require.Equal(t, pane.PanePrompts, r.app.Open)
+	r.keys("1 :").text("open nope").keys("down enter")
+	require.Equal(t, pane.PanePrompts, r.app.Open, "who chooses means it")
 }

@@ -463,15 +463,3 @@ func TestASmallScreenOpensNothingUnseen(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, 1, r.app.asks.Questions.Len())
 }
-
-func BenchmarkSamplingFrame(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 4000)+`"}}]}`)
-	r.later()
-	for range 100 {
-		r.text("an answer of many words ").keys("enter")
-	}
-	for b.Loop() {
-		r.app.View()
-	}
-}

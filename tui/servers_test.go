@@ -13,13 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/report"
 )
-
-// at puts a server into a state.
-func (r *rig) at(server string, s registry.ServerState) *rig {
-	r.reg.SetState(server, s)
-	return r.changed(registry.Servers)
-}
 
 func troubled(t *testing.T, w, h int) *rig {
 	t.Helper()
@@ -264,38 +259,6 @@ func TestServersViewIsCheap(t *testing.T) {
 	require.Contains(t, r.screen(), "server-000")
 }
 
-func BenchmarkServersFrame(b *testing.B) {
-	var names []string
-	for i := range 500 {
-		names = append(names, fmt.Sprintf("server-%03d", i))
-	}
-	r := newRig(b, 250, 60, names...)
-	for _, n := range names {
-		r.reg.SetState(n, registry.ServerState{State: registry.StateReady, Latency: time.Second, Transport: "stdio"})
-	}
-	r.changed(registry.Servers).keys("1")
-	for b.Loop() {
-		r.app.View()
-	}
-}
-
-func TestSetupCopiesWhatClientsStart(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, 80, 24)
-	r.app.o.Daemon.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
-	r.app.Push(newSetup(r.app))
-	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
-	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
-	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, string(r.app.clientEntry()))
-	r.keys("y")
-	require.Contains(t, r.term.written.String(), "\x1b]52;c;")
-	first := r.screen()
-	r.keys("pgdown")
-	require.NotEqual(t, first, r.screen(), "it scrolls")
-	r.keys("esc")
-	require.Empty(t, r.app.Dialogs)
-}
-
 func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
 	t.Parallel()
 	r := troubled(t, 140, 60).keys("1")
@@ -306,4 +269,70 @@ func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
 	require.Contains(t, r.line("/home/me/one"), "project")
 	require.Contains(t, r.line("/home/me/one"), "pid 4711")
 	require.Contains(t, r.screen(), "/home/me/other")
+}
+
+func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.backend.defined = report.Definition{
+		Command: "npx -y files '/srv/my files'", Folder: "/srv", URL: "https://host/mcp", Env: []string{"LANG", "TOKEN"}, Headers: []string{"Authorization"},
+		Processes: 2, Processor: 1500 * time.Millisecond, Memory: 50_000_000,
+	}
+	retry := r.clock.now().Add(time.Minute)
+	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, Retry: retry})
+	r.changed(registry.Servers).keys("1 / legacy enter")
+	s := r.screen()
+	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1500 ms of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {
+		require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(s, "│", " ")), " "), want)
+	}
+}
+
+func TestADisabledServerSaysWhatEnablesIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "notes")
+	r.reg.SetState("notes", registry.ServerState{State: registry.StateDisabled})
+	r.changed(registry.Servers).keys("1 enter")
+	require.Regexp(t, `x enables it\. *│`, r.screen())
+	require.NotContains(t, r.screen(), "as long as")
+}
+
+// asks records requests to a server that end now.
+func (r *rig) asks(server string, n int, took time.Duration, status string) *rig {
+	for range n {
+		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(-took), Server: server, Method: "tools/call", Duration: took, Status: status})
+	}
+	return r
+}
+
+func TestTheLastMinutesOfEachServerAreDrawn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 220, 60, "files", "github").ready("files").ready("github").keys("1 P P")
+	require.Regexp(t, `requests +errors +times`, r.screen())
+	require.NotContains(t, r.screen(), "▁", "nothing was asked")
+	require.NotContains(t, r.screen(), "req ")
+	r.asks("files", 2, 10*time.Millisecond, "success").beat(10 * time.Second)
+	r.asks("files", 8, 20*time.Millisecond, "success").asks("github", 1, time.Millisecond, "failure").beat(500 * time.Millisecond)
+	files, github := r.line(" files "), r.line(" github ")
+	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▃█ ", "each as high as its own largest")
+	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▅█ ", "what took twice as long")
+	require.Equal(t, 2, strings.Count(github, "▁▁▁▁▁▁▁▁▁▁▁█"), "a request and an error")
+	head := strings.Split(r.screen(), "\n")[0]
+	require.Regexp(t, `req ▁+▃█  err ▁+█  ms ▁+▅█`, head)
+
+	r.beat(20 * time.Second)
+	require.Contains(t, r.line(" files "), "▁▁▁▁▁▁▁▁▃█▁▁ ", "time goes on")
+	r.beat(6 * time.Minute)
+	require.NotContains(t, r.screen(), "█", "it is over")
+}
+
+func TestTheDetailOfAServerTellsItsLastMinutes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 45, "files").ready("files").keys("1")
+	r.asks("files", 3, 10*time.Millisecond, "success").asks("files", 1, time.Second, "failure").asks("files", 1, time.Second, registry.StatusCancelled)
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Direction: registry.ToClient, Method: "notifications/progress", Status: registry.StatusNotification})
+	r.beat(500 * time.Millisecond).clock.advance(5 * time.Second)
+	r.keys("down")
+	require.Regexp(t, `requests +▁+.* 5 in 5 min`, r.screen(), "notifications are none")
+	require.Regexp(t, `failed +▁+.* 1 `, r.screen())
+	require.Regexp(t, `took +▁+.* 10 ms on average`, r.screen(), "of those that were answered")
 }

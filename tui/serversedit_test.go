@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/uicontext"
 )
 
 func TestServersAreAddedByAForm(t *testing.T) {
@@ -134,16 +133,4 @@ func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	require.Contains(t, r.screen(), "the demo has no config")
 	r.keys("x")
 	require.Equal(t, []string{"enable files false"}, r.backend.acts)
-}
-
-func TestGoldenScreensOfEditsOfServers(t *testing.T) {
-	t.Parallel()
-	for name, keys := range map[string]string{"servers-add": "1 a", "servers-remove": "1 D", "servers-disable": "1 x"} {
-		for _, size := range [][2]int{{80, 24}, {120, 40}} {
-			r := office(t, size[0], size[1], plainEnv).keys(keys)
-			r.app.Flash = uicontext.Flash{}
-			r.untimed()
-			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size[0]], r.screen())
-		}
-	}
 }

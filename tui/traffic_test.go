@@ -1,9 +1,7 @@
 package tui
 
 import (
-	"encoding/base64"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -53,16 +50,6 @@ func trafficRig(t testing.TB, w, h int) *rig {
 	})
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
 	return r.changed(registry.Traffic).keys("5 ] v") // notifications, too
-}
-
-// copied is what the terminal's clipboard got last.
-func (r *rig) copied() string {
-	r.t.Helper()
-	all := regexp.MustCompile(`\x1b\]52;c;([A-Za-z0-9+/=]*)`).FindAllStringSubmatch(r.term.written.String(), -1)
-	require.NotEmpty(r.t, all, "nothing was copied")
-	text, err := base64.StdEncoding.DecodeString(all[len(all)-1][1])
-	require.NoError(r.t, err)
-	return string(text)
 }
 
 func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
@@ -173,91 +160,6 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 	require.Contains(t, r.screen(), "16 B that had to make room for newer traffic")
 	r.keys("Y")
 	require.Contains(t, r.screen(), "No command: the params are not here whole")
-}
-
-func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
-	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("g enter")
-	require.Contains(t, r.line("Request"), "[Response]")
-	line := r.line("arguments")
-	require.Contains(t, line, "│")
-	require.Contains(t, r.line("tools/call github_create_issue"), "→")
-	r.keys("tab")
-	require.Contains(t, r.line("[Request]"), "Response")
-	r.keys("esc")
-	require.Empty(t, r.app.Dialogs)
-}
-
-func TestANarrowExchangeIsStackedAndFollowsTheSize(t *testing.T) {
-	t.Parallel()
-	r := trafficRig(t, 100, 40).keys("g enter")
-	require.NotContains(t, r.line("Request"), "Response")
-	require.Contains(t, r.screen(), "[Response]")
-	r.take(tea.WindowSizeMsg{Width: 160, Height: 40}, 0)
-	require.Contains(t, r.line("Request"), "[Response]")
-	for _, size := range [][2]int{{40, 10}, {80, 24}, {139, 20}, {140, 20}, {250, 60}, {41, 11}} {
-		r.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
-		r.screen()
-	}
-}
-
-func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, 160, 24, "files")
-	var lines []string
-	for i := range 200 {
-		lines = append(lines, fmt.Sprintf(`"line %d."`, i))
-	}
-	body := []byte(`{"a":[` + strings.Join(lines, ",") + `]}`)
-	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "x", Status: "success", Request: body, Response: body})
-	r.changed(registry.Traffic).keys("5 ] enter G")
-	require.Contains(t, r.screen(), "line 199.")
-	require.Contains(t, r.screen(), "line 0.", "the request did not move")
-	r.keys("g")
-	require.NotContains(t, r.screen(), "line 199.")
-	d := r.app.FrontExchange()
-	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonWheelDown}, 0)
-	first, _, _ := d.Views[0].Position()
-	require.Equal(t, 4, first, "the wheel scrolls what is under it")
-	for _, key := range []string{"j", "ctrl+d"} {
-		before, _, _ := d.Views[1].Position()
-		r.keys(key)
-		after, _, _ := d.Views[1].Position()
-		require.Greater(t, after, before, key)
-	}
-	r.keys("ctrl+u k k")
-	first, _, _ = d.Views[1].Position()
-	require.Equal(t, 1, first)
-	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-	require.Contains(t, r.screen(), "[Request]")
-}
-
-func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
-	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("G k k k enter")
-	r.app.Logs().Traffic.Table.Tail = true
-	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
-	r.changed(registry.Traffic)
-	r.keys("y")
-	require.Contains(t, r.copied(), "tools/call")
-	r.keys("e")
-	require.Contains(t, r.term.opened[0], "pager traffic-1.json: {\n")
-	require.Contains(t, r.term.opened[0], "create_issue")
-	r.keys("i")
-	require.Equal(t, pane.PaneTools, r.app.Open)
-	require.Empty(t, r.app.Dialogs)
-}
-
-func TestTheFormOfARecordedCallTakesThePlaceOfItsExchange(t *testing.T) {
-	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("G k k k enter c")
-	require.Contains(t, r.screen(), "Call github_create_issue")
-	require.Len(t, r.app.Dialogs, 1, "what comes of the call stands in the list behind it")
-	r.keys("esc")
-	require.Equal(t, pane.PaneLogs, r.app.Open)
-	r.keys("j enter c")
-	require.Len(t, r.app.Dialogs, 1, "what has no form stays open")
-	require.Contains(t, r.screen(), "Request")
 }
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
@@ -398,60 +300,6 @@ func TestTrafficOfEverySizeFillsTheScreenExactly(t *testing.T) {
 	}
 }
 
-// flood appends what comes in a frame at 10,000 requests a second.
-func flood(reg *registry.Registry) {
-	for i := range 333 {
-		reg.Traffic().Append(registry.TrafficRecord{Time: time.Unix(1, 0), Session: "s-1", Client: "claude", Server: "files", Method: "tools/call", Name: "files_read_" + string(rune('a'+i%26)), Duration: time.Millisecond, Size: 1000, Status: "success", Request: []byte(`{"name":"x"}`), Response: []byte(`{}`)})
-	}
-}
-
-func BenchmarkTrafficRefresh(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	r.keys("5 ]")
-	for range 40 {
-		flood(r.reg)
-	}
-	r.changed(registry.Traffic)
-	b.ResetTimer()
-	for b.Loop() {
-		b.StopTimer()
-		flood(r.reg)
-		b.StartTimer()
-		r.run(r.app.Logs().Refresh(registry.Traffic))
-	}
-}
-
-func BenchmarkTrafficView(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	for range 40 {
-		flood(r.reg)
-	}
-	r.keys("5 ]")
-	for b.Loop() {
-		_ = r.app.View()
-	}
-}
-
-func BenchmarkRefreshWhileClosed(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	for range 40 {
-		flood(r.reg)
-	}
-	for b.Loop() {
-		r.run(r.app.Logs().Refresh(registry.Traffic))
-	}
-}
-
-func BenchmarkRelatedOfAnotherItem(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	for range 40 {
-		flood(r.reg)
-	}
-	for i := 0; b.Loop(); i++ {
-		r.app.Related(uicontext.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, uicontext.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
-	}
-}
-
 func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
@@ -460,33 +308,6 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	require.Contains(t, r.line("> "), "!tool")
 	require.Contains(t, r.screen(), "the tool reports an error")
 	require.Contains(t, r.screen(), "Response", "it answered")
-}
-
-func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, 120, 60, "weather")
-	r.reg.Traffic().Append(registry.TrafficRecord{
-		Time: r.clock.now(), Session: "c9", Client: "web", Server: "weather", Method: "tools/call", Name: "weather_x", Status: "success",
-		Request: []byte(`{"name":"weather_x"}`), Response: []byte(`{"content":[]}`),
-		Wire: []byte("i\"a-1\"\nthttp\ns7\naPOST /mcp HTTP/1.1\naUser-Agent: web/1\naCookie: [hidden]\nbHTTP/1.1 200 OK\nbContent-Type: application/json\n" +
-			"cPOST /x HTTP/1.1\ncX-Team: blue\x1b[2J\ndHTTP/2.0 200 OK\ndServer: nginx\n"),
-	})
-	r.changed(registry.Traffic).keys("5 ]")
-	require.Contains(t, r.screen(), "{▸ 4 members}", "headers are folded")
-	require.NotContains(t, r.screen(), "User-Agent")
-	for _, keys := range []string{"enter"} { // the exchange at length
-		r.keys(keys)
-		text := r.screen()
-		for _, want := range []string{
-			`id +"a-1" from the client, 7 to the server`, `transport +client http`,
-			`headers from the client`, `HTTP +POST /mcp HTTP/1\.1`, `User-Agent +web/1`, `Cookie +\[hidden\]`,
-			`headers to the server`, `X-Team +blue\\x1b\[2J`, `headers from the server`, `Server +nginx`, `headers to the client`, `HTTP +HTTP/1\.1 200 OK`,
-		} {
-			require.Regexp(t, want, text)
-		}
-	}
-	r.keys("y")
-	require.Contains(t, r.copied(), `"id":"a-1"`)
 }
 
 // What comes by the second would push the requests out of the third column.
@@ -514,4 +335,176 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 			require.Contains(t, line, want)
 		}
 	}
+}
+
+func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
+	t.Parallel()
+	r := office(t, 160, 40, plainEnv)
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "gone", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour, Status: registry.StatusLeft})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "asks", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour + 20*time.Millisecond, Waited: time.Hour, Asked: true, Status: "success"})
+	r.changed(registry.Traffic).keys("5 ] F")
+	require.Contains(t, r.line("gone"), "client left")
+	require.NotContains(t, r.line("gone"), "!")
+	require.Contains(t, r.line("asks"), "waited 1 h 0 min")
+	require.Contains(t, r.line("asks"), "20 ms")
+	r.keys("/ e r r : y e s enter")
+	require.NotContains(t, r.screen(), "client left")
+	r.keys("esc F 1 j j enter")
+	require.Contains(t, r.screen(), "3 ms on average")
+}
+
+func TestUpdatesEraseNoCallsAndAreFolded(t *testing.T) {
+	t.Parallel()
+	r := office(t, 160, 40, plainEnv).keys("5 ] v F")
+	for i := range 3600 {
+		r.reg.Traffic().Append(registry.TrafficRecord{
+			Time: r.clock.now().Add(time.Duration(i) * time.Second), Server: "files", Direction: registry.ToClient,
+			Method: "notifications/resources/updated", Name: "clock://now", Status: "notification", Request: []byte(`{"uri":"clock://now"}`),
+		})
+		if i%100 == 0 {
+			r.changed(registry.Traffic)
+		}
+	}
+	r.changed(registry.Traffic)
+	require.Contains(t, r.line("× "), "× 3600, last 13:00:59")
+	require.Contains(t, r.screen(), "weather_forecast")
+	require.Contains(t, r.screen(), "Traffic 5 ")
+	require.NotContains(t, r.screen(), "dropped")
+}
+
+func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 60, "github").ready("github")
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled,
+		Request: []byte(`{"name":"x"}`), RequestSize: 12, Response: []byte(`{"code":-32603,"message":"Request cancelled"}`), ResponseSize: 45, Size: 45,
+	})
+	r.changed(registry.Traffic).keys("5 ]")
+	require.Regexp(t, "(?s)││ Error +│.*-32603", r.screen())
+	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
+	require.NotContains(t, r.screen(), "Response")
+	r.keys("y")
+	require.Contains(t, r.copied(), `"error":{"code":-32603`)
+	r.keys("enter")
+	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
+	require.NotContains(t, r.screen(), "result as it came")
+
+	// One that answered all the same has a result.
+	r.keys("esc")
+	r.reg.Traffic().Append(registry.TrafficRecord{
+		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_y", Status: registry.StatusCancelled,
+		Response: []byte(`{"content":[{"type":"text","text":"late"}]}`), ResponseSize: 43,
+	})
+	r.changed(registry.Traffic).keys("G")
+	require.Regexp(t, "││ Response +│", r.screen())
+	r.keys("y")
+	require.Contains(t, r.copied(), `"result":{"content"`)
+}
+
+func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 250, 40).keys("g")
+	require.Contains(t, r.line("began"), "12:00:00.000")
+	require.Contains(t, r.line("ended"), "12:00:01.234")
+	require.Contains(t, r.keys("P P").line("create_issue"), "12:00:00.000")
+}
+
+func TestWhatWasCancelledIsNoError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 40, "github").ready("github").keys("P P")
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled})
+	r.changed(registry.Traffic).keys("5 ]")
+	require.Contains(t, r.line("github_x"), "cancelled")
+	require.NotContains(t, r.screen(), "!cancelled")
+	require.Contains(t, r.keys("/ err:yes enter").screen(), "0 of 1")
+}
+
+func TestEscGoesBackFromAJump(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter i")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	require.Contains(t, r.screen(), "name:=")
+	r.keys("esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
+	require.Contains(t, r.line("/ forecast"), "1 of")
+	r.keys("5")
+	require.NotContains(t, r.screen(), "name:=", "what the jump filtered is as it was")
+	r.keys("1 e")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+
+	// Jumps lead on to others, and back one by one.
+	r.keys("esc esc 4 / config.json enter i")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("i")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	require.Contains(t, r.line("/ config.json"), "1 of")
+
+	// A filter that was typed after the jump goes first; a pane that was chosen by its number stays.
+	r.keys("i / resources enter esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	r.keys("i 2 esc esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
+}
+
+func TestNotificationsAreFoldedIntoACount(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 160, 40).keys("v v") // as it is at first
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})
+	r.changed(registry.Traffic)
+	require.NotContains(t, r.screen(), "notifications/resources")
+	require.Contains(t, r.line("notifications of"), "+ notifications of files 1")
+	require.Contains(t, r.line("mine"), "you")
+	require.NotContains(t, r.line("roots/list"), "!", "no error")
+	require.Contains(t, r.keys("/ roots enter g").screen(), "none: the client has no roots")
+	r.keys("esc")
+	require.NotContains(t, r.keys("/ err:yes enter").screen(), "roots/list")
+	require.Contains(t, r.keys("esc").line("notifications of"), "v show all ")
+	require.Contains(t, r.line("q quit"), "v show all ")
+	r.keys("v")
+	require.Contains(t, r.screen(), " mine ")
+	require.Contains(t, r.screen(), "dated")
+	require.NotContains(t, r.screen(), "notifications of")
+	require.Contains(t, r.line("q quit"), "v clients only ")
+	r.keys("v")
+	require.NotContains(t, r.screen(), " mine ")
+	require.Contains(t, r.line("notifications of"), "files 1; 1 request of screens")
+	require.Contains(t, r.line("notifications of"), "v show requests ")
+	r.keys("v")
+	require.Contains(t, r.screen(), "notifications of files 1")
+	require.Contains(t, r.keys("[ v").screen(), "only traffic has notifications")
+}
+
+func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 160, 40, "files")
+	require.Contains(t, r.keys("5 ]").screen(), "No requests yet.")
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "tools/list", Status: "success"})
+	r.changed(registry.Traffic)
+	require.Contains(t, r.line("│>"), "tools/list")
+	require.Contains(t, r.keys("v v").screen(), "Not shown: 1 request of screens.")
+	require.NotContains(t, r.screen(), "No requests yet.")
+	require.Contains(t, r.keys("v").line("│>"), "tools/list")
+}
+
+func TestAnItemWithoutRequestsSaysSo(t *testing.T) {
+	t.Parallel()
+	r := trafficRig(t, 120, 40).keys("2 / list enter i")
+	require.Contains(t, r.screen(), "There are no requests about it yet.")
+	require.Contains(t, r.screen(), "esc goes back.")
+	require.NotContains(t, r.screen(), "Nothing matches")
+	r.keys("/").text("nonsense").keys("enter")
+	require.Contains(t, r.screen(), "Nothing matches")
+	r.keys("esc esc 2 esc / list enter i esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
 }

@@ -11,44 +11,6 @@ import (
 	"goblin/tui/pane"
 )
 
-// costs is a bill of what stands in the office.
-func costs(now time.Time) report.Report {
-	hour := make([]report.Minute, 60)
-	for i := range hour {
-		if i%7 < 4 {
-			hour[i] = report.Minute{Calls: uint32(i % 13), Millis: float64(10 + i*i%90)}
-		}
-	}
-	hour[50].Errors = 3
-	figures := func(calls, errors uint64, p50, p95 float64, ago time.Duration, hour []report.Minute) report.Figures {
-		return report.Figures{Calls: calls, Errors: errors, Bytes: calls * 1300, P50: p50, P95: p95, LastUsed: now.Add(-ago), Hour: hour}
-	}
-	cursor := report.LimitsOf("cursor-vscode")
-	return report.Report{
-		Since: now.Add(-40 * 24 * time.Hour), Daemon: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
-		Latency: []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}},
-		Servers: []report.Server{
-			{Name: "github", Tools: 3, Idle: 1, Definitions: report.DefinitionSize(52_000), Figures: figures(1200, 37, 14, 500, time.Minute, hour)},
-			{Name: "weather", Tools: 1, Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},
-		},
-		Tools: []report.Tool{
-			{Server: "github", Name: "search", Listed: "github_search", Definitions: report.DefinitionSize(41_000), Figures: figures(1180, 37, 14, 500, time.Minute, hour)},
-			{Server: "github", Name: "delete_everything", Listed: "github_delete_everything", Idle: true, Definitions: report.DefinitionSize(9000)},
-			{Server: "github", Name: "create_issue", Listed: "github_create_issue", Definitions: report.DefinitionSize(2000), Figures: figures(20, 0, 300, 900, 3*time.Hour, nil)},
-			{Server: "weather", Name: "forecast", Listed: "weather_forecast", Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},
-			{Server: "gone", Name: "evil\x1b[2J\u202e", Figures: figures(1, 1, 1, 1, 9*24*time.Hour, nil)},
-		},
-		Clients: []report.Client{
-			{Name: "claude-code", Connected: true, Tools: 4, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(1100, 30, 12, 450, time.Minute, hour), Limits: report.LimitsOf("claude-code")},
-			{
-				Name: "cursor-vscode", Connected: true, Tools: 91, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(134, 7, 13, 700, 2*time.Hour, nil),
-				Limits: cursor, Breaks: cursor.Breaks("cursor-vscode", report.Seen{Tools: 91}),
-			},
-			{Name: "", Figures: figures(5, 0, 1, 2, time.Hour, nil)},
-		},
-	}
-}
-
 func TestUsageShowsWhatCosts(t *testing.T) {
 	r := office(t, 160, 45, plainEnv).keys("6")
 	require.Equal(t, pane.PaneUsage, r.app.Open)
@@ -131,4 +93,27 @@ func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
 	r.backend.usage = report.Report{}
 	r.keys("r")
 	require.Contains(t, r.screen(), "No server lists a tool")
+}
+
+func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
+	t.Parallel()
+	r := office(t, 200, 45, plainEnv)
+	r.backend.usage.All.P50, r.backend.usage.All.P95 = 0, 0
+	r.backend.usage.Clients = r.backend.usage.Clients[:1]
+	c := &r.backend.usage.Clients[0]
+	c.P50, c.P95 = 0, 0
+	r.keys("6 ]")
+	require.Regexp(t, `claude-code.*1100`, r.screen())
+	require.NotContains(t, r.screen(), "0.0 ms")
+	require.Contains(t, r.line("spread"), "no call was timed yet")
+}
+
+func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{80, 100, 120, 160, 200, 250} {
+		r := office(t, w, 40, plainEnv)
+		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []report.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
+		require.Regexp(t, `█( 2 ms to 1638 ms)? +half within 12 ms, 95 of 100 1377 ms +│`, r.keys("6").line("spread"), w)
+		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2 ms to 1638 ms  "}[w > 80], w)
+	}
 }

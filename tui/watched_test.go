@@ -147,15 +147,3 @@ func TestWatchedIsOfExactSizeOnAnyScreen(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkWatchedFrame(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	r.ready("files")
-	for i := range 1000 {
-		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("file:///%04d", i), Status: registry.SubscriptionOn, Holders: 1, Sessions: []string{"me"}})
-	}
-	r.keys("w")
-	for b.Loop() {
-		r.app.View()
-	}
-}

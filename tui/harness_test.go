@@ -21,6 +21,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
+	"encoding/base64"
+	"regexp"
+
 	"goblin/registry"
 	"goblin/registry/report"
 )
@@ -115,6 +118,7 @@ func (b *fakeBackend) Logout(_ context.Context, server string) error {
 func (b *fakeBackend) Wake(server string) error { return b.act("wake " + server) }
 
 func (b *fakeBackend) Restart(server string) error { return b.act("restart " + server) }
+
 func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))
 }
@@ -129,7 +133,9 @@ func (b *fakeBackend) AddServer(name string, entryKeys map[string]any) error {
 	text, _ := json.Marshal(entryKeys) // texts and lists of them
 	return b.act("add " + name + " " + string(text))
 }
+
 func (b *fakeBackend) RemoveServer(server string) error { return b.act("remove " + server) }
+
 func (b *fakeBackend) SetDisabled(server string, disabled bool) error {
 	return b.act(fmt.Sprintf("disable %s %v", server, disabled))
 }
@@ -269,20 +275,29 @@ type fakeTerminal struct {
 }
 
 func (f *fakeTerminal) Read([]byte) (int, error) { <-f.never; return 0, errors.New("closed") }
+
 func (f *fakeTerminal) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.written.Write(p)
 }
-func (f *fakeTerminal) Getenv(name string) string    { return f.env[name] }
-func (f *fakeTerminal) Size() (int, int)             { return f.w, f.h }
-func (f *fakeTerminal) Resized() <-chan struct{}     { return f.never }
-func (f *fakeTerminal) Dark() (bool, bool)           { return false, false }
+
+func (f *fakeTerminal) Getenv(name string) string { return f.env[name] }
+
+func (f *fakeTerminal) Size() (int, int) { return f.w, f.h }
+
+func (f *fakeTerminal) Resized() <-chan struct{} { return f.never }
+
+func (f *fakeTerminal) Dark() (bool, bool) { return false, false }
+
 func (f *fakeTerminal) Backgrounds() <-chan struct{} { return f.never }
+
 func (f *fakeTerminal) Graphics() (kitty, sixel bool, w, h int) {
 	return f.facts.Kitty, f.facts.Sixel, f.facts.CellWidth, f.facts.CellHeight
 }
+
 func (f *fakeTerminal) Done() <-chan struct{} { return f.never }
+
 func (f *fakeTerminal) Open(_ context.Context, program, name string, content []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -469,4 +484,74 @@ func (r *rig) list(server string, kind registry.Kind, items ...string) *rig {
 	}
 	require.Empty(r.t, r.reg.SetList(server, kind, raw))
 	return r.changed(registry.AllChanges)
+}
+
+// head is the line that names the columns of the list, without borders.
+func (r *rig) head(first string, also ...string) string {
+	r.t.Helper()
+	for l := range strings.SplitSeq(r.screen(), "\n") {
+		l = strings.TrimLeft(l, "│ ")
+		if strings.HasPrefix(l, first) && (len(also) == 0 || strings.Contains(l, also[0])) {
+			l, _, _ = strings.Cut(l, "│")
+			return strings.TrimRight(l, " ")
+		}
+	}
+	r.t.Fatalf("no head that begins with %q in:\n%s", first, r.screen())
+	return ""
+}
+
+// clicks clicks on a text of a line.
+func (r *rig) clicks(line, text string) *rig {
+	r.t.Helper()
+	for y, l := range strings.Split(r.screen(), "\n") {
+		if x := strings.Index(l, text); x >= 0 && strings.Contains(l, line) {
+			r.take(tea.MouseMsg{X: ansi.StringWidth(l[:x]), Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+			return r
+		}
+	}
+	r.t.Fatalf("no %q in a line with %q in:\n%s", text, line, r.screen())
+	return r
+}
+
+// typed is the filter of the open pane.
+func (r *rig) typed() string {
+	typed, _ := r.app.Panes[r.app.Open].Rows().Filtered()
+	return typed
+}
+
+// press gives the screen keys that have no name in keys.
+func (r *rig) press(keys ...tea.KeyType) *rig {
+	r.t.Helper()
+	for _, k := range keys {
+		r.take(tea.KeyMsg{Type: k}, 0)
+	}
+	return r
+}
+
+// copied is what the terminal's clipboard got last.
+func (r *rig) copied() string {
+	r.t.Helper()
+	all := regexp.MustCompile(`\x1b\]52;c;([A-Za-z0-9+/=]*)`).FindAllStringSubmatch(r.term.written.String(), -1)
+	require.NotEmpty(r.t, all, "nothing was copied")
+	text, err := base64.StdEncoding.DecodeString(all[len(all)-1][1])
+	require.NoError(r.t, err)
+	return string(text)
+}
+
+// at puts a server into a state.
+func (r *rig) at(server string, s registry.ServerState) *rig {
+	r.reg.SetState(server, s)
+	return r.changed(registry.Servers)
+}
+
+// command types a line into the palette and runs it.
+func (r *rig) command(line string) *rig {
+	r.t.Helper()
+	return r.keys(":").text(line).keys("enter")
+}
+
+// last is the line of the footer.
+func (r *rig) last() string {
+	lines := strings.Split(r.screen(), "\n")
+	return lines[len(lines)-1]
 }

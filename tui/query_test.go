@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,20 +30,4 @@ func TestThePathIsTypedInFrontOfThePanes(t *testing.T) {
 	require.Contains(t, r.screen(), `"github_create_issue"`)
 	r.keys("esc 1 |")
 	require.Contains(t, r.screen(), "there is no JSON here")
-}
-
-func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
-	r.keys("4 / day-01 enter enter")
-	require.Contains(t, r.screen(), "THEEND")
-	r.keys("\\")
-	require.NotContains(t, r.screen(), "THEEND")
-	for range 60 {
-		r.keys("}")
-	}
-	require.Contains(t, r.screen(), "THEEND")
-	r.keys("\\")
-	require.Contains(t, r.screen(), "Long lines are wrapped")
 }

@@ -7,7 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"log/slog"
+
 	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
 )
 
 func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
@@ -85,5 +89,35 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 			r.list("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
 			require.Contains(t, r.keys("4").line("> "), c.want)
 		})
+	}
+}
+
+// A list that is long in coming has Goblin's own things first for a while.
+func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, "alpha").ready("alpha")
+	r.app.Touched = false
+	clear(r.app.Used)
+	require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
+	r.changed(registry.AllChanges)
+	require.Contains(t, r.line("> "), "goblin://servers")
+	r.list("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
+	require.Contains(t, r.line("> "), "x:a")
+}
+
+func TestAnOwnConfigOpensOnServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		daemon Daemon
+		pane   int
+	}{
+		{Daemon{Config: "/etc/goblin/work.yaml"}, pane.PaneServers},
+		{Daemon{Config: "demo", Demo: true}, pane.PaneResources},
+	} {
+		clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+		reg := registry.New(registry.Options{Servers: []string{"files"}, Now: clock.now})
+		term := &fakeTerminal{w: 80, h: 24, env: plainEnv, never: make(chan struct{})}
+		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: c.daemon}, dialog.NewQuestions(), newBackend(), term)
+		require.Equal(t, c.pane, a.Open, c.daemon.Config)
 	}
 }

@@ -76,3 +76,21 @@ func TestADetailTellsUnderWhichNameClientsOfAProfileKnowAnEntry(t *testing.T) {
 	r.keys("V k enter")
 	require.NotContains(t, r.screen(), "listed as")
 }
+
+func TestAProfileCountsWhatItsClientsSee(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	for _, name := range []string{"github_create_issue", "github_delete_repo", "github_search"} {
+		r.backend.lacks["coding "+name] = "profile"
+	}
+	r.keys("2 V j enter")
+	require.Contains(t, r.screen(), "Tools 1 of 4")
+	require.Contains(t, r.screen(), "github_search")
+	require.Contains(t, r.screen(), "v hide dim rows")
+	r.keys("v")
+	require.Contains(t, r.screen(), "v show dim rows")
+	require.NotContains(t, r.screen(), "github_search")
+	require.Contains(t, r.screen(), "weather_forecast")
+	r.keys("v")
+	require.Contains(t, r.screen(), "github_search")
+}

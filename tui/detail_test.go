@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"strconv"
+
+	"encoding/json"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// folded is a screen with a tool's result open: a list of flat objects.
+func folded(t *testing.T) *rig {
+	r := office(t, 120, 50, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"rows\":[{\"a\":1},{\"b\":2}]}"}]}`)
+	return r.keys("4 / config.json enter enter")
+}
+
+func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
+	t.Parallel()
+	r := folded(t)
+	require.Contains(t, r.screen(), `"a": 1`)
+	r.keys("-")
+	require.NotContains(t, r.screen(), `"a": 1`)
+	require.Contains(t, r.screen(), "1 member}")
+	require.Contains(t, r.screen(), "JSON: 2 of 3 levels unfolded")
+	r.keys("- - -")
+	require.Contains(t, r.line(`"rows"`), "2 items")
+	r.keys("+ +")
+	require.Contains(t, r.screen(), `"a": 1`)
+	require.Contains(t, r.screen(), "All 3 levels of the JSON are unfolded")
+}
+
+func TestOneNodeOfJSONIsFolded(t *testing.T) {
+	t.Parallel()
+	r := folded(t)
+	y, x := -1, -1
+	for i, l := range strings.Split(r.screen(), "\n") {
+		if at := strings.Index(l, `"rows": [`); at >= 0 {
+			y, x = i, len([]rune(l[:at]))
+		}
+	}
+	click := tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}
+	r.take(click, 0)
+	require.Contains(t, r.line(`"rows"`), "2 items")
+	require.Contains(t, r.screen(), `"name": "config.json"`, "the definition is another")
+	r.clock.advance(time.Second)
+	r.take(click, 0)
+	require.Contains(t, r.screen(), `"a": 1`)
+	r.keys("l g z")
+	require.NotContains(t, r.screen(), `"rows"`)
+}
+
+// What fits the panel can be moved as well, so that keys reach each node.
+func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
+	t.Parallel()
+	r := folded(t).keys("l g")
+	first := func() string { return strings.Split(r.screen(), "\n")[3] }
+	for range 60 {
+		if strings.Contains(first(), `"rows": [`) {
+			break
+		}
+		r.keys("j")
+	}
+	require.Contains(t, first(), `"rows": [`)
+	r.keys("z")
+	require.Contains(t, first(), "2 items")
+	r.keys("z j z")
+	require.Contains(t, first(), "1 member}")
+	require.Contains(t, r.screen(), `"b": 2`, "the other one is not")
+	r.keys("G")
+	require.NotContains(t, first(), "member}", "the end is in the last line")
+}
+
+func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
+	r.keys("4 / day-01 enter enter")
+	require.Contains(t, r.screen(), "THEEND")
+	r.keys("\\")
+	require.NotContains(t, r.screen(), "THEEND")
+	for range 60 {
+		r.keys("}")
+	}
+	require.Contains(t, r.screen(), "THEEND")
+	r.keys("\\")
+	require.Contains(t, r.screen(), "Long lines are wrapped")
+}
+
+func TestASearchSaysInHowMuchOfATextItLooked(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	text := "first\n" + strings.Repeat("0123456789 0123456789 0123456789\n", 90_000) + "the end\n"
+	r.answer("resources/read", `{"contents":[{"uri":"`+configURI+`","mimeType":"text/plain","text":`+strconv.Quote(text)+`}]}`)
+	r.keys("4 / config enter enter l /").text("the end")
+	require.Contains(t, r.screen(), "0 of 0 in the first 1.0 of 2.8 MiB")
+	r.keys("esc /").text("first").keys("enter")
+	require.Contains(t, r.screen(), "1 of 1 in the first 1.0 of 2.8 MiB")
+}
+
+func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv)
+	r.keys("2 enter esc esc j e")
+	require.Contains(t, r.term.opened[0], "github_delete_repo")
+	require.NotContains(t, r.term.opened[0], "github_create_issue", "the panel that is closed shows another row")
+}
+
+func TestLongDataURIsAreShownByTypeAndSize(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 60, plainEnv)
+	icon := "data:image/svg+xml;base64," + strings.Repeat("QUJD", 80)
+	src, err := json.Marshal(icon)
+	require.NoError(t, err)
+	r.list("weather", registry.Tool, `{"name":"pretty","inputSchema":{"type":"object"},"icons":[{"src":`+string(src)+`,"mimeType":"image/svg+xml"}],"_meta":{"logo":"data:,`+strings.Repeat("%41", 100)+`"}}`)
+	r.changed(registry.AllChanges).keys("2 / pretty enter")
+	require.Contains(t, r.screen(), "data:image/svg+xml, 240 B")
+	require.Contains(t, r.screen(), "data:text/plain, 100 B")
+	require.NotContains(t, r.screen(), "QUJDQUJD")
+	r.keys("e")
+	require.Contains(t, strings.Join(r.term.opened, ""), icon, "the raw view has all")
+}

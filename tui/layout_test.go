@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"testing"
+
+	"encoding/json"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/tui/pane"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+func TestWhatHasTheFocusIsZoomed(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 l F")
+	require.Contains(t, r.screen(), "Creates an issue")
+	require.NotContains(t, r.screen(), "Tools 4 ─")
+	r.keys("F")
+	require.Contains(t, r.screen(), "Tools 4 ─")
+	require.True(t, r.app.Inside)
+	r.keys("esc F")
+	require.NotContains(t, r.screen(), "inputSchema")
+	r.keys("F")
+	require.Contains(t, r.screen(), "create_issue ─")
+
+	// Below the list, Enter gives an open detail panel the whole body, and Esc takes it back.
+	r = office(t, 80, 24, plainEnv).keys("2 enter")
+	require.Contains(t, r.screen(), "Tools 4 ─")
+	r.keys("enter")
+	require.NotContains(t, r.screen(), "Tools 4 ─")
+	require.Contains(t, r.screen(), "It is public.")
+	r.keys("esc")
+	require.Contains(t, r.screen(), "Tools 4 ─")
+	require.False(t, r.app.Inside)
+	r.keys("tab enter")
+	require.NotContains(t, r.screen(), "Tools 4 ─")
+	r.keys("esc")
+	require.True(t, r.app.Inside, "where it was")
+}
+
+func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{80, 120} {
+		r := office(t, w, 40, plainEnv).keys("2 j enter")
+		for range 6 {
+			before := r.app.Geometry()
+			r.keys("P")
+			require.NotEqual(t, before, r.app.Geometry(), "%d cells", w)
+		}
+	}
+}
+
+// Where there are few lines, none is for what was not found, and a jump leaves no filter
+// behind.
+func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24, "files").ready("files")
+	r.list("files", registry.Resource, `{"uri":"a:1","name":"one"}`, `{"uri":"a:2","name":"two"}`, `{"uri":"a:3","name":"two"}`)
+	r.list("files", registry.Template, `{"uriTemplate":"a:{n}","name":"any"}`, `{"uriTemplate":"b:{n}","name":"any"}`)
+	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		return json.RawMessage(`{"contents":[{"uri":"a:2","text":"text"}]}`), nil
+	}
+	below := func() (lines int) { // the rule of templates, up to the box's end
+		_, rest, found := strings.Cut(r.screen(), "├─ Templates")
+		require.True(t, found, r.screen())
+		rest, _, _ = strings.Cut(rest, "╰")
+		return strings.Count(rest, "\n") - 1
+	}
+	r.keys("4 j enter")
+	require.Contains(t, r.screen(), "1 text", "the detail is open")
+	require.Equal(t, 2, below(), r.screen())
+	r.keys("/ two enter")
+	require.Contains(t, r.line("Templates"), "Templates 0/2")
+	require.Zero(t, below(), r.screen())
+	r.keys("i")
+	require.Contains(t, r.screen(), "[5 Logs")
+	require.Contains(t, r.screen(), "name:=")
+	r.keys("esc 5")
+	require.NotContains(t, r.screen(), "name:=", "the filter of a jump goes with it")
+}
+
+func TestTheListTakesTheWholeWidth(t *testing.T) {
+	t.Parallel()
+	for _, w := range []int{120, 220} {
+		r := office(t, w, 40, plainEnv).keys("4")
+		require.Contains(t, r.screen(), "F full width")
+		require.Contains(t, r.screen(), "Definition")
+		r.keys("F")
+		require.Equal(t, w, r.app.Geometry().List.W)
+		require.NotContains(t, r.screen(), "Definition")
+		require.Contains(t, r.screen(), "F detail panel")
+		require.Contains(t, r.screen(), "name")
+		r.keys("F")
+		require.Contains(t, r.screen(), "Definition")
+	}
+	r := office(t, 80, 24, plainEnv).keys("4 enter F")
+	require.Equal(t, 20, r.app.Geometry().List.H, "also of a panel below")
+	require.Contains(t, office(t, 80, 24, plainEnv).keys("?").text("full width").screen(), "F")
+}
+
+func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
+	t.Parallel()
+	r := office(t, 100, 30, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
+	r.keys("4 t j enter").text("me").keys("tab").text("mine").screen()
+	r.app.Opened = true
+	r.screen()
+	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "here it is")
+}
+
+func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv).keys("4 tab")
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	r.keys("tab")
+	require.True(t, r.app.Inside)
+	r.keys("tab")
+	require.False(t, r.app.Inside)
+	require.False(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	r.keys("shift+tab")
+	require.True(t, r.app.Inside)
+	small := office(t, 80, 24, plainEnv).keys("2 tab")
+	require.Equal(t, pane.PanePrompts, small.app.Open, "one list alone leads to the next pane")
+}
+
+func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv).keys("2 / forecast enter")
+	require.NotContains(t, r.screen(), "original")
+	r.keys("c").text("Oslo").screen()
+	r.keys("ctrl+s").screen()
+	require.True(t, r.app.DetailShown())
+}
+
+func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
+	t.Parallel()
+	r := office(t, 39, 9, plainEnv).keys("2 c")
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, pane.PaneResources, r.app.Open)
+}
+
+func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 40, plainEnv)
+	r.take(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
+	require.Contains(t, r.screen(), "goblin needs 40x10, has 39x9")
+	r.take(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
+	require.Contains(t, r.screen(), "Resources 16")
+}

@@ -1,0 +1,34 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSetupCopiesWhatClientsStart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.app.o.Daemon.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
+	r.app.Push(newSetup(r.app))
+	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
+	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
+	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, string(r.app.clientEntry()))
+	r.keys("y")
+	require.Contains(t, r.term.written.String(), "\x1b]52;c;")
+	first := r.screen()
+	r.keys("pgdown")
+	require.NotEqual(t, first, r.screen(), "it scrolls")
+	r.keys("esc")
+	require.Empty(t, r.app.Dialogs)
+}
+
+func TestSetupTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	r := office(t, 80, 24, plainEnv).command("setup")
+	require.Regexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
+	r.keys("G")
+	require.Regexp(t, `─ (\d+)/(\d+) ─`, r.line(" Setup "))
+	require.NotRegexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
+	require.NotRegexp(t, `\d/\d`, office(t, 120, 60, plainEnv).command("setup").line(" Setup "))
+}
