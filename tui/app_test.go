@@ -121,20 +121,6 @@ func TestDoubleClickOpens(t *testing.T) {
 	require.Equal(t, []string{`resources/read {"uri":"mcp://files/file:///srv/config.json"}`}, r.backend.asked())
 }
 
-func TestStateIsReadableWithoutColour(t *testing.T) {
-	t.Parallel()
-	s := office(t, 120, 40, plainEnv).keys("4").screen()
-	require.Contains(t, s, "[4 Resources 16]")
-	require.Contains(t, s, "> ")
-	require.Contains(t, s, "●")
-	require.Contains(t, s, "! 1 down")
-	ascii := office(t, 120, 40, asciiEnv).keys("4").screen()
-	for _, mark := range []string{"╭", "│", "●", "Δ", "…"} {
-		require.NotContains(t, ascii, mark)
-	}
-	require.Contains(t, ascii, "^2", "two updates")
-}
-
 func TestDumbTerminalGetsNoStyles(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, map[string]string{"TERM": "dumb"})

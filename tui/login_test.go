@@ -36,19 +36,20 @@ const loginPage = "https://login.example.com/authorize?client_id=goblin&code_cha
 func TestGoldenScreensOfALogin(t *testing.T) {
 	t.Parallel()
 	for name, noBrowser := range map[string]error{"login": nil, "login-ssh": errors.New("this is an SSH session without a display")} {
+		var frames string
 		for _, size := range []struct{ w, h int }{{80, 24}, {120, 40}} {
 			r := office(t, size.w, size.h, plainEnv)
 			r.term.noBrowser = noBrowser
 			finish := r.logsIn(loginPage)
 			r.clock.advance(12 * time.Second)
-			r.untimed()
-			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size.w], r.screen())
+			frames += r.section()
 			r.backend.fails = errors.New("the login was denied")
 			close(r.backend.holds)
 			finish()
 			require.Contains(t, r.screen(), "! github: the login was denied")
 			require.Empty(t, r.app.Dialogs)
 		}
+		golden(t, name, frames)
 	}
 }
 
