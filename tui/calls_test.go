@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
-	"fmt"
 	"time"
 
 	"goblin/registry"
@@ -266,46 +266,6 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	r.keys("n X")
 }
 
-func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c")
-	r.text("Oslo")
-	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
-		r.clock.advance(4 * time.Second)
-		r.app.Calls.List[0].Cancel()
-		return nil, fmt.Errorf("context canceled")
-	}
-	r.keys("ctrl+s")
-	require.Contains(t, r.screen(), "weather_forecast: cancelled after 4000 ms")
-	require.Contains(t, r.line(", after 4000 ms, with"), "12:0")
-	require.Contains(t, r.screen(), `"city": "Oslo"`)
-	r.answer("tools/call", `{"content":[]}`)
-	r.keys("c ctrl+r ctrl+s")
-	require.NotContains(t, r.screen(), "after 4000 ms, with")
-}
-
-func TestACallThatWasCancelledStandsAmongTheLast(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c")
-	r.text("Oslo")
-	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
-		r.clock.advance(4 * time.Second)
-		r.app.Calls.List[0].Cancel()
-		return nil, fmt.Errorf("context canceled")
-	}
-	r.keys("ctrl+s H")
-	require.Contains(t, r.screen(), "Last calls of weather_forecast")
-	require.Regexp(t, `12:0\S+ +4 s +cancelled +4000 ms .*"city":"Oslo"`, r.line("4000 ms"))
-	require.Contains(t, r.screen(), "cancelled after 4000 ms")
-	require.NotContains(t, r.screen(), "failed")
-	r.keys("c")
-	require.Contains(t, r.screen(), "Oslo", "it is called anew with the same")
-	r.answer("tools/call", `{"content":[]}`)
-	r.keys("ctrl+s H")
-	require.Contains(t, r.line("> "), " ok ")
-	require.Contains(t, r.line("4000 ms"), "cancelled")
-}
-
 func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
@@ -355,4 +315,31 @@ func TestToolsWithoutHintsAskWithATruth(t *testing.T) {
 	r.list("weather", registry.Tool, `{"name":"plain","description":"another one","inputSchema":{"type":"object"}}`)
 	r.changed(registry.AllChanges).keys(".")
 	require.Len(t, r.backend.asked(), 3, "it is another tool now")
+}
+
+func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
+	t.Parallel()
+	r := office(t, 120, 50, plainEnv).keys("2 / forecast enter c").text("Oslo")
+	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		r.clock.advance(4 * time.Second)
+		r.app.Calls.List[0].Cancel()
+		return nil, fmt.Errorf("context canceled")
+	}
+	r.keys("ctrl+s")
+	require.Contains(t, r.screen(), "weather_forecast: cancelled after 4000 ms")
+	require.Contains(t, r.line(", after 4000 ms, with"), "12:0")
+	require.Contains(t, r.screen(), `"city": "Oslo"`)
+	r.keys("H")
+	require.Contains(t, r.screen(), "Last calls of weather_forecast")
+	require.Regexp(t, `12:0\S+ +4 s +cancelled +4000 ms .*"city":"Oslo"`, r.line("4000 ms  "))
+	require.Contains(t, r.screen(), "cancelled after 4000 ms")
+	require.NotContains(t, r.screen(), "failed")
+	r.keys("c")
+	require.Contains(t, r.line("city *"), "Oslo", "it is called again with the same arguments")
+	r.answer("tools/call", `{"content":[]}`)
+	r.keys("ctrl+s H")
+	require.Contains(t, r.line("> "), " ok ")
+	require.Contains(t, r.line("4000 ms"), "cancelled")
+	r.keys("esc")
+	require.NotContains(t, r.screen(), "after 4000 ms, with")
 }

@@ -277,12 +277,13 @@ func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 
 func TestAStatusIsNotCutForTheSakeOfSizesAndClients(t *testing.T) {
 	t.Parallel()
+	r := newRig(t, 60, 40, "everything").ready("everything")
+	for _, status := range []string{"cancelled", "tool error", "failure"} {
+		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation", Status: status, Duration: time.Second, Size: 10})
+	}
+	r.changed(registry.Traffic).keys("5 ]")
 	for w := 60; w < 220; w++ {
-		r := newRig(t, w, 40, "everything").ready("everything")
-		for _, status := range []string{"cancelled", "tool error", "failure"} {
-			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation", Status: status, Duration: time.Second, Size: 10})
-		}
-		r.changed(registry.Traffic).keys("5 ]")
+		r.resize(w, 40)
 		for _, whole := range []string{"cancelled", "!tool error", "!failed"} {
 			require.Contains(t, r.screen(), whole, "%d cells", w)
 		}

@@ -7,7 +7,6 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -17,6 +16,7 @@ import (
 )
 
 func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
+	t.Parallel()
 	for _, d := range newRig(t, 80, 24, "files").app.dialogKeys() {
 		means, ids := map[string]string{}, map[string]bool{}
 		for _, a := range d.keys {
@@ -28,30 +28,14 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 				require.NotEqual(t, "ctrl+z", k)
 				means[k] = a.ID
 			}
-			require.Equal(t, strings.ToUpper(a.Long[:1]), a.Long[:1], a.Long)
 			require.LessOrEqual(t, theme.Width(a.Long), 58, a.Long)
-		}
-	}
-}
-
-func TestKeysFileNamesEveryKeyOfADialog(t *testing.T) {
-	a := newRig(t, 80, 24, "files").app
-	text := a.keysDoc()
-	for _, d := range a.dialogKeys() {
-		_, rest, ok := strings.Cut(text, "### "+d.title+"\n")
-		require.True(t, ok, d.title)
-		section, _, _ := strings.Cut(rest, "\n#")
-		for _, a := range d.keys {
-			for _, k := range a.Keys {
-				require.Contains(t, section, inCode(keys.Show(k)), d.title)
-			}
-			require.Contains(t, section, escaped(a.Long), d.title)
 		}
 	}
 }
 
 // closing are the keys that take each dialog off the screen.
 func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
+	t.Parallel()
 	for name, d := range map[string]struct {
 		open string
 		keys keys.Table
@@ -74,17 +58,4 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
-	found := func(t keys.Table, k tea.KeyMsg) string {
-		if b := t.On(keymap.Change(nil)).Find(k, 0); b != nil {
-			return b.ID
-		}
-		return ""
-	}
-	require.Equal(t, "palette.page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
-	require.Empty(t, found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
-	require.Equal(t, "values.tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
-	require.Equal(t, "help.down", found((*help)(nil).Keys(), keyOf("down")))
 }

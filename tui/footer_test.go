@@ -40,6 +40,7 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	r.keys("1").text("/github").keys("enter")
 	require.Contains(t, r.last(), "enter open")
 	require.Contains(t, r.last(), "x disable")
+	require.Contains(t, r.last(), "r restart")
 	for _, c := range []struct {
 		state registry.State
 		does  string

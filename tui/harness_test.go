@@ -555,3 +555,10 @@ func (r *rig) last() string {
 	lines := strings.Split(r.screen(), "\n")
 	return lines[len(lines)-1]
 }
+
+// resize gives the terminal another size.
+func (r *rig) resize(w, h int) *rig {
+	r.t.Helper()
+	r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
+	return r
+}

@@ -14,6 +14,7 @@ import (
 // A daemon whose terminal was closed once lived on, and the next screen showed what its
 // servers had been hours before, without a word.
 func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
+	t.Parallel()
 	since := func(r *rig) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
 	r := newRig(t, 100, 24, "files")
 	require.NotContains(t, r.screen(), "joined the daemon", "it is its own")

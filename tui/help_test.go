@@ -14,6 +14,7 @@ import (
 )
 
 func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 ?")
 	s := r.screen()
 	require.Contains(t, s, "Help: Resources")
@@ -26,12 +27,14 @@ func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
 }
 
 func TestHelpOfTheDetailPanelLeavesOutWhatDoesNotWorkThere(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 l ?")
 	require.Contains(t, r.screen(), "Help: Detail of Resources")
 	require.NotContains(t, r.screen(), "Choose MIME types")
 }
 
 func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 ?")
 	require.Contains(t, r.line("Run the last call"), "(nothing was called yet)")
 	r = office(t, 80, 24, plainEnv).keys("4 ?")
@@ -39,6 +42,7 @@ func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 }
 
 func TestHelpIsSearched(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 ?").text("mime typ")
 	s := r.screen()
 	require.Contains(t, s, "Choose MIME types")
@@ -57,6 +61,7 @@ func TestHelpIsSearched(t *testing.T) {
 
 // Who looks for a key knows what for, and mostly in words of another program.
 func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
+	t.Parallel()
 	for text, does := range map[string]string{
 		"yank": "Copy the URI", "run tool": "Call, get or expand it", "turn off": "Disable or enable the server",
 		"abort": "Cancel the running call", "dark": "Next theme", "download": "Save the content", "quit": "Quit this screen",
@@ -70,6 +75,7 @@ func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 }
 
 func TestHelpScrollsToItsEnd(t *testing.T) {
+	t.Parallel()
 	r := office(t, 80, 24, plainEnv).keys("?")
 	require.NotContains(t, r.screen(), "scroll what is under it")
 	r.keys("end")
@@ -92,6 +98,7 @@ func TestHelpScrollsToItsEnd(t *testing.T) {
 }
 
 func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 120, 40, "files").keys("?")
 	var all strings.Builder
 	for _, l := range r.app.Dialogs[0].(*help).all {
@@ -111,6 +118,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 
 // What the help and KEYS.md say of forms is what forms say of themselves.
 func TestFormKeysAreThoseOfForms(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("2 c")
 	f := r.app.Dialogs[0].(*uicontext.FormDialog).Form
 	var told strings.Builder
@@ -124,8 +132,10 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 }
 
 func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
+	t.Parallel()
+	r := office(t, pane.LeastWidth, 24, plainEnv)
 	for w := pane.LeastWidth; w <= 140; w += 5 {
-		r := office(t, w, 24, plainEnv)
+		r.resize(w, 24)
 		for _, pane := range []string{"1", "2", "3", "4", "5"} {
 			r.keys(pane)
 			require.Regexp(t, `\? help  q quit *$`, r.screen(), "pane %s, %d columns", pane, w)

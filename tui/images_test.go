@@ -164,9 +164,9 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 			whole := s.terminal.imaged()
 			require.NotEmpty(t, whole)
 			before, white := whole, 0
-			for range 30 {
+			for key := range strings.FieldsSeq("j j j ctrl+d ctrl+d ctrl+d ctrl+d") {
 				top, _, _ := s.app.Details[pane.PaneResources].View.Position()
-				s.keys("j")
+				s.keys(key)
 				all := s.frame()
 				after, _, _ := s.app.Details[pane.PaneResources].View.Position()
 				for at, colour := range all {

@@ -3,9 +3,7 @@ package tui
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"unicode"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -13,7 +11,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
-	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -28,21 +25,6 @@ func TestKeysFileIsCurrent(t *testing.T) {
 	file, err := os.ReadFile("KEYS.md")
 	require.NoError(t, err)
 	require.Equal(t, text, string(file), "run `go generate ./tui`")
-}
-
-func TestKeysFileNamesEveryBinding(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, 80, 24, "files")
-	text := r.app.keysDoc()
-	for _, b := range r.app.keys {
-		require.Contains(t, text, escaped(b.Long), b.ID)
-		for _, k := range b.Keys {
-			require.Contains(t, text, inCode(keys.Show(k)), b.ID)
-		}
-	}
-	for _, field := range []string{"`mime:`", "`sub:`", "`updated:`", "`method:`", "`err:`", "`ms:`", "`state:`"} {
-		require.Contains(t, text, field)
-	}
 }
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
@@ -65,6 +47,7 @@ func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 // The table of goblin/registry/keymap and that of the screen are about the same actions,
 // and its names of keys are those that the terminal library gives.
 func TestEveryActionIsOfTheScreen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	var ids []string
 	for _, b := range r.app.keys {
@@ -105,17 +88,13 @@ func TestEveryBindingIsExplained(t *testing.T) {
 		ids[b.ID] = true
 		require.NotZero(t, b.Where, b.ID)
 		require.True(t, len(b.Keys) > 0 || len(b.Names) > 0, "%s cannot be reached", b.ID)
-		require.GreaterOrEqual(t, len(strings.Fields(b.Long)), 2, "%s: %q", b.ID, b.Long)
 		require.LessOrEqual(t, theme.Width(b.Long), 58, "%s is cut at 80 columns: %q", b.ID, b.Long)
-		require.True(t, unicode.IsUpper(rune(b.Long[0])), b.Long)
-		require.False(t, strings.HasSuffix(b.Long, "."), b.Long)
 		for _, n := range b.Names {
 			require.Empty(t, names[n], "%q is a name of %s and", n, b.ID)
 			names[n] = b.ID
 		}
 		for _, k := range b.Keys {
 			require.NotEqual(t, "ctrl+z", k, "it would stop the process that serves")
-			require.NotContains(t, keys.Show(k), "ctrl", "%q", k)
 		}
 	}
 	for _, inside := range []bool{false, true} {
@@ -202,7 +181,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 	}
 }
 
-func TestReasonsAreSentences(t *testing.T) {
+func TestReasonsFitTheScreen(t *testing.T) {
 	t.Parallel()
 	empty, full := newRig(t, 120, 40, "files"), office(t, 120, 40, plainEnv)
 	reasons := 0
@@ -218,20 +197,11 @@ func TestReasonsAreSentences(t *testing.T) {
 							continue
 						}
 						reasons++
-						require.GreaterOrEqual(t, len(strings.Fields(why)), 3, "%s: %q", b.ID, why)
 						require.LessOrEqual(t, theme.Width(why), 76, "%s: %q", b.ID, why)
-						require.False(t, strings.HasSuffix(why, "."), "%s: %q", b.ID, why)
-						require.False(t, unicode.IsUpper([]rune(why)[0]) && !strings.HasPrefix(why, "Goblin") && !strings.HasPrefix(why, "Enter"), "%s: %q", b.ID, why)
 					}
 				}
 			}
 		}
 	}
 	require.Greater(t, reasons, 50)
-}
-
-func TestADisabledKeySaysWhy(t *testing.T) {
-	t.Parallel()
-	r := office(t, 80, 24, plainEnv).keys("2 l s")
-	require.Contains(t, r.screen(), "! only resources can be subscribed to")
 }

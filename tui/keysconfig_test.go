@@ -28,6 +28,7 @@ func footerOf(r *rig) string {
 }
 
 func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
+	t.Parallel()
 	r := rebound(t, map[string][]string{
 		"form.submit": {"f5"}, "form.raw": {"ctrl+o"}, "form.next": {"ctrl+n"}, "form.previous": {"f3"}, "form.add": {"ctrl+a"},
 		"form.cancel": {"ctrl+g"}, "form.down": {"f6"}, "form.enter": {"f7"},
@@ -70,6 +71,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 }
 
 func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
+	t.Parallel()
 	r := rebound(t, map[string][]string{
 		"palette.close": {"f10"}, "palette.down": {"ctrl+j"}, "help.close": {"f10"}, "help.back": {}, "confirm.yes": {"o"}, "confirm.no": {"x"},
 		"scroll.down": {"J"}, "clients.disconnect": {"K"}, "filter.keep": {"f10"}, "values.tick": {"ctrl+t"},
@@ -112,6 +114,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 // A letter cannot be the key of something where letters are text; of all that stands in
 // front of the panes, each field of text is known as one.
 func TestLettersAreTextWhereOneTypes(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	for open, action := range map[string]string{
 		"/": "filter.keep", ":": "palette.run", "?": "help.back", "4 f": "values.apply", "2 c": "form.submit", "w /": "search.keep", "0 /": "search.keep",
@@ -131,6 +134,7 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 }
 
 func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
+	t.Parallel()
 	r := rebound(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
 	r.keys("f4 j")
 	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes to it")
@@ -139,6 +143,7 @@ func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
 }
 
 func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 80, 24, "files")
 	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "sort-column": {}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
 	r.app.Actions = keymap.Change(r.app.o.Keys)

@@ -153,3 +153,32 @@ func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
 	r.take(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
 	require.Contains(t, r.screen(), "Resources 16")
 }
+
+func TestEveryScreenFillsItsTerminalExactly(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		open func(t *testing.T) *rig
+		keys []string // the screen is checked after each; the last ones lead back
+	}{
+		"servers":       {func(t *testing.T) *rig { return troubled(t, 80, 24) }, []string{"1", "enter", "esc esc"}},
+		"subscriptions": {func(t *testing.T) *rig { return subs(t, 80, 24).keys("w") }, []string{"j"}},
+		"traffic":       {func(t *testing.T) *rig { return trafficRig(t, 80, 24) }, []string{"enter", "esc / e r r : y e s enter", "esc l", "esc"}},
+		"logs":          {func(t *testing.T) *rig { return logsRig(t, 80, 24) }, []string{"5", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]"}},
+		"dialogs": {
+			func(t *testing.T) *rig { return office(t, 80, 24, asciiEnv) },
+			[]string{"? G", "esc esc : s e r", "esc esc : o p e n space e", "esc esc 4 f j", "esc m", "esc : t r a f f i c enter m", "esc 4"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := c.open(t)
+			for _, size := range [][2]int{{40, 10}, {41, 12}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {139, 14}, {140, 19}, {160, 45}, {250, 60}} {
+				r.resize(size[0], size[1]).screen()
+				for i, keys := range c.keys {
+					r.keys(keys).screen()
+					require.True(t, name != "dialogs" || i == len(c.keys)-1 || len(r.app.Dialogs) == 1, "a dialog is open after %s", keys)
+				}
+			}
+		})
+	}
+}

@@ -272,20 +272,6 @@ func TestARecordOfAServerLeadsToTheServer(t *testing.T) {
 	require.Equal(t, pane.PaneServers, r.app.Open)
 }
 
-func TestLogsOfEverySizeFillTheScreenExactly(t *testing.T) {
-	t.Parallel()
-	for _, size := range [][2]int{{40, 10}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {160, 45}, {250, 60}} {
-		r := logsRig(t, size[0], size[1])
-		r.keys("5")
-		for range pane.LogTabs {
-			r.screen()
-			r.keys("enter")
-			r.screen()
-			r.keys("esc ]")
-		}
-	}
-}
-
 func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24, "notes").ready("notes").keys("1 e")

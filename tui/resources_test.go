@@ -176,16 +176,6 @@ func TestBlobsAreSavedAsBytes(t *testing.T) {
 	}
 }
 
-func TestClearForgetsWhatIsKept(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4 / config enter enter")
-	r.run(r.app.run(r.app.binding("clear")))
-	r.changed(registry.Cached)
-	require.Nil(t, r.reg.Contents().Last(registry.Resource, "files", configURI))
-	require.NotContains(t, r.screen(), `"name": "office"`)
-}
-
 func TestAFailedUnsubscribeCanBeTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)

@@ -71,14 +71,6 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	require.Contains(t, r.line("> "), "search_resources", "what leads to one unfolds them")
 }
 
-func TestToolsTellTheirArguments(t *testing.T) {
-	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("2")
-	require.Contains(t, r.line("title  "), "Create an issue")
-	require.Contains(t, r.screen(), "required, text: One line")
-	require.Contains(t, r.screen(), "one of low | high")
-}
-
 func TestADetailShowsTheOriginalBesideWhatClientsSee(t *testing.T) {
 	t.Parallel()
 	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}

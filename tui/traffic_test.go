@@ -66,16 +66,6 @@ func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 	require.NotContains(t, note, " ms")
 }
 
-func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
-	t.Parallel()
-	r := trafficRig(t, 80, 24)
-	line := r.line("e_issue")
-	for _, want := range []string{"12:00:00", "claude", "→", "github", "tools/call", "1234 ms", "ok"} {
-		require.Contains(t, line, want)
-	}
-	require.Contains(t, r.line("s/read"), "!-32002")
-}
-
 func TestTrafficFieldsFilter(t *testing.T) {
 	t.Parallel()
 	all := []string{"tools/call", "resources/read", "notifications/resources/updated", "elicitation/create"}
@@ -284,20 +274,6 @@ func TestForeignTextOfTrafficIsHarmless(t *testing.T) {
 	check()
 	r.keys("esc i")
 	check()
-}
-
-func TestTrafficOfEverySizeFillsTheScreenExactly(t *testing.T) {
-	t.Parallel()
-	for _, size := range [][2]int{{40, 10}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {160, 45}, {200, 50}, {250, 60}} {
-		r := trafficRig(t, size[0], size[1])
-		r.screen()
-		r.keys("enter")
-		r.screen()
-		r.keys("esc / e r r : y e s enter")
-		r.screen()
-		r.keys("esc l")
-		r.screen()
-	}
 }
 
 func TestAnErrorThatAToolReportsIsTold(t *testing.T) {

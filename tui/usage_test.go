@@ -12,6 +12,7 @@ import (
 )
 
 func TestUsageShowsWhatCosts(t *testing.T) {
+	t.Parallel()
 	r := office(t, 160, 45, plainEnv).keys("6")
 	require.Equal(t, pane.PaneUsage, r.app.Open)
 	require.Contains(t, r.screen(), "[Tools 5]")
@@ -40,6 +41,7 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 }
 
 func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
+	t.Parallel()
 	r := office(t, 160, 45, plainEnv).keys("6")
 	require.Contains(t, r.screen(), "217 calls in the last hour, 3 errors")
 	require.Contains(t, r.screen(), "The last hour")
@@ -55,6 +57,7 @@ func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 }
 
 func TestUsageTellsWhatOtherListsTake(t *testing.T) {
+	t.Parallel()
 	r := office(t, 200, 45, plainEnv).keys("6 ] ] F")
 	require.NotContains(t, r.screen(), "others", "nobody has any")
 	r = office(t, 200, 45, plainEnv)
@@ -68,11 +71,13 @@ func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 }
 
 func TestUsageTurnsAToolOff(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("6 x")
 	require.Contains(t, r.backend.acts, `switch "" false github_search`)
 }
 
 func TestUsageTellsWhatIsOff(t *testing.T) {
+	t.Parallel()
 	r := office(t, 160, 45, plainEnv)
 	create := &r.backend.usage.Tools[2]
 	create.Off, create.Definitions = true, report.Definitions{}
@@ -82,6 +87,7 @@ func TestUsageTellsWhatIsOff(t *testing.T) {
 }
 
 func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
+	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
 	r.changed(registry.Traffic)
 	require.NotContains(t, r.screen(), "Usage !")

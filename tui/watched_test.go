@@ -1,15 +1,12 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"goblin/tui/list"
 	"goblin/tui/pane"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -94,22 +91,6 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 	require.Contains(t, r.screen(), "is in no list")
 }
 
-func TestWatchedGoesThroughALongListToo(t *testing.T) {
-	t.Parallel()
-	r := subs(t, 120, 30)
-	var items []string
-	for i := range list.AtOnce + 100 {
-		items = append(items, fmt.Sprintf(`{"uri":"file:///%05d","name":"n"}`, i))
-	}
-	r.list("files", registry.Resource, items...)
-	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///03050", Status: registry.SubscriptionOn})
-	r.changed(registry.AllChanges)
-	r.keys("4 / 0 0 0 0 1 enter w / 0 3 0 5 0 enter enter")
-	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Selected()
-	require.True(t, ok)
-	require.Equal(t, "file:///03050", e.Name)
-}
-
 func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 	t.Parallel()
 	r := subs(t, 120, 30)
@@ -135,15 +116,4 @@ func TestWatchedIsFilteredAndEmpty(t *testing.T) {
 	require.Contains(t, r.screen(), "Nobody is subscribed to anything.")
 	r.keys("j s enter esc")
 	require.Empty(t, r.app.Dialogs)
-}
-
-func TestWatchedIsOfExactSizeOnAnyScreen(t *testing.T) {
-	t.Parallel()
-	r := subs(t, 80, 24).keys("w j")
-	for w := pane.LeastWidth; w < 260; w += 11 {
-		for _, h := range []int{pane.LeastHeight, 14, 30} {
-			r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
-			r.screen()
-		}
-	}
 }

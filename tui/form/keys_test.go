@@ -92,6 +92,7 @@ func TestKeysMakeValues(t *testing.T) {
 		{"the clipboard of this machine is not read", two, []string{"'x'", "c-v"}, `{"a":"x"}`},
 		{"defaults are sent", `"properties":{"a":{"type":"string","default":"d"},"n":{"type":"integer","default":7},"x":{"type":"integer","default":"seven"}}`, nil, `{"a":"d","n":7}`},
 		{"emptied defaults are not", `"properties":{"a":{"type":"string","default":"d"}}`, []string{"c-u"}, `{}`},
+		{"a typed number replaces its default, a typed text does not", `"properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}`, []string{"'3'", "'0'", "tab", "'b'"}, `{"from":30,"note":"ab"}`},
 		{"integers of any size as typed", `"properties":{"n":{"type":"integer"}}`, []string{"'9007199254740993123'"}, `{"n":9007199254740993123}`},
 		{"numbers as typed", `"properties":{"n":{"type":"number"}}`, []string{"' -1.50e3 '"}, `{"n":-1.50e3}`},
 		{"an optional truth is sent once touched", `"properties":{"b":{"type":"boolean"}}`, []string{"space"}, `{"b":true}`},
@@ -164,10 +165,6 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 		{"no integer", `"properties":{"a":{"type":"integer"}}`, []string{"'1.5'"}, "a: not a whole number"},
 		{"leading zeros", `"properties":{"a":{"type":"integer"}}`, []string{"'007'"}, "a: not a whole number"},
 		{"an enormous exponent", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e999999999'"}, "a: its exponent is too large"},
-		{"an exponent one too large", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e+401'"}, "a: its exponent is too large"},
-		{"one too small", `"properties":{"a":{"type":"number","minimum":5}}`, []string{"'1e-401'"}, "a: its exponent is too large"},
-		{"the largest exponent that is compared", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e+400'"}, "a: at most 5"},
-		{"the smallest", `"properties":{"a":{"type":"number","minimum":5}}`, []string{"'1e-400'"}, "a: at least 5"},
 		{"below", `"properties":{"a":{"type":"integer","minimum":9007199254740992}}`, []string{"'9007199254740991'"}, "a: at least 9007199254740992"},
 		{"above", `"properties":{"a":{"type":"number","maximum":0.5}}`, []string{"'0.51'"}, "a: at most 0.5"},
 		{"a line of a list", `"properties":{"a":{"type":"array","items":{"type":"string","format":"email"}}}`, []string{"paste:a@b.de\nb"}, "a: line 2: not an email address"},
@@ -591,17 +588,4 @@ func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
 	args, _, err := f.Values()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":"`+text+`"}`, string(args))
-}
-
-func TestATypedNumberReplacesTheDefault(t *testing.T) {
-	t.Parallel()
-	fields, err := form.FromSchema(json.RawMessage(`{"type":"object","properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}}`))
-	require.NoError(t, err)
-	f := form.New(theme.New(theme.Options{Theme: "none"}), form.Spec{Fields: fields})
-	for _, k := range []tea.KeyMsg{{Type: tea.KeyRunes, Runes: []rune{'3'}}, {Type: tea.KeyRunes, Runes: []rune{'0'}}, {Type: tea.KeyTab}, {Type: tea.KeyRunes, Runes: []rune{'b'}}} {
-		f.Update(k)
-	}
-	args, _, err := f.Values()
-	require.NoError(t, err)
-	require.JSONEq(t, `{"from":30,"note":"ab"}`, string(args))
 }

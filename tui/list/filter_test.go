@@ -269,28 +269,6 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 	require.True(t, slices.IsSorted(found[2:]), "equal ones keep their order")
 }
 
-func TestOfTooManyRowsThoseAreScoredWhoseLettersLieClosest(t *testing.T) {
-	t.Parallel()
-	const wide, most = "the_cat_of_my_granny", 2000
-	for _, c := range []struct{ name, query, others, near string }{
-		{"in the first part", "~cfg", wide, "c-fg\x00" + wide},
-		{"in another part", "~cfg", wide, wide + "\x00c-fg"},
-		{"behind much else", "~cfg", wide, strings.Repeat("x", 50) + "c-fg"},
-		{"behind another of the letters", "~cfg", wide, "c" + strings.Repeat("x", 50) + "c-fg"},
-		{"the letters between those of all words together", "~cfg ~mn", "cfg m----n", "c-fg m--n"},
-	} {
-		ix := list.NewIndex(most+1, func(i int) string {
-			if i == most {
-				return c.near
-			}
-			return c.others
-		})
-		found, err := list.Parse(c.query, nil).Match(t.Context(), ix, now)
-		require.NoError(t, err)
-		require.Less(t, slices.Index(found, most), most, "%s: what is not scored comes last", c.name)
-	}
-}
-
 func TestScoreCountsWordBoundaries(t *testing.T) {
 	t.Parallel()
 	texts := []string{"xxrxxmxx", "readMe", "r_m"}
