@@ -267,3 +267,58 @@ func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {
 	two := c.call("execute_lua", `{"script":"return #search('file', {limit = 2})"}`)
 	require.Equal(t, "2", two.Content[0].Text)
 }
+
+func TestSearchesThatFindNothingGoodSaySo(t *testing.T) {
+	t.Parallel()
+	c := tools(t, fixture(t), nil)
+	for args, want := range map[string]struct {
+		weak    bool
+		servers []string
+	}{
+		`{"query": "read file"}`: {},
+		`{"query": "time"}`:      {},
+		`{"query": "databse"}`:   {},
+		`{"query": ""}`:          {},
+		`{"query": "xylophone"}`: {weak: true},
+		`{"query": "zone tune xylophone accordion viola trombone cello harp flute oboe"}`:                     {weak: true, servers: []string{"clock"}},
+		`{"query": "zone tune xylophone accordion viola trombone cello harp flute oboe","serverId": "clock"}`: {weak: true},
+		`{"query": "xylophone", "offset": 5}`:                                                                 {weak: true},
+	} {
+		var found struct {
+			Weak    bool
+			Advice  string
+			Servers []string
+		}
+		require.NoError(t, json.Unmarshal(c.call("search_tools", args).Structured, &found), args)
+		require.Equal(t, want.weak, found.Weak, args)
+		require.Equal(t, want.servers, found.Servers, args)
+		switch {
+		case want.servers != nil:
+			require.Equal(t, "Nothing fits well. Try other words for the action, or look into one of these servers by catalog_tools.", found.Advice)
+		case want.weak:
+			require.Equal(t, "Nothing fits well. Try other words for the action.", found.Advice)
+		default:
+			require.Empty(t, found.Advice)
+		}
+	}
+	require.NotContains(t, string(c.call("search_prompts", `{"query": "xylophone"}`).Structured), "weak", "measured for tools only")
+}
+
+func TestToolsThatAwaitApprovalAreMarked(t *testing.T) {
+	t.Parallel()
+	r := fixture(t)
+	c := tools(t, r, nil)
+	r.SetPinned("files", []registry.PinnedTool{{Server: "files", Name: "read_file"}, {Server: "files", Name: "delete_file", New: true}})
+	type tool struct{ Name, AwaitsApproval string }
+	for _, call := range [][2]string{{"catalog_tools", `{"serverId":"files"}`}, {"search_tools", `{"query":"file","serverId":"files"}`}} {
+		var got struct{ Tools []tool }
+		require.NoError(t, json.Unmarshal(c.call(call[0], call[1]).Structured, &got))
+		require.ElementsMatch(t, []tool{{"files_read_file", "changed"}, {"files_delete_file", "new"}}, got.Tools, call[0])
+	}
+	var one tool
+	require.NoError(t, json.Unmarshal(c.call("describe_tool", `{"name":"files_read_file"}`).Structured, &one))
+	require.Equal(t, "changed", one.AwaitsApproval)
+	one = tool{}
+	require.NoError(t, json.Unmarshal(c.call("describe_tool", `{"name":"clock_time_in"}`).Structured, &one))
+	require.Empty(t, one.AwaitsApproval)
+}

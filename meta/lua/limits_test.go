@@ -27,7 +27,7 @@ func fails(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.
 const endless = "while true do end"
 
 // hostile are scripts that would need memory without end, one for each way to need
-// it. More of them are in full_test.go.
+// it. More of them are in limits_faults_test.go.
 var hostile = []named{
 	{"a table that grows", `local t = {} for i = 1, 1e9 do t[i] = i end`},
 	{"strings that double", `local s = "x" while true do s = s .. s end`},
@@ -121,7 +121,7 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 	})
 }
 
-// keepsLittle runs scripts that hold less than they make. More of them are in full_test.go.
+// keepsLittle runs scripts that hold less than they make. More of them are in limits_faults_test.go.
 func keepsLittle(t *testing.T, scripts []named) {
 	t.Helper()
 	for _, c := range scripts {
@@ -139,7 +139,7 @@ func keepsLittle(t *testing.T, scripts []named) {
 }
 
 // slow are scripts that would take time without end. More of them are in
-// full_test.go.
+// limits_faults_test.go.
 var slow = []named{
 	{"a loop", endless},
 	{"a catastrophic pattern", `return ("a"):rep(1e4):find(` + fmt.Sprintf("%q", strings.Repeat("%w*", 20)+"!") + `)`},
@@ -226,21 +226,26 @@ func hugeScripts(t *testing.T, scripts ...string) {
 
 func TestCancelling(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
-		{"R1-17 a loop", endless},
+		{"R1-17 a loop", "notes.echo{} " + endless},
 		{"R1-17 a call", "notes.slow{}"},
-		{"R1-17 parallel calls", "all{notes.slow{}, notes.slow{}, function() while true do end end}"},
+		{"R1-17 parallel calls", "all{notes.slow{}, notes.slow{}, function() notes.echo{} while true do end end}"},
 		{"R1-17 a call in pcall", "while true do pcall(notes.slow) end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				time.Sleep(20 * time.Millisecond)
-				cancel()
-			}()
-			_, e := fails(ctx, t, c.script, lua.Limits{Timeout: time.Minute, Calls: 10})
-			if e == nil || e.Kind != lua.Cancelled || !errors.Is(e, context.Canceled) {
-				t.Fatal(e)
+			defer cancel()
+			h := newHost(t)
+			for _, tool := range []string{"notes_slow", "notes_echo"} {
+				answer := h.tools[tool]
+				h.tools[tool] = func(ctx context.Context, args json.RawMessage) (string, error) {
+					cancel()
+					return answer(ctx, args)
+				}
+			}
+			_, err := runner.Run(ctx, c.script, h, lua.Limits{Timeout: time.Minute, Calls: 10})
+			if kindOf(err) != lua.Cancelled || !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
 			}
 		})
 	}

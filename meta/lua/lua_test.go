@@ -160,6 +160,7 @@ func TestJSONOfScripts(t *testing.T) {
 	})
 }
 
+// TestLanguage covers what Goblin changes in the language of gopher-lua.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	check(t, []spec{
@@ -170,30 +171,14 @@ func TestLanguage(t *testing.T) {
 		{"coroutines", `local c = coroutine.wrap(function() for i=1,3 do coroutine.yield(i) end end) return {c(), c(), c()}`, `[1,2,3]`},
 		{"a coroutine's error", `local c = coroutine.create(function() error("x", 0) end) return coroutine.resume(c)`, `[false,"x"]`},
 		{"calls in coroutines", `local c = coroutine.wrap(function() coroutine.yield(calculator.add{a=1,b=2}.sum) end) return c()`, `3`},
-		{"assignments in parallel", `local t = {1,2,3} local i = 1 i, t[i] = i+1, 20 t[2], t[3] = t[3], t[2] return {i, t}`, `[2,[20,3,2]]`},
-		{"swaps by function", `local function two() return 7, 8 end local t = {} t[1], t[2] = two() return t`, `[7,8]`},
-		{"__newindex", `local log = {} local t = setmetatable({}, {__newindex=function(t,k,v) rawset(log, k, v) end}) t[1] = "a" t.x = "b" return log`, `{"1":"a","x":"b"}`},
-		{"__concat", `local m = setmetatable({}, {__concat=function(a, b) return "m" end}) return "a" .. m, m .. 1 .. 2`, `["m","m"]`},
-		{"long concatenation", `return #(` + strings.Repeat(`"ab" .. `, 100) + `1)`, `201`},
-		{"constructors", `local k = "x" return {[k]=1, [k .. "y"]=2, z=3}`, `{"x":1,"xy":2,"z":3}`},
-		{"varargs", `local function f(...) return select("#", ...), (...) end return f("a", "b")`, `[2,"a"]`},
 		{"the script has no arguments", `return select("#", ...)`, `0`},
-		{"goto", `local i = 0 ::top:: i = i + 1 if i < 3 then goto top end return i`, `3`},
-		{"sort", `local t = {3,1,2} table.sort(t) local u = {3,1,2} table.sort(u, function(a,b) return a > b end) return {t, u}`, `[[1,2,3],[3,2,1]]`},
-		{"table functions", `local t = {1,2} table.insert(t, 3) table.insert(t, 1, 0) local r = table.remove(t) return {t, r, table.concat(t, ",", 1, 2)}`, `[[0,1,2],3,"0,1"]`},
 		{"tonumber", `return {tonumber("0x10"), tonumber(" 5 "), tonumber("z", 36), tonumber("1e2"), tonumber("x") == nil, tonumber("inf") == nil}`, `[16,5,35,100,true,true]`},
-		{"find", `return {("hello world"):find("o w")}, {("a.b"):find(".", 1, true)}, {("key = val"):find("^(%w+)%s*=%s*(%w+)$")}`, `[[5,7],[2,2],[1,9,"key","val"]]`},
 		{"match", `return ("2024-01-31"):match("(%d+)-(%d+)-(%d+)")`, `["2024","01","31"]`},
 		{"match of nothing", `return ("x"):match("y") == nil`, `true`},
 		{"position captures", `return ("abc"):match("()b()")`, `[2,3]`},
-		{"balance", `return ("f(a(b)c)d"):match("%b()"), ("THE (quick) fox"):gsub("%u+", string.lower)`, `["(a(b)c)","the (quick) fox",1]`},
-		{"gmatch", `local t = {} for k, v in ("a=1, b=2"):gmatch("(%w+)=(%w+)") do t[#t+1] = k .. v end return t`, `["a1","b2"]`},
-		{"gsub", `return ("hello"):gsub("l", "L"), (("abc"):gsub("", "-")), (("abc"):gsub("%w", "%0%0", 2)), (("$x $y"):gsub("%$(%w)", {x="1"}))`, `["heLLo","-a-b-c-","aabbc","1 $y"]`},
-		{"sets", `return ("a-]b"):gsub("[]-]", "."), (("x^y"):gsub("[%^x]", "")), (("tEST"):gsub("[^a-z]", "_"))`, `["a..b","y","t___"]`},
 		{"back references", `return ("'it' \"x'"):match("(['\"])(.-)%1")`, `["'","it"]`},
 		{"format", `return string.format("%5d|%-5s|%05.2f|%x|%q|%%|%g|%s|%s", 42, "ab", 3.14159, 255, "ab", 0.1, true, json.decode("9007199254740993"))`, `"   42|ab   |03.14|ff|\"ab\"|%|0.1|true|9007199254740993"`},
 		{"sub and rep", `return ("hello"):sub(2, -2), ("hello"):sub(-3), ("ab"):rep(3), ("x"):rep(-1), ("abc"):reverse(), ("aB"):upper()`, `["ell","llo","ababab","","cba","AB"]`},
-		{"random", `math.randomseed(1) local a = math.random(1, 6) return a >= 1 and a <= 6 and math.random() < 1`, `true`},
 	})
 }
 

@@ -240,7 +240,7 @@ func TestErrorTextsAreOutput(t *testing.T) {
 }
 
 // longErrors runs scripts that fail with more text than they may give. More of them
-// are in full_test.go.
+// are in limits_faults_test.go.
 func longErrors(t *testing.T, scripts []string) {
 	t.Helper()
 	const most = 2000

@@ -1,4 +1,4 @@
-package meta_test
+package embeddings_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"goblin/meta/embeddings"
 	"goblin/meta/search"
@@ -77,7 +78,26 @@ func (m *model) counts() (texts, most int) {
 	return texts, most
 }
 
-// meaningful searches the catalog of the examples by a model, once that was asked for so
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// catalog has four tools of three servers.
+func catalog(t testing.TB) *registry.Registry {
+	t.Helper()
+	r := registry.New(registry.Options{Servers: []string{"files", "clock", "data-server"}})
+	for server, tools := range map[string][][]byte{
+		"files": {
+			[]byte(`{"name":"read_file","title":"Read a file","description":"Reads a file as text.","inputSchema":{"type":"object"}}`),
+			[]byte(`{"name":"delete_file","description":"Removes a file for good.","inputSchema":{"type":"object"}}`),
+		},
+		"clock":       {[]byte(`{"name":"time_in","description":"Tells the time in a zone.","inputSchema":{"type":"object"}}`)},
+		"data-server": {[]byte(`{"name":"query","description":"Asks the database.","inputSchema":{"type":"object"}}`)},
+	} {
+		require.Empty(t, r.SetList(server, registry.Tool, tools))
+	}
+	return r
+}
+
+// meaningful searches a catalog by a model, once that was asked for so
 // many tools.
 func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find func(text, server string) []string, failures *atomic.Int64) {
 	t.Helper()
@@ -106,7 +126,7 @@ func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find f
 
 func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
-	m, r := newModel(t), fixture(t)
+	m, r := newModel(t), catalog(t)
 	require.NoError(t, r.AddTool(registry.LocalTool{
 		Definition: []byte(`{"name":"own","description":"tells what this gateway has"}`),
 		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },
@@ -163,7 +183,7 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 		},
 		"the end": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
-		m, r := newModel(t), fixture(t)
+		m, r := newModel(t), catalog(t)
 		find, failures := meaningful(t, m, r, 4)
 		m.break_.Store(&broken)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
@@ -171,7 +191,7 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 		require.EqualValues(t, 1, failures.Load(), "%s: it is not asked again at once", name)
 	}
-	m, r := newModel(t), fixture(t)
+	m, r := newModel(t), catalog(t)
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
 	m.break_.Store(&refuse)
 	find, failures := meaningful(t, m, r, 0)
@@ -218,7 +238,7 @@ func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		},
 	} {
-		m, r := newModel(t), fixture(t)
+		m, r := newModel(t), catalog(t)
 		m.break_.Store(&broken)
 		find, failures := meaningful(t, m, r, 0)
 		require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, time.Millisecond, name)
@@ -282,7 +302,7 @@ func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
 		},
 	}
 	for name, broken := range rows {
-		m, r := newModel(t), fixture(t)
+		m, r := newModel(t), catalog(t)
 		var said atomic.Value
 		s := embeddings.New(embeddings.Options{
 			URL: strings.Replace(m.URL, "http://", "http://user:the-password@", 1) + "/v1", Model: "m", Registry: r, Index: search.New(r),
