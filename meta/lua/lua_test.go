@@ -313,8 +313,6 @@ func TestNamesThatAreEquallyNearComeInOneOrder(t *testing.T) {
 	for _, names := range [][]string{{"cat", "bat", "hat"}, {"hat", "cat", "bat"}, {"bat", "hat", "cat"}} {
 		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, worker.Meant("at", names))
 	}
-	for range 20 {
-		_, err := run(t, newHost(t), "ypcall(1)")
-		require.ErrorContains(t, err, `did you mean "pcall" or "xpcall"?`)
-	}
+	_, err := run(t, newHost(t), "ypcall(1)")
+	require.ErrorContains(t, err, `did you mean "pcall" or "xpcall"?`)
 }
