@@ -40,13 +40,6 @@ func warehouse(b *testing.B, w, h int) *rig {
 	return r
 }
 
-// settled runs commands to their end, as the program would.
-func (r *rig) settled(cmd tea.Cmd) {
-	if cmd != nil {
-		r.take(cmd(), 0)
-	}
-}
-
 var sizes = [][2]int{{80, 24}, {120, 40}, {250, 60}}
 
 // BenchmarkKey is a movement key and the frame after it, at 100,000 rows.
@@ -75,10 +68,10 @@ func BenchmarkFilterKey(b *testing.B) {
 			last := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(typed[len(typed)-1:])}
 			back := tea.KeyMsg{Type: tea.KeyBackspace}
 			for b.Loop() {
-				r.settled(r.app.Update(last))
+				r.run(r.app.Update(last))
 				_ = r.app.View()
 				b.StopTimer()
-				r.settled(r.app.Update(back))
+				r.run(r.app.Update(back))
 				b.StartTimer()
 			}
 		})
@@ -122,7 +115,7 @@ func BenchmarkListChange(b *testing.B) {
 	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
 	for b.Loop() {
 		c.Once = false
-		r.settled(c.Refresh())
+		r.run(c.Refresh())
 		_ = r.app.View()
 	}
 }
@@ -187,7 +180,7 @@ func BenchmarkSort(b *testing.B) {
 				for b.Loop() {
 					cmd := rows.Sort(column)
 					if whole {
-						r.settled(cmd)
+						r.run(cmd)
 					}
 					_ = r.app.View()
 				}
@@ -312,7 +305,7 @@ func BenchmarkHideKey(b *testing.B) {
 				if part == "frame" {
 					b.StopTimer()
 				}
-				r.settled(cmd)
+				r.run(cmd)
 				_ = r.app.View()
 				b.StartTimer()
 			}

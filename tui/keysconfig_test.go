@@ -2,7 +2,6 @@ package tui
 
 import (
 	"regexp"
-	"strings"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -20,11 +19,6 @@ func rebound(t *testing.T, keys map[string][]string) *rig {
 	r.app.o.Keys, r.app.Actions = keys, keymap.Change(keys)
 	r.app.keys = r.app.bindings()
 	return r
-}
-
-func footerOf(r *rig) string {
-	lines := strings.Split(strings.TrimRight(r.screen(), "\n"), "\n")
-	return lines[len(lines)-1]
 }
 
 func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
@@ -77,7 +71,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 		"scroll.down": {"J"}, "clients.disconnect": {"K"}, "filter.keep": {"f10"}, "values.tick": {"ctrl+t"},
 	})
 	r.keys(":")
-	require.Contains(t, footerOf(r), "f10 close")
+	require.Contains(t, r.last(), "f10 close")
 	r.keys("esc")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("ctrl+j")
@@ -94,7 +88,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 
 	r.keys("0")
-	require.Contains(t, footerOf(r), "K disconnect")
+	require.Contains(t, r.last(), "K disconnect")
 	r.keys("D")
 	require.Len(t, r.app.Dialogs, 1, "D does nothing any more")
 	r.keys("J k K")
@@ -106,7 +100,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("q 4 / r enter")
 	require.True(t, r.app.filtering)
-	require.Contains(t, footerOf(r), "f10 keep")
+	require.Contains(t, r.last(), "f10 keep")
 	r.keys("f10")
 	require.False(t, r.app.filtering)
 }
