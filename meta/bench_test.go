@@ -10,9 +10,9 @@ import (
 	"goblin/registry"
 )
 
-// crowd is a catalog of so many resources, and of a tenth as many tools,
-// prompts and templates each, of 20 servers.
-func crowd(b testing.TB, size int) *registry.Registry {
+// newLargeCatalog returns a catalog of size resources, and a tenth as many tools, prompts
+// and templates, of 20 servers.
+func newLargeCatalog(b testing.TB, size int) *registry.Registry {
 	b.Helper()
 	const of = 20
 	var o registry.Options
@@ -49,7 +49,7 @@ func crowd(b testing.TB, size int) *registry.Registry {
 func BenchmarkTools(b *testing.B) {
 	for _, size := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			c := tools(b, crowd(b, size), func(context.Context, string, []byte) ([]byte, error) {
+			c := newCaller(b, newLargeCatalog(b, size), func(context.Context, string, []byte) ([]byte, error) {
 				return []byte(`{"content":[{"type":"text","text":"{\"ok\":true}"}]}`), nil
 			})
 			some := func(kind registry.Kind) string {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// scriptCommand makes this test the process of a script.
+// scriptCommand starts this test binary as the process of a script.
 var scriptCommand = func() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -30,7 +30,7 @@ var scriptCommand = func() []string {
 	return []string{self, worker.Command}
 }()
 
-// newTools are tools whose processes end with the test.
+// newTools returns tools whose processes end with the test.
 func newTools(t testing.TB, o meta.Options) *meta.Tools {
 	o.ScriptCommand = scriptCommand
 	m := meta.New(o)
@@ -42,8 +42,8 @@ func newTools(t testing.TB, o meta.Options) *meta.Tools {
 	return m
 }
 
-// lists are what the servers of the examples offer.
-var lists = map[string]map[registry.Kind][]string{
+// exampleLists has the lists of each example server.
+var exampleLists = map[string]map[registry.Kind][]string{
 	"files": {
 		registry.Tool: {
 			`{"name":"read_file","title":"Read a file","description":"Reads a file as text.","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`,
@@ -69,11 +69,11 @@ var lists = map[string]map[registry.Kind][]string{
 
 var servers = []string{"files", "clock", "data-server"}
 
-// fixture is the catalog of the examples.
-func fixture(t testing.TB) *registry.Registry {
+// newExampleCatalog returns the catalog of the example servers.
+func newExampleCatalog(t testing.TB) *registry.Registry {
 	t.Helper()
 	r := registry.New(registry.Options{Servers: servers})
-	for server, kinds := range lists {
+	for server, kinds := range exampleLists {
 		for kind, raw := range kinds {
 			var items [][]byte
 			for _, one := range raw {
@@ -86,8 +86,8 @@ func fixture(t testing.TB) *registry.Registry {
 	return r
 }
 
-// answered is a result of a tool.
-type answered struct {
+// toolResult is the result of a tool.
+type toolResult struct {
 	Content []struct {
 		Type, Text string
 	} `json:"content"`
@@ -95,14 +95,14 @@ type answered struct {
 	IsError    bool            `json:"isError"`
 }
 
-// caller calls tools of a registry.
+// caller calls the meta tools of a registry.
 type caller struct {
 	t testing.TB
 	r *registry.Registry
 }
 
-// tools lists all meta tools in a registry.
-func tools(t testing.TB, r *registry.Registry, ask meta.AskFunc) caller {
+// newCaller adds all meta tools to a registry.
+func newCaller(t testing.TB, r *registry.Registry, ask meta.AskFunc) caller {
 	t.Helper()
 	m := newTools(t, meta.Options{Registry: r, Ask: ask, Lua: lua.Limits{Calls: 100, Timeout: time.Minute}})
 	require.NoError(t, m.Add())
@@ -118,14 +118,14 @@ func (c caller) raw(name, args string) []byte {
 	return out
 }
 
-func (c caller) call(name, args string) (a answered) {
+func (c caller) call(name, args string) (a toolResult) {
 	c.t.Helper()
 	require.NoError(c.t, json.Unmarshal(c.raw(name, args), &a))
 	require.NotEmpty(c.t, a.Content)
 	return a
 }
 
-// failed is the text of a call that is refused.
+// failed returns the text of a call that is refused.
 func (c caller) failed(name, args string) string {
 	c.t.Helper()
 	a := c.call(name, args)
@@ -134,7 +134,7 @@ func (c caller) failed(name, args string) string {
 	return a.Content[0].Text
 }
 
-// field is what cards of an answer have in a member, in order.
+// field returns a member of each entry of a list in an answer.
 func (c caller) field(name, args, list, member string) (values []string) {
 	c.t.Helper()
 	a := c.call(name, args)

@@ -11,7 +11,7 @@ import (
 
 // Any object of arguments gets an answer that is a result, whatever is in it.
 func FuzzArguments(f *testing.F) {
-	c := tools(f, fixture(f), servants)
+	c := newCaller(f, newExampleCatalog(f), answerExamples)
 	names := meta.Names()
 	for i, args := range []string{
 		`{}`, `{"serverId":"files","limit":1,"offset":2}`, `{"name":"clock_time_in"}`, `{"query":"time"}`, `{"mimeType":"[a"}`,
@@ -32,7 +32,7 @@ func FuzzArguments(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s %s: %v", name, args, err)
 		}
-		var a answered
+		var a toolResult
 		if err := json.Unmarshal(result, &a); err != nil || rawjson.Valid(result) != nil || len(a.Content) == 0 {
 			t.Fatalf("%s %s: %s %v", name, args, result, err)
 		}

@@ -13,20 +13,20 @@ import (
 	"goblin/registry"
 )
 
-// of is a request of a client.
-type of struct {
+// clientRequest is a request of a client.
+type clientRequest struct {
 	client any
 	in     *registry.Registry
 }
 
-func (of) Progress(float64, float64, string) {}
-func (of) Waited() time.Duration             { return 0 }
-func (c of) Client() any                     { return c.client }
-func (c of) Catalog() *registry.Snapshot     { return c.in.Load() }
+func (clientRequest) Progress(float64, float64, string) {}
+func (clientRequest) Waited() time.Duration             { return 0 }
+func (c clientRequest) Client() any                     { return c.client }
+func (c clientRequest) Catalog() *registry.Snapshot     { return c.in.Load() }
 
 func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	t.Parallel()
-	r := fixture(t)
+	r := newExampleCatalog(t)
 	began, goOn := make(chan any, 100), make(chan struct{})
 	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		began <- registry.Client(ctx)
@@ -39,7 +39,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	var running sync.WaitGroup
 	run := func(client any) {
 		running.Go(func() {
-			ctx := registry.WithRequest(context.Background(), of{client, r})
+			ctx := registry.WithRequest(context.Background(), clientRequest{client, r})
 			result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`))
 			if err != nil || string(result) != `{"content":[{"type":"text","text":"x"}]}` {
 				t.Errorf("%s %v", result, err)
@@ -55,7 +55,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	}
 	run("other")
 	require.Equal(t, "other", <-began, "the rest of the greedy one's wait")
-	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), of{"greedy", r}))
+	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), clientRequest{"greedy", r}))
 	cancel()
 	result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return 1"}`))
 	require.NoError(t, err)
@@ -65,14 +65,14 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	require.Len(t, began, more-8)
 }
 
-// stranger is a client of a group, by one of its names.
-type stranger struct{ address, name string }
+// groupedClient is a client that belongs to a group by its address.
+type groupedClient struct{ address, name string }
 
-func (s stranger) Group() any { return s.address }
+func (s groupedClient) Group() any { return s.address }
 
 func TestScriptsOfOneClientByManyNamesLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
-	r := fixture(t)
+	r := newExampleCatalog(t)
 	began, goOn := make(chan any, 100), make(chan struct{})
 	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: 10 * time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		began <- registry.Client(ctx)
@@ -85,7 +85,7 @@ func TestScriptsOfOneClientByManyNamesLeaveRoomForOthers(t *testing.T) {
 	var running sync.WaitGroup
 	run := func(client any) {
 		running.Go(func() {
-			ctx := registry.WithRequest(context.Background(), of{client, r})
+			ctx := registry.WithRequest(context.Background(), clientRequest{client, r})
 			if _, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`)); err != nil {
 				t.Error(err)
 			}
@@ -93,12 +93,12 @@ func TestScriptsOfOneClientByManyNamesLeaveRoomForOthers(t *testing.T) {
 	}
 	const names, most = 50, 48
 	for n := range names {
-		run(stranger{"a", string(rune('A' + n))})
+		run(groupedClient{"a", string(rune('A' + n))})
 	}
 	for range most {
-		require.Equal(t, "a", (<-began).(stranger).address)
+		require.Equal(t, "a", (<-began).(groupedClient).address)
 	}
-	for _, other := range []any{stranger{"b", "A"}, "session", "session"} {
+	for _, other := range []any{groupedClient{"b", "A"}, "session", "session"} {
 		run(other)
 		require.Equal(t, other, <-began, "the rest of its scripts wait")
 	}

@@ -16,7 +16,7 @@ import (
 
 func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	want := map[string][2]string{ // required and optional arguments
 		"catalog_servers":            {"", "limit offset"},
 		"catalog_tools":              {"", "serverId limit offset"},
@@ -75,7 +75,7 @@ func TestR0_04_ToolsAreNamedAndDescribedExactly(t *testing.T) {
 
 func TestAnswersFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	for _, call := range [][2]string{
 		{"catalog_servers", `{}`},
 		{"catalog_tools", `{"limit":2}`},
@@ -117,7 +117,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 
 func TestWrongArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	for _, wrong := range [][3]string{
 		{"catalog_tools", `{"server":"files"}`, `INVALID_ARGUMENTS: unknown argument "server"; known are serverId, limit, offset`},
 		{"catalog_tools", `{"serverId":7}`, `INVALID_ARGUMENTS: argument "serverId" must be a string, not 7`},
@@ -139,7 +139,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 
 func TestR3_30_CatalogOfResourcesIsFiltered(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	log, conf, logo := "mcp://files/file:///logs/app.log", "mcp://files/file:///config/app.json", "mcp://files/file:///logo.png"
 	for args, want := range map[string][]string{
 		`{}`:                             {"mcp://data-server/db://users/42", conf, logo, log},
@@ -166,7 +166,7 @@ func TestR3_30_CatalogOfResourcesIsFiltered(t *testing.T) {
 
 func TestPagesOfACatalogJoinToTheWhole(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	whole := c.field("catalog_tools", `{}`, "tools", "name")
 	require.Len(t, whole, 4+len(meta.Names()))
 	var joined []string
@@ -178,7 +178,7 @@ func TestPagesOfACatalogJoinToTheWhole(t *testing.T) {
 
 func TestR3_31_DescribeTellsAllOrWhatIsNear(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	want := `{"uri":"mcp://files/file:///logs/app.log","name":"app.log","description":"What the application says","mimeType":"text/plain","size":12,
 		"serverId":"files","originalUri":"file:///logs/app.log","flatId":"files_file_logs_app.log"}`
 	for _, spelling := range []string{
@@ -199,13 +199,13 @@ func TestR3_31_DescribeTellsAllOrWhatIsNear(t *testing.T) {
 
 func TestR3_31_WhatIsNearIsFoundAnywhereInALongList(t *testing.T) {
 	t.Parallel()
-	r := fixture(t)
+	r := newExampleCatalog(t)
 	items := make([][]byte, 20000)
 	for i := range items {
 		items[i] = fmt.Appendf(nil, `{"uri":"db://item/%05d","name":"item %d"}`, i, i)
 	}
 	require.Empty(t, r.SetList("data-server", registry.Resource, items))
-	c := tools(t, r, nil)
+	c := newCaller(t, r, nil)
 	for _, item := range []string{"00000", "07321", "19999"} {
 		require.Contains(t, c.failed("describe_resource", `{"uri":"mcp://data-server/db://itm/`+item+`"}`),
 			"did you mean mcp://data-server/db://item/"+item)
@@ -214,7 +214,7 @@ func TestR3_31_WhatIsNearIsFoundAnywhereInALongList(t *testing.T) {
 
 func TestExpansionsAndTemplatesAreDescribedToo(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	require.JSONEq(t, `{"uri":"mcp://files/file:///a/b","uriTemplate":"mcp://files/file:///{+path}","name":"any file",
 		"description":"Every file there is","serverId":"files","originalUri":"file:///a/b"}`,
 		string(c.call("describe_resource", `{"uri":"mcp://files/file:///a/b"}`).Structured))
@@ -225,15 +225,15 @@ func TestExpansionsAndTemplatesAreDescribedToo(t *testing.T) {
 
 func TestNamesThatFitSeveralAreAmbiguous(t *testing.T) {
 	t.Parallel()
-	r := fixture(t)
+	r := newExampleCatalog(t)
 	r.SetList("clock", registry.Resource, [][]byte{[]byte(`{"uri":"db://users/42","name":"mine"}`)})
-	c := tools(t, r, nil)
+	c := newCaller(t, r, nil)
 	require.Contains(t, c.failed("describe_resource", `{"uri":"db://users/42"}`), "AMBIGUOUS")
 }
 
 func TestR3_32_SearchesAreRankedAndFiltered(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	log, conf := "mcp://files/file:///logs/app.log", "mcp://files/file:///config/app.json"
 	require.ElementsMatch(t, []string{log, conf}, c.field("search_resources", `{"query":"app"}`, "resources", "uri"))
 	require.Equal(t, []string{conf}, c.field("search_resources", `{"query":"app","mimeType":"application/*"}`, "resources", "uri"))
@@ -246,7 +246,7 @@ func TestR3_32_SearchesAreRankedAndFiltered(t *testing.T) {
 
 func TestR3_33_CatalogOfTemplates(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	for args, want := range map[string]string{
 		`{}`:                     `{"templates":[{"uriTemplate":"mcp://files/file:///{+path}","name":"any file","description":"Every file there is","serverId":"files"}],"total":1}`,
 		`{"serverId":"files"}`:   `{"templates":[{"uriTemplate":"mcp://files/file:///{+path}","name":"any file","description":"Every file there is","serverId":"files"}],"total":1}`,
@@ -259,7 +259,7 @@ func TestR3_33_CatalogOfTemplates(t *testing.T) {
 
 func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	require.NotEmpty(t, c.field("search_tools", `{"query":"goblin lua script"}`, "tools", "name"))
 	found := c.call("execute_lua", `{"script":"return search('goblin lua script', {kind = 'tool'})"}`)
 	require.False(t, found.IsError, found.Content[0].Text)
@@ -270,7 +270,7 @@ func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {
 
 func TestSearchesThatFindNothingGoodSaySo(t *testing.T) {
 	t.Parallel()
-	c := tools(t, fixture(t), nil)
+	c := newCaller(t, newExampleCatalog(t), nil)
 	for args, want := range map[string]struct {
 		weak    bool
 		servers []string
@@ -306,8 +306,8 @@ func TestSearchesThatFindNothingGoodSaySo(t *testing.T) {
 
 func TestToolsThatAwaitApprovalAreMarked(t *testing.T) {
 	t.Parallel()
-	r := fixture(t)
-	c := tools(t, r, nil)
+	r := newExampleCatalog(t)
+	c := newCaller(t, r, nil)
 	r.SetPinned("files", []registry.PinnedTool{{Server: "files", Name: "read_file"}, {Server: "files", Name: "delete_file", New: true}})
 	type tool struct{ Name, AwaitsApproval string }
 	for _, call := range [][2]string{{"catalog_tools", `{"serverId":"files"}`}, {"search_tools", `{"query":"file","serverId":"files"}`}} {

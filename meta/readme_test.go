@@ -17,8 +17,8 @@ import (
 
 var block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)\n```$")
 
-// servants answer for the servers of the examples.
-func servants(_ context.Context, method string, params []byte) ([]byte, error) {
+// answerExamples answers requests to the example servers.
+func answerExamples(_ context.Context, method string, params []byte) ([]byte, error) {
 	name, _ := rawjson.String(rawjson.Get(params, "name"))
 	answers := map[string]string{
 		"clock_time_in":     `{"content":[],"structuredContent":{"time":"12:00"}}`,
@@ -41,7 +41,7 @@ func TestExamplesOfTheREADME(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	c := tools(t, fixture(t), servants)
+	c := newCaller(t, newExampleCatalog(t), answerExamples)
 	blocks := block.FindAllStringSubmatch(string(text), -1)
 	shown := map[string]bool{}
 	blocks = slices.DeleteFunc(blocks, func(b []string) bool { return b[1] == "yaml" })
@@ -56,7 +56,7 @@ func TestExamplesOfTheREADME(t *testing.T) {
 		switch kind {
 		case "answer":
 			if name == "call_tool" { // whoever is asked calls the tool that is named
-				answer, err := servants(t.Context(), "tools/call", []byte(args))
+				answer, err := answerExamples(t.Context(), "tools/call", []byte(args))
 				require.NoError(t, err)
 				require.JSONEq(t, want, string(rawjson.Get(answer, "structuredContent")))
 				continue

@@ -6,64 +6,63 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 func TestKeysTypedFastAreTakenApart(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.keys("4").text("jjj")
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.keys("4").typeText("jjj")
 	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
-	r.text("/day-1")
+	r.typeText("/day-1")
 	require.Contains(t, r.line("/ day-1"), "/ day-1", "what follows a key that opens a text field is text")
 	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestCursorFollowsItsItem(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / day-07 enter").keys("esc")
 	require.Contains(t, r.line("> "), "day-07.md", "clearing the filter stays on the row")
-	r.list("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/notes/day-07.md","name":"day-07.md"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
+	r.setList("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/notes/day-07.md","name":"day-07.md"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
 	require.Contains(t, r.line("> "), "day-07.md", "a change of the list stays on the row")
-	r.list("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
+	r.setList("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
 	require.Contains(t, r.line("> "), "zzz", "a row that goes leaves the cursor at its place")
 }
 
 func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("q")
 	require.Contains(t, r.screen(), "2 clients use this process.")
 	r.keys("n")
 	require.False(t, r.app.quitting)
 	r.reg.DropSession("c1")
 	r.reg.DropSession("c2")
-	r.changed(registry.Sessions).keys("q")
+	r.refresh(registry.Sessions).keys("q")
 	require.True(t, r.app.quitting, "nobody is disturbed")
 }
 
 func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("q")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("q")
 	require.NotContains(t, r.screen(), "goblin stdio", "nobody is bridged")
 	r.keys("n")
 	r.reg.DropSession("c1")
 	r.reg.DropSession("c2")
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "socket", Client: "cursor"})
-	r.changed(registry.Sessions).keys("q")
+	r.refresh(registry.Sessions).keys("q")
 	require.Contains(t, r.screen(), "1 client uses this process.")
 	require.Contains(t, r.screen(), "goblin stdio starts the next daemon.")
 }
 
 func TestQuittingAnotherDaemonsScreenNeverAsks(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.app.o.Daemon.Owner = false
 	r.keys("ctrl+c")
 	require.True(t, r.app.quitting)
@@ -71,21 +70,21 @@ func TestQuittingAnotherDaemonsScreenNeverAsks(t *testing.T) {
 
 func TestControlZIsNotBound(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	before := r.screen()
 	r.keys("ctrl+z")
 	require.Equal(t, before, r.screen())
-	for _, b := range newRig(t, 80, 24, "files").app.keys {
+	for _, b := range newTestUI(t, 80, 24, "files").app.keys {
 		require.NotContains(t, b.Keys, "ctrl+z")
 	}
 }
 
 func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, colourEnv)
-	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"a\u001b[2Jb\u0007c\u202ed\u009b5m\u200b"}]}`)
+	r := newExampleUI(t, 120, 40, colourEnv)
+	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"a\u001b[2Jb\u0007c\u202ed\u009b5m\u200b"}]}`)
 	r.keys("4 / evil enter enter")
-	r.beat(time.Second)
+	r.tick(time.Second)
 	view := r.app.View()
 	for _, bad := range []string{"\x1b]0", "\x07", "\u202e", "\x1b[2J", "\u009b", "\u200b"} {
 		require.NotContains(t, view, bad)
@@ -95,15 +94,15 @@ func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
 
 func TestMouse(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	press := func(x, y int) {
-		r.take(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+		r.send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	}
 	r.keys("4").screen()
 	press(10, 6)
 	require.Contains(t, r.line("> "), "evi", "a click selects a row")
 	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cur)
-	r.take(tea.MouseMsg{X: 10, Y: 6, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: 10, Y: 6, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")
 	require.Contains(t, r.screen(), "[1 Servers")
@@ -113,36 +112,36 @@ func TestMouse(t *testing.T) {
 
 func TestDoubleClickOpens(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4").screen()
 	for range 2 {
-		r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+		r.send(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	}
-	require.Equal(t, []string{`resources/read {"uri":"mcp://files/file:///srv/config.json"}`}, r.backend.asked())
+	require.Equal(t, []string{`resources/read {"uri":"mcp://files/file:///srv/config.json"}`}, r.backend.sentRequests())
 }
 
 func TestDumbTerminalGetsNoStyles(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, map[string]string{"TERM": "dumb"})
+	r := newExampleUI(t, 120, 40, map[string]string{"TERM": "dumb"})
 	require.NotContains(t, r.app.View(), "\x1b")
 }
 
 func TestThemesCanBeWalked(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, colourEnv)
+	r := newExampleUI(t, 120, 40, colourEnv)
 	var seen []string
 	for range 4 {
 		r.keys("T")
 		seen = append(seen, r.app.Look.Theme)
 	}
 	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
-	r = office(t, 120, 40, plainEnv).keys("T")
+	r = newExampleUI(t, 120, 40, plainEnv).keys("T")
 	require.Equal(t, "none", r.app.Look.Theme, "NO_COLOR stands")
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	for range 10_000 {
 		r.reg.Touched("files", "file:///srv/config.json")
 	}
@@ -165,13 +164,13 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 
 func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.SetState("files", registry.ServerState{State: registry.StateRetrying, Since: r.clock.now()})
-	r.changed(registry.Servers).beat(40 * time.Second)
+	r.refresh(registry.Servers).tick(40 * time.Second)
 	require.Contains(t, r.keys("4").line("day-02.md"), "stale 40 s")
 	require.Contains(t, r.line("srv/{+path}"), "stale 40 s")
 	r.reg.SetState("github", registry.ServerState{State: registry.StateFailed, Since: r.clock.now()})
-	r.changed(registry.Servers)
+	r.refresh(registry.Servers)
 	require.Contains(t, r.keys("2").line("github_search"), "stale 0 s")
 	require.NotContains(t, r.line("weather_forecast"), "stale")
 	require.Contains(t, r.keys("3").line("url* tone"), "stale 0 s")
@@ -179,17 +178,17 @@ func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
 
 func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.text("qy")
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.typeText("qy")
 	require.False(t, r.app.quitting)
 	require.Len(t, r.app.Dialogs, 1)
-	r.keys("n 1").text("xy")
+	r.keys("n 1").typeText("xy")
 	require.Empty(t, r.backend.acts)
 }
 
 func TestQuitsAtTheTopOnly(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.app.o.Daemon.Owner = false
 	r.keys("4 l q")
 	require.False(t, r.app.quitting)
@@ -200,7 +199,7 @@ func TestQuitsAtTheTopOnly(t *testing.T) {
 
 func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
 	r.app.Update(laterMsg(r.app.beat))
 	require.True(t, r.app.spinning)
@@ -212,7 +211,7 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 
 func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / evil enter y")
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(r.term.written.String(), "\x1b]52;c;"), "\a"))
 	require.NoError(t, err)
@@ -222,8 +221,8 @@ func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 
 func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
-	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / day enter l")
+	r.send(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
 	require.False(t, r.app.Inside)
 	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Empty(t, typed)
@@ -231,15 +230,15 @@ func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 
 func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4").text("Vj").keys("enter")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4").typeText("Vj").keys("enter")
 	require.Equal(t, "coding", r.app.Common.View)
 	require.Empty(t, r.app.Dialogs)
-	r.text("0jj")
+	r.typeText("0jj")
 	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])
-	r.keys("esc 1").text("xy")
+	r.keys("esc 1").typeText("xy")
 	require.Contains(t, r.screen(), "Disable files?")
 	require.Empty(t, r.backend.acts, "nobody has seen the question")
-	r.keys("n").text("0Dy")
+	r.keys("n").typeText("0Dy")
 	require.Len(t, r.app.Dialogs, 2)
 	require.Empty(t, r.backend.acts, "nor that")
 }

@@ -3,39 +3,37 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"goblin/tui/keys"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
-	"strings"
-
 	"goblin/registry"
+	"goblin/tui/keys"
+	"goblin/tui/pane"
 	"goblin/tui/uicontext"
 )
 
-// warehouse is a screen over 100,000 resources of ten servers.
-func warehouse(b *testing.B, w, h int) *rig {
+// newLargeUI returns a UI over 100,000 resources of ten servers.
+func newLargeUI(b *testing.B, w, h int) *testUI {
 	b.Helper()
 	var servers []string
 	for i := range 10 {
 		servers = append(servers, fmt.Sprintf("server-%d", i))
 	}
-	r := newRig(b, w, h, servers...)
+	r := newTestUI(b, w, h, servers...)
 	for k, s := range servers {
-		r.ready(s)
+		r.setReady(s)
 		items := make([][]byte, 10_000)
 		for i := range items {
 			items[i] = fmt.Appendf(nil, `{"uri":"file:///srv/%s/service-%d/config-main-%05d.json","name":"config %d","mimeType":"application/json","size":%d}`, []string{"payments", "users", "session", "orders"}[i%4], i%97, i, i, i)
 		}
 		require.Empty(b, r.reg.SetList(s, registry.Resource, items), k)
 	}
-	r.changed(registry.AllChanges)
+	r.refresh(registry.AllChanges)
 	require.Equal(b, 100_000, r.app.Panes[pane.PaneResources].Rows().Total())
 	return r
 }
@@ -46,7 +44,7 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {250, 60}}
 func BenchmarkKey(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {
-			r := warehouse(b, s[0], s[1])
+			r := newLargeUI(b, s[0], s[1])
 			down := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'j'}}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -62,9 +60,9 @@ func BenchmarkKey(b *testing.B) {
 func BenchmarkFilterKey(b *testing.B) {
 	for _, typed := range []string{"c", "conf", "config-main-04", "zzqx", "~cfgmain", "server:server-3 mime:json pay"} {
 		b.Run(typed, func(b *testing.B) {
-			r := warehouse(b, 120, 40)
+			r := newLargeUI(b, 120, 40)
 			r.keys("/")
-			r.text(typed[:len(typed)-1])
+			r.typeText(typed[:len(typed)-1])
 			last := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(typed[len(typed)-1:])}
 			back := tea.KeyMsg{Type: tea.KeyBackspace}
 			for b.Loop() {
@@ -82,7 +80,7 @@ func BenchmarkFilterKey(b *testing.B) {
 func BenchmarkView(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {
-			r := warehouse(b, s[0], s[1])
+			r := newLargeUI(b, s[0], s[1])
 			for b.Loop() {
 				_ = r.app.View()
 			}
@@ -93,7 +91,7 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkUpdates is what a frame costs while a server sends updates of
 // subscribed resources: 34 updates, which is 1,000 a second at 30 frames.
 func BenchmarkUpdates(b *testing.B) {
-	r := warehouse(b, 120, 40)
+	r := newLargeUI(b, 120, 40)
 	for i := range 1000 {
 		r.reg.SetSubscription(registry.SubscriptionState{Server: "server-0", URI: fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", i*4%97, i*4), Status: registry.SubscriptionOn, Holders: 1})
 	}
@@ -111,7 +109,7 @@ func BenchmarkUpdates(b *testing.B) {
 // BenchmarkListChange is the work of a new list of 100,000 resources until it is
 // drawn; all of it but the last part runs outside of the screen's own loop.
 func BenchmarkListChange(b *testing.B) {
-	r := warehouse(b, 120, 40)
+	r := newLargeUI(b, 120, 40)
 	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
 	for b.Loop() {
 		c.Once = false
@@ -126,7 +124,7 @@ func BenchmarkListChange(b *testing.B) {
 // each key here comes right after one: 14.3 ms is the wait for the next, so the
 // longest that a key takes.
 func BenchmarkKeyToFrame(b *testing.B) {
-	reg := warehouse(b, 120, 40).reg
+	reg := newLargeUI(b, 120, 40).reg
 	uri := func(i int) string {
 		return fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", i*4%97, i*4)
 	}
@@ -175,7 +173,7 @@ func BenchmarkSort(b *testing.B) {
 	for _, column := range []string{"server", "URI", "name", "size"} {
 		for _, whole := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/whole=%v", column, whole), func(b *testing.B) {
-				r := warehouse(b, 120, 40)
+				r := newLargeUI(b, 120, 40)
 				rows := r.app.Panes[pane.PaneResources].Rows()
 				for b.Loop() {
 					cmd := rows.Sort(column)
@@ -189,33 +187,33 @@ func BenchmarkSort(b *testing.B) {
 	}
 }
 
-// flood appends what comes in a frame at 10,000 requests a second.
-func flood(reg *registry.Registry) {
+// appendFrameOfTraffic appends the traffic of one frame at 10,000 requests per second.
+func appendFrameOfTraffic(reg *registry.Registry) {
 	for i := range 333 {
 		reg.Traffic().Append(registry.TrafficRecord{Time: time.Unix(1, 0), Session: "s-1", Client: "claude", Server: "files", Method: "tools/call", Name: "files_read_" + string(rune('a'+i%26)), Duration: time.Millisecond, Size: 1000, Status: "success", Request: []byte(`{"name":"x"}`), Response: []byte(`{}`)})
 	}
 }
 
 func BenchmarkTrafficRefresh(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	r.keys("5 ]")
 	for range 40 {
-		flood(r.reg)
+		appendFrameOfTraffic(r.reg)
 	}
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	b.ResetTimer()
 	for b.Loop() {
 		b.StopTimer()
-		flood(r.reg)
+		appendFrameOfTraffic(r.reg)
 		b.StartTimer()
 		r.run(r.app.Logs().Refresh(registry.Traffic))
 	}
 }
 
 func BenchmarkTrafficView(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	for range 40 {
-		flood(r.reg)
+		appendFrameOfTraffic(r.reg)
 	}
 	r.keys("5 ]")
 	for b.Loop() {
@@ -224,9 +222,9 @@ func BenchmarkTrafficView(b *testing.B) {
 }
 
 func BenchmarkRefreshWhileClosed(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	for range 40 {
-		flood(r.reg)
+		appendFrameOfTraffic(r.reg)
 	}
 	for b.Loop() {
 		r.run(r.app.Logs().Refresh(registry.Traffic))
@@ -234,9 +232,9 @@ func BenchmarkRefreshWhileClosed(b *testing.B) {
 }
 
 func BenchmarkRelatedOfAnotherItem(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	for range 40 {
-		flood(r.reg)
+		appendFrameOfTraffic(r.reg)
 	}
 	for i := 0; b.Loop(); i++ {
 		r.app.Related(uicontext.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, uicontext.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
@@ -244,7 +242,7 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 }
 
 func BenchmarkLogsRefresh(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	r.keys("5 ] ]")
 	flood := func() {
 		for range 333 {
@@ -254,7 +252,7 @@ func BenchmarkLogsRefresh(b *testing.B) {
 	for range 40 {
 		flood()
 	}
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	b.ResetTimer()
 	for b.Loop() {
 		b.StopTimer()
@@ -269,19 +267,19 @@ func BenchmarkServersFrame(b *testing.B) {
 	for i := range 500 {
 		names = append(names, fmt.Sprintf("server-%03d", i))
 	}
-	r := newRig(b, 250, 60, names...)
+	r := newTestUI(b, 250, 60, names...)
 	for _, n := range names {
 		r.reg.SetState(n, registry.ServerState{State: registry.StateReady, Latency: time.Second, Transport: "stdio"})
 	}
-	r.changed(registry.Servers).keys("1")
+	r.refresh(registry.Servers).keys("1")
 	for b.Loop() {
 		r.app.View()
 	}
 }
 
-// narrowed returns a screen over 100,000 resources, seen as a profile that lacks half of them.
-func narrowed(b *testing.B) *rig {
-	r := warehouse(b, 120, 40)
+// newProfileUI returns a UI over 100,000 resources, seen as a profile that lacks half of them.
+func newProfileUI(b *testing.B) *testUI {
+	r := newLargeUI(b, 120, 40)
 	n := 0
 	for e := range r.reg.Load().All(registry.Resource) {
 		if n++; n%2 == 0 {
@@ -289,7 +287,7 @@ func narrowed(b *testing.B) *rig {
 		}
 	}
 	r.app.Common.View = "coding"
-	return r.changed(registry.AllChanges)
+	return r.refresh(registry.AllChanges)
 }
 
 // BenchmarkHideKey measures the key that hides dim rows, up to the next frame and up to the
@@ -297,7 +295,7 @@ func narrowed(b *testing.B) *rig {
 func BenchmarkHideKey(b *testing.B) {
 	for _, part := range []string{"frame", "whole"} {
 		b.Run(part, func(b *testing.B) {
-			r := narrowed(b)
+			r := newProfileUI(b)
 			v := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'v'}}
 			for b.Loop() {
 				cmd := r.app.Update(v)
@@ -316,7 +314,7 @@ func BenchmarkHideKey(b *testing.B) {
 // BenchmarkKeyWhileHidden measures a movement key and its frame while half of 100,000 rows are
 // hidden.
 func BenchmarkKeyWhileHidden(b *testing.B) {
-	r := narrowed(b).keys("v")
+	r := newProfileUI(b).keys("v")
 	require.Equal(b, 50_000, r.app.Panes[pane.PaneResources].Rows().Len())
 	down := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'j'}}
 	for b.Loop() {
@@ -326,8 +324,8 @@ func BenchmarkKeyWhileHidden(b *testing.B) {
 }
 
 func BenchmarkWatchedFrame(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
-	r.ready("files")
+	r := newTestUI(b, 250, 60, "files")
+	r.setReady("files")
 	for i := range 1000 {
 		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("file:///%04d", i), Status: registry.SubscriptionOn, Holders: 1, Sessions: []string{"me"}})
 	}
@@ -338,11 +336,11 @@ func BenchmarkWatchedFrame(b *testing.B) {
 }
 
 func BenchmarkSamplingFrame(b *testing.B) {
-	r := newRig(b, 250, 60, "files")
+	r := newTestUI(b, 250, 60, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 4000)+`"}}]}`)
-	r.later()
+	r.passGrace()
 	for range 100 {
-		r.text("an answer of many words ").keys("enter")
+		r.typeText("an answer of many words ").keys("enter")
 	}
 	for b.Loop() {
 		r.app.View()

@@ -13,7 +13,7 @@ import (
 	"goblin/tui/theme"
 )
 
-func things() *List {
+func exampleChecklist() *List {
 	return &List{
 		Title: "Which?", About: []string{"found in a file", "and another"}, Switch: "keep secrets",
 		Items: []Item{
@@ -46,7 +46,7 @@ func TestAChecklistIsAnsweredByKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list := things()
+			list := exampleChecklist()
 			ok, err := Ask(context.Background(), strings.NewReader(test.keys), new(bytes.Buffer), theme.New(theme.Options{}), list)
 			require.NoError(t, err)
 			require.Equal(t, test.ok, ok)
@@ -75,7 +75,7 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := Model(theme.New(theme.Options{}), things())
+			m := Model(theme.New(theme.Options{}), exampleChecklist())
 			m.Update(tea.WindowSizeMsg{Width: test.w, Height: test.h})
 			view := ansi.Strip(m.View())
 			lines := strings.Split(view, "\n")

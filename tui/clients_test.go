@@ -3,11 +3,10 @@ package tui
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
-
-	"time"
 
 	"goblin/registry"
 	"goblin/tui/pane"
@@ -15,7 +14,7 @@ import (
 
 func TestClientsAreListedAndDisconnected(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("0")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("0")
 	require.Contains(t, r.screen(), "Clients 3")
 	require.Regexp(t, `client +version +transport +since +requests +errors +last +watches`, r.line("requests"))
 	require.Regexp(t, `> claude-code +2\.1 +stdio +1 min +1 +1 min +1 *│`, r.line("> claude-code"))
@@ -44,18 +43,18 @@ func TestClientsAreListedAndDisconnected(t *testing.T) {
 	r.keys("q")
 	require.Empty(t, r.app.Dialogs)
 	x := strings.Index(r.line("goblin  work.yaml"), "clients")
-	r.take(tea.MouseMsg{X: len([]rune(r.line("goblin  work.yaml")[:x])) + 2, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: len([]rune(r.line("goblin  work.yaml")[:x])) + 2, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Contains(t, r.screen(), "Clients 3", "the number leads there")
 }
 
 func TestSilentClientsAreNotCounted(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	quiet := 4 * time.Minute
 	r.reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", Quiet: func() time.Duration { return quiet }})
-	require.Contains(t, r.beat(time.Second).screen(), "clients 2")
+	require.Contains(t, r.tick(time.Second).screen(), "clients 2")
 	quiet = 14 * time.Minute
-	require.Contains(t, r.beat(time.Second).screen(), "clients 1")
+	require.Contains(t, r.tick(time.Second).screen(), "clients 1")
 	require.Contains(t, r.keys("0").line("inspector"), "silent for 14 min")
 	require.Contains(t, r.screen(), "Clients 3, 1 silent")
 	r.keys("esc q")

@@ -38,7 +38,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 		if strings.HasSuffix(c.keys, "H") {
 			w = 130 // as wide as the dialog
 		}
-		r := office(t, w, 60, plainEnv).keys(c.keys)
+		r := newExampleUI(t, w, 60, plainEnv).keys(c.keys)
 		if len(r.app.Dialogs) == 0 {
 			r.keys("F")
 		}
@@ -47,7 +47,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 		if c.keys == "4 t" {
 			last = "template"
 		}
-		require.Equal(t, c.want, strings.Join(strings.Fields(r.head(first+" ", last)), " "), c.keys)
+		require.Equal(t, c.want, strings.Join(strings.Fields(r.columnHead(first+" ", last)), " "), c.keys)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 			"server URI name title MIME type size", "server URI name MIME type size", "server URI MIME type size", "server URI MIME type", "server URI",
 		}},
 	} {
-		r := office(t, 220, 24, plainEnv).keys(c.keys + " F")
+		r := newExampleUI(t, 220, 24, plainEnv).keys(c.keys + " F")
 		var got []string
 		for w := 220; w >= pane.LeastWidth; w-- {
 			r.app.Update(tea.WindowSizeMsg{Width: w, Height: 24})
@@ -87,14 +87,14 @@ func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 
 func TestNothingIsCutWhileThereIsRoom(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 40, "everything", "odd").ready("everything").ready("odd")
-	r.list("everything", registry.Tool,
+	r := newTestUI(t, 160, 40, "everything", "odd").setReady("everything").setReady("odd")
+	r.setList("everything", registry.Tool,
 		`{"name":"trigger-long-running-operation","title":"Trigger a long running operation","description":"Takes time"}`,
 		`{"name":"echo","title":"Echo","description":"Says it again"}`)
-	r.list("everything", registry.Resource,
+	r.setList("everything", registry.Resource,
 		`{"uri":"demo://resource/static/document/architecture-of-the-whole.md","name":"architecture-of-the-whole.md","mimeType":"text/markdown"}`,
 		`{"uri":"demo://a","name":"a","title":"A short one with a title","mimeType":"application/json"}`)
-	r.list("odd", registry.Tool, `{"name":"日本語の道具","title":"日本語の道具の題名","description":"道具の説明"}`)
+	r.setList("odd", registry.Tool, `{"name":"日本語の道具","title":"日本語の道具の題名","description":"道具の説明"}`)
 	for _, entryKeys := range []string{"2 F", "4"} {
 		r.keys(entryKeys)
 		for _, l := range strings.Split(r.screen(), "\n")[4:10] {
@@ -109,13 +109,13 @@ func TestNothingIsCutWhileThereIsRoom(t *testing.T) {
 // Where not all rows can be had whole, those in sight share the room.
 func TestRoomGoesToWhatIsInSight(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "s").ready("s")
+	r := newTestUI(t, 80, 24, "s").setReady("s")
 	var items []string
 	for i := range 100 {
 		items = append(items, fmt.Sprintf(`{"uri":"a://%03d","name":"n","mimeType":"application/vnd.of-a-very-long-name+%03d"}`, i, i))
 	}
 	items = append(items, `{"uri":"z://`+strings.Repeat("long/", 40)+`","name":"n"}`)
-	r.list("s", registry.Resource, items...)
+	r.setList("s", registry.Resource, items...)
 	require.Contains(t, r.keys("4").line("a://000"), "application/vnd.of-a-very-long-name+000")
 	r.keys("G")
 	require.Regexp(t, `z://long/.*….*long/`, r.line("> "))
@@ -123,17 +123,17 @@ func TestRoomGoesToWhatIsInSight(t *testing.T) {
 
 func TestColumnsWithNothingInThemTakeNoRoom(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 40, "s").ready("s")
-	r.list("s", registry.Resource, `{"uri":"a://1","name":"n"}`, `{"uri":"a://2","name":"n"}`)
-	require.Equal(t, "server URI   name", r.keys("4 F").head("server "))
-	r.list("s", registry.Resource, `{"uri":"a://1","name":"n","size":12}`, `{"uri":"a://2","name":"n","title":"T"}`)
-	require.Equal(t, "server URI   name title     size", r.head("server "))
-	r.keys("/").text("a://1").keys("enter")
-	require.Equal(t, "server URI   name     size", r.head("server "), "of the rows that are left")
+	r := newTestUI(t, 160, 40, "s").setReady("s")
+	r.setList("s", registry.Resource, `{"uri":"a://1","name":"n"}`, `{"uri":"a://2","name":"n"}`)
+	require.Equal(t, "server URI   name", r.keys("4 F").columnHead("server "))
+	r.setList("s", registry.Resource, `{"uri":"a://1","name":"n","size":12}`, `{"uri":"a://2","name":"n","title":"T"}`)
+	require.Equal(t, "server URI   name title     size", r.columnHead("server "))
+	r.keys("/").typeText("a://1").keys("enter")
+	require.Equal(t, "server URI   name     size", r.columnHead("server "), "of the rows that are left")
 }
 
-// names are what a column holds, from top to bottom.
-func (r *rig) found(column func(*registry.Entry) string) (all []string) {
+// columnValues returns the values of a column, from top to bottom.
+func (r *testUI) columnValues(column func(*registry.Entry) string) (all []string) {
 	t := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table
 	for _, i := range t.Found {
 		all = append(all, column(t.Rows[i]))
@@ -141,21 +141,21 @@ func (r *rig) found(column func(*registry.Entry) string) (all []string) {
 	return all
 }
 
-func sized(t testing.TB) *rig {
-	r := newRig(t, 120, 30, "s").ready("s")
-	return r.list("s", registry.Resource,
+func newSizedUI(t testing.TB) *testUI {
+	r := newTestUI(t, 120, 30, "s").setReady("s")
+	return r.setList("s", registry.Resource,
 		`{"uri":"a://1","name":"one","title":"beta","size":20}`, `{"uri":"a://2","name":"two"}`,
 		`{"uri":"a://3","name":"three","title":"Alpha","size":3}`, `{"uri":"a://4","name":"four","title":"gamma","size":100}`).keys("4 F")
 }
 
 func TestAKeySortsByEachColumnAndTurnsItAround(t *testing.T) {
 	t.Parallel()
-	r := sized(t)
+	r := newSizedUI(t)
 	label := func(e *registry.Entry) string { return e.Label }
 	var heads []string
 	for range 11 {
 		r.keys("o")
-		heads = append(heads, strings.Join(strings.Fields(r.head("server")), " "))
+		heads = append(heads, strings.Join(strings.Fields(r.columnHead("server")), " "))
 	}
 	require.Equal(t, []string{
 		"server↑ URI name title size", "server↓ URI name title size", "server URI↑ name title size", "server URI↓ name title size",
@@ -166,64 +166,64 @@ func TestAKeySortsByEachColumnAndTurnsItAround(t *testing.T) {
 	r.keys("o o")
 	require.NotContains(t, r.line("╭"), "by ", "as they are listed")
 	r.keys("O O O O")
-	require.Equal(t, []string{"three", "one", "four", "two"}, r.found(label), "by title")
+	require.Equal(t, []string{"three", "one", "four", "two"}, r.columnValues(label), "by title")
 	require.Contains(t, r.screen(), "Sorted by title ↑")
 	r.keys("o")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.found(label), "what has none stays last")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "what has none stays last")
 	r.keys("O")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.found(label), "the largest first")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "the largest first")
 	require.Contains(t, r.line("╭"), "by size ↓")
 }
 
 func TestAClickOnAHeadSorts(t *testing.T) {
 	t.Parallel()
-	r := sized(t)
+	r := newSizedUI(t)
 	label := func(e *registry.Entry) string { return e.Label }
-	r.clicks("server", "size")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.found(label))
-	r.clicks("server", "size↓")
-	require.Equal(t, []string{"three", "one", "four", "two"}, r.found(label))
-	require.Contains(t, r.head("server"), "size↑")
-	r.clicks("server", "name")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.found(label))
-	r.clicks("three", "three")
+	r.click("server", "size")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label))
+	r.click("server", "size↓")
+	require.Equal(t, []string{"three", "one", "four", "two"}, r.columnValues(label))
+	require.Contains(t, r.columnHead("server"), "size↑")
+	r.click("server", "name")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label))
+	r.click("three", "three")
 	require.Contains(t, r.line("> "), "three", "rows are where they are seen")
-	r = office(t, 120, 40, plainEnv).keys("0").clicks("transport", "errors")
+	r = newExampleUI(t, 120, 40, plainEnv).keys("0").click("transport", "errors")
 	require.Contains(t, r.screen(), "Clients 3 by errors ↓")
-	r = office(t, 120, 40, plainEnv).keys("w").clicks("held by", "URI")
+	r = newExampleUI(t, 120, 40, plainEnv).keys("w").click("held by", "URI")
 	require.Contains(t, r.screen(), "Subscriptions 2 by URI ↑")
-	r = office(t, 160, 40, plainEnv).keys("5 ]").clicks("method", "took")
+	r = newExampleUI(t, 160, 40, plainEnv).keys("5 ]").click("method", "took")
 	require.Contains(t, r.screen(), "by took ↓")
 	require.NotContains(t, r.screen(), "following")
-	r = office(t, 160, 40, plainEnv).keys("6").clicks("tokens", "calls errors")
+	r = newExampleUI(t, 160, 40, plainEnv).keys("6").click("tokens", "calls errors")
 	require.Contains(t, r.screen(), "by calls ↓")
-	r = office(t, 160, 40, plainEnv).keys("6").clicks("Clients", "Clients")
+	r = newExampleUI(t, 160, 40, plainEnv).keys("6").click("Clients", "Clients")
 	require.Contains(t, r.screen(), "[Clients 3]")
 }
 
 func TestColumnsAreSortedByTheirNames(t *testing.T) {
 	t.Parallel()
-	r := sized(t).sorts("size")
-	require.Contains(t, r.head("server"), "size↓")
-	r.sorts("size")
-	require.Contains(t, r.head("server"), "size↑")
-	r.sorts("last update")
+	r := newSizedUI(t).sortBy("size")
+	require.Contains(t, r.columnHead("server"), "size↓")
+	r.sortBy("size")
+	require.Contains(t, r.columnHead("server"), "size↑")
+	r.sortBy("last update")
 	require.Contains(t, r.line("╭"), "by last update ↓")
-	r.keys(":").text("sort weight").keys("enter")
+	r.keys(":").typeText("sort weight").keys("enter")
 	require.Contains(t, r.screen(), "there is no order by weight; there are listed name, server, URI, name")
 }
 
 // What words are typed for comes by where they are; a column that is chosen wins.
 func TestTheHeadSaysWhenTheBestMatchComesFirst(t *testing.T) {
 	t.Parallel()
-	r := sized(t).keys("o").keys("O")
-	require.Contains(t, r.head("server"), "URI↑")
+	r := newSizedUI(t).keys("o").keys("O")
+	require.Contains(t, r.columnHead("server"), "URI↑")
 	r.keys("/ ~ a enter")
 	require.Contains(t, r.line("╭"), "best match first")
-	require.NotContains(t, r.head("server"), "↑")
+	require.NotContains(t, r.columnHead("server"), "↑")
 	r.keys("esc")
 	require.Contains(t, r.line("╭"), "by URI ↑")
-	r = sized(t).keys("/ a enter")
+	r = newSizedUI(t).keys("/ a enter")
 	require.Contains(t, r.line("╭"), "best match first")
 	r.keys("O")
 	require.Contains(t, r.line("╭"), "by server ↑")
@@ -232,12 +232,12 @@ func TestTheHeadSaysWhenTheBestMatchComesFirst(t *testing.T) {
 // A long legend may not cost the count.
 func TestExactCountsStayVisible(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "s").ready("s")
+	r := newTestUI(t, 80, 24, "s").setReady("s")
 	var tools []string
 	for i := range 12_345 {
 		tools = append(tools, fmt.Sprintf(`{"name":"t%05d","inputSchema":{"type":"object"}}`, i))
 	}
-	r.list("s", registry.Tool, tools...).keys("2")
+	r.setList("s", registry.Tool, tools...).keys("2")
 	require.Contains(t, r.screen(), "Tools 12,345")
 	r.keys("/ t 0 0 enter")
 	require.Contains(t, r.screen(), "Tools 1000/12,345")
@@ -254,7 +254,7 @@ func TestExactCountsStayVisible(t *testing.T) {
 
 func TestArrowsOfOrdersAreASCIIWhereAllIs(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, asciiEnv).keys("4 o")
+	r := newExampleUI(t, 80, 24, asciiEnv).keys("4 o")
 	require.Contains(t, r.screen(), "server^")
 	r.keys("o")
 	require.Contains(t, r.screen(), "serverv")
@@ -268,20 +268,20 @@ func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 		items = append(items, fmt.Sprintf(`{"uri":"file:///a/%02d","name":"name-%02d","mimeType":"text/plain","size":%d}`, i, i, i+1))
 	}
 	items = append(items, `{"uri":"file:///z/`+strings.Repeat("long", 20)+`","name":"last","mimeType":"text/plain","size":1}`)
-	r := newRig(t, 80, 24, "files").list("files", registry.Resource, items...).keys("4")
-	require.Contains(t, r.head("server"), "name")
+	r := newTestUI(t, 80, 24, "files").setList("files", registry.Resource, items...).keys("4")
+	require.Contains(t, r.columnHead("server"), "name")
 	require.Contains(t, r.screen(), "name-00")
-	require.NotContains(t, r.keys("G").head("server"), "name")
-	require.Contains(t, r.keys("g").head("server"), "name")
+	require.NotContains(t, r.keys("G").columnHead("server"), "name")
+	require.Contains(t, r.keys("g").columnHead("server"), "name")
 }
 
 func TestAStatusIsNotCutForTheSakeOfSizesAndClients(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 60, 40, "everything").ready("everything")
+	r := newTestUI(t, 60, 40, "everything").setReady("everything")
 	for _, status := range []string{"cancelled", "tool error", "failure"} {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation", Status: status, Duration: time.Second, Size: 10})
 	}
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	for w := 60; w < 220; w++ {
 		r.resize(w, 40)
 		for _, whole := range []string{"cancelled", "!tool error", "!failed"} {

@@ -1,13 +1,11 @@
 package tui
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"strconv"
-
-	"encoding/json"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -15,16 +13,16 @@ import (
 	"goblin/registry"
 )
 
-// folded is a screen with a tool's result open: a list of flat objects.
-func folded(t *testing.T) *rig {
-	r := office(t, 120, 50, plainEnv)
-	r.answer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"rows\":[{\"a\":1},{\"b\":2}]}"}]}`)
+// newJSONUI returns a UI with an open resource: a list of flat objects.
+func newJSONUI(t *testing.T) *testUI {
+	r := newExampleUI(t, 120, 50, plainEnv)
+	r.setAnswer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"rows\":[{\"a\":1},{\"b\":2}]}"}]}`)
 	return r.keys("4 / config.json enter enter")
 }
 
 func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
 	t.Parallel()
-	r := folded(t)
+	r := newJSONUI(t)
 	require.Contains(t, r.screen(), `"a": 1`)
 	r.keys("-")
 	require.NotContains(t, r.screen(), `"a": 1`)
@@ -39,7 +37,7 @@ func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
 
 func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	t.Parallel()
-	r := folded(t)
+	r := newJSONUI(t)
 	y, x := -1, -1
 	for i, l := range strings.Split(r.screen(), "\n") {
 		if at := strings.Index(l, `"rows": [`); at >= 0 {
@@ -47,11 +45,11 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 		}
 	}
 	click := tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}
-	r.take(click, 0)
+	r.send(click, 0)
 	require.Contains(t, r.line(`"rows"`), "2 items")
 	require.Contains(t, r.screen(), `"name": "config.json"`, "the definition is another")
 	r.clock.advance(time.Second)
-	r.take(click, 0)
+	r.send(click, 0)
 	require.Contains(t, r.screen(), `"a": 1`)
 	r.keys("l g z")
 	require.NotContains(t, r.screen(), `"rows"`)
@@ -60,7 +58,7 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 // What fits the panel can be moved as well, so that keys reach each node.
 func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
 	t.Parallel()
-	r := folded(t).keys("l g")
+	r := newJSONUI(t).keys("l g")
 	first := func() string { return strings.Split(r.screen(), "\n")[3] }
 	for range 60 {
 		if strings.Contains(first(), `"rows": [`) {
@@ -80,8 +78,8 @@ func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
 
 func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
 	r.keys("4 / day-01 enter enter")
 	require.Contains(t, r.screen(), "THEEND")
 	r.keys("\\")
@@ -96,18 +94,18 @@ func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
 
 func TestASearchSaysInHowMuchOfATextItLooked(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	text := "first\n" + strings.Repeat("0123456789 0123456789 0123456789\n", 90_000) + "the end\n"
-	r.answer("resources/read", `{"contents":[{"uri":"`+configURI+`","mimeType":"text/plain","text":`+strconv.Quote(text)+`}]}`)
-	r.keys("4 / config enter enter l /").text("the end")
+	r.setAnswer("resources/read", `{"contents":[{"uri":"`+configURI+`","mimeType":"text/plain","text":`+strconv.Quote(text)+`}]}`)
+	r.keys("4 / config enter enter l /").typeText("the end")
 	require.Contains(t, r.screen(), "0 of 0 in the first 1.0 of 2.8 MiB")
-	r.keys("esc /").text("first").keys("enter")
+	r.keys("esc /").typeText("first").keys("enter")
 	require.Contains(t, r.screen(), "1 of 1 in the first 1.0 of 2.8 MiB")
 }
 
 func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
+	r := newExampleUI(t, 80, 24, plainEnv)
 	r.keys("2 enter esc esc j e")
 	require.Contains(t, r.term.opened[0], "github_delete_repo")
 	require.NotContains(t, r.term.opened[0], "github_create_issue", "the panel that is closed shows another row")
@@ -115,12 +113,12 @@ func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
 
 func TestLongDataURIsAreShownByTypeAndSize(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 60, plainEnv)
+	r := newExampleUI(t, 120, 60, plainEnv)
 	icon := "data:image/svg+xml;base64," + strings.Repeat("QUJD", 80)
 	src, err := json.Marshal(icon)
 	require.NoError(t, err)
-	r.list("weather", registry.Tool, `{"name":"pretty","inputSchema":{"type":"object"},"icons":[{"src":`+string(src)+`,"mimeType":"image/svg+xml"}],"_meta":{"logo":"data:,`+strings.Repeat("%41", 100)+`"}}`)
-	r.changed(registry.AllChanges).keys("2 / pretty enter")
+	r.setList("weather", registry.Tool, `{"name":"pretty","inputSchema":{"type":"object"},"icons":[{"src":`+string(src)+`,"mimeType":"image/svg+xml"}],"_meta":{"logo":"data:,`+strings.Repeat("%41", 100)+`"}}`)
+	r.refresh(registry.AllChanges).keys("2 / pretty enter")
 	require.Contains(t, r.screen(), "data:image/svg+xml, 240 B")
 	require.Contains(t, r.screen(), "data:text/plain, 100 B")
 	require.NotContains(t, r.screen(), "QUJDQUJD")

@@ -13,7 +13,7 @@ import (
 
 func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 120, 40).keys("1 / s l a c k enter")
+	r := newFailingUI(t, 120, 40).keys("1 / s l a c k enter")
 	r.backend.finds.Fine("command", "npx is /usr/bin/npx")
 	r.backend.finds.Break("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
 	runs := &r.backend.finds.Checks[1]
@@ -32,19 +32,19 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	require.Contains(t, screen, "frame 19")
 	require.NotContains(t, screen, "frame 20")
 
-	r.at("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
+	r.setState("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
 	require.NotContains(t, r.screen(), "What is broken", "it is not any more")
 }
 
 func TestEnterOnOtherServersChecksNothing(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 120, 40).keys("1 / f i l e s enter enter")
+	r := newFailingUI(t, 120, 40).keys("1 / f i l e s enter enter")
 	require.Empty(t, r.backend.acts)
 }
 
 func TestDoctorChecksAnyServerFromAnyPane(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 120, 40).keys("2")
+	r := newFailingUI(t, 120, 40).keys("2")
 	r.backend.finds = report.Diagnosis{}
 	r.backend.finds.Warn("stdout", "a banner", "have it write that to stderr")
 	r.keys(": d o c t o r space f i l e s enter")

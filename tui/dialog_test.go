@@ -4,20 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/dialog"
-	"goblin/tui/pane"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 	"goblin/registry/keymap"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/pane"
 	"goblin/tui/theme"
 )
 
 func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 	t.Parallel()
-	for _, d := range newRig(t, 80, 24, "files").app.dialogKeys() {
+	for _, d := range newTestUI(t, 80, 24, "files").app.dialogKeys() {
 		means, ids := map[string]string{}, map[string]bool{}
 		for _, a := range d.keys {
 			require.False(t, ids[a.ID], "%s: %s is there twice", d.title, a.ID)
@@ -48,7 +47,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 				continue
 			}
 			for _, k := range keymap.Change(nil)[a.ID].Keys {
-				r := subs(t, 120, 40).keys(d.open)
+				r := newSubscribedUI(t, 120, 40).keys(d.open)
 				if name == "exchange" {
 					r.run(r.app.OpenExchange(registry.TrafficRecord{Method: "tools/list"}))
 				}

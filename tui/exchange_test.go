@@ -5,17 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("g enter")
+	r := newTrafficUI(t, 160, 40).keys("g enter")
 	require.Contains(t, r.line("Request"), "[Response]")
 	line := r.line("arguments")
 	require.Contains(t, line, "│")
@@ -28,33 +27,33 @@ func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
 
 func TestANarrowExchangeIsStackedAndFollowsTheSize(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 100, 40).keys("g enter")
+	r := newTrafficUI(t, 100, 40).keys("g enter")
 	require.NotContains(t, r.line("Request"), "Response")
 	require.Contains(t, r.screen(), "[Response]")
-	r.take(tea.WindowSizeMsg{Width: 160, Height: 40}, 0)
+	r.send(tea.WindowSizeMsg{Width: 160, Height: 40}, 0)
 	require.Contains(t, r.line("Request"), "[Response]")
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {139, 20}, {140, 20}, {250, 60}, {41, 11}} {
-		r.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
+		r.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
 		r.screen()
 	}
 }
 
 func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 24, "files")
+	r := newTestUI(t, 160, 24, "files")
 	var lines []string
 	for i := range 200 {
 		lines = append(lines, fmt.Sprintf(`"line %d."`, i))
 	}
 	body := []byte(`{"a":[` + strings.Join(lines, ",") + `]}`)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "x", Status: "success", Request: body, Response: body})
-	r.changed(registry.Traffic).keys("5 ] enter G")
+	r.refresh(registry.Traffic).keys("5 ] enter G")
 	require.Contains(t, r.screen(), "line 199.")
 	require.Contains(t, r.screen(), "line 0.", "the request did not move")
 	r.keys("g")
 	require.NotContains(t, r.screen(), "line 199.")
 	d := r.app.FrontExchange()
-	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonWheelDown}, 0)
+	r.send(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonWheelDown}, 0)
 	first, _, _ := d.Views[0].Position()
 	require.Equal(t, 4, first, "the wheel scrolls what is under it")
 	for _, key := range []string{"j", "ctrl+d"} {
@@ -66,18 +65,18 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 	r.keys("ctrl+u k k")
 	first, _, _ = d.Views[1].Position()
 	require.Equal(t, 1, first)
-	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Contains(t, r.screen(), "[Request]")
 }
 
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("G k k k enter")
+	r := newTrafficUI(t, 160, 40).keys("G k k k enter")
 	r.app.Logs().Traffic.Table.Tail = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	r.keys("y")
-	require.Contains(t, r.copied(), "tools/call")
+	require.Contains(t, r.clipboard(), "tools/call")
 	r.keys("e")
 	require.Contains(t, r.term.opened[0], "pager traffic-1.json: {\n")
 	require.Contains(t, r.term.opened[0], "create_issue")
@@ -88,7 +87,7 @@ func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) 
 
 func TestTheFormOfARecordedCallTakesThePlaceOfItsExchange(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("G k k k enter c")
+	r := newTrafficUI(t, 160, 40).keys("G k k k enter c")
 	require.Contains(t, r.screen(), "Call github_create_issue")
 	require.Len(t, r.app.Dialogs, 1, "what comes of the call stands in the list behind it")
 	r.keys("esc")
@@ -100,14 +99,14 @@ func TestTheFormOfARecordedCallTakesThePlaceOfItsExchange(t *testing.T) {
 
 func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 60, "weather")
+	r := newTestUI(t, 120, 60, "weather")
 	r.reg.Traffic().Append(registry.TrafficRecord{
 		Time: r.clock.now(), Session: "c9", Client: "web", Server: "weather", Method: "tools/call", Name: "weather_x", Status: "success",
 		Request: []byte(`{"name":"weather_x"}`), Response: []byte(`{"content":[]}`),
 		Wire: []byte("i\"a-1\"\nthttp\ns7\naPOST /mcp HTTP/1.1\naUser-Agent: web/1\naCookie: [hidden]\nbHTTP/1.1 200 OK\nbContent-Type: application/json\n" +
 			"cPOST /x HTTP/1.1\ncX-Team: blue\x1b[2J\ndHTTP/2.0 200 OK\ndServer: nginx\n"),
 	})
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	require.Contains(t, r.screen(), "{▸ 4 members}", "headers are folded")
 	require.NotContains(t, r.screen(), "User-Agent")
 	for _, keys := range []string{"enter"} { // the exchange at length
@@ -122,5 +121,5 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 		}
 	}
 	r.keys("y")
-	require.Contains(t, r.copied(), `"id":"a-1"`)
+	require.Contains(t, r.clipboard(), `"id":"a-1"`)
 }

@@ -5,33 +5,32 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/list"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/list"
+	"goblin/tui/pane"
 )
 
-func shelf(t *testing.T, servers ...string) *rig {
+func newResourcesUI(t *testing.T, servers ...string) *testUI {
 	t.Helper()
-	r := newRig(t, 80, 24, servers...)
+	r := newTestUI(t, 80, 24, servers...)
 	for i, s := range servers {
-		r.ready(s)
+		r.setReady(s)
 		var items []string
 		for n := range i + 1 {
 			mime := []string{`"mimeType":"text/plain",`, `"mimeType":"application/json",`, ""}[n%3]
 			items = append(items, fmt.Sprintf(`{"uri":"x://%d",%s"name":"n"}`, n, mime))
 		}
-		r.list(s, registry.Resource, items...)
+		r.setList(s, registry.Resource, items...)
 	}
 	return r.keys("4")
 }
 
 func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b", "c").keys("f")
+	r := newResourcesUI(t, "a", "b", "c").keys("f")
 	d := r.app.Dialogs[0].(*pane.Facet)
 	var got []string
 	for _, v := range d.All {
@@ -46,51 +45,51 @@ func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 
 func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b", "c").keys("f down space down space enter")
-	require.Equal(t, "server:b server:a", r.typed())
+	r := newResourcesUI(t, "a", "b", "c").keys("f down space down space enter")
+	require.Equal(t, "server:b server:a", r.filterText())
 	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
 	require.Empty(t, r.app.Dialogs)
 	r.keys("f")
 	require.Contains(t, r.screen(), "[x] a")
 	require.Contains(t, r.screen(), "[x] b")
 	require.Contains(t, r.screen(), "[ ] c")
-	r.press(tea.KeyDelete).keys("enter")
-	require.Empty(t, r.typed(), "Delete unticks all")
+	r.pressKeys(tea.KeyDelete).keys("enter")
+	require.Empty(t, r.filterText(), "Delete unticks all")
 }
 
 func TestFacetKeepsTheOtherTerms(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b", "c").keys("/").text("x -server:b srv:c").keys("enter f")
+	r := newResourcesUI(t, "a", "b", "c").keys("/").typeText("x -server:b srv:c").keys("enter f")
 	require.Contains(t, r.screen(), "[x] c", "the alias is the same field")
 	r.keys("space down down space enter")
-	require.Equal(t, "x -server:b server:a", r.typed())
+	require.Equal(t, "x -server:b server:a", r.filterText())
 }
 
 func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b", "c").keys("/").text("mime:app*").keys("enter m")
+	r := newResourcesUI(t, "a", "b", "c").keys("/").typeText("mime:app*").keys("enter m")
 	require.Contains(t, r.screen(), "[x] application/json")
 	require.Contains(t, r.screen(), "[ ] text/plain")
 	r.keys("enter")
-	require.Equal(t, "mime:app*", r.typed(), "what was not changed stays as it was typed")
+	require.Equal(t, "mime:app*", r.filterText(), "what was not changed stays as it was typed")
 }
 
 func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "git", "github").keys("f down space enter")
-	require.Equal(t, "server:=git", r.typed())
+	r := newResourcesUI(t, "git", "github").keys("f down space enter")
+	require.Equal(t, "server:=git", r.filterText())
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("f")
 	require.Contains(t, r.line("] git "), "[x] git")
 	require.Contains(t, r.screen(), "[ ] github")
 	r.keys("space enter")
-	require.Equal(t, "server:github server:=git", r.typed())
+	require.Equal(t, "server:github server:=git", r.filterText())
 }
 
 func TestFacetOfTheEmptyValue(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b", "c").keys("m").text("none").keys("enter")
-	require.Equal(t, `mime:""`, r.typed(), "Enter takes the value that was typed")
+	r := newResourcesUI(t, "a", "b", "c").keys("m").typeText("none").keys("enter")
+	require.Equal(t, `mime:""`, r.filterText(), "Enter takes the value that was typed")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("m")
 	require.Contains(t, r.screen(), "[x] (none)")
@@ -98,47 +97,47 @@ func TestFacetOfTheEmptyValue(t *testing.T) {
 
 func TestFacetIsLeftUnchangedByEscape(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b").keys("f space esc")
-	require.Empty(t, r.typed())
+	r := newResourcesUI(t, "a", "b").keys("f space esc")
+	require.Empty(t, r.filterText())
 	require.Empty(t, r.app.Dialogs)
 }
 
 func TestFacetIsNarrowedByTyping(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "alpha", "beta", "gamma").keys("f").text("et")
+	r := newResourcesUI(t, "alpha", "beta", "gamma").keys("f").typeText("et")
 	require.Contains(t, r.screen(), "[ ] beta")
 	require.NotContains(t, r.screen(), "[ ] alpha")
-	r.text("q")
+	r.typeText("q")
 	require.Contains(t, r.screen(), "No value contains etq.")
 	r.keys("backspace space enter")
-	require.Equal(t, "server:beta", r.typed())
-	r.keys("f").text("al ph").keys("enter")
-	require.Equal(t, "server:beta server:alpha", r.typed(), "a space in what is typed fast ticks too")
+	require.Equal(t, "server:beta", r.filterText())
+	r.keys("f").typeText("al ph").keys("enter")
+	require.Equal(t, "server:beta server:alpha", r.filterText(), "a space in what is typed fast ticks too")
 }
 
 func TestFacetTakesClicks(t *testing.T) {
 	t.Parallel()
-	r := shelf(t, "a", "b").keys("f")
+	r := newResourcesUI(t, "a", "b").keys("f")
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if strings.Contains(l, "[ ] a") {
-			r.take(tea.MouseMsg{X: 40, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+			r.send(tea.MouseMsg{X: 40, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 		}
 	}
 	require.Contains(t, r.screen(), "[x] a")
-	r.take(tea.MouseMsg{X: 40, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: 40, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	r.keys("enter")
-	require.Equal(t, "server:a", r.typed())
+	require.Equal(t, "server:a", r.filterText())
 }
 
 func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "a")
-	r.ready("a")
+	r := newTestUI(t, 80, 24, "a")
+	r.setReady("a")
 	items := make([]string, list.AtOnce+1)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://%d","name":"n","mimeType":"type/%d"}`, i, i%3)
 	}
-	r.list("a", registry.Resource, items...)
+	r.setList("a", registry.Resource, items...)
 	r.keys("4")
 	cmd := r.app.Update(keyOf("m"))
 	require.Contains(t, r.screen(), "counting…")
@@ -151,9 +150,9 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 
 func TestFacetShowsForeignTextClean(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "a")
-	r.ready("a")
-	r.list("a", registry.Resource, `{"uri":"x://1","name":"n","mimeType":"text/\u001b[31mred\u202e"}`)
+	r := newTestUI(t, 80, 24, "a")
+	r.setReady("a")
+	r.setList("a", registry.Resource, `{"uri":"x://1","name":"n","mimeType":"text/\u001b[31mred\u202e"}`)
 	r.keys("4 m")
 	require.NotContains(t, r.app.View(), "\x1b[31mred")
 	r.keys("space enter")
@@ -162,10 +161,10 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 
 func TestFacetOfALogIsOfMethods(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("5 ] m")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("5 ] m")
 	require.Contains(t, r.line("[ ] tools/call"), "2")
 	r.keys("esc m down down up up")
 	require.Contains(t, r.line("[ ] tools/call"), "2", "still in sight")
 	r.keys("space enter")
-	require.Equal(t, "method:tools/call", r.typed())
+	require.Equal(t, "method:tools/call", r.filterText())
 }

@@ -3,20 +3,18 @@ package tui
 import (
 	"strings"
 	"testing"
+	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 	"goblin/tui/pane"
-
-	"time"
-
-	tea "github.com/charmbracelet/bubbletea"
 )
 
 func TestAFilterThatIsNotUnderstoodIsSaidSoAfterEnter(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 / foo:bar enter")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / foo:bar enter")
 	require.Contains(t, r.line("/ foo:bar"), `! no field "foo" here`)
 	r.keys("esc / files: enter")
 	require.Contains(t, r.line("/ files:"), "0 of 16", "a scheme is text")
@@ -27,15 +25,15 @@ func TestAFilterThatIsNotUnderstoodIsSaidSoAfterEnter(t *testing.T) {
 
 func TestAToolIsFoundByTheNameThatItsServerGaveIt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "odd").ready("odd")
-	r.list("odd", registry.Tool, `{"name":"日本語","description":"speaks"}`, `{"name":"other"}`).keys("2 / 日本 enter")
+	r := newTestUI(t, 120, 40, "odd").setReady("odd")
+	r.setList("odd", registry.Tool, `{"name":"日本語","description":"speaks"}`, `{"name":"other"}`).keys("2 / 日本 enter")
 	require.Contains(t, r.line("/ 日本"), "1 of 2")
 }
 
 func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "s").ready("s")
-	r.list("s", registry.Tool,
+	r := newTestUI(t, 120, 40, "s").setReady("s")
+	r.setList("s", registry.Tool,
 		`{"name":"get-structured","description":"Returns data along with a schema"}`,
 		`{"name":"nothing","title":"A long title","description":"something else"}`,
 		`{"name":"trigger-long-running","description":"takes time"}`,
@@ -45,7 +43,7 @@ func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
 	require.Contains(t, r.line("s_nothing"), "A long title", "the row shows what was hit")
 	require.Contains(t, r.line("s_wordy"), "belonging")
 	require.Contains(t, r.line("s_wordy"), "…")
-	r.list("s", registry.Resource, `{"uri":"a:1","name":"other","title":"x"}`, `{"uri":"a:2","name":"zlong","title":"x"}`, `{"uri":"a:long","name":"y"}`, `{"uri":"a:4","name":"y","title":"So long"}`)
+	r.setList("s", registry.Resource, `{"uri":"a:1","name":"other","title":"x"}`, `{"uri":"a:2","name":"zlong","title":"x"}`, `{"uri":"a:long","name":"y"}`, `{"uri":"a:4","name":"y","title":"So long"}`)
 	r.keys("4 / long enter")
 	var got []string
 	for _, l := range strings.Split(r.screen(), "\n") {
@@ -58,25 +56,25 @@ func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
 
 func TestTypingReplacesTheFilterOfBefore(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 / day-01 enter /")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / day-01 enter /")
 	require.Contains(t, r.line("typing replaces it"), "/ day-01")
-	r.text("config")
+	r.typeText("config")
 	require.Contains(t, r.line("/ config"), "1 of 16")
-	r.keys("enter / left").text("X")
+	r.keys("enter / left").typeText("X")
 	require.Contains(t, r.line("/ confi"), "confiXg", "moving in it keeps it")
 	r.keys("enter / enter")
 	require.Contains(t, r.line("/ confiXg"), "of 16", "and so does leaving")
 	r.keys("/ backspace")
 	require.Contains(t, r.screen(), "16 of 16")
-	r.text("day-02").keys("enter / space").text("day-03").keys("enter")
+	r.typeText("day-02").keys("enter / space").typeText("day-03").keys("enter")
 	require.Contains(t, r.line("/ day-03"), "1 of 16")
 }
 
 func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / d a y")
-	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
+	r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
 	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Empty(t, typed)
 	require.Equal(t, pane.PaneTools, r.app.Open)
@@ -84,11 +82,11 @@ func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 
 func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / server:files space mime:json enter")
 	require.Contains(t, r.screen(), "config.json")
 	require.NotContains(t, r.screen(), "day-01.md")
-	r.list("weather", registry.Resource, `{"uri":"weather://oslo","name":"oslo","mimeType":"application/json"}`)
+	r.setList("weather", registry.Resource, `{"uri":"weather://oslo","name":"oslo","mimeType":"application/json"}`)
 	require.NotContains(t, r.screen(), "weather://oslo", "the filter survives a change of the list")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "weather://oslo")
@@ -97,7 +95,7 @@ func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
 
 func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / day space zebra")
 	require.Contains(t, r.screen(), "zebra excludes everything")
 	require.Contains(t, r.screen(), "esc clears the filter.")
@@ -105,7 +103,7 @@ func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 
 func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / colour:red")
 	require.Equal(t, 16, r.app.Panes[pane.PaneResources].Rows().Len())
 	require.Contains(t, r.line("/ colour:red"), `"colour"`)
@@ -113,11 +111,11 @@ func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
 
 func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / conf")
 	_, spots := r.app.tabs()
-	r.take(tea.MouseMsg{X: spots[pane.PaneServers] + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-	r.text("x")
+	r.send(tea.MouseMsg{X: spots[pane.PaneServers] + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.typeText("x")
 	require.False(t, r.app.filtering)
 	typed, _ := r.app.Panes[pane.PaneTools].Rows().Filtered()
 	require.Empty(t, typed)
@@ -125,7 +123,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 
 func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 S")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	require.Contains(t, r.line("sub:yes"), "sub:yes", "it is a filter like any other")
@@ -135,18 +133,18 @@ func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
 
 func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	for range agedEvery {
-		r.beat(time.Minute)
+		r.tick(time.Minute)
 	}
 	require.Zero(t, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 t / notes")
 	require.NotContains(t, r.screen(), "Nothing matches")
 	require.Contains(t, r.screen(), "day-02.md")
@@ -154,21 +152,21 @@ func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
 
 func TestAFilterPutsTheCursorOnItsFirstMatch(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 G / day")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 G / day")
 	require.Contains(t, r.line("> "), "day-01.md")
 }
 
 func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestTheListThatAFilterLeavesRowsInHasTheCursor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 30, "clock").ready("clock")
-	r.list("clock", registry.Resource, `{"uri":"clock://now","name":"now"}`, `{"uri":"clock://now/utc","name":"utc"}`, `{"uri":"clock://zones","name":"zones"}`)
-	r.list("clock", registry.Template, `{"uriTemplate":"time://{zone}","name":"a zone"}`)
+	r := newTestUI(t, 120, 30, "clock").setReady("clock")
+	r.setList("clock", registry.Resource, `{"uri":"clock://now","name":"now"}`, `{"uri":"clock://now/utc","name":"utc"}`, `{"uri":"clock://zones","name":"zones"}`)
+	r.setList("clock", registry.Template, `{"uriTemplate":"time://{zone}","name":"a zone"}`)
 	r.keys("4 t / n o w")
 	require.Contains(t, r.screen(), "2 of 3", "the count covers it")
 	r.keys("enter")

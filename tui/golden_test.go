@@ -36,11 +36,12 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got, "%s differs; go test ./tui -run Golden -update takes the new one", name)
 }
 
-// section returns the screen with its size as a heading, without notices and measured times.
-func (r *rig) section() string {
+// goldenSection returns the screen below a heading with its size, without notices
+// and measured times.
+func (r *testUI) goldenSection() string {
 	r.t.Helper()
 	r.app.Flash = uicontext.Flash{}
-	r.untimed()
+	r.clearSearchTimes()
 	return fmt.Sprintf("== %dx%d\n%s\n", r.app.W, r.app.H, r.screen())
 }
 
@@ -78,15 +79,15 @@ func TestGoldenScreens(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var frames string
 			for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
-				frames += office(t, size[0], size[1], plainEnv).keys(c.keys).section()
+				frames += newExampleUI(t, size[0], size[1], plainEnv).keys(c.keys).goldenSection()
 			}
-			r := office(t, 120, 40, colourEnv).keys(c.keys)
-			r.section() // as above
+			r := newExampleUI(t, 120, 40, colourEnv).keys(c.keys)
+			r.goldenSection() // as above
 			golden(t, c.name, frames+"== 120x40 with colours\n"+r.app.View())
 		})
 	}
 	t.Run("ascii", func(t *testing.T) {
-		s := office(t, 80, 24, asciiEnv).keys("4").screen()
+		s := newExampleUI(t, 80, 24, asciiEnv).keys("4").screen()
 		for _, c := range s {
 			require.True(t, c < 0x80 || c >= 0x3000, "ASCII terminals get ASCII, except for names of servers: %q", c)
 		}
@@ -94,7 +95,7 @@ func TestGoldenScreens(t *testing.T) {
 	})
 	for _, theme := range []string{"dark", "light"} {
 		t.Run(theme, func(t *testing.T) {
-			r := office(t, 120, 40, colourEnv)
+			r := newExampleUI(t, 120, 40, colourEnv)
 			r.app.theme = theme
 			r.app.SetLook()
 			r.keys("4")
@@ -104,8 +105,8 @@ func TestGoldenScreens(t *testing.T) {
 	}
 }
 
-// untimed takes the measured time of the last search off the screen.
-func (r *rig) untimed() {
+// clearSearchTimes removes the measured search times from the screen.
+func (r *testUI) clearSearchTimes() {
 	for _, p := range r.app.Panes {
 		switch p := p.(type) {
 		case *pane.Servers:
@@ -142,7 +143,7 @@ func FuzzFrames(f *testing.F) {
 		if w == 0 || h == 0 || len(keys) > 40 {
 			return
 		}
-		r := office(t, int(w), int(h), plainEnv)
+		r := newExampleUI(t, int(w), int(h), plainEnv)
 		r.screen()
 		for _, c := range keys {
 			switch c {
@@ -153,7 +154,7 @@ func FuzzFrames(f *testing.F) {
 			case 0x1b:
 				r.keys("esc")
 			default:
-				r.text(string(c))
+				r.typeText(string(c))
 			}
 			rest := sgr.ReplaceAllString(r.app.View(), "")
 			require.False(t, strings.ContainsFunc(rest, func(c rune) bool {
@@ -169,8 +170,8 @@ func FuzzFrames(f *testing.F) {
 
 func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.at("github", registry.ServerState{
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setState("github", registry.ServerState{
 		State: registry.StateConnecting, Transport: "stdio", Listed: true, Stale: true, Remembered: r.clock.now().UTC(),
 	})
 	r.keys("1 / g i t h u b enter")
@@ -180,16 +181,16 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 
 func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.at("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
-	r.at("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setState("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
+	r.setState("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})
 	r.keys("1 / s e r v e r : f i l e s enter")
 	golden(t, "servers-held-120x40", r.screen())
 	r.keys("esc / g i t h u b enter")
 	golden(t, "servers-sleeping-120x40", r.screen())
 	r.keys("enter")
 	require.Contains(t, r.backend.acts, "wake github")
-	require.Contains(t, r.changed(registry.Servers).beat(time.Second).screen(), "● 2 up  ○ 1 asleep  ! 1 down")
+	require.Contains(t, r.refresh(registry.Servers).tick(time.Second).screen(), "● 2 up  ○ 1 asleep  ! 1 down")
 }
 
 const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{"type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]}},
@@ -209,14 +210,14 @@ func TestGoldenNestedForms(t *testing.T) {
 	} {
 		var frames string
 		for _, size := range [][2]int{{80, 24}, {120, 40}} {
-			r := newRig(t, size[0], size[1], "shop")
-			r.ready("shop").list("shop", registry.Tool, nestedTool)
+			r := newTestUI(t, size[0], size[1], "shop")
+			r.setReady("shop").setList("shop", registry.Tool, nestedTool)
 			r.keys(c.keys)
 			if c.name == "form-nested-raw" { // the schema beside it scrolls
 				r.screen()
 				r.keys("pgdown")
 			}
-			frames += r.section()
+			frames += r.goldenSection()
 		}
 		golden(t, c.name, frames)
 	}

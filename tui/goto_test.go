@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"testing"
 
-	"goblin/tui/list"
-	"goblin/tui/pane"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/list"
+	"goblin/tui/pane"
 )
 
-// many are definitions of more entries than are filtered inside Update.
-func many(format string, n int) [][]byte {
+// manyDefinitions returns more definitions than are filtered inside Update.
+func manyDefinitions(format string, n int) [][]byte {
 	var raw [][]byte
 	for i := range list.AtOnce + n {
 		raw = append(raw, fmt.Appendf(nil, format, i))
@@ -23,13 +22,13 @@ func many(format string, n int) [][]byte {
 
 func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "files").ready("files")
+	r := newTestUI(t, 120, 40, "files").setReady("files")
 	const resource, template = `{"uri":"a:%05d","name":"x"}`, `{"uriTemplate":"a:%05d{x}","name":"x"}`
 	for _, n := range []int{1, 3} {
-		require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, n)))
-		require.Empty(t, r.reg.SetList("files", registry.Template, many(template, n)))
+		require.Empty(t, r.reg.SetList("files", registry.Resource, manyDefinitions(resource, n)))
+		require.Empty(t, r.reg.SetList("files", registry.Template, manyDefinitions(template, n)))
 		if n == 1 {
-			r.changed(registry.AllChanges)
+			r.refresh(registry.AllChanges)
 		}
 	}
 	r.run(r.app.GoTo(pane.PaneResources, fmt.Sprintf("mcp://files/a:%05d", list.AtOnce+2)))
@@ -37,8 +36,8 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 	require.False(t, p.All.Reading, "it was told that its read ended")
 	require.False(t, p.Templates.Reading)
 	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.Item().Name)
-	require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, 9)))
-	r.changed(registry.Resources)
+	require.Empty(t, r.reg.SetList("files", registry.Resource, manyDefinitions(resource, 9)))
+	r.refresh(registry.Resources)
 	require.Equal(t, list.AtOnce+9, p.All.Table.Total(), "and it reads on")
 }
 
@@ -46,13 +45,13 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"palette", "subscriptions", "traffic"} {
 		t.Run(name, func(t *testing.T) {
-			r := subs(t, 120, 40)
-			require.Empty(t, r.reg.SetList("files", registry.Resource, append(many(`{"uri":"z:%05d","name":"x"}`, 1), []byte(`{"uri":"file:///a.md","name":"a"}`))))
-			r.changed(registry.AllChanges)
+			r := newSubscribedUI(t, 120, 40)
+			require.Empty(t, r.reg.SetList("files", registry.Resource, append(manyDefinitions(`{"uri":"z:%05d","name":"x"}`, 1), []byte(`{"uri":"file:///a.md","name":"a"}`))))
+			r.refresh(registry.AllChanges)
 			r.keys("4 / 0 0 0 0 1 enter")
 			switch name {
 			case "palette":
-				r.keys(":").text("open a.md").keys("enter")
+				r.keys(":").typeText("open a.md").keys("enter")
 			case "subscriptions":
 				r.keys("w enter")
 			case "traffic":
@@ -67,7 +66,7 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 
 func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 30, "files").ready("files")
+	r := newTestUI(t, 120, 30, "files").setReady("files")
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("a:%05d", i), Status: registry.SubscriptionOn})

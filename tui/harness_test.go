@@ -2,35 +2,33 @@ package tui
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/images"
-	"goblin/tui/keys"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
-	"encoding/base64"
-	"regexp"
-
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/dialog"
+	"goblin/tui/images"
+	"goblin/tui/keys"
+	"goblin/tui/pane"
 )
 
-// rig is a screen without a terminal: messages in, frames out. Commands run
-// when settle is called; those that wait for something from outside are not.
-type rig struct {
+// testUI is a UI without a terminal: messages in, frames out. Ticks fire at once.
+// Commands that wait for outside events do not run.
+type testUI struct {
 	t       testing.TB
 	app     *app
 	reg     *registry.Registry
@@ -39,25 +37,25 @@ type rig struct {
 	clock   *fakeClock
 }
 
-// fakeClock moves only when told to.
+// fakeClock is a clock that moves only by advance.
 type fakeClock struct {
-	mu sync.Mutex
-	at time.Time
+	mu      sync.Mutex
+	current time.Time
 }
 
 func (c *fakeClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.at
+	return c.current
 }
 
 func (c *fakeClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
+	c.current = c.current.Add(d)
 }
 
-// fakeBackend answers what the test says and remembers what was asked.
+// fakeBackend returns the answers of the test and records all requests.
 type fakeBackend struct {
 	mu       sync.Mutex
 	requests []fakeRequest
@@ -93,7 +91,7 @@ func (b *fakeBackend) Request(_ context.Context, method string, params json.RawM
 	return answer(params, progress)
 }
 
-func (b *fakeBackend) act(what string) error {
+func (b *fakeBackend) record(what string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.acts = append(b.acts, what)
@@ -103,24 +101,24 @@ func (b *fakeBackend) act(what string) error {
 // Login does what the test says, and ends.
 func (b *fakeBackend) Login(ctx context.Context, server string, show func(string), agree func(context.Context, string, string) bool, _ <-chan string) (string, error) {
 	if b.issuer != "" && !agree(ctx, b.issuer, b.issuerBefore) {
-		return "", b.act("declined " + b.issuer)
+		return "", b.record("declined " + b.issuer)
 	}
 	if b.login != nil {
 		b.login(show)
 	}
-	return "ada\x1b[2J", b.act("login " + server)
+	return "ada\x1b[2J", b.record("login " + server)
 }
 
 func (b *fakeBackend) Logout(_ context.Context, server string) error {
-	return b.act("logout " + server)
+	return b.record("logout " + server)
 }
 
-func (b *fakeBackend) Wake(server string) error { return b.act("wake " + server) }
+func (b *fakeBackend) Wake(server string) error { return b.record("wake " + server) }
 
-func (b *fakeBackend) Restart(server string) error { return b.act("restart " + server) }
+func (b *fakeBackend) Restart(server string) error { return b.record("restart " + server) }
 
 func (b *fakeBackend) SetEnabled(server string, on bool) error {
-	return b.act(fmt.Sprintf("enable %s %v", server, on))
+	return b.record(fmt.Sprintf("enable %s %v", server, on))
 }
 
 // TryServer finds what the test says.
@@ -131,13 +129,13 @@ func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string
 
 func (b *fakeBackend) AddServer(name string, entryKeys map[string]any) error {
 	text, _ := json.Marshal(entryKeys) // texts and lists of them
-	return b.act("add " + name + " " + string(text))
+	return b.record("add " + name + " " + string(text))
 }
 
-func (b *fakeBackend) RemoveServer(server string) error { return b.act("remove " + server) }
+func (b *fakeBackend) RemoveServer(server string) error { return b.record("remove " + server) }
 
 func (b *fakeBackend) SetDisabled(server string, disabled bool) error {
-	return b.act(fmt.Sprintf("disable %s %v", server, disabled))
+	return b.record(fmt.Sprintf("disable %s %v", server, disabled))
 }
 
 func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error {
@@ -145,12 +143,12 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 	for _, p := range tools {
 		what += " " + p.Name
 	}
-	return b.act(what)
+	return b.record(what)
 }
 
 // Diagnose finds what the test says.
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (report.Diagnosis, error) {
-	return b.finds, b.act("diagnose " + server)
+	return b.finds, b.record("diagnose " + server)
 }
 
 func (b *fakeBackend) Profiles() []string { return []string{"coding"} }
@@ -191,7 +189,7 @@ func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry
 		}
 	}
 	b.mu.Unlock()
-	return b.act(what)
+	return b.record(what)
 }
 
 func (b *fakeBackend) Usage() report.Report { return b.usage }
@@ -205,7 +203,7 @@ func (b *fakeBackend) UnderWay() []registry.UnderWay {
 }
 
 func (b *fakeBackend) Withdraw(session, id string) bool {
-	return b.act("withdraw "+session+" "+id) == nil
+	return b.record("withdraw "+session+" "+id) == nil
 }
 
 func (b *fakeBackend) About(session string) []string {
@@ -215,12 +213,12 @@ func (b *fakeBackend) About(session string) []string {
 	return []string{"profile coding", "project /srv/red", "answers forms"}
 }
 
-func (b *fakeBackend) Disconnect(session string) bool { return b.act("disconnect "+session) == nil }
+func (b *fakeBackend) Disconnect(session string) bool { return b.record("disconnect "+session) == nil }
 
 func (b *fakeBackend) Session() string { return "me" }
 
-// asked are the requests so far, as "method params".
-func (b *fakeBackend) asked() []string {
+// sentRequests returns the requests so far, as "method params".
+func (b *fakeBackend) sentRequests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []string
@@ -230,8 +228,8 @@ func (b *fakeBackend) asked() []string {
 	return all
 }
 
-// subscribes has the registry follow what is asked for, as the gateway does.
-func (r *rig) subscribes() {
+// serveSubscriptions answers subscribe requests by updating the registry, like the gateway.
+func (r *testUI) serveSubscriptions() {
 	for method, on := range map[string]bool{"resources/subscribe": true, "resources/unsubscribe": false} {
 		r.backend.answers[method] = func(params json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
 			var p struct {
@@ -261,7 +259,7 @@ func (r *rig) subscribes() {
 	}
 }
 
-// fakeTerminal has a size and an environment, and keeps what was done to it.
+// fakeTerminal has a size and an environment, and records what it is given.
 type fakeTerminal struct {
 	w, h      int
 	env       map[string]string
@@ -322,17 +320,18 @@ func (f *fakeTerminal) Save(_ context.Context, path string, content []byte) (str
 	return "/home/" + path, nil
 }
 
-// newRig is a screen of w by h cells without colours, over the given servers.
-func newRig(t testing.TB, w, h int, servers ...string) *rig {
+// newTestUI returns a UI of w by h cells without colours, over the given servers.
+func newTestUI(t testing.TB, w, h int, servers ...string) *testUI {
 	t.Helper()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	reg := registry.New(registry.Options{Servers: servers, Now: clock.now})
-	return rigOver(t, reg, clock, w, h, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
+	return newTestUIWith(t, reg, clock, w, h, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
 }
 
-func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, env map[string]string) *rig {
+// newTestUIWith returns a UI over a registry, with the environment of its terminal.
+func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, env map[string]string) *testUI {
 	t.Helper()
-	r := &rig{
+	r := &testUI{
 		t: t, reg: reg, clock: clock,
 		backend: &fakeBackend{lacks: map[string]string{}, answers: map[string]func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error){}},
 		term:    &fakeTerminal{w: w, h: h, env: env, saved: map[string]string{}, never: make(chan struct{})},
@@ -341,7 +340,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	t.Cleanup(cancel)
 	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: Daemon{
 		Config: "/etc/goblin/work.yaml", Owner: true, Command: []string{"goblin", "stdio"},
-		PID: 4711, Started: clock.at.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
+		PID: 4711, Started: clock.current.Add(-2 * time.Hour), Terminal: "/dev/pts/3",
 	}}, dialog.NewQuestions(), r.backend, r.term)
 	if len(reg.States()) > 0 {
 		r.app.Open = pane.PaneResources // where most tests begin
@@ -359,17 +358,16 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	return r
 }
 
-// run runs a command and all that it leads to, and gives its messages to the
-// screen. Ticks are given at once.
-func (r *rig) run(cmd tea.Cmd) {
+// run runs a command and all commands that follow, and sends their messages to the UI.
+func (r *testUI) run(cmd tea.Cmd) {
 	r.t.Helper()
 	if cmd == nil {
 		return
 	}
-	r.take(cmd(), 0)
+	r.send(cmd(), 0)
 }
 
-func (r *rig) take(msg tea.Msg, depth int) {
+func (r *testUI) send(msg tea.Msg, depth int) {
 	r.t.Helper()
 	require.Less(r.t, depth, 200, "commands lead to commands without end")
 	switch msg := msg.(type) {
@@ -378,7 +376,7 @@ func (r *rig) take(msg tea.Msg, depth int) {
 	case tea.BatchMsg:
 		for _, c := range msg {
 			if c != nil {
-				r.take(c(), depth+1)
+				r.send(c(), depth+1)
 			}
 		}
 		return
@@ -387,24 +385,23 @@ func (r *rig) take(msg tea.Msg, depth int) {
 		return // it would turn for ever
 	}
 	if cmd := r.app.Update(msg); cmd != nil {
-		r.take(cmd(), depth+1)
+		r.send(cmd(), depth+1)
 	}
 }
 
-// keys types words of keys: "4 / r e a d enter"; a word of several letters that
-// is no key's name is typed as one message.
-func (r *rig) keys(words string) *rig {
+// keys types keys by name: "4 / r e a d enter". A word that names no key is typed as one message.
+func (r *testUI) keys(words string) *testUI {
 	r.t.Helper()
 	for word := range strings.FieldsSeq(words) {
-		r.take(keyOf(word), 0)
+		r.send(keyOf(word), 0)
 	}
 	return r
 }
 
-// text types a text as a fast typist: one message.
-func (r *rig) text(s string) *rig {
+// typeText types a text in one message, like a fast typist.
+func (r *testUI) typeText(s string) *testUI {
 	r.t.Helper()
-	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(s)}, 0)
+	r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(s)}, 0)
 	return r
 }
 
@@ -422,29 +419,29 @@ func keyOf(word string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
 }
 
-// changed gives the screen what changed in the registry.
-func (r *rig) changed(what registry.Changes) *rig {
+// refresh tells the UI what changed in the registry.
+func (r *testUI) refresh(what registry.Changes) *testUI {
 	r.t.Helper()
-	r.take(keys.FuncMsg(func() tea.Cmd { return r.app.changed(what) }), 0)
+	r.send(keys.FuncMsg(func() tea.Cmd { return r.app.changed(what) }), 0)
 	return r
 }
 
-// sorts sorts the list by a column, as the palette does.
-func (r *rig) sorts(column string) *rig {
+// sortBy sorts the list by a column, through the palette.
+func (r *testUI) sortBy(column string) *testUI {
 	r.t.Helper()
-	return r.keys(":").text("sort " + column).keys("enter")
+	return r.keys(":").typeText("sort " + column).keys("enter")
 }
 
-// beat lets time pass as the screen sees it.
-func (r *rig) beat(d time.Duration) *rig {
+// tick advances the clock and runs the periodic update.
+func (r *testUI) tick(d time.Duration) *testUI {
 	r.t.Helper()
 	r.clock.advance(d)
 	r.app.Update(laterMsg(r.app.beat))
 	return r
 }
 
-// screen is the frame as text, after checking its size.
-func (r *rig) screen() string {
+// screen returns the frame as text, after checking its size.
+func (r *testUI) screen() string {
 	r.t.Helper()
 	view := r.app.View()
 	lines := strings.Split(view, "\n")
@@ -455,8 +452,8 @@ func (r *rig) screen() string {
 	return ansi.Strip(view)
 }
 
-// line is the first line of the screen that contains a text.
-func (r *rig) line(part string) string {
+// line returns the first line of the screen that contains part.
+func (r *testUI) line(part string) string {
 	r.t.Helper()
 	for l := range strings.SplitSeq(r.screen(), "\n") {
 		if strings.Contains(l, part) {
@@ -467,27 +464,28 @@ func (r *rig) line(part string) string {
 	return ""
 }
 
-// ready says that a server is up with capabilities, and lists entries.
-func (r *rig) ready(server string) *rig {
+// setReady sets a server to ready, with all capabilities.
+func (r *testUI) setReady(server string) *testUI {
 	r.reg.SetState(server, registry.ServerState{
 		State: registry.StateReady, Transport: "stdio", ProtocolVersion: "2025-11-25", Listed: true, Latency: 3 * time.Millisecond,
 		Capabilities: []byte(`{"resources":{"subscribe":true,"listChanged":true},"tools":{},"prompts":{},"completions":{},"logging":{}}`),
 	})
-	return r.changed(registry.Servers)
+	return r.refresh(registry.Servers)
 }
 
-func (r *rig) list(server string, kind registry.Kind, items ...string) *rig {
+// setList sets a list of a server.
+func (r *testUI) setList(server string, kind registry.Kind, items ...string) *testUI {
 	r.t.Helper()
 	var raw [][]byte
 	for _, i := range items {
 		raw = append(raw, []byte(i))
 	}
 	require.Empty(r.t, r.reg.SetList(server, kind, raw))
-	return r.changed(registry.AllChanges)
+	return r.refresh(registry.AllChanges)
 }
 
-// head is the line that names the columns of the list, without borders.
-func (r *rig) head(first string, also ...string) string {
+// columnHead returns the line with the column names of the list, without borders.
+func (r *testUI) columnHead(first string, also ...string) string {
 	r.t.Helper()
 	for l := range strings.SplitSeq(r.screen(), "\n") {
 		l = strings.TrimLeft(l, "│ ")
@@ -500,12 +498,12 @@ func (r *rig) head(first string, also ...string) string {
 	return ""
 }
 
-// clicks clicks on a text of a line.
-func (r *rig) clicks(line, text string) *rig {
+// click clicks on text in the first line that contains line.
+func (r *testUI) click(line, text string) *testUI {
 	r.t.Helper()
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if x := strings.Index(l, text); x >= 0 && strings.Contains(l, line) {
-			r.take(tea.MouseMsg{X: ansi.StringWidth(l[:x]), Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+			r.send(tea.MouseMsg{X: ansi.StringWidth(l[:x]), Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 			return r
 		}
 	}
@@ -513,23 +511,23 @@ func (r *rig) clicks(line, text string) *rig {
 	return r
 }
 
-// typed is the filter of the open pane.
-func (r *rig) typed() string {
+// filterText returns the filter of the open pane.
+func (r *testUI) filterText() string {
 	typed, _ := r.app.Panes[r.app.Open].Rows().Filtered()
 	return typed
 }
 
-// press gives the screen keys that have no name in keys.
-func (r *rig) press(keys ...tea.KeyType) *rig {
+// pressKeys presses keys that keys has no name for.
+func (r *testUI) pressKeys(keys ...tea.KeyType) *testUI {
 	r.t.Helper()
 	for _, k := range keys {
-		r.take(tea.KeyMsg{Type: k}, 0)
+		r.send(tea.KeyMsg{Type: k}, 0)
 	}
 	return r
 }
 
-// copied is what the terminal's clipboard got last.
-func (r *rig) copied() string {
+// clipboard returns the last text copied to the clipboard of the terminal.
+func (r *testUI) clipboard() string {
 	r.t.Helper()
 	all := regexp.MustCompile(`\x1b\]52;c;([A-Za-z0-9+/=]*)`).FindAllStringSubmatch(r.term.written.String(), -1)
 	require.NotEmpty(r.t, all, "nothing was copied")
@@ -538,27 +536,27 @@ func (r *rig) copied() string {
 	return string(text)
 }
 
-// at puts a server into a state.
-func (r *rig) at(server string, s registry.ServerState) *rig {
+// setState sets the state of a server.
+func (r *testUI) setState(server string, s registry.ServerState) *testUI {
 	r.reg.SetState(server, s)
-	return r.changed(registry.Servers)
+	return r.refresh(registry.Servers)
 }
 
-// command types a line into the palette and runs it.
-func (r *rig) command(line string) *rig {
+// runCommand types a line into the palette and runs it.
+func (r *testUI) runCommand(line string) *testUI {
 	r.t.Helper()
-	return r.keys(":").text(line).keys("enter")
+	return r.keys(":").typeText(line).keys("enter")
 }
 
-// last is the line of the footer.
-func (r *rig) last() string {
+// footer returns the last line of the screen.
+func (r *testUI) footer() string {
 	lines := strings.Split(r.screen(), "\n")
 	return lines[len(lines)-1]
 }
 
 // resize gives the terminal another size.
-func (r *rig) resize(w, h int) *rig {
+func (r *testUI) resize(w, h int) *testUI {
 	r.t.Helper()
-	r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
+	r.send(tea.WindowSizeMsg{Width: w, Height: h}, 0)
 	return r
 }

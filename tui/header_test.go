@@ -1,12 +1,11 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"strings"
 
 	"goblin/registry"
 )
@@ -15,8 +14,8 @@ import (
 // servers had been hours before, without a word.
 func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	t.Parallel()
-	since := func(r *rig) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
-	r := newRig(t, 100, 24, "files")
+	since := func(r *testUI) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
+	r := newTestUI(t, 100, 24, "files")
 	require.NotContains(t, r.screen(), "joined the daemon", "it is its own")
 
 	r.app.o.Daemon.Owner = false
@@ -24,7 +23,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	require.Contains(t, r.screen(), "goblin stop ends it")
 	r.app.o.Daemon.TerminalGone = true
 	require.Contains(t, r.screen(), "from /dev/pts/3, which is gone (pid 4711)")
-	r.clock.at = r.clock.at.Add(24 * time.Hour)
+	r.clock.current = r.clock.current.Add(24 * time.Hour)
 	require.Contains(t, r.screen(), "runs since 2026-11-20 "+since(r), "another day is told")
 	r.app.o.Daemon.Terminal, r.app.o.Daemon.TerminalGone = "", false
 	require.NotContains(t, r.screen(), "from", "it was started without one")
@@ -39,17 +38,17 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 
 func TestANoticeStandsInTheBarUntilItIsOver(t *testing.T) {
 	t.Parallel()
-	r := office(t, 100, 30, plainEnv)
+	r := newExampleUI(t, 100, 30, plainEnv)
 	const notice = `config not reloaded: /etc/goblin/work.yaml:3: unknown key "comand"` + "\x1b[2J"
 	r.reg.SetNotice(notice)
-	r.changed(registry.Servers)
+	r.refresh(registry.Servers)
 	require.Contains(t, r.screen(), `! config not reloaded: work.yaml:3: unknown key "comand"`)
 	require.NotContains(t, r.screen(), "\x1b[2J")
 	r.keys("4 / config enter")
 	require.Contains(t, r.line("/ config"), "! config not reloaded", "beside a filter")
 	r.keys("esc")
 	r.reg.SetNotice("")
-	r.changed(registry.Servers)
+	r.refresh(registry.Servers)
 	require.NotContains(t, r.screen(), "config not reloaded")
 }
 
@@ -57,9 +56,9 @@ func TestWhatANoticeLeavesOutIsInSight(t *testing.T) {
 	t.Parallel()
 	const more = " (and 2 more: goblin validate)"
 	for _, w := range []int{80, 90, 120} {
-		r := office(t, w, 30, plainEnv)
+		r := newExampleUI(t, w, 30, plainEnv)
 		r.reg.SetNotice(`config not reloaded: /etc/goblin/work.yaml:3: unknown key "comand" in server "files"; did you mean "command"? Keys are described in the manual` + more)
-		r.changed(registry.Servers)
+		r.refresh(registry.Servers)
 		line := r.line("config not reloaded: work.yaml:3:")
 		require.True(t, strings.HasSuffix(line, "…"+more), line)
 	}
@@ -68,7 +67,7 @@ func TestWhatANoticeLeavesOutIsInSight(t *testing.T) {
 func TestTheHeaderShowsTheLastMinutesWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	for w, shown := range map[int]bool{80: false, 99: false, 100: true, 140: true} {
-		r := newRig(t, w, 24, "files").asks("files", 1, time.Millisecond, "success").beat(time.Second)
+		r := newTestUI(t, w, 24, "files").addRequests("files", 1, time.Millisecond, "success").tick(time.Second)
 		require.Equal(t, shown, strings.Contains(strings.Split(r.screen(), "\n")[0], "▁█"), "%d columns", w)
 	}
 }
@@ -76,54 +75,54 @@ func TestTheHeaderShowsTheLastMinutesWhereThereIsRoom(t *testing.T) {
 // What a screen draws while nothing happens stays as it is, so nothing is written.
 func TestAnIdleScreenDoesNotChange(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 45, "files").ready("files").keys("1").asks("files", 3, time.Millisecond, "success").beat(10 * time.Minute).beat(time.Second)
+	r := newTestUI(t, 160, 45, "files").setReady("files").keys("1").addRequests("files", 3, time.Millisecond, "success").tick(10 * time.Minute).tick(time.Second)
 	before := r.screen()
 	for range 100 {
-		r.beat(500 * time.Millisecond)
+		r.tick(500 * time.Millisecond)
 	}
 	require.Equal(t, before, r.screen())
 }
 
 func TestClientsThatComeAndGoAreTold(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "stdio", Client: "cursor"})
-	require.Contains(t, r.changed(registry.Sessions).screen(), "cursor connected (stdio)")
+	require.Contains(t, r.refresh(registry.Sessions).screen(), "cursor connected (stdio)")
 	r.reg.DropSession("c1")
-	require.Contains(t, r.changed(registry.Sessions).screen(), "claude-code left")
+	require.Contains(t, r.refresh(registry.Sessions).screen(), "claude-code left")
 }
 
 func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	for range 10 {
-		r.traffic() // three requests and a notification
+		r.addTraffic() // three requests and a notification
 	}
-	require.Contains(t, r.beat(2*time.Second).screen(), " 0.55 req/s", "three of before count")
-	require.Contains(t, r.beat(50*time.Second).screen(), " 0.55 req/s")
-	require.Contains(t, r.beat(10*time.Second).screen(), " 0 req/s")
+	require.Contains(t, r.tick(2*time.Second).screen(), " 0.55 req/s", "three of before count")
+	require.Contains(t, r.tick(50*time.Second).screen(), " 0.55 req/s")
+	require.Contains(t, r.tick(10*time.Second).screen(), " 0 req/s")
 }
 
 func TestTheRateIsThatOfABeat(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.beat(time.Second)
-	r.traffic()
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.tick(time.Second)
+	r.addTraffic()
 	r.clock.advance(time.Millisecond)
 	r.reg.SetSession(registry.Session{ID: "c9", Transport: "stdio", Client: "zed"})
-	require.Contains(t, r.changed(registry.Sessions).screen(), " 0.05 req/s")
+	require.Contains(t, r.refresh(registry.Sessions).screen(), " 0.05 req/s")
 	require.Contains(t, r.screen(), "zed connected")
 }
 
 func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4").screen()
 	r.keys("1")
 	r.reg.Touched("files", configURI)
-	r.changed(registry.Subscriptions)
+	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
 	r.reg.DropSubscription("files", configURI)
-	r.changed(registry.Subscriptions)
+	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
 }

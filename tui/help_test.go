@@ -4,18 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/pane"
-	"goblin/tui/uicontext"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/tui/keys"
+	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 )
 
 func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 ?")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?")
 	s := r.screen()
 	require.Contains(t, s, "Help: Resources")
 	require.Less(t, strings.Index(s, "Do"), strings.Index(s, "Find"))
@@ -28,22 +27,22 @@ func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
 
 func TestHelpOfTheDetailPanelLeavesOutWhatDoesNotWorkThere(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 l ?")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 l ?")
 	require.Contains(t, r.screen(), "Help: Detail of Resources")
 	require.NotContains(t, r.screen(), "Choose MIME types")
 }
 
 func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 ?")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?")
 	require.Contains(t, r.line("Run the last call"), "(nothing was called yet)")
-	r = office(t, 80, 24, plainEnv).keys("4 ?")
+	r = newExampleUI(t, 80, 24, plainEnv).keys("4 ?")
 	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on a line of its own where there is no room")
 }
 
 func TestHelpIsSearched(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 ?").text("mime typ")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?").typeText("mime typ")
 	s := r.screen()
 	require.Contains(t, s, "Choose MIME types")
 	require.Contains(t, s, "its MIME type; globs as in text/*", "the fields of this pane's filter")
@@ -52,7 +51,7 @@ func TestHelpIsSearched(t *testing.T) {
 	r.keys("enter")
 	require.Empty(t, r.app.Dialogs)
 
-	r = office(t, 120, 40, plainEnv).keys("?").text("/zzz")
+	r = newExampleUI(t, 120, 40, plainEnv).keys("?").typeText("/zzz")
 	require.Contains(t, r.screen(), "Nothing here says zzz.", "a slash is what one types from habit")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "Find", "esc shows all again")
@@ -66,9 +65,9 @@ func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 		"yank": "Copy the URI", "run tool": "Call, get or expand it", "turn off": "Disable or enable the server",
 		"abort": "Cancel the running call", "dark": "Next theme", "download": "Save the content", "quit": "Quit this screen",
 	} {
-		r := office(t, 120, 40, plainEnv).keys("1 ?").text(text)
+		r := newExampleUI(t, 120, 40, plainEnv).keys("1 ?").typeText(text)
 		if does == "Call, get or expand it" {
-			r = office(t, 120, 40, plainEnv).keys("2 ?").text(text)
+			r = newExampleUI(t, 120, 40, plainEnv).keys("2 ?").typeText(text)
 		}
 		require.Contains(t, r.screen(), does, text)
 	}
@@ -76,7 +75,7 @@ func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 
 func TestHelpScrollsToItsEnd(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv).keys("?")
+	r := newExampleUI(t, 80, 24, plainEnv).keys("?")
 	require.NotContains(t, r.screen(), "scroll what is under it")
 	r.keys("end")
 	require.Contains(t, r.screen(), "scroll what is under it")
@@ -87,19 +86,19 @@ func TestHelpScrollsToItsEnd(t *testing.T) {
 	require.NotEqual(t, last, r.screen())
 	r.keys("home")
 	first := r.screen()
-	r.take(tea.MouseMsg{X: 40, Y: 10, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: 40, Y: 10, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	require.NotEqual(t, first, r.screen())
 	r.keys("up up up")
 	require.Equal(t, first, r.screen())
 	for _, closes := range []string{"esc", "?", "enter"} {
-		r := office(t, 80, 24, plainEnv).keys("? " + closes)
+		r := newExampleUI(t, 80, 24, plainEnv).keys("? " + closes)
 		require.Empty(t, r.app.Dialogs, closes)
 	}
 }
 
 func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "files").keys("?")
+	r := newTestUI(t, 120, 40, "files").keys("?")
 	var all strings.Builder
 	for _, l := range r.app.Dialogs[0].(*help).all {
 		all.WriteString(l.heading + l.key + " " + l.does + "\n")
@@ -119,7 +118,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 // What the help and KEYS.md say of forms is what forms say of themselves.
 func TestFormKeysAreThoseOfForms(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("2 c")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("2 c")
 	f := r.app.Dialogs[0].(*uicontext.FormDialog).Form
 	var told strings.Builder
 	for _, k := range formKeys().On(r.app.Actions) {
@@ -133,7 +132,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 
 func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
 	t.Parallel()
-	r := office(t, pane.LeastWidth, 24, plainEnv)
+	r := newExampleUI(t, pane.LeastWidth, 24, plainEnv)
 	for w := pane.LeastWidth; w <= 140; w += 5 {
 		r.resize(w, 24)
 		for _, pane := range []string{"1", "2", "3", "4", "5"} {
@@ -145,8 +144,8 @@ func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
 
 func TestReasonsInHelpAreWhole(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
+	r := newExampleUI(t, 80, 24, plainEnv)
 	r.app.Demo = true
-	r.keys("1 ?").text("add a server")
+	r.keys("1 ?").typeText("add a server")
 	require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(r.screen(), "│", "")), " "), "(the demo has no config; goblin add NAME -- COMMAND makes one)")
 }

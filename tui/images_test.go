@@ -18,23 +18,23 @@ import (
 	"goblin/tui/pane"
 )
 
-// showing is a screen with its painter on a terminal.
-type showing struct {
-	*rig
-	terminal *terminal
+// paintedUI is a UI with its painter and a model of a terminal.
+type paintedUI struct {
+	*testUI
+	terminal *modelTerminal
 	out      *output
 	paint    *painter
 	shown    []string
 }
 
-func showingOn(t *testing.T, mode string, env map[string]string, facts images.Facts) *showing {
+func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images.Facts) *paintedUI {
 	t.Helper()
-	r := newRig(t, 120, 40, "one")
+	r := newTestUI(t, 120, 40, "one")
 	r.term.env, r.term.facts = env, facts
 	r.app.o.Images = mode
 	r.app.setImages()
 	r.app.SetLook()
-	s := &showing{rig: r, terminal: newTerminal(t, 120, 40)}
+	s := &paintedUI{testUI: r, terminal: newModelTerminal(t, 120, 40)}
 	s.out = &output{w: s.terminal, before: func() []byte { return r.app.images.Free() }}
 	s.paint = newPainter(s.out, r.app.images)
 	_, _ = s.out.Write([]byte(enterScreen))
@@ -42,7 +42,7 @@ func showingOn(t *testing.T, mode string, env map[string]string, facts images.Fa
 }
 
 // frame paints what the screen shows now.
-func (s *showing) frame() map[[2]int]string {
+func (s *paintedUI) frame() map[[2]int]string {
 	s.t.Helper()
 	s.screen() // checks the widths
 	lines := strings.Split(s.app.View(), "\n")
@@ -82,9 +82,9 @@ var protocols = map[string]struct {
 }
 
 // reads opens a resource that is an image.
-func (s *showing) reads(t *testing.T, w, h int) *showing {
-	s.ready("one").list("one", registry.Resource, `{"uri":"pic://a","name":"a","mimeType":"image/png"}`)
-	s.answer("resources/read", `{"contents":[{"uri":"pic://a","mimeType":"image/png","blob":"`+picture(t, w, h, 0)+`"}]}`)
+func (s *paintedUI) reads(t *testing.T, w, h int) *paintedUI {
+	s.setReady("one").setList("one", registry.Resource, `{"uri":"pic://a","name":"a","mimeType":"image/png"}`)
+	s.setAnswer("resources/read", `{"contents":[{"uri":"pic://a","mimeType":"image/png","blob":"`+picture(t, w, h, 0)+`"}]}`)
 	s.keys("4 G enter")
 	return s
 }
@@ -94,7 +94,7 @@ func TestImagesAreDrawnByWhatTheTerminalHas(t *testing.T) {
 	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := showingOn(t, "auto", p.env, p.facts).reads(t, 320, 180)
+			s := newPaintedUI(t, "auto", p.env, p.facts).reads(t, 320, 180)
 			require.Equal(t, p.want, s.app.images.Protocol())
 			require.Regexp(t, `image +png, 320 x 180 pixels`, s.screen())
 			require.Regexp(t, `size +\d+ B`, s.screen())
@@ -158,7 +158,7 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := showingOn(t, "auto", p.env, p.facts).reads(t, 320, 1800)
+			s := newPaintedUI(t, "auto", p.env, p.facts).reads(t, 320, 1800)
 			s.keys("tab g")
 			s.frame()
 			whole := s.terminal.imaged()
@@ -190,9 +190,9 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 func TestImagesAreSentAgainToATerminalThatShowedSomethingElse(t *testing.T) {
 	t.Parallel()
 	p := protocols["kitty"]
-	s := showingOn(t, "auto", p.env, p.facts).reads(t, 320, 180)
+	s := newPaintedUI(t, "auto", p.env, p.facts).reads(t, 320, 180)
 	require.Len(t, s.frame(), 400)
-	s.terminal.kept, s.shown = map[int]*drawn{}, nil
+	s.terminal.kept, s.shown = map[int]*modelImage{}, nil
 	s.terminal.clear()
 	s.run(s.app.resized()) // as after a pager
 	require.Len(t, s.frame(), 400)
@@ -201,15 +201,15 @@ func TestImagesAreSentAgainToATerminalThatShowedSomethingElse(t *testing.T) {
 
 func TestImagesInTmuxGoThroughIt(t *testing.T) {
 	t.Parallel()
-	s := showingOn(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, images.Facts{}).reads(t, 100, 100)
+	s := newPaintedUI(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, images.Facts{}).reads(t, 100, 100)
 	require.Len(t, s.frame(), 24*12)
 	require.Equal(t, 1, s.terminal.loads)
 
-	s = showingOn(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, images.Facts{}).reads(t, 100, 100)
+	s = newPaintedUI(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, images.Facts{}).reads(t, 100, 100)
 	require.Empty(t, s.frame())
 	require.Contains(t, s.screen(), "▀▀▀▀")
 
-	s = showingOn(t, "off", protocols["kitty"].env, protocols["kitty"].facts).reads(t, 100, 100)
+	s = newPaintedUI(t, "off", protocols["kitty"].env, protocols["kitty"].facts).reads(t, 100, 100)
 	require.Empty(t, s.frame())
 	require.Contains(t, s.screen(), "89 50 4e 47", "its bytes")
 	require.Contains(t, s.screen(), "100 x 100 pixels")
@@ -218,10 +218,10 @@ func TestImagesInTmuxGoThroughIt(t *testing.T) {
 func TestForeignTextIsNoImage(t *testing.T) {
 	t.Parallel()
 	p := protocols["kitty"]
-	s := showingOn(t, "auto", p.env, p.facts).reads(t, 320, 180)
+	s := newPaintedUI(t, "auto", p.env, p.facts).reads(t, 320, 180)
 	require.NotEmpty(t, s.frame())
 	cell := string(kitty.Placeholder) + strings.Repeat(string(kitty.Diacritic(0)), 3)
-	s.answer("resources/read", `{"contents":[{"uri":"pic://a","text":"see `+strings.Repeat(cell, 20)+`"}]}`)
+	s.setAnswer("resources/read", `{"contents":[{"uri":"pic://a","text":"see `+strings.Repeat(cell, 20)+`"}]}`)
 	s.keys("r")
 	require.Empty(t, s.frame())
 	require.Contains(t, s.screen(), `\U0010eeee`)

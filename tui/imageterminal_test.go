@@ -18,49 +18,49 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// spot is what one cell of a terminal shows.
-type spot struct {
+// modelCell is the content of one cell of a modelTerminal.
+type modelCell struct {
 	text     string
-	of       *drawn // an image, with the cell of it
+	of       *modelImage // an image, with the cell of it
 	row, col int
 }
 
-// drawn is an image that a terminal has.
-type drawn struct {
+// modelImage is an image that a modelTerminal holds.
+type modelImage struct {
 	img        image.Image
 	cols, rows int
 }
 
 // at is the colour in the middle of a cell.
-func (d *drawn) at(row, col int) color.Color {
+func (d *modelImage) at(row, col int) color.Color {
 	b := d.img.Bounds()
 	return d.img.At(b.Min.X+(2*col+1)*b.Dx()/(2*d.cols), b.Min.Y+(2*row+1)*b.Dy()/(2*d.rows))
 }
 
-// terminal is a model of one that understands all three protocols: text that is written
-// over a part of an image takes its place.
-type terminal struct {
+// modelTerminal models a terminal that understands all three image protocols. Text that
+// is written over a part of an image replaces it.
+type modelTerminal struct {
 	t      testing.TB
 	w, h   int
-	cells  [][]spot
+	cells  [][]modelCell
 	x, y   int
 	colour int
-	kept   map[int]*drawn // kitty's, by their ids
-	loads  int            // images that were transmitted
-	chunks []byte         // of one that is under way
+	kept   map[int]*modelImage // kitty's, by their ids
+	loads  int                 // images that were transmitted
+	chunks []byte              // of one that is under way
 	keys   map[string]string
 }
 
-func newTerminal(t testing.TB, w, h int) *terminal {
-	m := &terminal{t: t, w: w, h: h, kept: map[int]*drawn{}}
+func newModelTerminal(t testing.TB, w, h int) *modelTerminal {
+	m := &modelTerminal{t: t, w: w, h: h, kept: map[int]*modelImage{}}
 	m.clear()
 	return m
 }
 
-func (m *terminal) clear() {
-	m.cells = make([][]spot, m.h)
+func (m *modelTerminal) clear() {
+	m.cells = make([][]modelCell, m.h)
 	for y := range m.cells {
-		m.cells[y] = make([]spot, m.w)
+		m.cells[y] = make([]modelCell, m.w)
 	}
 }
 
@@ -70,7 +70,7 @@ const (
 )
 
 // Write takes what the screen writes.
-func (m *terminal) Write(p []byte) (int, error) {
+func (m *modelTerminal) Write(p []byte) (int, error) {
 	s := string(p)
 	for s != "" {
 		switch {
@@ -111,7 +111,7 @@ func (m *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (m *terminal) control(params string, end byte) {
+func (m *modelTerminal) control(params string, end byte) {
 	var n []int
 	for f := range strings.SplitSeq(params, ";") {
 		v, _ := strconv.Atoi(f)
@@ -134,12 +134,12 @@ func (m *terminal) control(params string, end byte) {
 	}
 }
 
-func (m *terminal) put(cluster string, w int) {
+func (m *modelTerminal) put(cluster string, w int) {
 	require.Less(m.t, m.y, m.h)
 	if w == 0 || m.x >= m.w {
 		return
 	}
-	cell := spot{text: cluster}
+	cell := modelCell{text: cluster}
 	if rest, is := strings.CutPrefix(cluster, string(kitty.Placeholder)); is {
 		var marks []int
 		for _, r := range rest {
@@ -155,16 +155,16 @@ func (m *terminal) put(cluster string, w int) {
 		require.NotNil(m.t, of, "kitty has the image that is drawn")
 		require.Less(m.t, marks[0], of.rows)
 		require.Less(m.t, marks[1], of.cols)
-		cell = spot{of: of, row: marks[0], col: marks[1]}
+		cell = modelCell{of: of, row: marks[0], col: marks[1]}
 	}
 	m.cells[m.y][m.x] = cell
 	for i := 1; i < w && m.x+i < m.w; i++ {
-		m.cells[m.y][m.x+i] = spot{}
+		m.cells[m.y][m.x+i] = modelCell{}
 	}
 	m.x += w
 }
 
-func (m *terminal) kitty(body string) {
+func (m *modelTerminal) kitty(body string) {
 	head, data, _ := strings.Cut(body, ";")
 	keys := map[string]string{}
 	for f := range strings.SplitSeq(head, ",") {
@@ -197,16 +197,16 @@ func (m *terminal) kitty(body string) {
 	m.loads++
 }
 
-func (m *terminal) picture(raw []byte, cols, rows string) *drawn {
+func (m *modelTerminal) picture(raw []byte, cols, rows string) *modelImage {
 	img, err := png.Decode(bytes.NewReader(raw))
 	require.NoError(m.t, err)
-	d := &drawn{img: img}
+	d := &modelImage{img: img}
 	d.cols, _ = strconv.Atoi(cols)
 	d.rows, _ = strconv.Atoi(rows)
 	return d
 }
 
-func (m *terminal) inline(body string) {
+func (m *modelTerminal) inline(body string) {
 	found := regexp.MustCompile(`^File=inline=1;size=(\d+);width=(\d+);height=(\d+);preserveAspectRatio=0;doNotMoveCursor=1:(.*)$`).FindStringSubmatch(body)
 	require.NotNil(m.t, found, "%.100q", body)
 	raw, err := base64.StdEncoding.DecodeString(found[4])
@@ -216,7 +216,7 @@ func (m *terminal) inline(body string) {
 	m.over(m.picture(raw, found[2], found[3]))
 }
 
-func (m *terminal) sixel(body string) {
+func (m *modelTerminal) sixel(body string) {
 	data, ok := strings.CutPrefix(body, "0;1;0q")
 	require.True(m.t, ok, "%.20q", body)
 	img, err := (&sixel.Decoder{}).Decode(strings.NewReader(data))
@@ -226,23 +226,23 @@ func (m *terminal) sixel(body string) {
 	require.NoError(m.t, err)
 	require.Zero(m.t, w%cellWide+h%cellHigh, "whole cells")
 	m.loads++
-	m.over(&drawn{img: img, cols: w / cellWide, rows: h / cellHigh})
+	m.over(&modelImage{img: img, cols: w / cellWide, rows: h / cellHigh})
 }
 
-// over draws an image from the cursor on, which no terminal has to scroll for.
-func (m *terminal) over(d *drawn) {
+// over draws an image at the cursor.
+func (m *modelTerminal) over(d *modelImage) {
 	require.LessOrEqual(m.t, m.x+d.cols, m.w)
 	require.Less(m.t, m.y+d.rows, m.h)
 	for y := range d.rows {
 		for x := range d.cols {
 			require.Equal(m.t, " ", m.cells[m.y+y][m.x+x].text, "images stand on blanks")
-			m.cells[m.y+y][m.x+x] = spot{text: " ", of: d, row: y, col: x}
+			m.cells[m.y+y][m.x+x] = modelCell{text: " ", of: d, row: y, col: x}
 		}
 	}
 }
 
-// imaged are the cells that show images, as x, y, and whether they are red or white.
-func (m *terminal) imaged() map[[2]int]string {
+// imaged returns the colour of each cell that shows an image, red or white, by x and y.
+func (m *modelTerminal) imaged() map[[2]int]string {
 	all := map[[2]int]string{}
 	for y, line := range m.cells {
 		for x, c := range line {

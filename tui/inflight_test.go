@@ -11,8 +11,8 @@ import (
 	"goblin/registry"
 )
 
-// hanging is a client's call that has been under way for four seconds.
-func hanging(r *rig) registry.UnderWay {
+// addHangingCall adds the call of a client that has been in flight for four seconds.
+func addHangingCall(r *testUI) registry.UnderWay {
 	u := registry.UnderWay{ID: "7", TrafficRecord: registry.TrafficRecord{
 		Time: r.clock.now().Add(-4 * time.Second), Session: "s-1", Client: "claude", Server: "github",
 		Method: "tools/call", Name: "github_create_issue", Status: registry.StatusUnderWay,
@@ -22,17 +22,17 @@ func hanging(r *rig) registry.UnderWay {
 	return u
 }
 
-// pulse lets the screen ask which requests are under way.
-func (r *rig) pulse() *rig {
+// pollInFlight lets the UI ask for the requests in flight.
+func (r *testUI) pollInFlight() *testUI {
 	r.run(r.app.Logs().AskUnderWay())
 	return r
 }
 
 func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	u := hanging(r)
-	r.pulse()
+	r := newTrafficUI(t, 160, 40)
+	u := addHangingCall(r)
+	r.pollInFlight()
 	require.Contains(t, r.line("goblin  work.yaml"), "1 under way")
 	require.Contains(t, r.line("4 s"), " under way ")
 	r.keys("P P") // the list alone
@@ -48,22 +48,22 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.keys("esc").keys("g")
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
 	require.NotContains(t, r.screen(), "4 s ")
-	r.pulse() // a late answer of before
+	r.pollInFlight() // a late answer of before
 	r.backend.underWay = nil
-	r.pulse()
+	r.pollInFlight()
 	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
 	require.NotContains(t, r.line("goblin  work.yaml"), "under way")
 }
 
-// ends lets a request that hangs end in the journal.
-func (r *rig) ends(u registry.UnderWay) *rig {
+// endCall ends a call in flight and records it in the journal.
+func (r *testUI) endCall(u registry.UnderWay) *testUI {
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
 	r.backend.underWay = nil
-	return r.changed(registry.Traffic)
+	return r.refresh(registry.Traffic)
 }
 
 func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
@@ -72,17 +72,17 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 	for what, there := range map[string][2]string{"another pane": {"4", "5"}, "another tab": {"[", "]"}, "paused": {"G p", "p"}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := trafficRig(t, 160, 40)
-			u := hanging(r)
-			r.pulse().keys("g")
+			r := newTrafficUI(t, 160, 40)
+			u := addHangingCall(r)
+			r.pollInFlight().keys("g")
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
-			r.keys(there[0]).pulse().ends(u).pulse().pulse().keys(there[1])
+			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
 			require.NotContains(t, r.screen(), "under way")
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
 			if what != "paused" { // where the cursor had to leave it
 				require.Contains(t, r.line("4500 ms"), "> 11:59:56", "under the cursor")
 			}
-			r.pulse()
+			r.pollInFlight()
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "and stays so")
 		})
 	}
@@ -90,36 +90,36 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 
 func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	hanging(r)
-	r.pulse().keys("4")
+	r := newTrafficUI(t, 160, 40)
+	addHangingCall(r)
+	r.pollInFlight().keys("4")
 	r.backend.underWay = nil
-	r.pulse().pulse().pulse().pulse().keys("5")
+	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight().keys("5")
 	require.NotContains(t, r.screen(), "under way")
 	require.NotContains(t, r.screen(), " 11:59:56")
-	hanging(r)
-	r.pulse()
+	addHangingCall(r)
+	r.pollInFlight()
 	require.Contains(t, r.screen(), "under way")
 	r.backend.underWay = nil
-	r.pulse().pulse().pulse().pulse()
+	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight()
 	require.NotContains(t, r.screen(), "under way", "in sight, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	u := hanging(r)
+	r := newTrafficUI(t, 160, 40)
+	u := addHangingCall(r)
 	other := u
 	other.ID, other.Session, other.Client, other.Time = "8", "s-2", "vscode", u.Time.Add(time.Second)
 	r.backend.underWay = append(r.backend.underWay, other)
-	r.pulse().keys("g")
+	r.pollInFlight().keys("g")
 	require.Contains(t, r.line("> "), "claude")
 	r.backend.underWay = r.backend.underWay[1:] // the gateway knows before the journal does
-	r.keys("X y").pulse()
+	r.keys("X y").pollInFlight()
 	require.Contains(t, r.line("> "), "claude")
 	u.Status, u.Duration = registry.StatusCancelled, 4*time.Second
 	r.reg.Traffic().Append(u.TrafficRecord)
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Regexp(t, "> 11:59:56 .*cancel", r.line("> "))
 	require.Regexp(t, "session +s-1", r.line("session "), "its detail stays, too")
 	require.Contains(t, r.line("11:59:57"), "under way")
@@ -127,9 +127,9 @@ func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
 
 func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	u := hanging(r)
-	r.pulse().keys("g X")
+	r := newTrafficUI(t, 160, 40)
+	u := addHangingCall(r)
+	r.pollInFlight().keys("g X")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
 	require.Contains(t, r.screen(), "claude has waited for it for 4 s")
 	require.Empty(t, r.backend.acts)
@@ -138,7 +138,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	require.Contains(t, r.screen(), "Cancelled tools/call github_create_issue")
 	u.Session = "me"
 	r.backend.underWay = []registry.UnderWay{u}
-	r.pulse().keys("g X")
+	r.pollInFlight().keys("g X")
 	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "one's own is not asked for")
 	r.backend.fails = fmt.Errorf("gone")
 	r.keys("X")
@@ -147,9 +147,9 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 
 func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	hanging(r)
-	r.pulse().keys("G k X")
+	r := newTrafficUI(t, 160, 40)
+	addHangingCall(r)
+	r.pollInFlight().keys("G k X")
 	require.Contains(t, r.screen(), "this is a notification")
 	r.keys("k X")
 	require.Contains(t, r.screen(), "this request has ended already")
@@ -163,11 +163,11 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 
 func TestRequestsUnderWayAreFoundByTheWordsOfTheirStatus(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40)
-	hanging(r)
-	r.pulse()
+	r := newTrafficUI(t, 160, 40)
+	addHangingCall(r)
+	r.pollInFlight()
 	for _, typed := range []string{"waits", "under", "status:waits", "status:under"} {
-		r.keys("/ ctrl+u").text(typed).keys("enter")
+		r.keys("/ ctrl+u").typeText(typed).keys("enter")
 		require.Contains(t, r.screen(), "1 of 5", typed)
 		require.Regexp(t, "waits|under way", r.line(" 4 s"), typed)
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestKeysFileIsCurrent(t *testing.T) {
 	t.Parallel()
-	text := newRig(t, 80, 24, "files").app.keysDoc()
+	text := newTestUI(t, 80, 24, "files").app.keysDoc()
 	if *update {
 		require.NoError(t, os.WriteFile("KEYS.md", []byte(text), 0o644))
 	}
@@ -29,7 +29,7 @@ func TestKeysFileIsCurrent(t *testing.T) {
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	for _, p := range keymap.Places() {
 		means := map[string]string{}
 		for _, b := range r.app.keys {
@@ -48,7 +48,7 @@ func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 // and its names of keys are those that the terminal library gives.
 func TestEveryActionIsOfTheScreen(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	var ids []string
 	for _, b := range r.app.keys {
 		ids = append(ids, b.ID)
@@ -81,7 +81,7 @@ func TestEveryActionIsOfTheScreen(t *testing.T) {
 
 func TestEveryBindingIsExplained(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	ids, names := map[string]bool{}, map[string]string{}
 	for _, b := range r.app.keys {
 		require.False(t, ids[b.ID], "%s is there twice", b.ID)
@@ -105,23 +105,22 @@ func TestEveryBindingIsExplained(t *testing.T) {
 	}
 }
 
-// busy is a screen on which as much as possible can be done.
-func busy(t *testing.T) *rig {
+// newBusyUI returns a UI in which nearly every key has something to do.
+func newBusyUI(t *testing.T) *testUI {
 	t.Helper()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.answers["tools/call"] = r.backend.answers["prompts/get"]
 	files, _ := r.reg.State("files")
 	files.CanLogIn = true
-	r.at("files", files)
+	r.setState("files", files)
 	for _, s := range []string{"files", "github", "legacy", "weather"} {
 		r.reg.SetPinned(s, []registry.PinnedTool{{Server: s, Name: "create_issue", Offered: []byte(`{}`)}})
 	}
 	return r
 }
 
-// stage brings a busy screen to a place, with something to cancel, repeat,
-// answer and search.
-func (r *rig) stage(which, tab int, inside bool) {
+// stage opens a place of the UI, with something to cancel, repeat, answer and search.
+func (r *testUI) stage(which, tab int, inside bool) {
 	a := r.app
 	a.Logs().Open = tab
 	a.Dialogs, a.filtering, a.searching, a.quitting = nil, false, false, false
@@ -160,7 +159,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 		{pane.PaneUsage, 0},
 	} {
 		for _, inside := range []bool{false, true} {
-			r := busy(t)
+			r := newBusyUI(t)
 			for i := range r.app.keys {
 				b := &r.app.keys[i]
 				r.stage(at.which, at.tab, inside)
@@ -176,16 +175,16 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range newRig(t, 80, 24, "files").app.keys {
+	for _, b := range newTestUI(t, 80, 24, "files").app.keys {
 		require.True(t, ran[b.ID], "%s could be run nowhere", b.ID)
 	}
 }
 
 func TestReasonsFitTheScreen(t *testing.T) {
 	t.Parallel()
-	empty, full := newRig(t, 120, 40, "files"), office(t, 120, 40, plainEnv)
+	empty, full := newTestUI(t, 120, 40, "files"), newExampleUI(t, 120, 40, plainEnv)
 	reasons := 0
-	for _, r := range []*rig{empty, full} {
+	for _, r := range []*testUI{empty, full} {
 		for pane := range 5 {
 			for _, inside := range []bool{false, true} {
 				r.run(r.app.Show(pane))

@@ -11,11 +11,11 @@ import (
 	"goblin/tui/pane"
 )
 
-// rebound is a screen whose config has keys.
-func rebound(t *testing.T, keys map[string][]string) *rig {
+// newReboundUI returns a UI with keys from the config.
+func newReboundUI(t *testing.T, keys map[string][]string) *testUI {
 	t.Helper()
 	require.Empty(t, keymap.Conflicts(keys))
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.app.o.Keys, r.app.Actions = keys, keymap.Change(keys)
 	r.app.keys = r.app.bindings()
 	return r
@@ -23,7 +23,7 @@ func rebound(t *testing.T, keys map[string][]string) *rig {
 
 func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	t.Parallel()
-	r := rebound(t, map[string][]string{
+	r := newReboundUI(t, map[string][]string{
 		"form.submit": {"f5"}, "form.raw": {"ctrl+o"}, "form.next": {"ctrl+n"}, "form.previous": {"f3"}, "form.add": {"ctrl+a"},
 		"form.cancel": {"ctrl+g"}, "form.down": {"f6"}, "form.enter": {"f7"},
 	}).keys("2 / c r e a t e enter c")
@@ -58,7 +58,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("ctrl+g")
 	require.Empty(t, r.app.Dialogs)
 
-	r.keys("c").text("x").keys("ctrl+c")
+	r.keys("c").typeText("x").keys("ctrl+c")
 	require.Contains(t, r.screen(), "C-g once more throws away what you typed")
 	r.keys("ctrl+c")
 	require.Empty(t, r.app.Dialogs, "C-c closes, whatever the config says")
@@ -66,12 +66,12 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 
 func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	t.Parallel()
-	r := rebound(t, map[string][]string{
+	r := newReboundUI(t, map[string][]string{
 		"palette.close": {"f10"}, "palette.down": {"ctrl+j"}, "help.close": {"f10"}, "help.back": {}, "confirm.yes": {"o"}, "confirm.no": {"x"},
 		"scroll.down": {"J"}, "clients.disconnect": {"K"}, "filter.keep": {"f10"}, "values.tick": {"ctrl+t"},
 	})
 	r.keys(":")
-	require.Contains(t, r.last(), "f10 close")
+	require.Contains(t, r.footer(), "f10 close")
 	r.keys("esc")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("ctrl+j")
@@ -79,16 +79,16 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
 
-	r.keys("?").text("go from any field")
+	r.keys("?").typeText("go from any field")
 	require.Contains(t, r.line("Go, from any field"), "C-s")
-	r.keys("ctrl+c ?").text("scroll.down")
+	r.keys("ctrl+c ?").typeText("scroll.down")
 	require.Contains(t, r.line("One line down"), "J", "the help tells the keys of the config, and finds actions by their names")
 	require.NotContains(t, r.line("One line down"), "j ")
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
 
 	r.keys("0")
-	require.Contains(t, r.last(), "K disconnect")
+	require.Contains(t, r.footer(), "K disconnect")
 	r.keys("D")
 	require.Len(t, r.app.Dialogs, 1, "D does nothing any more")
 	r.keys("J k K")
@@ -100,7 +100,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("q 4 / r enter")
 	require.True(t, r.app.filtering)
-	require.Contains(t, r.last(), "f10 keep")
+	require.Contains(t, r.footer(), "f10 keep")
 	r.keys("f10")
 	require.False(t, r.app.filtering)
 }
@@ -109,7 +109,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 // front of the panes, each field of text is known as one.
 func TestLettersAreTextWhereOneTypes(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	for open, action := range map[string]string{
 		"/": "filter.keep", ":": "palette.run", "?": "help.back", "4 f": "values.apply", "2 c": "form.submit", "w /": "search.keep", "0 /": "search.keep",
 	} {
@@ -129,7 +129,7 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 
 func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
 	t.Parallel()
-	r := rebound(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
+	r := newReboundUI(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
 	r.keys("f4 j")
 	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes to it")
 	r.keys("t")
@@ -138,7 +138,7 @@ func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
 
 func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "sort-column": {}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
 	r.app.Actions = keymap.Change(r.app.o.Keys)
 	r.app.keys = r.app.bindings()
@@ -152,9 +152,9 @@ func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	require.Contains(t, s, "t Tools", "the tabs tell their keys")
 	require.Contains(t, s, "f1 help  Q quit", "the footer, too")
 	require.NotContains(t, s, "copy", "what has no key is not in the footer")
-	r.keys("f1").text("sort order")
+	r.keys("f1").typeText("sort order")
 	require.Contains(t, r.line("Sort by the next column;"), "f5 O")
-	r.keys("esc").text("copy the uri")
+	r.keys("esc").typeText("copy the uri")
 	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette still does it")
 	r.keys("esc esc q")
 	require.False(t, r.app.quitting)

@@ -1,22 +1,20 @@
 package tui
 
 import (
-	"testing"
-
 	"encoding/json"
 	"strings"
+	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 	"goblin/tui/pane"
-
-	tea "github.com/charmbracelet/bubbletea"
 )
 
 func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("2 l F")
 	require.Contains(t, r.screen(), "Creates an issue")
 	require.NotContains(t, r.screen(), "Tools 4 ─")
@@ -29,7 +27,7 @@ func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 	require.Contains(t, r.screen(), "create_issue ─")
 
 	// Below the list, Enter gives an open detail panel the whole body, and Esc takes it back.
-	r = office(t, 80, 24, plainEnv).keys("2 enter")
+	r = newExampleUI(t, 80, 24, plainEnv).keys("2 enter")
 	require.Contains(t, r.screen(), "Tools 4 ─")
 	r.keys("enter")
 	require.NotContains(t, r.screen(), "Tools 4 ─")
@@ -46,7 +44,7 @@ func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 120} {
-		r := office(t, w, 40, plainEnv).keys("2 j enter")
+		r := newExampleUI(t, w, 40, plainEnv).keys("2 j enter")
 		for range 6 {
 			before := r.app.Geometry()
 			r.keys("P")
@@ -59,9 +57,9 @@ func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
 // behind.
 func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files").ready("files")
-	r.list("files", registry.Resource, `{"uri":"a:1","name":"one"}`, `{"uri":"a:2","name":"two"}`, `{"uri":"a:3","name":"two"}`)
-	r.list("files", registry.Template, `{"uriTemplate":"a:{n}","name":"any"}`, `{"uriTemplate":"b:{n}","name":"any"}`)
+	r := newTestUI(t, 80, 24, "files").setReady("files")
+	r.setList("files", registry.Resource, `{"uri":"a:1","name":"one"}`, `{"uri":"a:2","name":"two"}`, `{"uri":"a:3","name":"two"}`)
+	r.setList("files", registry.Template, `{"uriTemplate":"a:{n}","name":"any"}`, `{"uriTemplate":"b:{n}","name":"any"}`)
 	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		return json.RawMessage(`{"contents":[{"uri":"a:2","text":"text"}]}`), nil
 	}
@@ -87,7 +85,7 @@ func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 func TestTheListTakesTheWholeWidth(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{120, 220} {
-		r := office(t, w, 40, plainEnv).keys("4")
+		r := newExampleUI(t, w, 40, plainEnv).keys("4")
 		require.Contains(t, r.screen(), "F full width")
 		require.Contains(t, r.screen(), "Definition")
 		r.keys("F")
@@ -98,16 +96,16 @@ func TestTheListTakesTheWholeWidth(t *testing.T) {
 		r.keys("F")
 		require.Contains(t, r.screen(), "Definition")
 	}
-	r := office(t, 80, 24, plainEnv).keys("4 enter F")
+	r := newExampleUI(t, 80, 24, plainEnv).keys("4 enter F")
 	require.Equal(t, 20, r.app.Geometry().List.H, "also of a panel below")
-	require.Contains(t, office(t, 80, 24, plainEnv).keys("?").text("full width").screen(), "F")
+	require.Contains(t, newExampleUI(t, 80, 24, plainEnv).keys("?").typeText("full width").screen(), "F")
 }
 
 func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 	t.Parallel()
-	r := office(t, 100, 30, plainEnv)
-	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
-	r.keys("4 t j enter").text("me").keys("tab").text("mine").screen()
+	r := newExampleUI(t, 100, 30, plainEnv)
+	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
+	r.keys("4 t j enter").typeText("me").keys("tab").typeText("mine").screen()
 	r.app.Opened = true
 	r.screen()
 	r.keys("ctrl+s")
@@ -116,7 +114,7 @@ func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 
 func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 tab")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 tab")
 	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 	r.keys("tab")
 	require.True(t, r.app.Inside)
@@ -125,47 +123,47 @@ func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 	require.False(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 	r.keys("shift+tab")
 	require.True(t, r.app.Inside)
-	small := office(t, 80, 24, plainEnv).keys("2 tab")
+	small := newExampleUI(t, 80, 24, plainEnv).keys("2 tab")
 	require.Equal(t, pane.PanePrompts, small.app.Open, "one list alone leads to the next pane")
 }
 
 func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv).keys("2 / forecast enter")
+	r := newExampleUI(t, 80, 24, plainEnv).keys("2 / forecast enter")
 	require.NotContains(t, r.screen(), "original")
-	r.keys("c").text("Oslo").screen()
+	r.keys("c").typeText("Oslo").screen()
 	r.keys("ctrl+s").screen()
 	require.True(t, r.app.DetailShown())
 }
 
 func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
 	t.Parallel()
-	r := office(t, 39, 9, plainEnv).keys("2 c")
+	r := newExampleUI(t, 39, 9, plainEnv).keys("2 c")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
 func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.take(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.send(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
 	require.Contains(t, r.screen(), "goblin needs 40x10, has 39x9")
-	r.take(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
+	r.send(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
 	require.Contains(t, r.screen(), "Resources 16")
 }
 
 func TestEveryScreenFillsItsTerminalExactly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		open func(t *testing.T) *rig
+		open func(t *testing.T) *testUI
 		keys []string // the screen is checked after each; the last ones lead back
 	}{
-		"servers":       {func(t *testing.T) *rig { return troubled(t, 80, 24) }, []string{"1", "enter", "esc esc"}},
-		"subscriptions": {func(t *testing.T) *rig { return subs(t, 80, 24).keys("w") }, []string{"j"}},
-		"traffic":       {func(t *testing.T) *rig { return trafficRig(t, 80, 24) }, []string{"enter", "esc / e r r : y e s enter", "esc l", "esc"}},
-		"logs":          {func(t *testing.T) *rig { return logsRig(t, 80, 24) }, []string{"5", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]"}},
+		"servers":       {func(t *testing.T) *testUI { return newFailingUI(t, 80, 24) }, []string{"1", "enter", "esc esc"}},
+		"subscriptions": {func(t *testing.T) *testUI { return newSubscribedUI(t, 80, 24).keys("w") }, []string{"j"}},
+		"traffic":       {func(t *testing.T) *testUI { return newTrafficUI(t, 80, 24) }, []string{"enter", "esc / e r r : y e s enter", "esc l", "esc"}},
+		"logs":          {func(t *testing.T) *testUI { return newLogsUI(t, 80, 24) }, []string{"5", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]", "enter", "esc ]"}},
 		"dialogs": {
-			func(t *testing.T) *rig { return office(t, 80, 24, asciiEnv) },
+			func(t *testing.T) *testUI { return newExampleUI(t, 80, 24, asciiEnv) },
 			[]string{"? G", "esc esc : s e r", "esc esc : o p e n space e", "esc esc 4 f j", "esc m", "esc : t r a f f i c enter m", "esc 4"},
 		},
 	} {

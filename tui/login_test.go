@@ -12,12 +12,11 @@ import (
 	"goblin/registry"
 )
 
-// logsIn presses l at a server that needs a login, and takes the page of that. The
-// login goes on until the function that it returns is called, which gives its end to
-// the screen.
-func (r *rig) logsIn(page string) (finish func()) {
+// startLogin presses l at a server that needs a login and shows the page of the login.
+// The login goes on until finish is called.
+func (r *testUI) startLogin(page string) (finish func()) {
 	r.t.Helper()
-	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
+	r.setState("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
 	r.keys("1 / g i t enter")
 	cmds := r.app.Update(keyOf("l"))().(tea.BatchMsg)
 	require.Len(r.t, cmds, 2)
@@ -28,7 +27,7 @@ func (r *rig) logsIn(page string) (finish func()) {
 	go func() { ended <- cmds[0]() }()
 	<-shown
 	r.app.Update(cmds[1]()) // what it leads to waits for another page
-	return func() { r.take(<-ended, 0) }
+	return func() { r.send(<-ended, 0) }
 }
 
 const loginPage = "https://login.example.com/authorize?client_id=goblin&code_challenge=vZ0x8uW1mJ3dKq7&code_challenge_method=S256&redirect_uri=http%3A%2F%2F127.0.0.1%3A41234%2Fcallback&resource=https%3A%2F%2Fmcp.example.com%2Fmcp&response_type=code&state=ABCDEFGH\x1b[2J"
@@ -38,11 +37,11 @@ func TestGoldenScreensOfALogin(t *testing.T) {
 	for name, noBrowser := range map[string]error{"login": nil, "login-ssh": errors.New("this is an SSH session without a display")} {
 		var frames string
 		for _, size := range []struct{ w, h int }{{80, 24}, {120, 40}} {
-			r := office(t, size.w, size.h, plainEnv)
+			r := newExampleUI(t, size.w, size.h, plainEnv)
 			r.term.noBrowser = noBrowser
-			finish := r.logsIn(loginPage)
+			finish := r.startLogin(loginPage)
 			r.clock.advance(12 * time.Second)
-			frames += r.section()
+			frames += r.goldenSection()
 			r.backend.fails = errors.New("the login was denied")
 			close(r.backend.holds)
 			finish()
@@ -55,8 +54,8 @@ func TestGoldenScreensOfALogin(t *testing.T) {
 
 func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	finish := r.logsIn(loginPage)
+	r := newExampleUI(t, 120, 40, plainEnv)
+	finish := r.startLogin(loginPage)
 	require.Equal(t, []string{"browser " + loginPage}, r.term.opened)
 	require.Contains(t, r.line("esc cancel"), "y copy   p paste")
 	r.keys("y")
@@ -64,7 +63,7 @@ func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 	require.Contains(t, r.term.written.String(), "\x1b]52;")
 	r.keys("l l") // a second one does not begin
 	require.Len(t, r.app.Dialogs, 1)
-	r.keys("p").text("http://127.0.0.1:41234/callback?code=x").keys("enter")
+	r.keys("p").typeText("http://127.0.0.1:41234/callback?code=x").keys("enter")
 	require.Len(t, r.app.Dialogs, 1)
 	close(r.backend.holds)
 	finish()
@@ -76,8 +75,8 @@ func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string][]string{"y": {"login github"}, "n": {"declined https://b.example/realm"}, "esc": {"declined https://b.example/realm"}} {
-		r := office(t, 80, 24, plainEnv)
-		r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
+		r := newExampleUI(t, 80, 24, plainEnv)
+		r.setState("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
 		r.backend.issuer, r.backend.issuerBefore = "https://b.example/realm", "https://a.example"
 		r.keys("1 / g i t enter")
 		cmds := r.app.Update(keyOf("l"))().(tea.BatchMsg)
@@ -90,7 +89,7 @@ func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
 		require.Contains(t, r.screen(), "until now it was https://a.example")
 		require.Empty(t, r.backend.acts, "nothing happens before the answer")
 		r.keys(key)
-		r.take(<-ended, 0)
+		r.send(<-ended, 0)
 		require.Equal(t, want, r.backend.acts, key)
 		require.Empty(t, r.app.Dialogs)
 	}
@@ -98,8 +97,8 @@ func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
 
 func TestEscCancelsALogin(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
-	finish := r.logsIn(loginPage)
+	r := newExampleUI(t, 80, 24, plainEnv)
+	finish := r.startLogin(loginPage)
 	r.keys("esc")
 	require.Contains(t, r.screen(), "github: the login was cancelled")
 	close(r.backend.holds)
@@ -110,10 +109,10 @@ func TestEscCancelsALogin(t *testing.T) {
 // Somebody may log in by the command meanwhile.
 func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
-	finish := r.logsIn(loginPage)
+	r := newExampleUI(t, 80, 24, plainEnv)
+	finish := r.startLogin(loginPage)
 	r.keys("p")
-	r.at("github", registry.ServerState{State: registry.StateReady, Transport: "http", CanLogIn: true, Login: &registry.Account{User: "eve"}})
+	r.setState("github", registry.ServerState{State: registry.StateReady, Transport: "http", CanLogIn: true, Login: &registry.Account{User: "eve"}})
 	require.Empty(t, r.app.Dialogs)
 	require.Contains(t, r.screen(), "github: logged in as eve")
 	close(r.backend.holds)
@@ -123,27 +122,27 @@ func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
 
 func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.setState("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})
 	r.keys("1 / g i t enter enter")
 	require.Contains(t, r.line("needs login github"), "l logs in: the login")
 	require.Contains(t, r.screen(), "l opens your browser")
 	require.Contains(t, r.line("enter open"), "l log in")
-	r.at("github", registry.ServerState{
+	r.setState("github", registry.ServerState{
 		State: registry.StateReady, Transport: "http", CanLogIn: true, Listed: true,
 		Login: &registry.Account{User: "ada\x1b[2J@example.com", Renews: true},
 	})
 	r.run(r.app.Follow())
 	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")
 	require.NotContains(t, r.line("enter open"), "l log in")
-	r.command("logout github")
+	r.runCommand("logout github")
 	require.Contains(t, r.screen(), "Log out from github?")
 	r.keys("y")
 	require.Equal(t, []string{"logout github"}, r.backend.acts)
 	require.Contains(t, r.screen(), "github: logged out")
 
-	r.command("login github")
+	r.runCommand("login github")
 	require.Equal(t, []string{"logout github", "login github"}, r.backend.acts)
-	r.command("login weather")
+	r.runCommand("login weather")
 	require.True(t, strings.Contains(r.screen(), "weather is a local program, which has no login"))
 }

@@ -7,34 +7,33 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 // logRecord writes a line of the log as a part of the gateway does.
-func logRecord(r *rig, source, server, text string, level slog.Level) {
+func logRecord(r *testUI, source, server, text string, level slog.Level) {
 	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Source: source, Server: server, Text: text, Level: level})
 }
 
-// logsRig is a screen with a few lines in each log.
-func logsRig(t testing.TB, w, h int) *rig {
-	r := newRig(t, w, h, "files", "github")
-	r.ready("files").ready("github")
+// newLogsUI returns a UI with a few lines in each log.
+func newLogsUI(t testing.TB, w, h int) *testUI {
+	r := newTestUI(t, w, h, "files", "github")
+	r.setReady("files").setReady("github")
 	logRecord(r, registry.SourceStderr, "files", "files is warming up", slog.LevelInfo)
 	logRecord(r, registry.SourceMessage, "github", "rate limit is near", slog.LevelWarn)
 	logRecord(r, registry.SourceStderr, "github", "panic: no token", slog.LevelError)
 	logRecord(r, registry.SourceGoblin, "", "listening on the socket", slog.LevelInfo)
 	logRecord(r, registry.SourceGoblin, "github", "retrying in a second", slog.LevelDebug)
-	return r.changed(registry.Logs)
+	return r.refresh(registry.Logs)
 }
 
 func TestLogsTellNewLinesOnTheirTabUntilTheyAreLookedAt(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 120, 40)
+	r := newLogsUI(t, 120, 40)
 	require.Regexp(t, `5 Logs Δ\d+`, r.line("1 Servers"))
 	r.keys("5")
 	require.NotRegexp(t, `Logs Δ`, r.line("1 Servers"))
@@ -42,7 +41,7 @@ func TestLogsTellNewLinesOnTheirTabUntilTheyAreLookedAt(t *testing.T) {
 
 func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5")
+	r := newLogsUI(t, 80, 24).keys("5")
 	require.Contains(t, r.screen(), "[Events")
 	r.keys("]")
 	require.Contains(t, r.screen(), "[Traffic")
@@ -62,7 +61,7 @@ func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
 
 func TestAClickOpensATabOfLogs(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5")
+	r := newLogsUI(t, 80, 24).keys("5")
 	y, x := -1, -1
 	for i, l := range strings.Split(r.screen(), "\n") {
 		if at := strings.Index(l, "Goblin 2"); at >= 0 {
@@ -70,18 +69,18 @@ func TestAClickOpensATabOfLogs(t *testing.T) {
 		}
 	}
 	require.Positive(t, x)
-	r.take(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Contains(t, r.screen(), "[Goblin 2]")
 	require.Contains(t, r.screen(), "listening on the socket")
 }
 
 func TestOtherTabsCountWhatCameSinceTheyWereLookedAt(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 120, 40).keys("5 ] ] ] [ [ [") // all were looked at
+	r := newLogsUI(t, 120, 40).keys("5 ] ] ] [ [ [") // all were looked at
 	logRecord(r, registry.SourceGoblin, "", "one more", slog.LevelInfo)
 	logRecord(r, registry.SourceStderr, "files", "and this", slog.LevelInfo)
 	logRecord(r, registry.SourceStderr, "files", "and that", slog.LevelInfo)
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	line := r.line("[Events")
 	require.Contains(t, line, "Server stderr 5 Δ2")
 	require.Contains(t, line, "Goblin 3 Δ1")
@@ -93,7 +92,7 @@ func TestOtherTabsCountWhatCameSinceTheyWereLookedAt(t *testing.T) {
 
 func TestLevelHidesWhatIsLessInTheLogTabs(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5 ] ]")
+	r := newLogsUI(t, 80, 24).keys("5 ] ]")
 	r.keys("L") // info
 	r.keys("L") // warn
 	require.NotContains(t, r.screen(), "warming up")
@@ -110,7 +109,7 @@ func TestLevelHidesWhatIsLessInTheLogTabs(t *testing.T) {
 
 func TestLevelIsRefusedForTrafficWithAReason(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5 ] L")
+	r := newLogsUI(t, 80, 24).keys("5 ] L")
 	require.Contains(t, r.line("err:yes"), "requests have no level")
 	r.keys("] m")
 	require.Contains(t, r.line("only requests have methods"), "!")
@@ -126,7 +125,7 @@ func TestLogFieldsFilter(t *testing.T) {
 		"-server:github": {"warming up"},
 	} {
 		t.Run(typed, func(t *testing.T) {
-			r := logsRig(t, 80, 24).keys("5 ] ] /").text(typed).keys("enter")
+			r := newLogsUI(t, 80, 24).keys("5 ] ] /").typeText(typed).keys("enter")
 			screen := r.screen()
 			n := 0
 			for _, text := range []string{"warming up", "rate limit", "no token"} {
@@ -144,22 +143,22 @@ func TestLogFieldsFilter(t *testing.T) {
 
 func TestFollowingEndsWhenTheUserMovesUpAndBeginsAgainWithF(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	r.keys("5 ] ]")
 	for i := range 50 {
 		logRecord(r, registry.SourceStderr, "files", fmt.Sprintf("line %d.", i), slog.LevelInfo)
 	}
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	require.Contains(t, r.line("line 49."), "> ", "the cursor is at the end")
 	r.keys("k")
 	logRecord(r, registry.SourceStderr, "files", "line 50.", slog.LevelInfo)
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	require.Contains(t, r.line("line 48."), "> ")
 	require.NotContains(t, r.screen(), "following")
 	for _, again := range []string{"f", "k G"} {
 		r.keys(again)
 		logRecord(r, registry.SourceStderr, "files", "the newest after "+again, slog.LevelInfo)
-		r.changed(registry.Logs)
+		r.refresh(registry.Logs)
 		require.Contains(t, r.line("the newest after "+again), "> ")
 		require.Contains(t, r.screen(), "following")
 	}
@@ -169,12 +168,12 @@ func TestFollowingEndsWhenTheUserMovesUpAndBeginsAgainWithF(t *testing.T) {
 
 func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5 ] ] space")
+	r := newLogsUI(t, 80, 24).keys("5 ] ] space")
 	require.Contains(t, r.screen(), "[paused]")
 	for i := range 3 {
 		logRecord(r, registry.SourceStderr, "files", fmt.Sprintf("while paused %d", i), slog.LevelInfo)
 	}
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	require.NotContains(t, r.screen(), "while paused")
 	require.Contains(t, r.screen(), "paused, 3 more")
 	r.keys("] [") // other tabs are held too
@@ -188,13 +187,13 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 
 func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files").keys("5 ] ]")
+	r := newTestUI(t, 80, 24, "files").keys("5 ] ]")
 	logRecord(r, registry.SourceStderr, "files", "the first", slog.LevelInfo)
-	r.changed(registry.Logs).keys("space")
+	r.refresh(registry.Logs).keys("space")
 	for i := range 10_500 {
 		logRecord(r, registry.SourceStderr, "files", fmt.Sprintf("line %d.", i), slog.LevelInfo)
 	}
-	r.changed(registry.Logs).keys("space")
+	r.refresh(registry.Logs).keys("space")
 	require.Contains(t, r.line("Going on"), "500 records were dropped meanwhile")
 	require.Equal(t, pane.MostLogs, r.app.Logs().Logs[pane.TabStderr].Count())
 	require.Contains(t, r.line("line 10499."), "> ")
@@ -203,7 +202,7 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 
 func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24)
+	r := newLogsUI(t, 80, 24)
 	require.Zero(t, r.app.Logs().Log.Read)
 	require.Zero(t, r.app.Logs().Logs[pane.TabStderr].Count())
 	r.keys("5")
@@ -212,9 +211,9 @@ func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
 
 func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24)
+	r := newLogsUI(t, 80, 24)
 	logRecord(r, registry.SourceStderr, "github", "an \x1b[31mescape", slog.LevelInfo)
-	r.changed(registry.Logs).keys("5 ] ] e")
+	r.refresh(registry.Logs).keys("5 ] ] e")
 	require.Len(t, r.term.opened, 1)
 	got := r.term.opened[0]
 	require.Contains(t, got, "pager github-stderr.log: ")
@@ -226,7 +225,7 @@ func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
 
 func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24)
+	r := newLogsUI(t, 80, 24)
 	r.run(r.app.StderrOf("files"))
 	screen := r.screen()
 	require.Contains(t, screen, "[Server stderr")
@@ -238,9 +237,9 @@ func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 
 func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	logRecord(r, registry.SourceStderr, "files", "\x1b[2J\r\nover\u202ewritten "+strings.Repeat("世界", 4000), slog.LevelInfo)
-	r.changed(registry.Logs).keys("5 ] ]")
+	r.refresh(registry.Logs).keys("5 ] ]")
 	require.Contains(t, r.line("over"), `\x1b[2J`)
 	r.keys("enter")
 	r.screen()
@@ -248,10 +247,10 @@ func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {
 
 func TestALogRecordsDetailHasItInFullAndItsJSON(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "files")
+	r := newTestUI(t, 120, 40, "files")
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
 	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Source: registry.SourceStderr, Server: "files", Session: "s-1", Text: `{"msg":"hello","n":1}`})
-	r.changed(registry.Logs).keys("5 ] ]")
+	r.refresh(registry.Logs).keys("5 ] ]")
 	screen := r.screen()
 	require.Contains(t, screen, "2026-11-20 12:00:00.000")
 	require.Contains(t, screen, "s-1  claude 2.1 over stdio")
@@ -260,7 +259,7 @@ func TestALogRecordsDetailHasItInFullAndItsJSON(t *testing.T) {
 
 func TestLogsCopyTheLineAndTheLines(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5 ] ] y")
+	r := newLogsUI(t, 80, 24).keys("5 ] ] y")
 	require.Contains(t, r.screen(), "Copied the line (15 B)")
 	r.keys("Y")
 	require.Contains(t, r.screen(), "Copied the lines")
@@ -268,13 +267,13 @@ func TestLogsCopyTheLineAndTheLines(t *testing.T) {
 
 func TestARecordOfAServerLeadsToTheServer(t *testing.T) {
 	t.Parallel()
-	r := logsRig(t, 80, 24).keys("5 ] ] i")
+	r := newLogsUI(t, 80, 24).keys("5 ] ] i")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 }
 
 func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "notes").ready("notes").keys("1 e")
+	r := newTestUI(t, 80, 24, "notes").setReady("notes").keys("1 e")
 	require.Contains(t, r.screen(), "[Events")
 	require.Contains(t, r.screen(), "notes has printed and logged nothing; these are its events")
 }
@@ -282,7 +281,7 @@ func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 // A server that says much leaves the rows of others in the tab.
 func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "files", "github").keys("5 ] ]")
+	r := newTestUI(t, 120, 40, "files", "github").keys("5 ] ]")
 	for i := range 10 {
 		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
 	}
@@ -290,7 +289,7 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 		for i := range pane.MostLogs {
 			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: fmt.Sprint("loud ", i)})
 		}
-		r.changed(registry.Logs)
+		r.refresh(registry.Logs)
 	}
 	rows := map[string]int{}
 	for _, row := range r.app.Logs().Logs[pane.TabStderr].Held {
@@ -302,7 +301,7 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 
 func TestACrashLoopIsFolded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 24, "loop", "other").keys("5 ] ]")
+	r := newTestUI(t, 120, 24, "loop", "other").keys("5 ] ]")
 	for i := range 98 {
 		at := r.clock.now().Add(time.Duration(i) * time.Minute)
 		for _, line := range []string{"starting up", "Error: boom"} {
@@ -313,10 +312,10 @@ func TestACrashLoopIsFolded(t *testing.T) {
 		}
 		r.reg.Logs().Append(registry.LogRecord{Time: at, Server: "loop", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: fmt.Sprint("unlike ", i/49)})
 		if i%7 == 0 {
-			r.changed(registry.Logs)
+			r.refresh(registry.Logs)
 		}
 	}
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	require.Contains(t, r.line("Error: boom"), "× 98, last 13:37:00")
 	require.Contains(t, r.line("unlike 0"), "12:00:00", "the time stays visible beside the counts")
 	require.Contains(t, r.screen(), "the line in between")
@@ -329,12 +328,12 @@ func TestACrashLoopIsFolded(t *testing.T) {
 func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 100, 120, 160} {
-		r := newRig(t, w, 40, "everything", "notes").ready("everything").ready("notes")
+		r := newTestUI(t, w, 40, "everything", "notes").setReady("everything").setReady("notes")
 		for i, server := range []string{"everything", "notes"} {
 			r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: registry.SourceStderr, Text: fmt.Sprintf("line %d of a log that is long enough to be cut somewhere", i)})
 			r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "s-1", Client: "claude-code", Server: server, Method: "tools/call", Name: server + "_trigger-long-running-operation", Status: "success", Duration: time.Second, Size: 10})
 		}
-		r.changed(registry.AllChanges)
+		r.refresh(registry.AllChanges)
 		for _, entryKeys := range []string{"5", "5 ] ]"} {
 			line := r.keys(entryKeys).line("> ")
 			require.Regexp(t, `> \d\d:\d\d:\d\d`, line)
@@ -348,10 +347,10 @@ func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 
 func TestAMessageIsNotCutForTheSakeOfMilliseconds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "notes").ready("notes")
+	r := newTestUI(t, 80, 24, "notes").setReady("notes")
 	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: "notes", Source: registry.SourceEvent, Text: "a message of forty-nine letters, some of which fit"})
-	line := r.changed(registry.Logs).keys("5").line("a message")
+	line := r.refresh(registry.Logs).keys("5").line("a message")
 	require.Contains(t, line, "some of which fit")
 	require.NotContains(t, line, ".000")
-	require.Contains(t, newRig(t, 160, 24, "notes").ready("notes").keys("5 F").line("ready"), ".000")
+	require.Contains(t, newTestUI(t, 160, 24, "notes").setReady("notes").keys("5 F").line("ready"), ".000")
 }

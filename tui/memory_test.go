@@ -13,8 +13,8 @@ import (
 	"goblin/tui/keys"
 )
 
-// held is what is in use once all garbage is collected.
-func held() int64 {
+// heapInUse returns the bytes in use after garbage collection.
+func heapInUse() int64 {
 	var m runtime.MemStats
 	for range 3 { // what finalizers and pools let go is garbage of the next
 		runtime.GC()
@@ -26,13 +26,13 @@ func held() int64 {
 // A storm of updates fills the journals, whose room is bounded, and leaves nothing else
 // behind: neither in the registry nor in what a screen over it has made of them.
 func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
-	r := newRig(t, 120, 40, "server-0").ready("server-0")
+	r := newTestUI(t, 120, 40, "server-0").setReady("server-0")
 	uri := func(i int) string { return fmt.Sprintf("file:///srv/config-main-%05d.json", i) }
 	var items []string
 	for i := range 100 {
 		items = append(items, fmt.Sprintf(`{"uri":%q,"name":"config %d"}`, uri(i), i))
 	}
-	r.list("server-0", registry.Resource, items...)
+	r.setList("server-0", registry.Resource, items...)
 	for i := range 20 {
 		r.reg.SetSubscription(registry.SubscriptionState{Server: "server-0", URI: uri(i), Status: registry.SubscriptionOn, Holders: 1})
 	}
@@ -51,18 +51,18 @@ func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 				_ = r.app.View()
 			}
 			if n%25 == 0 {
-				r.beat(500 * time.Millisecond)
+				r.tick(500 * time.Millisecond)
 			}
 		}
 	}
 	for _, pane := range []string{"5 ]", "4"} { // as it is looked at
 		r.keys(pane)
-		before := held()
+		before := heapInUse()
 		storm()
-		filled := held()
+		filled := heapInUse()
 		require.Less(t, filled-before, int64(16<<20), "the journals have room for 10,000 records")
 		storm()
-		require.Less(t, held()-filled, int64(1<<20), "what is full grows no more")
+		require.Less(t, heapInUse()-filled, int64(1<<20), "what is full grows no more")
 	}
 	runtime.KeepAlive(r)
 }

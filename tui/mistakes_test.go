@@ -11,7 +11,7 @@ import (
 
 func TestAnInvalidConfigIsMarkedUntilItIsValid(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
+	r := newExampleUI(t, 80, 24, plainEnv)
 	r.keys("!")
 	require.Contains(t, r.screen(), "The config is valid")
 	all := []registry.Mistake{
@@ -19,7 +19,7 @@ func TestAnInvalidConfigIsMarkedUntilItIsValid(t *testing.T) {
 		{File: "/etc/goblin/work.yaml", Line: 12, Text: "duplicate server"},
 	}
 	r.reg.SetMistakes(all)
-	r.changed(registry.Servers).beat(time.Hour)
+	r.refresh(registry.Servers).tick(time.Hour)
 	require.Contains(t, r.line("work.yaml"), "! config invalid")
 	r.keys("!")
 	for _, want := range []string{"Config not reloaded: 2 mistakes", "work.yaml", " 3 ", " 12 ", "did you mean", "duplicate server"} {
@@ -28,7 +28,7 @@ func TestAnInvalidConfigIsMarkedUntilItIsValid(t *testing.T) {
 	r.keys("j enter")
 	require.Equal(t, []string{"file /etc/goblin/work.yaml:12: "}, r.term.opened)
 	r.reg.SetMistakes(nil)
-	r.changed(registry.Servers)
+	r.refresh(registry.Servers)
 	require.NotContains(t, r.screen(), "config invalid")
 	require.NotContains(t, r.screen(), "duplicate server", "the dialog closes")
 }

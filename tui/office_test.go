@@ -12,13 +12,13 @@ import (
 	"goblin/registry/report"
 )
 
-// office is a screen over three servers with something of everything.
-func office(t testing.TB, w, h int, env map[string]string) *rig {
+// newExampleUI returns a UI over four servers with tools, prompts, resources and traffic.
+func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
 	t.Helper()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	reg := registry.New(registry.Options{Servers: []string{"files", "github", "weather", "legacy"}, Now: clock.now})
-	r := rigOver(t, reg, clock, w, h, env)
-	r.ready("files").ready("github").ready("weather")
+	r := newTestUIWith(t, reg, clock, w, h, env)
+	r.setReady("files").setReady("github").setReady("weather")
 	reg.SetState("legacy", registry.ServerState{State: registry.StateRetrying, Transport: "http", LastError: "connect \"legacy\": connection refused", Restarts: 3})
 	var files []string
 	for i := range 12 {
@@ -31,15 +31,15 @@ func office(t testing.TB, w, h int, env map[string]string) *rig {
 		`{"uri":"file:///srv/evil\u001b]0;owned\u0007\u202e.txt","name":"evil\u001b[2J","mimeType":"text/plain"}`,
 		`{"uri":"file:///srv/a/very/long/path/that/does/not/fit/into/any/column/of/a/terminal/and/so/is/cut/in/its/middle/readme.md","name":"readme.md","mimeType":"text/markdown"}`,
 	)
-	r.list("files", registry.Resource, files...)
-	r.list("files", registry.Template, `{"uriTemplate":"file:///srv/{+path}","name":"any file","description":"A file by its path"}`)
-	r.list("github", registry.Template, `{"uriTemplate":"repo://{owner}/{name}/readme","name":"readme","mimeType":"text/markdown"}`)
-	r.list("github", registry.Tool,
+	r.setList("files", registry.Resource, files...)
+	r.setList("files", registry.Template, `{"uriTemplate":"file:///srv/{+path}","name":"any file","description":"A file by its path"}`)
+	r.setList("github", registry.Template, `{"uriTemplate":"repo://{owner}/{name}/readme","name":"readme","mimeType":"text/markdown"}`)
+	r.setList("github", registry.Tool,
 		`{"name":"create_issue","title":"Create an issue","description":"Creates an issue in a repository.\nIt is public.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"One line"},"labels":{"type":"array","items":{"type":"string"}},"priority":{"enum":["low","high"]}},"required":["title"]},"annotations":{"openWorldHint":true}}`,
 		`{"name":"delete_repo","description":"Deletes a repository","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},"annotations":{"destructiveHint":true,"idempotentHint":true}}`,
 		`{"name":"search","description":"Searches","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
-	r.list("weather", registry.Tool, `{"name":"forecast","description":"Tomorrow's weather","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`)
-	r.list("github", registry.Prompt,
+	r.setList("weather", registry.Tool, `{"name":"forecast","description":"Tomorrow's weather","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`)
+	r.setList("github", registry.Prompt,
 		`{"name":"review","title":"Review a change","description":"Reads a change with care","arguments":[{"name":"url","description":"Where it is","required":true},{"name":"tone"}]}`,
 		`{"name":"standup","description":"What happened since yesterday"}`)
 	reg.SetSession(registry.Session{ID: "me", Transport: "screen", Client: "goblin screen", Screen: true, Since: clock.now()})
@@ -49,22 +49,22 @@ func office(t testing.TB, w, h int, env map[string]string) *rig {
 	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-03.md", Status: registry.SubscriptionRefused, Error: "too many watchers"})
 	reg.Touched("files", "file:///srv/config.json")
 	reg.Touched("files", "file:///srv/config.json")
-	r.traffic()
+	r.addTraffic()
 	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Server: "github", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: "listening \x1b[31mred\x1b[0m"})
 	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Source: registry.SourceGoblin, Level: slog.LevelWarn, Text: "Server does not answer server=legacy"})
-	r.answer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,443],\"deep\":{\"a\":null,\"b\":true}}"}]}`)
-	r.answer("tools/call", `{"content":[{"type":"text","text":"It will rain."}],"structuredContent":{"rain":true,"mm":4.5}}`)
-	r.answer("prompts/get", `{"description":"Review","messages":[{"role":"user","content":{"type":"text","text":"# Please\n\nreview **this**."}}]}`)
-	r.subscribes()
-	r.answer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
-	r.backend.usage = costs(clock.now())
-	r.changed(registry.AllChanges)
-	r.beat(time.Minute) // what was new is not any more
+	r.setAnswer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,443],\"deep\":{\"a\":null,\"b\":true}}"}]}`)
+	r.setAnswer("tools/call", `{"content":[{"type":"text","text":"It will rain."}],"structuredContent":{"rain":true,"mm":4.5}}`)
+	r.setAnswer("prompts/get", `{"description":"Review","messages":[{"role":"user","content":{"type":"text","text":"# Please\n\nreview **this**."}}]}`)
+	r.serveSubscriptions()
+	r.setAnswer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
+	r.backend.usage = exampleReport(clock.now())
+	r.refresh(registry.AllChanges)
+	r.tick(time.Minute) // what was new is not any more
 	return r
 }
 
-// answer has a method answered by one result.
-func (r *rig) answer(method, result string) {
+// setAnswer sets the result of a method.
+func (r *testUI) setAnswer(method, result string) {
 	r.backend.mu.Lock()
 	defer r.backend.mu.Unlock()
 	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
@@ -72,8 +72,8 @@ func (r *rig) answer(method, result string) {
 	}
 }
 
-// refuse has a method fail.
-func (r *rig) refuse(method, message string) {
+// setError lets a method fail.
+func (r *testUI) setError(method, message string) {
 	r.backend.mu.Lock()
 	defer r.backend.mu.Unlock()
 	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
@@ -81,8 +81,8 @@ func (r *rig) refuse(method, message string) {
 	}
 }
 
-// traffic records a few requests.
-func (r *rig) traffic() {
+// addTraffic records three requests and a notification.
+func (r *testUI) addTraffic() {
 	for i, rec := range []registry.TrafficRecord{
 		{Session: "c1", Client: "claude-code", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: 3 * time.Millisecond, Size: 120, Status: "success", Request: []byte(`{"name":"weather_forecast","arguments":{"city":"Oslo"}}`), Response: []byte(`{"content":[{"type":"text","text":"It will rain."}]}`), Wire: []byte("i42\ns7\n")},
 		{Session: "c2", Client: "inspector", Server: "files", Method: "resources/read", Name: "mcp://files/file:///srv/config.json", Duration: 700 * time.Microsecond, Size: 90, Status: "success", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`), Response: []byte(`{"contents":[]}`)},
@@ -101,8 +101,8 @@ var (
 	asciiEnv  = map[string]string{"TERM": "vt100", "LANG": "C", "NO_COLOR": "1"}
 )
 
-// costs is a bill of what stands in the office.
-func costs(now time.Time) report.Report {
+// exampleReport returns usage figures for the servers of newExampleUI.
+func exampleReport(now time.Time) report.Report {
 	hour := make([]report.Minute, 60)
 	for i := range hour {
 		if i%7 < 4 {

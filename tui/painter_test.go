@@ -13,20 +13,20 @@ import (
 	"goblin/tui/images"
 )
 
-// sheet is a terminal that keeps what is written to it.
-type sheet struct {
+// recordingTerminal records what is written to it.
+type recordingTerminal struct {
 	mu    sync.Mutex
 	wrote []string
 }
 
-func (s *sheet) Write(p []byte) (int, error) {
+func (s *recordingTerminal) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrote = append(s.wrote, string(bytes.Clone(p)))
 	return len(p), nil
 }
 
-func (s *sheet) take() []string {
+func (s *recordingTerminal) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.wrote
@@ -38,7 +38,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		terminal := &sheet{}
+		terminal := &recordingTerminal{}
 		out := &output{w: terminal}
 		p := newPainter(out, &images.Gallery{})
 		done := make(chan struct{})

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"goblin/tui/list"
-	"goblin/tui/pane"
-	"goblin/tui/uicontext"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/list"
+	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 )
 
 func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
@@ -31,25 +30,25 @@ func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 		"goblin":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabGoblin },
 		"events":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabEvents },
 	} {
-		r := office(t, 120, 40, plainEnv).keys("3")
-		require.True(t, want(r.command(line).app), "%s\n%s", line, r.screen())
+		r := newExampleUI(t, 120, 40, plainEnv).keys("3")
+		require.True(t, want(r.runCommand(line).app), "%s\n%s", line, r.screen())
 	}
 }
 
 func TestPaletteShowsKeysAndReasons(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("2 :").text("subscribe")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("2 :").typeText("subscribe")
 	require.Contains(t, r.line("> subscribe  "), "(only in Resources and Detail)")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "! only in Resources and Detail", "and stays open")
 	require.Len(t, r.app.Dialogs, 1)
-	r.keys("esc 4 :").text("subscribe")
+	r.keys("esc 4 :").typeText("subscribe")
 	require.Regexp(t, `Subscribe to the resource.* s `, r.line("Subscribe to the resource"))
 }
 
 func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 60, plainEnv).keys("2 ctrl+p")
+	r := newExampleUI(t, 120, 60, plainEnv).keys("2 ctrl+p")
 	d := r.app.Dialogs[0].(*palette)
 	last := 0
 	for _, c := range d.list {
@@ -62,35 +61,35 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 
 func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("5 :").text("c")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("5 :").typeText("c")
 	require.Contains(t, r.screen(), "│> copy ", "call does not work here")
-	r.keys("esc :").text("call")
+	r.keys("esc :").typeText("call")
 	require.Contains(t, r.screen(), "│> call ", "but is meant by its name")
 }
 
 func TestPaletteFindsByExplanation(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys(":").text("terminal select")
+	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("terminal select")
 	require.Contains(t, r.screen(), "│> mouse ")
 }
 
 func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4").command("subscirbe")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4").runCommand("subscirbe")
 	require.Contains(t, r.screen(), "! no such command: subscirbe; the nearest is subscribe (tab takes it)")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("tab")
 	require.Contains(t, r.screen(), "│> subscribe ")
-	r.keys("esc").command("zzzzzzzz")
+	r.keys("esc").runCommand("zzzzzzzz")
 	require.Contains(t, r.screen(), "no such command: zzzzzzzz")
 	require.NotContains(t, r.screen(), "nearest")
 }
 
 func TestPaletteCompletes(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys(":").text("templ").keys("tab")
+	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("templ").keys("tab")
 	require.Equal(t, "templates", r.app.Dialogs[0].(*palette).input.Value())
-	r.keys("esc :").text("disa").keys("tab")
+	r.keys("esc :").typeText("disa").keys("tab")
 	require.Equal(t, "disable ", r.app.Dialogs[0].(*palette).input.Value())
 	r.keys("down tab")
 	require.Equal(t, "disable github", r.app.Dialogs[0].(*palette).input.Value())
@@ -98,88 +97,88 @@ func TestPaletteCompletes(t *testing.T) {
 
 func TestPaletteFilters(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4").command("server github")
-	require.Equal(t, "server:github", r.typed())
-	r.command("mime text/*")
-	require.Equal(t, "server:github mime:text/*", r.typed())
-	r.command("srv files")
-	require.Equal(t, "server:files mime:text/*", r.typed(), "one value takes the place of the other")
-	r.keys("2").command("mime text/plain")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4").runCommand("server github")
+	require.Equal(t, "server:github", r.filterText())
+	r.runCommand("mime text/*")
+	require.Equal(t, "server:github mime:text/*", r.filterText())
+	r.runCommand("srv files")
+	require.Equal(t, "server:files mime:text/*", r.filterText(), "one value takes the place of the other")
+	r.keys("2").runCommand("mime text/plain")
 	require.Contains(t, r.screen(), "! the filter of Tools has no field mime")
 }
 
 func TestPaletteChoosesThemes(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, colourEnv).command("theme light")
+	r := newExampleUI(t, 120, 40, colourEnv).runCommand("theme light")
 	require.Equal(t, "light", r.app.Look.Theme)
-	r.command("theme purple")
+	r.runCommand("theme purple")
 	require.Contains(t, r.screen(), "no theme purple; there are auto, dark, light, none")
 	require.Equal(t, "light", r.app.Look.Theme)
-	r = office(t, 120, 40, plainEnv).command("theme dark")
+	r = newExampleUI(t, 120, 40, plainEnv).runCommand("theme dark")
 	require.Contains(t, r.screen(), "this terminal shows no colours")
 }
 
 func TestPaletteActsOnServers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "files", "github")
-	r.ready("files").ready("github")
+	r := newTestUI(t, 120, 40, "files", "github")
+	r.setReady("files").setReady("github")
 	r.reg.SetState("github", registry.ServerState{State: registry.StateDisabled})
-	r.changed(registry.Servers)
-	r.command("restart files").command("disable files")
+	r.refresh(registry.Servers)
+	r.runCommand("restart files").runCommand("disable files")
 	require.Equal(t, "Disable files?", r.app.Dialogs[0].Heading())
-	r.keys("y").command("enable github").keys("y")
+	r.keys("y").runCommand("enable github").keys("y")
 	require.Equal(t, []string{"restart files", "enable files false", "enable github true"}, r.backend.acts)
-	r.command("restart github")
+	r.runCommand("restart github")
 	require.Contains(t, r.screen(), "! github is disabled; :enable enables it")
-	r.keys("esc").command("restart nobody")
+	r.keys("esc").runCommand("restart nobody")
 	require.Contains(t, r.screen(), "! no server is called nobody")
-	r.keys("esc").command("enable files")
+	r.keys("esc").runCommand("enable files")
 	require.Contains(t, r.screen(), "! files is enabled already")
 	require.Len(t, r.backend.acts, 3)
-	r.keys("esc 1 j").command("enable").keys("y")
+	r.keys("esc 1 j").runCommand("enable").keys("y")
 	require.Equal(t, "enable github true", r.backend.acts[3], "without a name, that of the selected row")
 }
 
 func TestPaletteClearsWhatIsKept(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 enter j enter")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 enter j enter")
 	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
-	r.command("clear")
+	r.runCommand("clear")
 	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.NotContains(t, r.screen(), `"name": "office"`)
 	r.keys("k")
 	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
-	r.command("clear all")
+	r.runCommand("clear all")
 	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.Contains(t, r.screen(), "Forgot 1 kept result")
 }
 
 func TestPaletteOpensThingsByName(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("1").command("open delete_repo")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("1").runCommand("open delete_repo")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 	require.Equal(t, "github_delete_repo", r.app.Panes[pane.PaneTools].Item().Listed)
-	r.command("open standup")
+	r.runCommand("open standup")
 	require.Equal(t, "github/standup", r.app.Panes[pane.PanePrompts].Item().Listed)
-	r.command("open repo://")
+	r.runCommand("open repo://")
 	require.Equal(t, registry.Template, r.app.Panes[pane.PaneResources].Item().Kind)
 	require.Equal(t, "github", r.app.Panes[pane.PaneResources].Item().Server)
-	r.command("open confjson")
+	r.runCommand("open confjson")
 	require.Equal(t, "file:///srv/config.json", r.app.Panes[pane.PaneResources].Item().Name)
-	r.command("open zzzzz")
+	r.runCommand("open zzzzz")
 	require.Contains(t, r.screen(), "Nothing is called zzzzz.")
 }
 
 func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "a")
-	r.ready("a")
+	r := newTestUI(t, 120, 40, "a")
+	r.setReady("a")
 	items := make([]string, list.AtOnce+500)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://thing-%05d","name":"n"}`, i)
 	}
-	r.list("a", registry.Resource, items...)
-	r.keys("4 /").text("00001").keys("enter :").text("open ")
+	r.setList("a", registry.Resource, items...)
+	r.keys("4 /").typeText("00001").keys("enter :").typeText("open ")
 	slow := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("thing-0")})
 	require.Contains(t, r.screen(), "searching…")
 	cmd := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2999")})
@@ -191,13 +190,13 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	r.run(cmd)
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
-	r.keys(":").text("open thing")
+	r.keys(":").typeText("open thing")
 	require.Len(t, r.app.Dialogs[0].(*palette).list, mostOpened)
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).command("tools").command("server github").command("tools")
+	r := newExampleUI(t, 120, 40, plainEnv).runCommand("tools").runCommand("server github").runCommand("tools")
 	value := func() string { return r.app.Dialogs[0].(*palette).input.Value() }
 	r.keys(": up")
 	require.Equal(t, "tools", value())
@@ -205,7 +204,7 @@ func TestPaletteRemembersCommands(t *testing.T) {
 	require.Equal(t, "server github", value(), "each is there once")
 	r.keys("down down")
 	require.Empty(t, value())
-	r.text("x").press(tea.KeyCtrlUp)
+	r.typeText("x").pressKeys(tea.KeyCtrlUp)
 	require.Equal(t, "tools", value())
 	r.keys("enter")
 	require.Equal(t, pane.PaneTools, r.app.Open)
@@ -213,33 +212,33 @@ func TestPaletteRemembersCommands(t *testing.T) {
 
 func TestPaletteTakesClicks(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys(":").text("prompts")
+	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("prompts")
 	rect := r.app.Front
-	r.take(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.send(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Equal(t, pane.PanePrompts, r.app.Open)
 	require.Empty(t, r.app.Dialogs)
 }
 
 func TestOpenTakesNoLettersOfTwoNames(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "memory").ready("memory")
-	r.list("memory", registry.Tool, `{"name":"open_nodes"}`)
-	r.keys("1").command("open nope")
+	r := newTestUI(t, 120, 40, "memory").setReady("memory")
+	r.setList("memory", registry.Tool, `{"name":"open_nodes"}`)
+	r.keys("1").runCommand("open nope")
 	require.Contains(t, r.screen(), "Nothing is called nope.")
 	require.Equal(t, pane.PaneServers, r.app.Open)
-	r.keys("esc").command("open opnod")
+	r.keys("esc").runCommand("open opnod")
 	require.Equal(t, "memory_open_nodes", r.app.Panes[pane.PaneTools].Item().Listed)
 }
 
 func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "notes").ready("notes")
-	r.list("notes", registry.Prompt, `{"name":"improve_note"}`, `{"name":"improve_all"}`)
-	r.keys("1").command("open nope")
+	r := newTestUI(t, 120, 40, "notes").setReady("notes")
+	r.setList("notes", registry.Prompt, `{"name":"improve_note"}`, `{"name":"improve_all"}`)
+	r.keys("1").runCommand("open nope")
 	require.Contains(t, r.screen(), "! nothing is called nope; enter once more opens notes/")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 	r.keys("enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open)
-	r.keys("1 :").text("open nope").keys("down enter")
+	r.keys("1 :").typeText("open nope").keys("down enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open, "who chooses means it")
 }

@@ -9,7 +9,7 @@ import (
 
 func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter x")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("2 / forecast enter x")
 	require.Contains(t, r.backend.acts, `switch "" false weather_forecast`)
 	require.Contains(t, r.screen(), "weather_forecast is off for all clients")
 	require.Contains(t, r.line("│>"), " off")
@@ -30,7 +30,7 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 
 func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "profile"
 	r.keys("2 V")
 	require.Contains(t, r.line("profile  "), "tools   prompts resources")
@@ -52,7 +52,7 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 
 func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "search"
 	r.keys("2")
 	require.NotContains(t, r.line("weather_forecast "), "by search", "other clients have it in their lists")
@@ -69,7 +69,7 @@ func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 
 func TestADetailTellsUnderWhichNameClientsOfAProfileKnowAnEntry(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4 / day-0 enter")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / day-0 enter")
 	require.NotContains(t, r.screen(), "listed as")
 	r.keys("V j enter")
 	require.Regexp(t, `listed as +\w+_\w*day-0`, r.screen())
@@ -79,7 +79,7 @@ func TestADetailTellsUnderWhichNameClientsOfAProfileKnowAnEntry(t *testing.T) {
 
 func TestAProfileCountsWhatItsClientsSee(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	for _, name := range []string{"github_create_issue", "github_delete_repo", "github_search"} {
 		r.backend.lacks["coding "+name] = "profile"
 	}

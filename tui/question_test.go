@@ -7,26 +7,26 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/uicontext"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/dialog"
+	"goblin/tui/uicontext"
 )
 
-// askedOne is a question on its way.
-type askedOne struct {
-	r        *rig
+// pendingQuestion is a question of a server that waits for an answer.
+type pendingQuestion struct {
+	r        *testUI
 	answers  chan dialog.Reply
 	withdraw context.CancelFunc
 }
 
-// ask puts a question as the gateway does and lets the screen hear of it.
-func (r *rig) ask(method, params string) askedOne {
+// ask sends a question like the gateway and waits until the UI knows it.
+func (r *testUI) ask(method, params string) pendingQuestion {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
-	one := askedOne{r, make(chan dialog.Reply, 1), cancel}
+	one := pendingQuestion{r, make(chan dialog.Reply, 1), cancel}
 	before := r.app.asks.Questions.Len()
 	go func() {
 		result, err := r.app.asks.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
@@ -40,21 +40,21 @@ func (r *rig) ask(method, params string) askedOne {
 	return one
 }
 
-// woken waits until something woke the screen, and has it look.
-func (r *rig) woken() *rig {
+// awaitWake waits until the UI is woken, and lets it look for questions.
+func (r *testUI) awaitWake() *testUI {
 	r.t.Helper()
 	<-r.app.wake
 	r.run(r.app.asks.Questioned())
 	return r
 }
 
-func (one askedOne) answer() (string, error) {
+func (one pendingQuestion) answer() (string, error) {
 	got := <-one.answers
 	return string(got.Result), got.Err
 }
 
-// later lets the moment pass in which no keys are taken.
-func (r *rig) later() *rig {
+// passGrace advances the clock past the time in which a new dialog takes no keys.
+func (r *testUI) passGrace() *testUI {
 	r.clock.advance(dialog.Grace)
 	return r
 }
@@ -65,20 +65,20 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		do   func(r *rig)
+		do   func(r *testUI)
 		want string
 	}{
-		{"accept", func(r *rig) { r.text("red").keys("ctrl+s") }, `{"action":"accept","content":{"colour":"red"}}`},
-		{"decline", func(r *rig) { r.keys("tab tab enter") }, `{"action":"decline"}`},
-		{"decline, whatever was typed", func(r *rig) { r.text("red").keys("tab tab enter") }, `{"action":"decline"}`},
-		{"cancel", func(r *rig) { r.keys("esc") }, `{"action":"cancel"}`},
+		{"accept", func(r *testUI) { r.typeText("red").keys("ctrl+s") }, `{"action":"accept","content":{"colour":"red"}}`},
+		{"decline", func(r *testUI) { r.keys("tab tab enter") }, `{"action":"decline"}`},
+		{"decline, whatever was typed", func(r *testUI) { r.typeText("red").keys("tab tab enter") }, `{"action":"decline"}`},
+		{"cancel", func(r *testUI) { r.keys("esc") }, `{"action":"cancel"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, 80, 24, "files")
+			r := newTestUI(t, 80, 24, "files")
 			one := r.ask("elicitation/create", wantsColour)
 			require.Contains(t, r.screen(), "Which colour?")
 			require.Contains(t, r.screen(), "no passwords")
-			tt.do(r.later())
+			tt.do(r.passGrace())
 			got, err := one.answer()
 			require.NoError(t, err)
 			require.JSONEq(t, tt.want, got)
@@ -90,11 +90,11 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 
 func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
-	r.later().keys("ctrl+s")
+	r.passGrace().keys("ctrl+s")
 	require.Len(t, r.app.Dialogs, 1, "a colour is required")
-	r.text("blue").keys("ctrl+s")
+	r.typeText("blue").keys("ctrl+s")
 	got, err := one.answer()
 	require.NoError(t, err)
 	require.Contains(t, got, "blue")
@@ -102,14 +102,14 @@ func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
 
 func TestSamplingIsAnsweredByAHuman(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 100, 30, "files")
+	r := newTestUI(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"What is 2+2?"}}],"systemPrompt":"Be brief.","maxTokens":100,"modelPreferences":{"hints":[{"name":"sonnet"}],"speedPriority":0.5}}`)
 	for _, want := range []string{"What is 2+2?", "Be brief.", "100", "sonnet", "0.5", "Your answer"} {
 		require.Contains(t, r.screen(), want)
 	}
-	r.later().keys("ctrl+s")
+	r.passGrace().keys("ctrl+s")
 	require.Contains(t, r.screen(), "there is nothing to send yet")
-	r.text("4, <b>of course</b>").keys("enter").text("Bye")
+	r.typeText("4, <b>of course</b>").keys("enter").typeText("Bye")
 	require.Contains(t, r.screen(), "4, <b>of course</b>")
 	r.keys("ctrl+s")
 	got, err := one.answer()
@@ -120,9 +120,9 @@ func TestSamplingIsAnsweredByAHuman(t *testing.T) {
 
 func TestSamplingIsRejected(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 100, 30, "files")
+	r := newTestUI(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
-	r.later().text("half an answer").keys("esc")
+	r.passGrace().typeText("half an answer").keys("esc")
 	require.Len(t, r.app.Dialogs, 1, "what is written is not lost by one key")
 	require.Contains(t, r.screen(), "esc again rejects")
 	r.keys("esc")
@@ -135,7 +135,7 @@ func TestSamplingIsRejected(t *testing.T) {
 
 func TestSamplingTakesPartsAndOddMembers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 100, 60, "files")
+	r := newTestUI(t, 100, 60, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":[{"type":"text","text":"part one"},{"type":"image","data":"AAAA","mimeType":"image/png"}]},{"role":7}],"maxTokens":"many","temperature":{}}`)
 	require.Contains(t, r.screen(), "part one")
 	require.Contains(t, r.screen(), "image/png")
@@ -145,11 +145,11 @@ func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
 	t.Parallel()
 	const params = `{"mode":"url","message":"Sign in","url":"https://login.example.com/auth?x=1","elicitationId":"e1"}`
 	for key, want := range map[string]string{"enter": `{"action":"accept"}`, "d": `{"action":"decline"}`, "esc": `{"action":"cancel"}`} {
-		r := newRig(t, 80, 24, "files")
+		r := newTestUI(t, 80, 24, "files")
 		one := r.ask("elicitation/create", params)
 		require.Equal(t, "login.example.com", strings.Trim(r.line("  login.example.com "), "│ ─╭╮╰╯"), "the host has a line of its own")
 		require.Contains(t, r.screen(), "https://login.example.com/auth?x=1")
-		r.later().keys("y")
+		r.passGrace().keys("y")
 		require.Contains(t, r.term.written.String(), "\x1b]52;c;")
 		require.Empty(t, r.term.opened)
 		r.keys(key)
@@ -161,10 +161,10 @@ func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
 
 func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Contains(t, r.screen(), "enter accepts then")
-	r.later().keys("enter enter")
+	r.passGrace().keys("enter enter")
 	require.Len(t, r.app.Dialogs, 1, "it opened by itself: the keys were meant for the list")
 	require.Contains(t, r.screen(), "copy the address with y first")
 	r.keys("y")
@@ -182,14 +182,14 @@ func TestNoSingleKeyAnswersAFormThatOpenedByItself(t *testing.T) {
 		"choice":   `{"type":"object","properties":{"sure":{"type":"boolean"}}}`,
 	} {
 		for _, key := range []string{"enter", "space", "j", "y", "s", "c", "r", "tab", "up", "l", "x"} {
-			r := newRig(t, 80, 24, "files")
+			r := newTestUI(t, 80, 24, "files")
 			r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
-			r.later().keys(key)
+			r.passGrace().keys(key)
 			require.Len(t, r.app.Dialogs, 1, "%s: %s", name, key)
 		}
-		r := newRig(t, 80, 24, "files")
+		r := newTestUI(t, 80, 24, "files")
 		one := r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
-		r.later().keys("enter enter")
+		r.passGrace().keys("enter enter")
 		got, _ := one.answer()
 		require.Contains(t, got, "accept", name)
 	}
@@ -202,11 +202,11 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 		"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":"What?"}}],"systemPrompt":"Be brief."}`,
 	} {
 		paint := func(themes ...string) string {
-			r := office(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
+			r := newExampleUI(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
 			r.app.theme = themes[0]
 			r.app.SetLook()
 			r.ask(method, params)
-			r.later().keys("x")
+			r.passGrace().keys("x")
 			r.app.View()
 			d := r.app.Dialogs[0]
 			for _, theme := range themes[1:] {
@@ -236,7 +236,7 @@ func TestOddAddressesAreNamed(t *testing.T) {
 		"https://":                     "no host",
 		"https://x/\x1b]52;c;AA\x07":   "no address",
 	} {
-		r := newRig(t, 80, 24, "files")
+		r := newTestUI(t, 80, 24, "files")
 		raw, err := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
 		require.NoError(t, err)
 		r.ask("elicitation/create", string(raw))
@@ -244,7 +244,7 @@ func TestOddAddressesAreNamed(t *testing.T) {
 		require.NotContains(t, r.screen(), "\u202e")
 		if strings.Contains(want, "no ") {
 			require.NotContains(t, r.screen(), "copy", address)
-			r.later().keys("y enter")
+			r.passGrace().keys("y enter")
 			require.NotContains(t, r.term.written.String(), "\x1b]52", address)
 			require.Len(t, r.app.Dialogs, 1, "it cannot be accepted: %s", address)
 		}
@@ -253,23 +253,23 @@ func TestOddAddressesAreNamed(t *testing.T) {
 
 func TestThePortOfAnAddressStandsWithItsHost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com:8443/x"}`)
 	require.Equal(t, "example.com:8443", strings.Trim(r.line("  example.com:8443 "), "│ ─╭╮╰╯"))
 }
 
 func TestAnAnswerToAWithdrawnQuestionSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
 	one.withdraw()
-	r.later().keys("esc")
+	r.passGrace().keys("esc")
 	require.Contains(t, r.screen(), "The server had withdrawn its question")
 }
 
 func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
 	for range 5 { // somebody was in the middle of typing
@@ -278,27 +278,27 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 		require.Len(t, r.app.Dialogs, 1)
 	}
 	require.Contains(t, r.screen(), "keys are taken after a moment")
-	r.later().keys("d")
+	r.passGrace().keys("d")
 	got, _ := one.answer()
 	require.JSONEq(t, `{"action":"decline"}`, got)
 }
 
 func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files").keys("/")
+	r := newTestUI(t, 80, 24, "files").keys("/")
 	one := r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs, "a filter is being typed")
 	require.Contains(t, r.screen(), "?1")
-	r.text("x").keys("enter a")
+	r.typeText("x").keys("enter a")
 	require.Len(t, r.app.Dialogs, 1)
-	r.text("red").keys("ctrl+s")
+	r.typeText("red").keys("ctrl+s")
 	got, _ := one.answer()
 	require.Contains(t, got, "red")
 }
 
 func TestAQuestionWaitsBehindADialog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files").keys("w")
+	r := newTestUI(t, 80, 24, "files").keys("w")
 	r.ask("elicitation/create", wantsColour)
 	require.Len(t, r.app.Dialogs, 1)
 	require.NotContains(t, r.screen(), "Which colour?")
@@ -309,17 +309,17 @@ func TestAQuestionWaitsBehindADialog(t *testing.T) {
 
 func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	first := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "First?"))
 	second := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "Second?"))
 	require.Contains(t, r.screen(), "First?")
 	require.Contains(t, r.screen(), "1 of 2")
-	r.later().text("one").keys("ctrl+s")
+	r.passGrace().typeText("one").keys("ctrl+s")
 	got, _ := first.answer()
 	require.Contains(t, got, "one")
 	require.Contains(t, r.screen(), "Second?", "the next one comes")
-	r.text("zzz")
-	r.later().text("two").keys("ctrl+s")
+	r.typeText("zzz")
+	r.passGrace().typeText("two").keys("ctrl+s")
 	got, _ = second.answer()
 	require.JSONEq(t, `{"action":"accept","content":{"colour":"two"}}`, got, "keys between the two are not taken")
 	r.keys("a")
@@ -328,21 +328,21 @@ func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
 
 func TestAWithdrawnQuestionCloses(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
 	one.withdraw()
 	_, err := one.answer()
 	require.ErrorIs(t, err, context.Canceled)
-	r.woken()
+	r.awaitWake()
 	require.Empty(t, r.app.Dialogs)
 	require.Contains(t, r.screen(), "The question was withdrawn")
 }
 
 func TestAQuestionSaysHowLongItWaits(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	r.ask("elicitation/create", wantsColour)
-	r.beat(75 * time.Second)
+	r.tick(75 * time.Second)
 	require.Contains(t, r.screen(), "waits 1 min")
 }
 
@@ -363,7 +363,7 @@ func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
 		for method, params := range map[string][]string{"elicitation/create": {wantsColour, url}, "sampling/createMessage": {sampling}} {
 			for _, p := range params {
 				t.Run(tt.name+" "+method, func(t *testing.T) {
-					r := newRig(t, 200, 40, "files")
+					r := newTestUI(t, 200, 40, "files")
 					r.ask(method, p[:len(p)-1]+`,"_meta":{"goblin/asker":`+tt.asker+`}}`)
 					require.Contains(t, strings.Join(strings.Fields(strings.NewReplacer("│", " ", "\n", " ").Replace(r.screen())), " "), tt.want)
 				})
@@ -384,7 +384,7 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 		{"elicitation/create", `[]`, -32602},
 		{"sampling/createMessage", `{"messages":"hello"}`, -32602},
 	} {
-		r := newRig(t, 80, 24, "files")
+		r := newTestUI(t, 80, 24, "files")
 		_, err := r.ask(tt.method, tt.params).answer()
 		var coded interface{ ErrorCode() int }
 		require.ErrorAs(t, err, &coded, tt.method)
@@ -402,7 +402,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 		_, _ = q.Ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
 	}()
 	<-heard
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
 	a.asks.Questioned()
@@ -422,20 +422,20 @@ func TestHostileQuestionsStayInTheirDialog(t *testing.T) {
 	} {
 		raw, err := json.Marshal(params)
 		require.NoError(t, err)
-		hostile(t, "elicitation/create", string(raw))
+		requireHarmless(t, "elicitation/create", string(raw))
 	}
 	raw, err := json.Marshal(map[string]any{"systemPrompt": evil, "messages": []any{map[string]any{"role": evil, "content": map[string]any{"type": "text", "text": evil}}}, "stopSequences": []string{evil}})
 	require.NoError(t, err)
-	hostile(t, "sampling/createMessage", string(raw))
+	requireHarmless(t, "sampling/createMessage", string(raw))
 }
 
-func hostile(t *testing.T, method, params string) {
+func requireHarmless(t *testing.T, method, params string) {
 	t.Helper()
-	r := newRig(t, 80, 24, "files")
+	r := newTestUI(t, 80, 24, "files")
 	r.ask(method, params)
 	require.Len(t, r.app.Dialogs, 1)
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {47, 13}, {120, 40}, {250, 60}} {
-		r.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
+		r.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
 		r.screen() // checks the size of every line
 		view := r.app.View()
 		for _, bad := range []string{"\x1b[2J", "\x1b]", "\u202e", "\u200b", "\u0085", "\a"} {
@@ -446,19 +446,19 @@ func hostile(t *testing.T, method, params string) {
 
 func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 60, 20, "files")
+	r := newTestUI(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
 	d := r.app.Dialogs[0].(*dialog.Asking).Inner.(*dialog.Sampling)
 	require.Equal(t, 56, d.View.Doc().Width())
-	r.take(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
+	r.send(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()
-	r.woken()
+	r.awaitWake()
 	require.Equal(t, 96, d.View.Doc().Width())
 }
 
 func TestASmallScreenOpensNothingUnseen(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 30, 8, "files")
+	r := newTestUI(t, 30, 8, "files")
 	r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, 1, r.app.asks.Questions.Len())

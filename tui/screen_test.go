@@ -98,8 +98,8 @@ func (p *pipeTerminal) forget() {
 	p.out.Reset()
 }
 
-// live runs a real screen.
-func live(t *testing.T, b uicontext.Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
+// startUI runs a UI with its program and terminal.
+func startUI(t *testing.T, b uicontext.Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
 	t.Helper()
 	reg := registry.New(registry.Options{Servers: []string{"files"}})
 	reg.SetState("files", registry.ServerState{State: registry.StateReady})
@@ -127,7 +127,7 @@ func newBackend() *fakeBackend {
 
 func TestScreenIsAliveAndQuits(t *testing.T) {
 	t.Parallel()
-	reg, _, term, ended := live(t, newBackend(), nil)
+	reg, _, term, ended := startUI(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	reg.SetList("files", registry.Resource, [][]byte{[]byte(`{"uri":"file:///two","name":"two"}`)})
 	term.await(t, "file:///two")
@@ -138,7 +138,7 @@ func TestScreenIsAliveAndQuits(t *testing.T) {
 
 func TestResizeRepaintsEverything(t *testing.T) {
 	t.Parallel()
-	_, _, term, _ := live(t, newBackend(), nil)
+	_, _, term, _ := startUI(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	term.forget()
 	term.resized <- struct{}{} // the same size: something else was shown
@@ -148,20 +148,20 @@ func TestResizeRepaintsEverything(t *testing.T) {
 
 func TestScreenEndsWithItsTerminalOrItsDaemon(t *testing.T) {
 	t.Parallel()
-	_, _, term, ended := live(t, newBackend(), nil)
+	_, _, term, ended := startUI(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	close(term.done)
 	require.NoError(t, <-ended)
 }
 
-// panicky fails in the middle of drawing.
-type panicky struct {
+// panickingBackend panics while a frame is drawn.
+type panickingBackend struct {
 	*fakeBackend
 	mu  sync.Mutex
 	now bool
 }
 
-func (p *panicky) Session() string {
+func (p *panickingBackend) Session() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now {
@@ -174,8 +174,8 @@ func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var mu sync.Mutex
-	b := &panicky{fakeBackend: newBackend()}
-	reg, s, term, ended := live(t, b, slog.New(slog.NewTextHandler(&lockedWriter{w: &log, mu: &mu}, nil)))
+	b := &panickingBackend{fakeBackend: newBackend()}
+	reg, s, term, ended := startUI(t, b, slog.New(slog.NewTextHandler(&lockedWriter{w: &log, mu: &mu}, nil)))
 	term.await(t, "file:///one")
 	b.mu.Lock()
 	b.now = true
@@ -206,7 +206,7 @@ func TestAPanicInACommandEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
 	b.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) { panic("boom") }
-	_, _, term, ended := live(t, b, nil)
+	_, _, term, ended := startUI(t, b, nil)
 	term.await(t, "file:///one")
 	term.keys.Write([]byte("\r"))
 	require.ErrorContains(t, <-ended, "boom")
@@ -225,7 +225,7 @@ func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
 		close(answered)
 		return nil, errors.New("done")
 	}
-	reg, s, term, _ := live(t, b, nil)
+	reg, s, term, _ := startUI(t, b, nil)
 	term.await(t, "file:///one")
 	frozen := make(chan struct{})
 	thaw := sync.OnceFunc(func() { close(frozen) })

@@ -7,31 +7,30 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/pane"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
 	"goblin/registry/report"
+	"goblin/tui/pane"
 )
 
-func troubled(t *testing.T, w, h int) *rig {
+func newFailingUI(t *testing.T, w, h int) *testUI {
 	t.Helper()
-	r := newRig(t, w, h, "files", "github", "slack", "notes")
-	r.ready("files")
-	r.list("files", registry.Tool, `{"name":"a"}`, `{"name":"b"}`)
-	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", LastError: "401 Unauthorized"})
-	r.at("slack", registry.ServerState{State: registry.StateFailed, Transport: "stdio", Restarts: 7, LastError: "exit status 1: no token\x1b[2J"})
-	r.at("notes", registry.ServerState{State: registry.StateDisabled})
+	r := newTestUI(t, w, h, "files", "github", "slack", "notes")
+	r.setReady("files")
+	r.setList("files", registry.Tool, `{"name":"a"}`, `{"name":"b"}`)
+	r.setState("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", LastError: "401 Unauthorized"})
+	r.setState("slack", registry.ServerState{State: registry.StateFailed, Transport: "stdio", Restarts: 7, LastError: "exit status 1: no token\x1b[2J"})
+	r.setState("notes", registry.ServerState{State: registry.StateDisabled})
 	return r
 }
 
 func TestAServerThatTriesAgainAfterAFailureIsDownAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24, "files", "github").keys("1")
-	r.at("files", registry.ServerState{State: registry.StateConnecting, Transport: "stdio"})
-	r.at("github", registry.ServerState{State: registry.StateConnecting, Transport: "stdio", LastError: "did not answer initialize"})
-	r.beat(time.Second)
+	r := newTestUI(t, 80, 24, "files", "github").keys("1")
+	r.setState("files", registry.ServerState{State: registry.StateConnecting, Transport: "stdio"})
+	r.setState("github", registry.ServerState{State: registry.StateConnecting, Transport: "stdio", LastError: "did not answer initialize"})
+	r.tick(time.Second)
 	require.Contains(t, r.line(" goblin "), "connecting 1 of 2  ! 1 down")
 	require.Contains(t, r.screen(), "[1 Servers 2 !1]")
 	require.Contains(t, r.line("◐ connecting  github"), "did not answer initialize")
@@ -39,20 +38,20 @@ func TestAServerThatTriesAgainAfterAFailureIsDownAndSaysWhy(t *testing.T) {
 
 func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 24, "files", "github")
-	r.ready("files").ready("github")
+	r := newTestUI(t, 120, 24, "files", "github")
+	r.setReady("files").setReady("github")
 	require.Contains(t, r.screen(), "1 Servers 2  ", "coming up is no news")
-	r.at("files", registry.ServerState{State: registry.StateRetrying, LastError: "broken pipe"})
+	r.setState("files", registry.ServerState{State: registry.StateRetrying, LastError: "broken pipe"})
 	require.Contains(t, r.screen(), "1 Servers 2 Δ1 !1")
 	r.keys("1")
 	require.Contains(t, r.screen(), "[1 Servers 2 !1]")
-	r.ready("files").keys("2")
+	r.setReady("files").keys("2")
 	require.Contains(t, r.screen(), "1 Servers 2 [", "it changed while it was looked at")
 }
 
 func TestServersAreSortedByTrouble(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 80, 24).keys("1")
+	r := newFailingUI(t, 80, 24).keys("1")
 	names := func() (all []string) {
 		for l := range strings.SplitSeq(r.screen(), "\n") {
 			for _, s := range []string{"files", "github", "slack", "notes"} {
@@ -70,7 +69,7 @@ func TestServersAreSortedByTrouble(t *testing.T) {
 	require.Equal(t, []string{"notes", "files", "github", "slack"}, names(), "by state, the other way round")
 	r.keys("o")
 	require.Equal(t, []string{"files", "github", "notes", "slack"}, names(), "by name")
-	r.sorts("restarts")
+	r.sortBy("restarts")
 	require.Equal(t, "slack", names()[0], "by restarts")
 }
 
@@ -79,7 +78,7 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 	for query, want := range map[string]string{
 		"state:fail": "slack", "server:git": "github", "transport:http": "github", "revision:2025": "files", "error:token": "slack", "unauthorized": "github",
 	} {
-		r := troubled(t, 80, 24).keys("1 /").text(query)
+		r := newFailingUI(t, 80, 24).keys("1 /").typeText(query)
 		require.Equal(t, 1, r.app.Panes[pane.PaneServers].Rows().Len(), query)
 		s, _ := r.app.Panes[pane.PaneServers].(*pane.Servers).Table.Selected()
 		require.Equal(t, want, s.Name, query)
@@ -88,7 +87,7 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 
 func TestAServersDetailSaysWhatHelps(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 140, 60).keys("1")
+	r := newFailingUI(t, 140, 60).keys("1")
 	require.Contains(t, r.screen(), "2025-11-25")
 	require.Contains(t, r.screen(), "subscribe", "capabilities")
 	r.keys("j")
@@ -102,7 +101,7 @@ func TestAServersDetailSaysWhatHelps(t *testing.T) {
 
 func TestAServersDetailHasItsLastLines(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 140, 60).keys("1 j j")
+	r := newFailingUI(t, 140, 60).keys("1 j j")
 	log := func(server, source, text string) {
 		r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: source, Text: text})
 	}
@@ -112,7 +111,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 	log("files", registry.SourceStderr, "of another one")
 	log("slack", registry.SourceGoblin, "of goblin")
 	log("slack", registry.SourceMessage, "hello\x1b]0;x\x07")
-	r.changed(registry.Logs)
+	r.refresh(registry.Logs)
 	screen := r.screen()
 	require.Contains(t, screen, "line-29")
 	require.Contains(t, screen, "line-11")
@@ -124,7 +123,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 
 func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 80, 24).keys("1 r")
+	r := newFailingUI(t, 80, 24).keys("1 r")
 	require.Equal(t, []string{"restart files"}, r.backend.acts, "nobody is disturbed")
 	r.keys("x y")
 	require.Equal(t, []string{"restart files", "enable files false"}, r.backend.acts)
@@ -148,11 +147,11 @@ func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 
 func TestKeysOfServersHaveReasons(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 80, 24).keys("1 G r")
+	r := newFailingUI(t, 80, 24).keys("1 G r")
 	require.Contains(t, r.screen(), "notes is disabled; x enables it")
 	require.Empty(t, r.backend.acts)
 
-	r = newRig(t, 80, 24)
+	r = newTestUI(t, 80, 24)
 	require.Contains(t, r.screen(), "No servers are configured")
 	r.keys("r")
 	require.Contains(t, r.screen(), "there is no server here")
@@ -162,7 +161,7 @@ func TestKeysOfServersHaveReasons(t *testing.T) {
 
 func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 140, 40).keys("1 y")
+	r := newFailingUI(t, 140, 40).keys("1 y")
 	require.Contains(t, r.screen(), "Copied the name (5 B)")
 	r.keys("Y")
 	require.Contains(t, r.screen(), "Copied the content")
@@ -174,7 +173,7 @@ func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
 func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"e", "i"} {
-		r := troubled(t, 140, 40).keys("1 j " + key)
+		r := newFailingUI(t, 140, 40).keys("1 j " + key)
 		require.Equal(t, pane.PaneLogs, r.app.Open, key)
 		typed, _ := r.app.Panes[pane.PaneLogs].Rows().Filtered()
 		require.Contains(t, typed, "github", key)
@@ -183,7 +182,7 @@ func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 
 func TestAClickMeetsTheRowItIsOn(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 80, 24).keys("1")
+	r := newFailingUI(t, 80, 24).keys("1")
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if strings.Contains(l, " slack ") {
 			r.app.Panes[pane.PaneServers].Click(5, y-r.app.Geometry().List.Y-1)
@@ -194,11 +193,11 @@ func TestAClickMeetsTheRowItIsOn(t *testing.T) {
 
 func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 140, 60).keys("1")
+	r := newFailingUI(t, 140, 60).keys("1")
 	state, _ := r.reg.State("files")
 	state.Projects = []registry.Project{{Folder: "/home/me/one", PID: 4711}, {Folder: "/home/me/other"}}
 	r.reg.SetState("files", state)
-	r.changed(registry.Servers)
+	r.refresh(registry.Servers)
 	require.Contains(t, r.line("/home/me/one"), "project")
 	require.Contains(t, r.line("/home/me/one"), "pid 4711")
 	require.Contains(t, r.screen(), "/home/me/other")
@@ -206,14 +205,14 @@ func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
 
 func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.defined = report.Definition{
 		Command: "npx -y files '/srv/my files'", Folder: "/srv", URL: "https://host/mcp", Env: []string{"LANG", "TOKEN"}, Headers: []string{"Authorization"},
 		Processes: 2, Processor: 1500 * time.Millisecond, Memory: 50_000_000,
 	}
 	retry := r.clock.now().Add(time.Minute)
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, Retry: retry})
-	r.changed(registry.Servers).keys("1 / legacy enter")
+	r.refresh(registry.Servers).keys("1 / legacy enter")
 	s := r.screen()
 	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1500 ms of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {
 		require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(s, "│", " ")), " "), want)
@@ -222,15 +221,15 @@ func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 
 func TestADisabledServerSaysWhatEnablesIt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "notes")
+	r := newTestUI(t, 120, 40, "notes")
 	r.reg.SetState("notes", registry.ServerState{State: registry.StateDisabled})
-	r.changed(registry.Servers).keys("1 enter")
+	r.refresh(registry.Servers).keys("1 enter")
 	require.Regexp(t, `x enables it\. *│`, r.screen())
 	require.NotContains(t, r.screen(), "as long as")
 }
 
-// asks records requests to a server that end now.
-func (r *rig) asks(server string, n int, took time.Duration, status string) *rig {
+// addRequests records requests to a server that end now.
+func (r *testUI) addRequests(server string, n int, took time.Duration, status string) *testUI {
 	for range n {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(-took), Server: server, Method: "tools/call", Duration: took, Status: status})
 	}
@@ -239,12 +238,12 @@ func (r *rig) asks(server string, n int, took time.Duration, status string) *rig
 
 func TestTheLastMinutesOfEachServerAreDrawn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 220, 60, "files", "github").ready("files").ready("github").keys("1 P P")
+	r := newTestUI(t, 220, 60, "files", "github").setReady("files").setReady("github").keys("1 P P")
 	require.Regexp(t, `requests +errors +times`, r.screen())
 	require.NotContains(t, r.screen(), "▁", "nothing was asked")
 	require.NotContains(t, r.screen(), "req ")
-	r.asks("files", 2, 10*time.Millisecond, "success").beat(10 * time.Second)
-	r.asks("files", 8, 20*time.Millisecond, "success").asks("github", 1, time.Millisecond, "failure").beat(500 * time.Millisecond)
+	r.addRequests("files", 2, 10*time.Millisecond, "success").tick(10 * time.Second)
+	r.addRequests("files", 8, 20*time.Millisecond, "success").addRequests("github", 1, time.Millisecond, "failure").tick(500 * time.Millisecond)
 	files, github := r.line(" files "), r.line(" github ")
 	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▃█ ", "each as high as its own largest")
 	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▅█ ", "what took twice as long")
@@ -252,18 +251,18 @@ func TestTheLastMinutesOfEachServerAreDrawn(t *testing.T) {
 	head := strings.Split(r.screen(), "\n")[0]
 	require.Regexp(t, `req ▁+▃█  err ▁+█  ms ▁+▅█`, head)
 
-	r.beat(20 * time.Second)
+	r.tick(20 * time.Second)
 	require.Contains(t, r.line(" files "), "▁▁▁▁▁▁▁▁▃█▁▁ ", "time goes on")
-	r.beat(6 * time.Minute)
+	r.tick(6 * time.Minute)
 	require.NotContains(t, r.screen(), "█", "it is over")
 }
 
 func TestTheDetailOfAServerTellsItsLastMinutes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 45, "files").ready("files").keys("1")
-	r.asks("files", 3, 10*time.Millisecond, "success").asks("files", 1, time.Second, "failure").asks("files", 1, time.Second, registry.StatusCancelled)
+	r := newTestUI(t, 160, 45, "files").setReady("files").keys("1")
+	r.addRequests("files", 3, 10*time.Millisecond, "success").addRequests("files", 1, time.Second, "failure").addRequests("files", 1, time.Second, registry.StatusCancelled)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Direction: registry.ToClient, Method: "notifications/progress", Status: registry.StatusNotification})
-	r.beat(500 * time.Millisecond).clock.advance(5 * time.Second)
+	r.tick(500 * time.Millisecond).clock.advance(5 * time.Second)
 	r.keys("down")
 	require.Regexp(t, `requests +▁+.* 5 in 5 min`, r.screen(), "notifications are none")
 	require.Regexp(t, `failed +▁+.* 1 `, r.screen())
@@ -272,7 +271,7 @@ func TestTheDetailOfAServerTellsItsLastMinutes(t *testing.T) {
 
 func TestServersShowTheirStatesAndErrors(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 80, 24).keys("1")
+	r := newFailingUI(t, 80, 24).keys("1")
 	require.Contains(t, r.line("needs login"), "github")
 	require.Contains(t, r.line("! failed"), "exit status 1: no token")
 	require.Contains(t, r.line("○ disabled"), "notes")

@@ -17,10 +17,10 @@ func TestServersAreAddedByAForm(t *testing.T) {
 		"remote":    {target: "https://h/mcp", headers: "Authorization: Bearer ${T}", want: `add new {"headers":{"Authorization":"Bearer ${T}"},"url":"https://h/mcp"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text(tt.target)
+			r := newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText(tt.target)
 			for _, list := range []string{tt.args, tt.env, tt.headers} {
 				if r.keys("tab"); list != "" {
-					r.text(list)
+					r.typeText(list)
 				}
 			}
 			r.keys("ctrl+s")
@@ -33,30 +33,30 @@ func TestServersAreAddedByAForm(t *testing.T) {
 
 func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("1 a").text("no name").keys("ctrl+s")
+	r := newFailingUI(t, 100, 40).keys("1 a").typeText("no name").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Len(t, r.app.Dialogs, 1)
 
-	r = troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text("https://h").keys("tab").text("x").keys("ctrl+s")
+	r = newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("https://h").keys("tab").typeText("x").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Contains(t, r.screen(), "arguments and variables are for programs")
 
-	r = troubled(t, 100, 40)
+	r = newFailingUI(t, 100, 40)
 	r.backend.fails = errors.New("there is a server \"new\" already\x1b[2J")
-	r.keys("1 a").text("new").keys("tab").text("x").keys("ctrl+s")
+	r.keys("1 a").typeText("new").keys("tab").typeText("x").keys("ctrl+s")
 	require.Contains(t, r.screen(), `there is a server "new" already`)
 	require.Len(t, r.app.Dialogs, 1, "what was typed is not lost")
 }
 
 func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40)
+	r := newFailingUI(t, 100, 40)
 	r.backend.lacking = "there is no file /no/prog\x1b[2J; correct the path in command"
-	r.keys("1 a").text("new").keys("tab").text("/no/prog").keys("ctrl+s")
+	r.keys("1 a").typeText("new").keys("tab").typeText("/no/prog").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Contains(t, r.screen(), "! not added: there is no file /no/prog")
 	require.Contains(t, r.screen(), "C-s once more adds")
-	r.text("x").keys("ctrl+s")
+	r.typeText("x").keys("ctrl+s")
 	require.Empty(t, r.backend.acts, "that is another program")
 	require.Equal(t, 2, r.backend.tried)
 	r.keys("ctrl+s")
@@ -68,36 +68,36 @@ func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 
 func TestAFormThatIsLeftAddsNothing(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text("prog")
+	r := newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("prog")
 	cmd := r.app.Update(keyOf("ctrl+s"))
 	require.Contains(t, r.screen(), "Add a server: it is tried, esc gives up")
 	require.Nil(t, r.app.Update(keyOf("ctrl+s")), "once is enough")
 	r.keys("esc esc")
-	r.take(first(cmd), 0)
+	r.send(runFirst(cmd), 0)
 	require.Empty(t, r.backend.acts)
 	require.NotContains(t, r.screen(), "Added")
 }
 
 func TestTheFormOfAServerSaysInWordsWhatItWants(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("1 a")
+	r := newFailingUI(t, 100, 40).keys("1 a")
 	require.NotContains(t, r.screen(), "a-z")
-	r.text("no name").keys("tab").text("x").keys("ctrl+s")
+	r.typeText("no name").keys("tab").typeText("x").keys("ctrl+s")
 	require.Contains(t, r.screen(), "has to be letters, digits, (not first) . _ -; at most 64")
 }
 
 func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("2 a")
+	r := newFailingUI(t, 100, 40).keys("2 a")
 	require.Contains(t, r.screen(), "no server asks anything")
 	require.Empty(t, r.app.Dialogs)
-	r.command("add")
+	r.runCommand("add")
 	require.Equal(t, "Add a server", r.app.Dialogs[0].Heading())
 }
 
 func TestAServerIsRemovedAfterAsking(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("1 D")
+	r := newFailingUI(t, 100, 40).keys("1 D")
 	require.Contains(t, r.screen(), "Remove files?")
 	r.keys("n")
 	require.Empty(t, r.backend.acts)
@@ -111,7 +111,7 @@ func TestAServerIsRemovedAfterAsking(t *testing.T) {
 
 func TestServersAreTurnedOffForGoodOrForThisDaemon(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40).keys("1 x")
+	r := newFailingUI(t, 100, 40).keys("1 x")
 	require.Contains(t, r.screen(), "y while this daemon runs   g for good   n leave it")
 	r.keys("n")
 	require.Empty(t, r.backend.acts)
@@ -125,7 +125,7 @@ func TestServersAreTurnedOffForGoodOrForThisDaemon(t *testing.T) {
 
 func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	t.Parallel()
-	r := troubled(t, 100, 40)
+	r := newFailingUI(t, 100, 40)
 	r.app.Demo = true
 	r.keys("1 a")
 	require.Contains(t, r.screen(), "the demo has no config")

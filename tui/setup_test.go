@@ -8,7 +8,7 @@ import (
 
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 80, 24)
+	r := newTestUI(t, 80, 24)
 	r.app.o.Daemon.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
 	r.app.Push(newSetup(r.app))
 	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
@@ -25,10 +25,10 @@ func TestSetupCopiesWhatClientsStart(t *testing.T) {
 
 func TestSetupTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv).command("setup")
+	r := newExampleUI(t, 80, 24, plainEnv).runCommand("setup")
 	require.Regexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
 	r.keys("G")
 	require.Regexp(t, `─ (\d+)/(\d+) ─`, r.line(" Setup "))
 	require.NotRegexp(t, `─ 20/\d+ ─`, r.line(" Setup "))
-	require.NotRegexp(t, `\d/\d`, office(t, 120, 60, plainEnv).command("setup").line(" Setup "))
+	require.NotRegexp(t, `\d/\d`, newExampleUI(t, 120, 60, plainEnv).runCommand("setup").line(" Setup "))
 }

@@ -2,12 +2,11 @@ package tui
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"log/slog"
 
 	"goblin/registry"
 	"goblin/tui/dialog"
@@ -16,28 +15,28 @@ import (
 
 func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
 	t.Parallel()
-	fails := func(r *rig, server string, state registry.State) *rig {
+	fails := func(r *testUI, server string, state registry.State) *testUI {
 		r.reg.SetState(server, registry.ServerState{State: state, LastError: "no such program"})
-		return r.changed(registry.Servers)
+		return r.refresh(registry.Servers)
 	}
 	for _, c := range []struct {
 		name    string
-		before  func(r *rig)
+		before  func(r *testUI)
 		state   registry.State
 		servers bool
 	}{
-		{"it failed", func(*rig) {}, registry.StateFailed, true},
-		{"it needs a login", func(*rig) {}, registry.StateNeedsLogin, true},
-		{"it is tried again", func(*rig) {}, registry.StateRetrying, false},
-		{"the user has pressed something", func(r *rig) { r.keys("j") }, registry.StateFailed, false},
-		{"the screen is not new", func(r *rig) { r.clock.advance(time.Minute) }, registry.StateFailed, false},
+		{"it failed", func(*testUI) {}, registry.StateFailed, true},
+		{"it needs a login", func(*testUI) {}, registry.StateNeedsLogin, true},
+		{"it is tried again", func(*testUI) {}, registry.StateRetrying, false},
+		{"the user has pressed something", func(r *testUI) { r.keys("j") }, registry.StateFailed, false},
+		{"the screen is not new", func(r *testUI) { r.clock.advance(time.Minute) }, registry.StateFailed, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-			r := rigOver(t, registry.New(registry.Options{Servers: []string{"files", "github", "weather"}, Now: clock.now}), clock, 120, 40, plainEnv)
+			clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+			r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"files", "github", "weather"}, Now: clock.now}), clock, 120, 40, plainEnv)
 			r.app.Touched = false
 			clear(r.app.Used)
-			r.ready("files").ready("github").changed(registry.AllChanges)
+			r.setReady("files").setReady("github").refresh(registry.AllChanges)
 			c.before(r)
 			fails(r, "weather", c.state)
 			if !c.servers {
@@ -55,15 +54,15 @@ func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
 
 func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 	t.Parallel()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-	r := rigOver(t, registry.New(registry.Options{Servers: []string{"a", "b"}, Now: clock.now}), clock, 120, 40, plainEnv)
+	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"a", "b"}, Now: clock.now}), clock, 120, 40, plainEnv)
 	r.app.Touched = false
 	clear(r.app.Used)
-	r.ready("a").ready("b")
+	r.setReady("a").setReady("b")
 	r.backend.lacks[" a_one"] = "you"
-	r.list("a", registry.Tool, `{"name":"one"}`)
-	r.list("b", registry.Tool, `{"name":"two"}`)
-	r.changed(registry.AllChanges).keys("2")
+	r.setList("a", registry.Tool, `{"name":"one"}`)
+	r.setList("b", registry.Tool, `{"name":"two"}`)
+	r.refresh(registry.AllChanges).keys("2")
 	require.Contains(t, r.line("│>"), "b_two")
 }
 
@@ -79,14 +78,14 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, 120, 40, "alpha", "broken").ready("alpha")
+			r := newTestUI(t, 120, 40, "alpha", "broken").setReady("alpha")
 			r.app.Touched = false
 			clear(r.app.Used)
 			require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
-			r.changed(registry.AllChanges).keys(c.keys)
+			r.refresh(registry.AllChanges).keys(c.keys)
 			r.reg.SetState("broken", registry.ServerState{State: registry.StateFailed, LastError: "no such program"})
-			r.changed(registry.Servers)
-			r.list("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
+			r.refresh(registry.Servers)
+			r.setList("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
 			require.Contains(t, r.keys("4").line("> "), c.want)
 		})
 	}
@@ -95,13 +94,13 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 // A list that is long in coming has Goblin's own things first for a while.
 func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "alpha").ready("alpha")
+	r := newTestUI(t, 120, 40, "alpha").setReady("alpha")
 	r.app.Touched = false
 	clear(r.app.Used)
 	require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
-	r.changed(registry.AllChanges)
+	r.refresh(registry.AllChanges)
 	require.Contains(t, r.line("> "), "goblin://servers")
-	r.list("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
+	r.setList("alpha", registry.Resource, `{"uri":"x:a","name":"a"}`)
 	require.Contains(t, r.line("> "), "x:a")
 }
 
@@ -114,7 +113,7 @@ func TestAnOwnConfigOpensOnServers(t *testing.T) {
 		{Daemon{Config: "/etc/goblin/work.yaml"}, pane.PaneServers},
 		{Daemon{Config: "demo", Demo: true}, pane.PaneResources},
 	} {
-		clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+		clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 		reg := registry.New(registry.Options{Servers: []string{"files"}, Now: clock.now})
 		term := &fakeTerminal{w: 80, h: 24, env: plainEnv, never: make(chan struct{})}
 		a := newApp(t.Context(), Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Daemon: c.daemon}, dialog.NewQuestions(), newBackend(), term)

@@ -2,13 +2,11 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"strings"
-
-	"time"
 
 	"goblin/registry"
 	"goblin/registry/definition"
@@ -18,29 +16,29 @@ import (
 // Goblin's own tools are listed before all others, once they are needed.
 func TestOwnToolsThatComeAreNoNewsOfOtherTools(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 40, "alpha").list("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"b","inputSchema":{"type":"object"}}`)
+	r := newTestUI(t, 120, 40, "alpha").setList("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"b","inputSchema":{"type":"object"}}`)
 	r.keys("4")
 	require.NoError(t, r.reg.AddTool(registry.LocalTool{
 		Definition: []byte(`{"name":"search_tools","inputSchema":{"type":"object"}}`),
 		Call:       func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil },
 	}))
-	r.changed(registry.AllChanges)
+	r.refresh(registry.AllChanges)
 	require.Contains(t, r.line("1 Servers"), "2 Tools 3  3 Prompts", "nothing is new of those")
 
-	r.list("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`)
+	r.setList("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`)
 	require.Contains(t, r.line("1 Servers"), "2 Tools 2 Δ1", "one has gone")
 }
 
 func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	t.Parallel()
-	r := office(t, 80, 24, plainEnv)
+	r := newExampleUI(t, 80, 24, plainEnv)
 	for _, name := range []string{"catalog_tools", "search_resources"} {
 		require.NoError(t, r.reg.AddTool(registry.LocalTool{
 			Definition: []byte(`{"name":"` + name + `","inputSchema":{"type":"object"}}`),
 			Call:       func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil },
 		}))
 	}
-	r.changed(registry.AllChanges).keys("2")
+	r.refresh(registry.AllChanges).keys("2")
 	require.Contains(t, r.screen(), "[2 Tools 6]")
 	own, first := strings.Index(r.screen(), "2 tools of Goblin itself"), strings.Index(r.screen(), "github_")
 	require.Less(t, own, first)
@@ -73,15 +71,15 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 
 func TestADetailShowsTheOriginalBesideWhatClientsSee(t *testing.T) {
 	t.Parallel()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	title := "New issue"
 	reg := registry.New(registry.Options{Servers: []string{"github"}, Now: clock.now, Overrides: map[string]*definition.Set{"github": {
 		Tools: map[string]*definition.Override{"create_issue": {
 			Name: "new_issue", Title: &title, Arguments: []definition.Member{{Name: "owner", Value: []byte(`"acme"`)}},
 		}},
 	}}})
-	r := rigOver(t, reg, clock, 120, 60, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
-	r.list("github", registry.Tool,
+	r := newTestUIWith(t, reg, clock, 120, 60, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
+	r.setList("github", registry.Tool,
 		`{"name":"create_issue","title":"Create issue","inputSchema":{"type":"object","properties":{"owner":{"type":"string"},"title":{"type":"string"}},"required":["owner","title"]}}`,
 		`{"name":"close_issue","inputSchema":{"type":"object"}}`)
 	r.keys("2 g j")
@@ -103,13 +101,13 @@ func TestADetailShowsTheOriginalBesideWhatClientsSee(t *testing.T) {
 
 func TestDetailsShowHowDefinitionsWereChangedToSatisfyClients(t *testing.T) {
 	t.Parallel()
-	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	reg := registry.New(registry.Options{Servers: []string{"odd"}, Now: clock.now, Repair: true})
-	r := rigOver(t, reg, clock, 160, 60, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
-	r.ready("odd")
+	r := newTestUIWith(t, reg, clock, 160, 60, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"})
+	r.setReady("odd")
 	reg.SetList("odd", registry.Tool, [][]byte{[]byte(`{"name":"bare"}`), []byte(`{"name":"fine","inputSchema":{"type":"object"}}`), []byte(`{"title":"nameless"}`)})
 	reg.SetList("odd", registry.Resource, [][]byte{[]byte(`{"uri":"x:a/b","mimeType":null,"name":"b"}`)})
-	r.changed(registry.Tools | registry.Resources | registry.Servers)
+	r.refresh(registry.Tools | registry.Resources | registry.Servers)
 	r.keys("2 g")
 	require.Contains(t, r.screen(), "changed to satisfy clients: inputSchema")
 	r.keys("j")
@@ -124,11 +122,11 @@ func TestDetailsShowHowDefinitionsWereChangedToSatisfyClients(t *testing.T) {
 
 func TestDescriptionsThatClientsCutAreMarked(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	require.Len(t, r.reg.SetList("weather", registry.Tool, [][]byte{
 		[]byte(`{"name":"forecast","description":"` + strings.Repeat("long ", 500) + `"}`), []byte(`{"name":"short","description":"fits"}`),
 	}), 1)
-	r.changed(registry.Tools)
+	r.refresh(registry.Tools)
 	r.keys("2 / weather_forecast enter")
 	require.Contains(t, r.screen(), "the description has 2500 characters,")
 	r.keys("esc esc / weather_short enter")

@@ -6,23 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/pane"
-	"goblin/tui/uicontext"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 )
 
-// trafficRig is a screen that has seen a call, a failed read, a notification
-// and a question of a server. Its Traffic tab is open.
-func trafficRig(t testing.TB, w, h int) *rig {
-	r := newRig(t, w, h, "files", "github")
-	r.ready("files").ready("github")
-	r.list("github", registry.Tool, `{"name":"create_issue","description":"Create an issue"}`, `{"name":"list_issues"}`)
-	r.list("files", registry.Resource, `{"uri":"file:///srv/readme.md","name":"readme"}`, `{"uri":"file:///srv/other.md","name":"other"}`)
-	r.list("files", registry.Template, `{"uriTemplate":"file:///log/{day}.txt","name":"log"}`)
-	r.list("github", registry.Prompt, `{"name":"review"}`)
+// newTrafficUI returns a UI whose Traffic tab has a call, a failed read, a notification
+// and a request of a server.
+func newTrafficUI(t testing.TB, w, h int) *testUI {
+	r := newTestUI(t, w, h, "files", "github")
+	r.setReady("files").setReady("github")
+	r.setList("github", registry.Tool, `{"name":"create_issue","description":"Create an issue"}`, `{"name":"list_issues"}`)
+	r.setList("files", registry.Resource, `{"uri":"file:///srv/readme.md","name":"readme"}`, `{"uri":"file:///srv/other.md","name":"other"}`)
+	r.setList("files", registry.Template, `{"uriTemplate":"file:///log/{day}.txt","name":"log"}`)
+	r.setList("github", registry.Prompt, `{"name":"review"}`)
 	at := r.clock.now()
 	add := func(rec registry.TrafficRecord) {
 		rec.Time = at
@@ -49,12 +48,12 @@ func trafficRig(t testing.TB, w, h int) *rig {
 		Duration: 5 * time.Second, Size: 18, Status: "success", Request: []byte(`{"message":"sure?"}`), Response: []byte(`{"action":"accept"}`),
 	})
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
-	return r.changed(registry.Traffic).keys("5 ] v") // notifications, too
+	return r.refresh(registry.Traffic).keys("5 ] v") // notifications, too
 }
 
 func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 200, 30).keys("P P") // no detail beside it
+	r := newTrafficUI(t, 200, 30).keys("P P") // no detail beside it
 	line := r.line("github_create_issue")
 	for _, want := range []string{"12:00:00.000", "claude", "→", "github", "tools/call", "1234 ms", "20.0 kB", "ok"} {
 		require.Contains(t, line, want)
@@ -90,7 +89,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 		"call issue":         {0},
 	} {
 		t.Run(typed, func(t *testing.T) {
-			r := trafficRig(t, 200, 30).keys("/").text(typed).keys("enter")
+			r := newTrafficUI(t, 200, 30).keys("/").typeText(typed).keys("enter")
 			var got []int
 			rows := r.app.Logs().Traffic.Table
 			for _, i := range rows.Found {
@@ -107,7 +106,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 
 func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24).sorts("took")
+	r := newTrafficUI(t, 80, 24).sortBy("took")
 	require.Contains(t, r.line("5000 ms"), "> ")
 	require.Contains(t, r.screen(), "by took ↓")
 	require.NotContains(t, r.screen(), "following")
@@ -121,7 +120,7 @@ func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
 
 func TestTheDetailOfARequestHasBothSides(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 120, 60).keys("g")
+	r := newTrafficUI(t, 120, 60).keys("g")
 	screen := r.screen()
 	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "from the client to the server", "1234.000 ms", "Request", `"title": "It's"`, "Response", `"created"`} {
 		require.Contains(t, screen, want)
@@ -135,17 +134,17 @@ func TestTheDetailOfARequestHasBothSides(t *testing.T) {
 
 func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 60, "files")
+	r := newTestUI(t, 120, 60, "files")
 	long := `{"text":"` + strings.Repeat("x", 100_000) + `"}`
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "first", Status: "success", Request: []byte(`{"name":"first"}`), Response: []byte(`{}`)})
 	for range 200 {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "long", Status: "success", Request: []byte(`{"name":"long"}`), Response: []byte(long), Size: int64(len(long))})
 	}
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	require.Contains(t, r.screen(), "the journal keeps the first 65.5 kB of 100.0 kB")
 	r.keys("y")
 	require.Contains(t, r.screen(), "without the response")
-	require.NotContains(t, r.copied(), "xxx")
+	require.NotContains(t, r.clipboard(), "xxx")
 	r.keys("g")
 	require.Contains(t, r.screen(), "16 B that had to make room for newer traffic")
 	r.keys("Y")
@@ -154,34 +153,34 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24).keys("g y")
+	r := newTrafficUI(t, 80, 24).keys("g y")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"github_create_issue","arguments":{"title":"It's","n":1},"_meta":{"progressToken":7}}}
 {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created"}]}}
-`, r.copied())
+`, r.clipboard())
 	r.keys("j y")
-	require.Contains(t, r.copied(), `"error":{"code":-32002,"message":"not there"}`)
+	require.Contains(t, r.clipboard(), `"error":{"code":-32002,"message":"not there"}`)
 	r.keys("j y")
-	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mcp://files/file:///srv/readme.md"}}`+"\n", r.copied())
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mcp://files/file:///srv/readme.md"}}`+"\n", r.clipboard())
 }
 
 func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24).keys("g Y")
-	require.Equal(t, `goblin call github_create_issue --args '{"title":"It'\''s","n":1}'`, r.copied())
+	r := newTrafficUI(t, 80, 24).keys("g Y")
+	require.Equal(t, `goblin call github_create_issue --args '{"title":"It'\''s","n":1}'`, r.clipboard())
 	r.keys("j Y")
-	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md`, r.copied())
+	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md`, r.clipboard())
 	r.app.Command = []string{"/opt/goblin", "stdio", "--config", "/etc/two words.yaml"}
 	r.keys("Y")
-	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.copied(), "of the same daemon")
+	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.clipboard(), "of the same daemon")
 	r.keys("j j Y")
 	require.Contains(t, r.line("No command"), "elicitation/create has none")
-	require.Contains(t, r.copied(), `"jsonrpc"`)
+	require.Contains(t, r.clipboard(), `"jsonrpc"`)
 }
 
 func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24)
-	r.keys("2 /").text("list_issues").keys("enter 5 g i")
+	r := newTrafficUI(t, 80, 24)
+	r.keys("2 /").typeText("list_issues").keys("enter 5 g i")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 	require.Contains(t, r.line("github_create_issue"), "> ")
 	r.keys("5 j i")
@@ -195,9 +194,9 @@ func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
 
 func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24)
+	r := newTrafficUI(t, 80, 24)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
-	r.changed(registry.Traffic).keys("G")
+	r.refresh(registry.Traffic).keys("G")
 	it := r.app.Logs().Item()
 	require.False(t, it.Blank())
 	require.Equal(t, registry.Template, it.Kind)
@@ -208,9 +207,9 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 
 func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 80, 24)
+	r := newTrafficUI(t, 80, 24)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Method: "tools/call", Name: "github_list_issues", Status: "success"})
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	r.keys("2 g i")
 	screen := r.screen()
 	require.Contains(t, screen, "[Traffic")
@@ -223,13 +222,13 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	r.run(r.app.Inspect(uicontext.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt"}))
 	require.Equal(t, 0, r.app.Logs().Rows().Len())
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "file:///log/monday.txt", Status: "success"})
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Equal(t, 1, r.app.Logs().Rows().Len())
 }
 
 func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 220, 40).keys("2 g")
+	r := newTrafficUI(t, 220, 40).keys("2 g")
 	require.Contains(t, r.line("Requests"), "Tools")
 	require.Contains(t, r.line("1234 ms"), "claude")
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "vscode", Server: "github", Method: "tools/call", Name: "create_issue", Duration: 7 * time.Millisecond, Status: "failure", Code: -32603})
@@ -243,14 +242,14 @@ func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
 
 func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 120, 24, "files").keys("5 ]")
+	r := newTestUI(t, 120, 24, "files").keys("5 ]")
 	for i := range 12_000 {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "ping", Name: fmt.Sprint("n", i), Status: "success"})
 		if i%5000 == 0 {
-			r.changed(registry.Traffic)
+			r.refresh(registry.Traffic)
 		}
 	}
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Equal(t, pane.MostTraffic, r.app.Logs().Traffic.Count())
 	require.Contains(t, r.screen(), "7000 older dropped")
 	require.Contains(t, r.line("n11999"), "> ")
@@ -258,10 +257,10 @@ func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 
 func TestForeignTextOfTrafficIsHarmless(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 40, "files")
+	r := newTestUI(t, 160, 40, "files")
 	evil := "\x1b]52;c;AAAA\x07\u202e世界\r\n"
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: evil, Session: evil, Server: "files", Method: "tools/" + evil, Name: evil, Status: evil, Request: []byte(`{"a":"` + evil), Response: []byte("\x1b[2J")})
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	check := func() {
 		view := r.app.View()
 		require.NotContains(t, view, "\x1b]")
@@ -278,9 +277,9 @@ func TestForeignTextOfTrafficIsHarmless(t *testing.T) {
 
 func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
+	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "github", Method: "tools/call", Name: "github_search", Status: registry.StatusToolError, Request: []byte(`{}`), Response: []byte(`{"isError":true}`)})
-	r.changed(registry.Traffic).keys("5 ] G")
+	r.refresh(registry.Traffic).keys("5 ] G")
 	require.Contains(t, r.line("> "), "!tool")
 	require.Contains(t, r.screen(), "the tool reports an error")
 	require.Contains(t, r.screen(), "Response", "it answered")
@@ -289,7 +288,7 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 // What comes by the second would push the requests out of the third column.
 func TestRequestsBesideAnItemAreWithoutNotificationsButWhereTrafficShowsThem(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 250, 40).keys("5 v 4 g /readme enter")
+	r := newTrafficUI(t, 250, 40).keys("5 v 4 g /readme enter")
 	require.Contains(t, r.screen(), "Requests")
 	require.Contains(t, r.line("claude "), "!-32002")
 	require.NotContains(t, r.screen(), "notifications/resources/updated")
@@ -300,13 +299,13 @@ func TestRequestsBesideAnItemAreWithoutNotificationsButWhereTrafficShowsThem(t *
 
 func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 140, 40)
+	r := newTrafficUI(t, 140, 40)
 	r.reg.Traffic().Append(registry.TrafficRecord{
 		Time: r.clock.now().Add(time.Minute), Session: "s-1", Client: "claude", Server: "everything", Method: "tools/call", Name: "everything_trigger-long-running-operation",
 		Duration: 12 * time.Second, Size: 90, Status: "success",
 	})
 	for _, keys := range []string{"v", "v v"} { // without notifications and with
-		line := r.changed(registry.Traffic).keys(keys).keys("G").line("│> ")
+		line := r.refresh(registry.Traffic).keys(keys).keys("G").line("│> ")
 		for _, want := range []string{"claude", "every", "tools/call", "eration", "ok", "12 s"} {
 			require.Contains(t, line, want)
 		}
@@ -315,10 +314,10 @@ func TestTrafficBesideADetailHasTheClient(t *testing.T) {
 
 func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 	t.Parallel()
-	r := office(t, 160, 40, plainEnv)
+	r := newExampleUI(t, 160, 40, plainEnv)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "gone", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour, Status: registry.StatusLeft})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "asks", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour + 20*time.Millisecond, Waited: time.Hour, Asked: true, Status: "success"})
-	r.changed(registry.Traffic).keys("5 ] F")
+	r.refresh(registry.Traffic).keys("5 ] F")
 	require.Contains(t, r.line("gone"), "client left")
 	require.NotContains(t, r.line("gone"), "!")
 	require.Contains(t, r.line("asks"), "waited 1 h 0 min")
@@ -331,17 +330,17 @@ func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 
 func TestUpdatesEraseNoCallsAndAreFolded(t *testing.T) {
 	t.Parallel()
-	r := office(t, 160, 40, plainEnv).keys("5 ] v F")
+	r := newExampleUI(t, 160, 40, plainEnv).keys("5 ] v F")
 	for i := range 3600 {
 		r.reg.Traffic().Append(registry.TrafficRecord{
 			Time: r.clock.now().Add(time.Duration(i) * time.Second), Server: "files", Direction: registry.ToClient,
 			Method: "notifications/resources/updated", Name: "clock://now", Status: "notification", Request: []byte(`{"uri":"clock://now"}`),
 		})
 		if i%100 == 0 {
-			r.changed(registry.Traffic)
+			r.refresh(registry.Traffic)
 		}
 	}
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("× "), "× 3600, last 13:00:59")
 	require.Contains(t, r.screen(), "weather_forecast")
 	require.Contains(t, r.screen(), "Traffic 5 ")
@@ -350,17 +349,17 @@ func TestUpdatesEraseNoCallsAndAreFolded(t *testing.T) {
 
 func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 60, "github").ready("github")
+	r := newTestUI(t, 160, 60, "github").setReady("github")
 	r.reg.Traffic().Append(registry.TrafficRecord{
 		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled,
 		Request: []byte(`{"name":"x"}`), RequestSize: 12, Response: []byte(`{"code":-32603,"message":"Request cancelled"}`), ResponseSize: 45, Size: 45,
 	})
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	require.Regexp(t, "(?s)││ Error +│.*-32603", r.screen())
 	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
 	require.NotContains(t, r.screen(), "Response")
 	r.keys("y")
-	require.Contains(t, r.copied(), `"error":{"code":-32603`)
+	require.Contains(t, r.clipboard(), `"error":{"code":-32603`)
 	r.keys("enter")
 	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
 	require.NotContains(t, r.screen(), "result as it came")
@@ -371,15 +370,15 @@ func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_y", Status: registry.StatusCancelled,
 		Response: []byte(`{"content":[{"type":"text","text":"late"}]}`), ResponseSize: 43,
 	})
-	r.changed(registry.Traffic).keys("G")
+	r.refresh(registry.Traffic).keys("G")
 	require.Regexp(t, "││ Response +│", r.screen())
 	r.keys("y")
-	require.Contains(t, r.copied(), `"result":{"content"`)
+	require.Contains(t, r.clipboard(), `"result":{"content"`)
 }
 
 func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 250, 40).keys("g")
+	r := newTrafficUI(t, 250, 40).keys("g")
 	require.Contains(t, r.line("began"), "12:00:00.000")
 	require.Contains(t, r.line("ended"), "12:00:01.234")
 	require.Contains(t, r.keys("P P").line("create_issue"), "12:00:00.000")
@@ -387,9 +386,9 @@ func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
 
 func TestWhatWasCancelledIsNoError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 40, "github").ready("github").keys("P P")
+	r := newTestUI(t, 160, 40, "github").setReady("github").keys("P P")
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled})
-	r.changed(registry.Traffic).keys("5 ]")
+	r.refresh(registry.Traffic).keys("5 ]")
 	require.Contains(t, r.line("github_x"), "cancelled")
 	require.NotContains(t, r.screen(), "!cancelled")
 	require.Contains(t, r.keys("/ err:yes enter").screen(), "0 of 1")
@@ -397,7 +396,7 @@ func TestWhatWasCancelledIsNoError(t *testing.T) {
 
 func TestEscGoesBackFromAJump(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter i")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("2 / forecast enter i")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	require.Contains(t, r.screen(), "name:=")
 	r.keys("esc")
@@ -432,11 +431,11 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 
 func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 160, 40).keys("v v") // as it is at first
+	r := newTrafficUI(t, 160, 40).keys("v v") // as it is at first
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.NotContains(t, r.screen(), "notifications/resources")
 	require.Contains(t, r.line("notifications of"), "+ notifications of files 1")
 	require.Contains(t, r.line("mine"), "you")
@@ -462,11 +461,11 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 
 func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 160, 40, "files")
+	r := newTestUI(t, 160, 40, "files")
 	require.Contains(t, r.keys("5 ]").screen(), "No requests yet.")
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "tools/list", Status: "success"})
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("│>"), "tools/list")
 	require.Contains(t, r.keys("v v").screen(), "Not shown: 1 request of screens.")
 	require.NotContains(t, r.screen(), "No requests yet.")
@@ -475,11 +474,11 @@ func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
 
 func TestAnItemWithoutRequestsSaysSo(t *testing.T) {
 	t.Parallel()
-	r := trafficRig(t, 120, 40).keys("2 / list enter i")
+	r := newTrafficUI(t, 120, 40).keys("2 / list enter i")
 	require.Contains(t, r.screen(), "There are no requests about it yet.")
 	require.Contains(t, r.screen(), "esc goes back.")
 	require.NotContains(t, r.screen(), "Nothing matches")
-	r.keys("/").text("nonsense").keys("enter")
+	r.keys("/").typeText("nonsense").keys("enter")
 	require.Contains(t, r.screen(), "Nothing matches")
 	r.keys("esc esc 2 esc / list enter i esc")
 	require.Equal(t, pane.PaneTools, r.app.Open)

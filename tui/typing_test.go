@@ -4,60 +4,59 @@ import (
 	"strings"
 	"testing"
 
-	"goblin/tui/dialog"
-	"goblin/tui/pane"
-	"goblin/tui/uicontext"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+	"goblin/tui/uicontext"
 )
 
-// typists open each place where text is typed.
-func typists() map[string]struct {
-	open  func(t *testing.T) *rig
-	value func(r *rig) string
+// textInputs returns each place that takes typed text.
+func textInputs() map[string]struct {
+	open  func(t *testing.T) *testUI
+	value func(r *testUI) string
 } {
 	type typist = struct {
-		open  func(t *testing.T) *rig
-		value func(r *rig) string
+		open  func(t *testing.T) *testUI
+		value func(r *testUI) string
 	}
-	in := func(keys string) func(t *testing.T) *rig {
-		return func(t *testing.T) *rig { return office(t, 120, 40, plainEnv).keys(keys) }
+	in := func(keys string) func(t *testing.T) *testUI {
+		return func(t *testing.T) *testUI { return newExampleUI(t, 120, 40, plainEnv).keys(keys) }
 	}
-	front := func(r *rig) uicontext.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
+	front := func(r *testUI) uicontext.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
 	return map[string]typist{
-		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
-		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
-		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*pane.Watched).Input.Value() }},
-		"help":          {in("?"), func(r *rig) string { return front(r).(*help).input.Value() }},
-		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
-		"entry": {func(t *testing.T) *rig {
-			r := office(t, 120, 40, plainEnv)
+		"filter":        {in("4 /"), func(r *testUI) string { return r.app.bar.Value() }},
+		"palette":       {in(":"), func(r *testUI) string { return front(r).(*palette).input.Value() }},
+		"subscriptions": {in("w /"), func(r *testUI) string { return front(r).(*pane.Watched).Input.Value() }},
+		"help":          {in("?"), func(r *testUI) string { return front(r).(*help).input.Value() }},
+		"facet":         {in("4 f"), func(r *testUI) string { return front(r).(*pane.Facet).Input.Value() }},
+		"entry": {func(t *testing.T) *testUI {
+			r := newExampleUI(t, 120, 40, plainEnv)
 			r.run(r.app.Push(uicontext.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
-		}, func(r *rig) string { return front(r).(*uicontext.Entry).Input.Value() }},
-		"sampling": {func(t *testing.T) *rig {
-			r := office(t, 120, 40, plainEnv)
+		}, func(r *testUI) string { return front(r).(*uicontext.Entry).Input.Value() }},
+		"sampling": {func(t *testing.T) *testUI {
+			r := newExampleUI(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)
-			return r.later()
-		}, func(r *rig) string { return front(r).(*dialog.Asking).Inner.(*dialog.Sampling).Area.Value() }},
+			return r.passGrace()
+		}, func(r *testUI) string { return front(r).(*dialog.Asking).Inner.(*dialog.Sampling).Area.Value() }},
 	}
 }
 
 func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
 	t.Parallel()
-	for name, typist := range typists() {
+	for name, typist := range textInputs() {
 		t.Run(name, func(t *testing.T) {
 			for _, word := range []string{"end", "home", "up", "tab"} {
-				r := typist.open(t).text(word)
+				r := typist.open(t).typeText(word)
 				require.Equal(t, word, typist.value(r))
 			}
 			r := typist.open(t)
 			const bad = "a\u202eb\u200bc\u2066d"
-			r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(bad), Paste: true}, 0)
+			r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(bad), Paste: true}, 0)
 			require.Equal(t, bad, typist.value(r))
 			for _, k := range []string{"left", "left", "left"} {
 				r.keys(k)
@@ -73,7 +72,7 @@ func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
 
 func TestAFilterThatWasSetIsEditedAsItIs(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("4")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("4")
 	r.run(r.app.SetFilter("a\u202eb"))
 	r.keys("/ end space x")
 	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()

@@ -13,7 +13,7 @@ import (
 
 func TestUsageShowsWhatCosts(t *testing.T) {
 	t.Parallel()
-	r := office(t, 160, 45, plainEnv).keys("6")
+	r := newExampleUI(t, 160, 45, plainEnv).keys("6")
 	require.Equal(t, pane.PaneUsage, r.app.Open)
 	require.Contains(t, r.screen(), "[Tools 5]")
 	require.Regexp(t, `calls +[▁-█]+ .* 3 errors`, r.screen())
@@ -21,11 +21,11 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Regexp(t, `> github_search +10k +1180 +37 `, r.screen())
 	require.Equal(t, "github_search", r.app.Panes[pane.PaneUsage].Item().Listed)
 
-	r.sorts("p95")
+	r.sortBy("p95")
 	require.Contains(t, r.screen(), "by p95 ↓")
 	require.Regexp(t, `\n│ +github_create_issue .*\n│.*github_search `, r.screen())
 
-	r.keys("/").text("unused:yes").keys("enter")
+	r.keys("/").typeText("unused:yes").keys("enter")
 	require.Regexp(t, `Usage 1/5`, r.screen())
 	require.Contains(t, r.screen(), "Not called in 30 days. x turns it off")
 
@@ -42,10 +42,10 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 
 func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 	t.Parallel()
-	r := office(t, 160, 45, plainEnv).keys("6")
+	r := newExampleUI(t, 160, 45, plainEnv).keys("6")
 	require.Contains(t, r.screen(), "217 calls in the last hour, 3 errors")
 	require.Contains(t, r.screen(), "The last hour")
-	r = office(t, 160, 45, plainEnv)
+	r = newExampleUI(t, 160, 45, plainEnv)
 	r.backend.usage.Minutes = r.clock.now().Add(-25 * time.Minute)
 	r.keys("6")
 	require.Contains(t, r.screen(), "217 calls, 3 errors in 25 min, since Gobl")
@@ -58,43 +58,43 @@ func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 
 func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	t.Parallel()
-	r := office(t, 200, 45, plainEnv).keys("6 ] ] F")
+	r := newExampleUI(t, 200, 45, plainEnv).keys("6 ] ] F")
 	require.NotContains(t, r.screen(), "others", "nobody has any")
-	r = office(t, 200, 45, plainEnv)
+	r = newExampleUI(t, 200, 45, plainEnv)
 	r.backend.usage.Servers[0].Others = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
 	r.keys("6 ] ]")
 	require.Regexp(t, `others +2012, \d+\.\d kB in lists: prompts, resources`, r.screen())
 	r.keys("F")
 	require.Regexp(t, `> github .* \d+\.\d kB`, r.screen())
-	r.sorts("others")
+	r.sortBy("others")
 	require.Contains(t, r.screen(), "by others ↓")
 }
 
 func TestUsageTurnsAToolOff(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv).keys("6 x")
+	r := newExampleUI(t, 120, 40, plainEnv).keys("6 x")
 	require.Contains(t, r.backend.acts, `switch "" false github_search`)
 }
 
 func TestUsageTellsWhatIsOff(t *testing.T) {
 	t.Parallel()
-	r := office(t, 160, 45, plainEnv)
+	r := newExampleUI(t, 160, 45, plainEnv)
 	create := &r.backend.usage.Tools[2]
 	create.Off, create.Definitions = true, report.Definitions{}
-	r.keys("6 /").text("off:yes").keys("enter")
+	r.keys("6 /").typeText("off:yes").keys("enter")
 	require.Regexp(t, `> github_create_issue +off +20 `, r.screen())
 	require.Contains(t, r.screen(), "Turned off for all clients: it costs nothing. x turns it on.")
 }
 
 func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
 	t.Parallel()
-	r := office(t, 120, 40, plainEnv)
-	r.changed(registry.Traffic)
+	r := newExampleUI(t, 120, 40, plainEnv)
+	r.refresh(registry.Traffic)
 	require.NotContains(t, r.screen(), "Usage !")
 	r.keys("6")
 	r.backend.usage.Tools = r.backend.usage.Tools[:1]
 	r.clock.advance(2 * time.Second)
-	r.changed(registry.Traffic)
+	r.refresh(registry.Traffic)
 	require.Contains(t, r.screen(), "[Tools 1]")
 	r.backend.usage = report.Report{}
 	r.keys("r")
@@ -103,7 +103,7 @@ func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
 
 func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
 	t.Parallel()
-	r := office(t, 200, 45, plainEnv)
+	r := newExampleUI(t, 200, 45, plainEnv)
 	r.backend.usage.All.P50, r.backend.usage.All.P95 = 0, 0
 	r.backend.usage.Clients = r.backend.usage.Clients[:1]
 	c := &r.backend.usage.Clients[0]
@@ -117,7 +117,7 @@ func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
 func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 100, 120, 160, 200, 250} {
-		r := office(t, w, 40, plainEnv)
+		r := newExampleUI(t, w, 40, plainEnv)
 		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []report.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
 		require.Regexp(t, `█( 2 ms to 1638 ms)? +half within 12 ms, 95 of 100 1377 ms +│`, r.keys("6").line("spread"), w)
 		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2 ms to 1638 ms  "}[w > 80], w)

@@ -5,19 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/pane"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
-// subs is a screen with subscriptions of several holders.
-func subs(t *testing.T, w, h int) *rig {
+// newSubscribedUI returns a UI with subscriptions of several clients.
+func newSubscribedUI(t *testing.T, w, h int) *testUI {
 	t.Helper()
-	r := newRig(t, w, h, "files", "github")
-	r.ready("files").ready("github")
-	r.list("files", registry.Resource, `{"uri":"file:///a.md","name":"a"}`, `{"uri":"file:///b.md","name":"b"}`)
+	r := newTestUI(t, w, h, "files", "github")
+	r.setReady("files").setReady("github")
+	r.setList("files", registry.Resource, `{"uri":"file:///a.md","name":"a"}`, `{"uri":"file:///b.md","name":"b"}`)
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true})
 	r.reg.SetSession(registry.Session{ID: "c1", Client: "claude"})
 	r.reg.SetSession(registry.Session{ID: "c2", Client: "claude"})
@@ -25,12 +24,12 @@ func subs(t *testing.T, w, h int) *rig {
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: 4, Sessions: []string{"c1", "c3", "c2", "me"}, Updates: 3, LastUpdate: r.clock.now().Add(-90 * time.Second)})
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///b.md", Status: registry.SubscriptionRefused, Error: "not allowed\x07"})
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "github", URI: "gh://x", Status: registry.SubscriptionAsked, Holders: 30})
-	return r.changed(registry.AllChanges)
+	return r.refresh(registry.AllChanges)
 }
 
 func TestWatchedListsWhoHoldsWhat(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 120, 30).keys("w")
+	r := newSubscribedUI(t, 120, 30).keys("w")
 	require.Contains(t, r.screen(), "Subscriptions 3")
 	a := r.line("● files  file:///a.md ")
 	require.Contains(t, a, "you, claude (2)")
@@ -43,7 +42,7 @@ func TestWatchedListsWhoHoldsWhat(t *testing.T) {
 
 func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 120, 30)
+	r := newSubscribedUI(t, 120, 30)
 	r.reg.SetSession(registry.Session{ID: "s1", Screen: true})
 	r.reg.SetSession(registry.Session{ID: "s2", Screen: true})
 	for _, held := range []struct {
@@ -57,7 +56,7 @@ func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
 		{[]string{"me"}, "held by you"},
 	} {
 		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: len(held.by), Sessions: held.by})
-		r.changed(registry.Subscriptions).keys("4 g F l")
+		r.refresh(registry.Subscriptions).keys("4 g F l")
 		text := strings.Join(strings.Fields(strings.NewReplacer("│", " ").Replace(r.screen())), " ")
 		require.Contains(t, text, "on, "+held.want)
 		r.keys("esc")
@@ -66,21 +65,21 @@ func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
 
 func TestWatchedIsLive(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 120, 30).keys("w")
+	r := newSubscribedUI(t, 120, 30).keys("w")
 	r.reg.Touched("files", "file:///a.md")
 	r.reg.DropSubscription("github", "gh://x")
-	r.changed(registry.Subscriptions)
+	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "Subscriptions 2")
 	require.Contains(t, r.line("● files  file:///a.md "), " 4 ")
 	require.Contains(t, r.line("● files  file:///a.md "), "0 s")
 	r.reg.DropSession("c3")
-	r.changed(registry.Sessions)
+	r.refresh(registry.Sessions)
 	require.NotContains(t, r.screen(), `(2), cur\x1b`)
 }
 
 func TestWatchedGoesToTheResource(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
+	r := newSubscribedUI(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
 	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Selected()
@@ -93,26 +92,26 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 
 func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 120, 30)
-	r.subscribes()
+	r := newSubscribedUI(t, 120, 30)
+	r.serveSubscriptions()
 	r.keys("w s")
 	require.Len(t, r.backend.requests, 1)
 	require.Equal(t, "resources/unsubscribe", r.backend.requests[0].method)
 	require.Contains(t, r.backend.requests[0].params, "a.md")
-	r.changed(registry.Subscriptions).keys("s")
+	r.refresh(registry.Subscriptions).keys("s")
 	require.Equal(t, "resources/subscribe", r.backend.requests[1].method)
 	require.Len(t, r.app.Dialogs, 1, "the list stays")
 }
 
 func TestWatchedIsFilteredAndEmpty(t *testing.T) {
 	t.Parallel()
-	r := subs(t, 80, 24).keys("w /").text("github")
+	r := newSubscribedUI(t, 80, 24).keys("w /").typeText("github")
 	require.Contains(t, r.screen(), "Subscriptions 1/3")
 	r.keys("enter esc")
 	require.Contains(t, r.screen(), "Subscriptions 3")
 	r.keys("esc")
 	require.Empty(t, r.app.Dialogs)
-	r = newRig(t, 80, 24, "files").keys("w")
+	r = newTestUI(t, 80, 24, "files").keys("w")
 	require.Contains(t, r.screen(), "Nobody is subscribed to anything.")
 	r.keys("j s enter esc")
 	require.Empty(t, r.app.Dialogs)

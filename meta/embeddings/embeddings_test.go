@@ -21,8 +21,8 @@ import (
 	"goblin/registry"
 )
 
-// model is an API for embeddings that knows three meanings.
-type model struct {
+// fakeModel is an embeddings API that knows three meanings.
+type fakeModel struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  map[string]int
@@ -32,14 +32,14 @@ type model struct {
 
 var meanings = [][]string{{"time", "clock", "hour"}, {"file", "paper", "shred"}, {"database", "table"}}
 
-func newModel(t testing.TB) *model {
-	m := &model{asked: map[string]int{}, tokens: map[string]bool{}}
+func newFakeModel(t testing.TB) *fakeModel {
+	m := &fakeModel{asked: map[string]int{}, tokens: map[string]bool{}}
 	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
 	t.Cleanup(m.Close)
 	return m
 }
 
-func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+func (m *fakeModel) serve(w http.ResponseWriter, r *http.Request) {
 	if broken := m.break_.Load(); broken != nil {
 		(*broken)(w, r)
 		return
@@ -69,7 +69,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
-func (m *model) counts() (texts, most int) {
+func (m *fakeModel) counts() (texts, most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.asked {
@@ -97,9 +97,8 @@ func catalog(t testing.TB) *registry.Registry {
 	return r
 }
 
-// meaningful searches a catalog by a model, once that was asked for so
-// many tools.
-func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find func(text, server string) []string, failures *atomic.Int64) {
+// newSearch returns a search by the model, after the model was asked for so many tools.
+func newSearch(t *testing.T, m *fakeModel, r *registry.Registry, tools int) (find func(text, server string) []string, failures *atomic.Int64) {
 	t.Helper()
 	failures = new(atomic.Int64)
 	s := embeddings.New(embeddings.Options{
@@ -126,12 +125,12 @@ func meaningful(t *testing.T, m *model, r *registry.Registry, tools int) (find f
 
 func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
-	m, r := newModel(t), catalog(t)
+	m, r := newFakeModel(t), catalog(t)
 	require.NoError(t, r.AddTool(registry.LocalTool{
 		Definition: []byte(`{"name":"own","description":"tells what this gateway has"}`),
 		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },
 	}))
-	find, failures := meaningful(t, m, r, 4)
+	find, failures := newSearch(t, m, r, 4)
 	require.Equal(t, "clock_time_in", find("which hour", "")[0])
 	require.ElementsMatch(t, []string{"files_delete_file", "files_read_file"}, find("paper", ""))
 	require.Equal(t, "files_delete_file", find("paper removes", "")[0], "words count, too")
@@ -183,18 +182,18 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 		},
 		"the end": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
-		m, r := newModel(t), catalog(t)
-		find, failures := meaningful(t, m, r, 4)
+		m, r := newFakeModel(t), catalog(t)
+		find, failures := newSearch(t, m, r, 4)
 		m.break_.Store(&broken)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 		require.EqualValues(t, 1, failures.Load(), name)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 		require.EqualValues(t, 1, failures.Load(), "%s: it is not asked again at once", name)
 	}
-	m, r := newModel(t), catalog(t)
+	m, r := newFakeModel(t), catalog(t)
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
 	m.break_.Store(&refuse)
-	find, failures := meaningful(t, m, r, 0)
+	find, failures := newSearch(t, m, r, 0)
 	require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, 5*time.Millisecond)
 	require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""))
 }
@@ -238,9 +237,9 @@ func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		},
 	} {
-		m, r := newModel(t), catalog(t)
+		m, r := newFakeModel(t), catalog(t)
 		m.break_.Store(&broken)
-		find, failures := meaningful(t, m, r, 0)
+		find, failures := newSearch(t, m, r, 0)
 		require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, time.Millisecond, name)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 	}
@@ -254,10 +253,10 @@ func TestManyToolsOfOneServerTakeNoVectorsFromOthers(t *testing.T) {
 	for i := range 20_000 {
 		many = append(many, fmt.Appendf(nil, `{"name":"t%d","inputSchema":{"type":"object"}}`, i))
 	}
-	m, r := newModel(t), registry.New(registry.Options{Servers: []string{"a", "z"}})
+	m, r := newFakeModel(t), registry.New(registry.Options{Servers: []string{"a", "z"}})
 	require.Empty(t, r.SetList("a", registry.Tool, many))
 	require.Empty(t, r.SetList("z", registry.Tool, [][]byte{[]byte(`{"name":"shred","inputSchema":{"type":"object"}}`)}))
-	meaningful(t, m, r, 0)
+	newSearch(t, m, r, 0)
 	asked := func(text string) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -302,7 +301,7 @@ func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
 		},
 	}
 	for name, broken := range rows {
-		m, r := newModel(t), catalog(t)
+		m, r := newFakeModel(t), catalog(t)
 		var said atomic.Value
 		s := embeddings.New(embeddings.Options{
 			URL: strings.Replace(m.URL, "http://", "http://user:the-password@", 1) + "/v1", Model: "m", Registry: r, Index: search.New(r),

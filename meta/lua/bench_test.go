@@ -9,7 +9,7 @@ import (
 	"goblin/meta/lua"
 )
 
-func bench(b *testing.B, script string, h *host) {
+func bench(b *testing.B, script string, h *fakeGateway) {
 	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -20,11 +20,11 @@ func bench(b *testing.B, script string, h *host) {
 	}
 }
 
-func BenchmarkTrivialScript(b *testing.B) { bench(b, `return 1`, newHost(b)) }
+func BenchmarkTrivialScript(b *testing.B) { bench(b, `return 1`, newFakeGateway(b)) }
 
 // As scripts come one by one: the next process starts while nobody waits.
 func BenchmarkTrivialScriptPrepared(b *testing.B) {
-	h := newHost(b)
+	h := newFakeGateway(b)
 	for b.Loop() {
 		b.StopTimer()
 		runner.Prepare()
@@ -37,7 +37,7 @@ func BenchmarkTrivialScriptPrepared(b *testing.B) {
 }
 
 func BenchmarkThousandCalls(b *testing.B) {
-	h := newHost(b)
+	h := newFakeGateway(b)
 	h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
 		return `{"content":[],"structuredContent":{"sum":3}}`, nil
 	}
@@ -46,9 +46,9 @@ func BenchmarkThousandCalls(b *testing.B) {
 
 // Three instructions a round, and a few.
 func BenchmarkTenMillionInstructions(b *testing.B) {
-	bench(b, `local s = 0 for i = 1, 3333333 do s = s + i % 7 end return s`, newHost(b))
+	bench(b, `local s = 0 for i = 1, 3333333 do s = s + i % 7 end return s`, newFakeGateway(b))
 }
 
 func BenchmarkFillingAnArray(b *testing.B) {
-	bench(b, `local t = {} for i = 1, 200000 do t[i] = i end return #t`, newHost(b))
+	bench(b, `local t = {} for i = 1, 200000 do t[i] = i end return #t`, newFakeGateway(b))
 }

@@ -12,16 +12,16 @@ import (
 	"goblin/registry"
 )
 
-// asked is a request because of which people are asked from begin to end.
-type asked struct{ begin, end time.Time }
+// waitingRequest is a request that waits for a user from begin to end.
+type waitingRequest struct{ begin, end time.Time }
 
-func (a *asked) Progress(float64, float64, string) {}
+func (a *waitingRequest) Progress(float64, float64, string) {}
 
-func (a *asked) Client() any { return nil }
+func (a *waitingRequest) Client() any { return nil }
 
-func (a *asked) Catalog() *registry.Snapshot { return nil }
+func (a *waitingRequest) Catalog() *registry.Snapshot { return nil }
 
-func (a *asked) Waited() time.Duration {
+func (a *waitingRequest) Waited() time.Duration {
 	now := time.Now()
 	if a.end.Before(now) {
 		now = a.end
@@ -47,7 +47,7 @@ func TestWaitsForPeopleDoNotCount(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
-				a := &asked{now.Add(tt.begin), now.Add(tt.end)}
+				a := &waitingRequest{now.Add(tt.begin), now.Add(tt.end)}
 				ctx, release := limited(registry.WithRequest(context.Background(), a), tt.limit, errLate)
 				defer release()
 				<-ctx.Done()

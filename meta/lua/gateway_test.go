@@ -37,9 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(closing{m})
 }
 
-// build makes a program for the processes of a test that looks for races: of those
-// that do, too, each takes half a second to start, and there are hundreds. Some
-// tests have such ones.
+// build compiles goblin for race tests: a worker with the race detector starts slowly.
 func build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "goblin")
 	build := exec.Command("go", "build", "-o", program, "goblin")
@@ -50,7 +48,7 @@ func build(dir string) (program string, err error) {
 	return program, nil
 }
 
-// closing ends the runner before leaks are looked for.
+// closing closes the runner before the check for leaks.
 type closing struct{ *testing.M }
 
 func (c closing) Run() int {
@@ -65,8 +63,8 @@ func (c closing) Run() int {
 	return c.M.Run()
 }
 
-// host is a gateway with a few servers. Tools answer by their listed names.
-type host struct {
+// fakeGateway is a gateway with a few servers. Tools answer by their listed names.
+type fakeGateway struct {
 	reg     *registry.Registry
 	servers []string
 	tools   map[string]func(ctx context.Context, args json.RawMessage) (string, error)
@@ -104,9 +102,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func newHost(tb testing.TB) *host {
+func newFakeGateway(tb testing.TB) *fakeGateway {
 	tb.Helper()
-	h := &host{servers: []string{
+	h := &fakeGateway{servers: []string{
 		"calculator", "data-server", "my.api", "my-api", "123service", "while", "string", "os", "notes", "cold",
 	}}
 	h.reg = registry.New(registry.Options{Servers: h.servers})
@@ -171,20 +169,20 @@ func newHost(tb testing.TB) *host {
 	return h
 }
 
-func (h *host) Snapshot() *registry.Snapshot { return h.reg.Load() }
-func (h *host) Servers() []string            { return h.servers }
+func (h *fakeGateway) Snapshot() *registry.Snapshot { return h.reg.Load() }
+func (h *fakeGateway) Servers() []string            { return h.servers }
 
-func (h *host) Progress(done int, message string) {
+func (h *fakeGateway) Progress(done int, message string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.progress = append(h.progress, fmt.Sprint(done, " ", message))
 }
 
-func (h *host) Search(_ context.Context, query string, o lua.SearchOptions) ([]byte, error) {
+func (h *fakeGateway) Search(_ context.Context, query string, o lua.SearchOptions) ([]byte, error) {
 	return fmt.Appendf(nil, `[{"name":"calculator_add","query":%q,"kind":%q,"server":%q,"limit":%d}]`, query, o.Kind, o.Server, o.Limit), nil
 }
 
-func (h *host) Request(ctx context.Context, method string, params []byte) ([]byte, error) {
+func (h *fakeGateway) Request(ctx context.Context, method string, params []byte) ([]byte, error) {
 	now := h.running.Add(1)
 	defer h.running.Add(-1)
 	for most := h.most.Load(); now > most && !h.most.CompareAndSwap(most, now); most = h.most.Load() {

@@ -18,7 +18,7 @@ import (
 
 func TestMemoryLimitInFurtherWays(t *testing.T) {
 	t.Parallel()
-	memoryLimit(t, []named{
+	memoryLimit(t, []namedScript{
 		{"a gap in an array", `local t = {} t[6e7] = 1`},
 		{"gsub", `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`},
 		{"json.encode", `local t = {} local s = ("x"):rep(1e6) for i = 1, 1000 do t[i] = s end return #json.encode(t)`},
@@ -52,7 +52,7 @@ func TestMemoryLimitInFurtherWays(t *testing.T) {
 
 func TestMemoryIsWhatTheScriptKeepsInFurtherWays(t *testing.T) {
 	t.Parallel()
-	keepsLittle(t, []named{
+	keepsLittle(t, []namedScript{
 		{"large garbage is free", `for i = 1, 12 do local s = ("x"):rep(1e6) .. i end return 1`},
 		{"a buffer that is reused", `local t = {} for n = 1, 20 do for i = 1, 5e3 do t[i] = i .. "x" end end return 1`},
 		{"nor do captures", `local t = {} for i = 1, 12 do t[i] = (i .. ("x"):rep(1e6)):match("^(%d+)") end return 1`},
@@ -63,7 +63,7 @@ func TestMemoryIsWhatTheScriptKeepsInFurtherWays(t *testing.T) {
 
 func TestTimeLimitInFurtherWays(t *testing.T) {
 	t.Parallel()
-	timeLimit(t, []named{
+	timeLimit(t, []namedScript{
 		{"a loop in pcall", "while true do pcall(function() while true do end end) end"},
 		{"a loop in all", "all{function() while true do end end, function() while true do end end}"},
 		{"calls that do not end", `return all{notes.slow{}, notes.slow{}, notes.slow{}}`},
@@ -100,9 +100,9 @@ func TestErrorTextsAreOutputInFurtherWays(t *testing.T) {
 
 func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t)
+	c := newSharedRunner(t)
 	c.limits.Memory = 8 << 20
-	h := newHost(t)
+	h := newFakeGateway(t)
 	answer := text(strings.Repeat("x", 7<<20))
 	var gate sync.WaitGroup
 	gate.Add(8)
@@ -115,7 +115,7 @@ func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
 		t.Errorf("56 MiB of answers: %v", err)
 	}
-	if _, err := c.runner.Run(t.Context(), strings.Replace(large(5), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
+	if _, err := c.runner.Run(t.Context(), strings.Replace(largeScript(5), "notes.slow()", "", 1), newFakeGateway(t), c.limits); err != nil {
 		t.Errorf("the memory of runs that ended is not free: %v", err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"goblin/meta/lua"
 )
 
-// fails runs a script and returns how it failed, nil if it did not.
-func fails(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.Result, *lua.Error) {
+// runFailing runs a script and returns its error, nil if it succeeds.
+func runFailing(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.Result, *lua.Error) {
 	t.Helper()
-	res, err := runner.Run(ctx, script, newHost(t), l)
+	res, err := runner.Run(ctx, script, newFakeGateway(t), l)
 	var e *lua.Error
 	if err != nil && !errors.As(err, &e) {
 		t.Fatalf("%T is no *lua.Error", err)
@@ -28,7 +28,7 @@ const endless = "while true do end"
 
 // hostile are scripts that would need memory without end, one for each way to need
 // it. More of them are in limits_faults_test.go.
-var hostile = []named{
+var hostile = []namedScript{
 	{"a table that grows", `local t = {} for i = 1, 1e9 do t[i] = i end`},
 	{"strings that double", `local s = "x" while true do s = s .. s end`},
 	{"string.rep", `local s = ("x"):rep(1e9)`},
@@ -36,16 +36,16 @@ var hostile = []named{
 	{"caught", `local t = {} while true do pcall(function() for i = 1, 1e9 do t[#t + 1] = i end end) end`},
 }
 
-// named is a script, and what it shows.
-type named struct{ name, script string }
+// namedScript is a script with a name.
+type namedScript struct{ name, script string }
 
 func TestMemoryLimit(t *testing.T) { memoryLimit(t, hostile) }
 
-func memoryLimit(t *testing.T, scripts []named) {
+func memoryLimit(t *testing.T, scripts []namedScript) {
 	for _, c := range scripts {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
-			before := grown(t)
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute, Calls: 1})
+			before := trackGrowth(t)
+			_, e := runFailing(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute, Calls: 1})
 			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 4 MiB of memory (lua.memory)") {
 				t.Fatalf("%s: %v", c.script, e)
 			}
@@ -57,9 +57,8 @@ func memoryLimit(t *testing.T, scripts []named) {
 	}
 }
 
-// grown returns by how much the memory that the process has from the system is
-// more than now.
-func grown(t *testing.T) func() uint64 {
+// trackGrowth returns a function that returns the growth of the process, in bytes.
+func trackGrowth(t *testing.T) func() uint64 {
 	t.Helper()
 	runtime.GC()
 	var before runtime.MemStats
@@ -78,7 +77,7 @@ func TestAnswersCountAsMemory(t *testing.T) {
 		structured(`[` + strings.Repeat(`"a long enough string",`, 1e5) + `1]`),
 		structured(`{"a":[` + strings.Repeat(`{},`, 5e4) + `1]}`),
 	} {
-		h := newHost(t)
+		h := newFakeGateway(t)
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
 		_, err := runner.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 2 << 20, Calls: 1, Timeout: time.Minute})
 		var e *lua.Error
@@ -105,7 +104,7 @@ func TestNestingIsBounded(t *testing.T) {
 			local ok, e = coroutine.resume(coroutine.create(f), 1) error(e, 0)
 		end f(1)`,
 	} {
-		if _, e := fails(t.Context(), t, script, lua.Limits{Timeout: time.Minute, Memory: 8 << 20}); e == nil || e.Kind != lua.Memory {
+		if _, e := runFailing(t.Context(), t, script, lua.Limits{Timeout: time.Minute, Memory: 8 << 20}); e == nil || e.Kind != lua.Memory {
 			t.Errorf("%s\n%v", script, e)
 		}
 	}
@@ -113,7 +112,7 @@ func TestNestingIsBounded(t *testing.T) {
 
 func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 	t.Parallel()
-	keepsLittle(t, []named{
+	keepsLittle(t, []namedScript{
 		{"garbage is free", `for i = 1, 4e4 do local t = {i, {}} local s = "x" .. i end return 1`},
 		{"shared strings count once", `local s, t = ("x"):rep(1e5), {} for i = 1, 1e3 do t[i] = s end return 1`},
 		{"parts of strings do not hold the whole", `local t = {} for i = 1, 12 do t[i] = (("x"):rep(1e6) .. i):sub(1, 100) end return 1`},
@@ -122,12 +121,12 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 }
 
 // keepsLittle runs scripts that hold less than they make. More of them are in limits_faults_test.go.
-func keepsLittle(t *testing.T, scripts []named) {
+func keepsLittle(t *testing.T, scripts []namedScript) {
 	t.Helper()
 	for _, c := range scripts {
 		t.Run(c.name, func(t *testing.T) {
-			before := grown(t)
-			res, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute})
+			before := trackGrowth(t)
+			res, e := runFailing(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute})
 			if e != nil || string(res.JSON) != "1" {
 				t.Fatalf("%s: %v", c.script, e)
 			}
@@ -140,7 +139,7 @@ func keepsLittle(t *testing.T, scripts []named) {
 
 // slow are scripts that would take time without end. More of them are in
 // limits_faults_test.go.
-var slow = []named{
+var slow = []namedScript{
 	{"a loop", endless},
 	{"a catastrophic pattern", `return ("a"):rep(1e4):find(` + fmt.Sprintf("%q", strings.Repeat("%w*", 20)+"!") + `)`},
 	{"a call that does not end", `return notes.slow{}`},
@@ -148,12 +147,12 @@ var slow = []named{
 
 func TestTimeLimit(t *testing.T) { timeLimit(t, slow) }
 
-func timeLimit(t *testing.T, scripts []named) {
+func timeLimit(t *testing.T, scripts []namedScript) {
 	for _, c := range scripts {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: 150 * time.Millisecond, Calls: 10})
+			_, e := runFailing(t.Context(), t, c.script, lua.Limits{Timeout: 150 * time.Millisecond, Calls: 10})
 			// On a slow machine the process may be killed, which tells no line.
 			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 150ms (lua.timeout)" || e.Line > 1 {
 				t.Fatalf("%+v", e)
@@ -167,7 +166,7 @@ func timeLimit(t *testing.T, scripts []named) {
 
 func TestCallLimit(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newFakeGateway(t)
 	res, err := runner.Run(t.Context(), "for i = 1, 10 do\n pcall(calculator.add, {a=i, b=1})\nend return 1", h, lua.Limits{Calls: 3})
 	var e *lua.Error
 	if !errors.As(err, &e) || e.Kind != lua.Calls || e.Error() != "script:2: the script makes more than 3 calls (lua.calls)" {
@@ -176,7 +175,7 @@ func TestCallLimit(t *testing.T) {
 	if res.Calls != 3 || len(h.requests) != 3 {
 		t.Fatalf("%d calls, %d requests", res.Calls, len(h.requests))
 	}
-	if _, e := fails(t.Context(), t, "search('x')", lua.Limits{}); e == nil || e.Kind != lua.Calls {
+	if _, e := runFailing(t.Context(), t, "search('x')", lua.Limits{}); e == nil || e.Kind != lua.Calls {
 		t.Fatalf("no calls are allowed: %v", e)
 	}
 }
@@ -192,7 +191,7 @@ func TestOutputLimit(t *testing.T) {
 		`return ("\n"):rep(600)`, // twice as long when escaped
 		`pcall(print, ("x"):rep(2000)) return 1`,
 	} {
-		res, e := fails(t.Context(), t, script, lua.Limits{Output: 1000})
+		res, e := runFailing(t.Context(), t, script, lua.Limits{Output: 1000})
 		if e == nil || e.Kind != lua.Output || e.Message != "the script's result and prints are longer than 1000 bytes (lua.output)" {
 			t.Errorf("%s: %v", script, e)
 		}
@@ -200,14 +199,14 @@ func TestOutputLimit(t *testing.T) {
 			t.Errorf("%s: %d bytes", script, len(res.Printed)+len(res.JSON))
 		}
 	}
-	if _, e := fails(t.Context(), t, `for i = 1, 100 do result(("x"):rep(900)) end`, lua.Limits{Output: 1000}); e != nil {
+	if _, e := runFailing(t.Context(), t, `for i = 1, 100 do result(("x"):rep(900)) end`, lua.Limits{Output: 1000}); e != nil {
 		t.Errorf("results that were replaced do not count: %v", e)
 	}
 }
 
 func TestScriptLimit(t *testing.T) {
 	t.Parallel()
-	_, e := fails(t.Context(), t, strings.Repeat(" ", lua.MaxScript+1), lua.Limits{})
+	_, e := runFailing(t.Context(), t, strings.Repeat(" ", lua.MaxScript+1), lua.Limits{})
 	if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, "the longest has 64 KiB") {
 		t.Error(e)
 	}
@@ -218,7 +217,7 @@ func TestScriptLimit(t *testing.T) {
 func hugeScripts(t *testing.T, scripts ...string) {
 	t.Helper()
 	for _, script := range scripts {
-		if _, e := fails(t.Context(), t, script, lua.Limits{}); e != nil && e.Kind != lua.Syntax && e.Kind != lua.Memory {
+		if _, e := runFailing(t.Context(), t, script, lua.Limits{}); e != nil && e.Kind != lua.Syntax && e.Kind != lua.Memory {
 			t.Errorf("%.40s…: %v", script, e)
 		}
 	}
@@ -235,7 +234,7 @@ func TestCancelling(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			h := newHost(t)
+			h := newFakeGateway(t)
 			for _, tool := range []string{"notes_slow", "notes_echo"} {
 				answer := h.tools[tool]
 				h.tools[tool] = func(ctx context.Context, args json.RawMessage) (string, error) {
@@ -251,7 +250,7 @@ func TestCancelling(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, e := fails(ctx, t, "return 1", lua.Limits{}); e == nil || e.Kind != lua.Cancelled {
+	if _, e := runFailing(ctx, t, "return 1", lua.Limits{}); e == nil || e.Kind != lua.Cancelled {
 		t.Fatal(e)
 	}
 }

@@ -20,11 +20,10 @@ func run(t *testing.T, h lua.Host, script string) (lua.Result, error) {
 	return runner.Run(context.Background(), script, h, lua.Limits{Calls: 1000, Timeout: 20 * time.Second})
 }
 
-// spec is a script and what it gives, as JSON.
+// spec is a script and its result as JSON.
 type spec struct{ name, script, want string }
 
-// check runs all specs as the functions of one script: each process takes its time
-// to start.
+// check runs all specs as functions of one script, since each process takes time to start.
 func check(t *testing.T, specs []spec) {
 	t.Helper()
 	var script strings.Builder
@@ -35,7 +34,7 @@ func check(t *testing.T, specs []spec) {
 		fmt.Fprintf(&script, "add(pcall(function(...) %s end)) ", strings.ReplaceAll(c.script, "\n", " "))
 	}
 	script.WriteString("return got")
-	res, err := run(t, newHost(t), script.String())
+	res, err := run(t, newFakeGateway(t), script.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func checkAlone(t *testing.T, specs []spec) {
 	for _, c := range specs {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			res, err := run(t, newHost(t), c.script)
+			res, err := run(t, newFakeGateway(t), c.script)
 			if err != nil || string(res.JSON) != c.want {
 				t.Fatalf("%s\n got %s, %v\nwant %s", c.script, res.JSON, err, c.want)
 			}
@@ -131,7 +130,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		`0.1`, `1e+300`, `-0.5`, `"\u0000é\"\\"`, `{"z":1,"a":2,"m":3}`, `[true,false]`, `{"1":"a"}`, `1234567890123456`,
 		`{"a":{"b":{"c":[[[1]]]}}}`, `"</script>"`, `{"]]":"null","\"]":"--"}`,
 	}
-	h := newHost(t)
+	h := newFakeGateway(t)
 	res, err := run(t, h, `local got = {} for i, text in ipairs{[==[`+strings.Join(texts, `]==], [==[`)+
 		`]==]} do got[i] = notes.echo{v = json.decode(text)}.v end return got`)
 	if want := "[" + strings.Join(texts, ",") + "]"; err != nil || string(res.JSON) != want {
@@ -199,7 +198,7 @@ func TestSandbox(t *testing.T) {
 		{"R1-14 and of servers", `return (pcall(setmetatable, calculator, {}))`, `false`},
 	})
 	t.Run("R1-14 runs share nothing", func(t *testing.T) {
-		h := newHost(t)
+		h := newFakeGateway(t)
 		if _, err := run(t, h, `string.rep = nil leak = 1 math.pi = 3 servers.calculator.add = 1`); err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +239,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := run(t, newHost(t), c.script)
+			_, err := run(t, newFakeGateway(t), c.script)
 			var e *lua.Error
 			if !errors.As(err, &e) || e.Kind != c.kind || !strings.HasPrefix(e.Error(), c.want) && e.Message != c.want {
 				t.Fatalf("%s\n got %v\nwant %s: %s", c.script, err, c.kind, c.want)
@@ -275,7 +274,7 @@ func TestHints(t *testing.T) {
 		{"R1-18 a shadowed result", "local x = 1\nlocal function f(result) end", "Line 2 gives the name `result` to something else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res, err := run(t, newHost(t), c.script)
+			res, err := run(t, newFakeGateway(t), c.script)
 			if err != nil || !strings.Contains(res.Hint, c.want) || c.want == "" && res.Hint != "" {
 				t.Fatalf("hint %q, %v; want %q", res.Hint, err, c.want)
 			}
@@ -285,13 +284,13 @@ func TestHints(t *testing.T) {
 
 func TestPrintIsCollected(t *testing.T) {
 	t.Parallel()
-	res, err := run(t, newHost(t), `print("a", 1, nil, null, true) print() print(json.decode("9007199254740993"))
+	res, err := run(t, newFakeGateway(t), `print("a", 1, nil, null, true) print() print(json.decode("9007199254740993"))
 		print(calculator.add{a=1,b=2}, {"x", {}}) print(setmetatable({}, {__tostring = function() return "mine" end}))
 		print(select(2, pcall(calculator.div, {a=1, b=0})))`)
 	if want := "a\t1\tnil\tnull\ttrue\n\n9007199254740993\n{\"sum\":3}\t[\"x\",{}]\nmine\ncalculator.div: division by zero\n"; err != nil || res.Printed != want {
 		t.Fatalf("%q, %v", res.Printed, err)
 	}
-	res, err = run(t, newHost(t), `local t = {} t.t = t print(t, {print}, calculator)`)
+	res, err = run(t, newFakeGateway(t), `local t = {} t.t = t print(t, {print}, calculator)`)
 	if err != nil || strings.Count(res.Printed, "table: ") != 3 {
 		t.Fatalf("what cannot be JSON: %q, %v", res.Printed, err)
 	}
@@ -299,7 +298,7 @@ func TestPrintIsCollected(t *testing.T) {
 
 func TestProgressPerCall(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newFakeGateway(t)
 	res, err := run(t, h, `calculator.add{a=1,b=2} pcall(data_server.fetch) resources.read("mcp://notes/file:///a.txt")`)
 	got := strings.Join(h.progress, ", ")
 	if want := "1 calculator.add, 2 data-server.fetch, 3 resources.read mcp://notes/file:///a.txt"; err != nil || got != want || res.Calls != 3 {
@@ -313,6 +312,6 @@ func TestNamesThatAreEquallyNearComeInOneOrder(t *testing.T) {
 	for _, names := range [][]string{{"cat", "bat", "hat"}, {"hat", "cat", "bat"}, {"bat", "hat", "cat"}} {
 		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, worker.Meant("at", names))
 	}
-	_, err := run(t, newHost(t), "ypcall(1)")
+	_, err := run(t, newFakeGateway(t), "ypcall(1)")
 	require.ErrorContains(t, err, `did you mean "pcall" or "xpcall"?`)
 }

@@ -31,7 +31,7 @@ func TestAll(t *testing.T) {
 			return {ok, e.message, n}`, `[false,"division by zero",1]`},
 	})
 	t.Run("without end within each other", func(t *testing.T) {
-		_, e := fails(t.Context(), t, `local function f() return all{f()} end f()`, lua.Limits{Memory: 8 << 20, Timeout: time.Minute})
+		_, e := runFailing(t.Context(), t, `local function f() return all{f()} end f()`, lua.Limits{Memory: 8 << 20, Timeout: time.Minute})
 		if e == nil || e.Kind != lua.Memory {
 			t.Fatal(e)
 		}
@@ -41,7 +41,7 @@ func TestAll(t *testing.T) {
 // Each call waits until eight are there: it only ends if so many run at once.
 func TestAllRunsEightCallsAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newFakeGateway(t)
 	var mu sync.Mutex
 	arrived, open := 0, make(chan struct{})
 	h.tools["notes_slow"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
@@ -73,14 +73,14 @@ func TestABusyScriptDelaysNoOther(t *testing.T) { // R1-17
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		wg.Go(func() {
-			_, err := runner.Run(ctx, endless, newHost(t), lua.Limits{Timeout: time.Minute})
+			_, err := runner.Run(ctx, endless, newFakeGateway(t), lua.Limits{Timeout: time.Minute})
 			var e *lua.Error
 			if !errors.As(err, &e) || e.Kind != lua.Cancelled {
 				t.Error(err)
 			}
 		})
 	}
-	if _, err := run(t, newHost(t), `return calculator.add{a=1,b=1}`); err != nil {
+	if _, err := run(t, newFakeGateway(t), `return calculator.add{a=1,b=1}`); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -98,7 +98,7 @@ func FuzzScript(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	h := newHost(f)
+	h := newFakeGateway(f)
 	f.Fuzz(func(t *testing.T, script string) {
 		res, err := runner.Run(t.Context(), script, h, lua.Limits{
 			Timeout: 2 * time.Second, Memory: 8 << 20, Output: 4 << 10, Calls: 20,

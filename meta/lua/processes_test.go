@@ -25,13 +25,13 @@ func kindOf(err error) lua.Kind {
 	return e.Kind
 }
 
-// large is a script that holds so many MiB when it calls notes.slow.
-func large(mib int) string {
+// largeScript returns a script that holds so many MiB when it calls notes.slow.
+func largeScript(mib int) string {
 	return fmt.Sprintf(`local t = {} for i = 1, %d do t[i] = ("x"):rep(2^20) .. i end notes.slow() return #t`, mib)
 }
 
-// crowd runs scripts that share memory.
-type crowd struct {
+// sharedRunner runs scripts that share memory.
+type sharedRunner struct {
 	t      *testing.T
 	runner *lua.Runner
 	limits lua.Limits
@@ -40,17 +40,17 @@ type crowd struct {
 	all    sync.WaitGroup
 }
 
-func newCrowd(t *testing.T) *crowd {
+func newSharedRunner(t *testing.T) *sharedRunner {
 	r := lua.NewRunner(program, worker.Command)
 	t.Cleanup(r.Close)
-	return &crowd{
+	return &sharedRunner{
 		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 16 << 20},
 		called: make(chan struct{}, 100), goOn: make(chan struct{}),
 	}
 }
 
-func (c *crowd) run(ctx context.Context, script string) (outcome <-chan error) {
-	h := newHost(c.t)
+func (c *sharedRunner) run(ctx context.Context, script string) (outcome <-chan error) {
+	h := newFakeGateway(c.t)
 	h.tools["notes_slow"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
 		c.called <- struct{}{}
 		select {
@@ -70,36 +70,36 @@ func (c *crowd) run(ctx context.Context, script string) (outcome <-chan error) {
 // Four scripts hold much memory, while others come and go.
 func TestScriptsShareTheirMemory(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t)
+	c := newSharedRunner(t)
 	var holders []<-chan error
 	for range 4 {
-		holders = append(holders, c.run(t.Context(), large(5)))
+		holders = append(holders, c.run(t.Context(), largeScript(5)))
 		<-c.called
 	}
-	waits := c.run(t.Context(), large(5))
+	waits := c.run(t.Context(), largeScript(5))
 	t.Run("one that waits ends with its time", func(t *testing.T) {
 		limits := c.limits
 		c.limits.Timeout = 200 * time.Millisecond
-		if kind := kindOf(<-c.run(t.Context(), large(5))); kind != lua.Timeout {
+		if kind := kindOf(<-c.run(t.Context(), largeScript(5))); kind != lua.Timeout {
 			t.Errorf("ended as %q", kind)
 		}
 		c.limits = limits
 	})
 	t.Run("or if it is cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		last := c.run(ctx, large(5))
+		last := c.run(ctx, largeScript(5))
 		time.AfterFunc(100*time.Millisecond, cancel)
 		if kind := kindOf(<-last); kind != lua.Cancelled {
 			t.Errorf("ended as %q", kind)
 		}
 	})
 	t.Run("small ones need not wait", func(t *testing.T) {
-		if _, err := c.runner.Run(t.Context(), `local t = {} for i = 1, 1e4 do t[i] = i end return #t`, newHost(t), c.limits); err != nil {
+		if _, err := c.runner.Run(t.Context(), `local t = {} for i = 1, 1e4 do t[i] = i end return #t`, newFakeGateway(t), c.limits); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("one that ends waits for no memory", func(t *testing.T) {
-		h, answered := newHost(t), make(chan struct{})
+		h, answered := newFakeGateway(t), make(chan struct{})
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
 			defer close(answered)
 			return text(strings.Repeat("x", 5<<20)), nil // which has to wait
@@ -137,7 +137,7 @@ func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 		`return prompts.get(("x"):rep(5000))`, `return search(("x"):rep(5000))`, `return tools.list{server = ("x"):rep(5000)}`,
 		`return resources.list{mime = ("*a"):rep(5000)}`,
 	} {
-		h := newHost(t)
+		h := newFakeGateway(t)
 		if _, err := run(t, h, script); err == nil || !strings.Contains(err.Error(), "the longest has") {
 			t.Errorf("%s: %v", script, err)
 		}
@@ -151,7 +151,7 @@ func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
 	t.Parallel()
 	r := newRunner()
-	h, goOn := newHost(t), make(chan struct{})
+	h, goOn := newFakeGateway(t), make(chan struct{})
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
@@ -201,7 +201,7 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 			}
 			r := lua.NewRunner(c.command...)
 			defer r.Close()
-			_, err := r.Run(t.Context(), "return 1", newHost(t), lua.Limits{Timeout: 300 * time.Millisecond})
+			_, err := r.Run(t.Context(), "return 1", newFakeGateway(t), lua.Limits{Timeout: 300 * time.Millisecond})
 			var e *lua.Error
 			if !errors.As(err, &e) || !strings.HasPrefix(e.Message, c.want) {
 				// A slow machine may not get so far.
@@ -219,7 +219,7 @@ func TestAProcessWaitsForTheNextScript(t *testing.T) {
 	for range 3 {
 		r.Prepare()
 		r.Prepare()
-		if _, err := r.Run(t.Context(), "return 1", newHost(t), lua.Limits{Timeout: time.Minute}); err != nil {
+		if _, err := r.Run(t.Context(), "return 1", newFakeGateway(t), lua.Limits{Timeout: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -245,7 +245,7 @@ func longErrors(t *testing.T, scripts []string) {
 	t.Helper()
 	const most = 2000
 	for _, script := range scripts {
-		res, err := runner.Run(t.Context(), script, newHost(t), lua.Limits{Output: most, Calls: 5, Timeout: time.Minute})
+		res, err := runner.Run(t.Context(), script, newFakeGateway(t), lua.Limits{Output: most, Calls: 5, Timeout: time.Minute})
 		if err == nil {
 			t.Errorf("%.60s: no error", script)
 			continue

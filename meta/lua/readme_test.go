@@ -24,7 +24,7 @@ func TestManual(t *testing.T) {
 		if strings.Contains(e[3], "(lua.timeout)") {
 			l.Timeout = 200 * time.Millisecond
 		}
-		res, err := runner.Run(t.Context(), e[1], newHost(t), l)
+		res, err := runner.Run(t.Context(), e[1], newFakeGateway(t), l)
 		got := string(res.JSON)
 		if err != nil {
 			got = err.Error()

@@ -11,17 +11,17 @@ import (
 	"goblin/registry"
 )
 
-// nobody answers everything.
-type nobody struct{ reg *registry.Registry }
+// emptyHost answers every request with an empty result.
+type emptyHost struct{ reg *registry.Registry }
 
-func (n nobody) Snapshot() *registry.Snapshot { return n.reg.Load() }
-func (nobody) Servers() []string              { return nil }
-func (nobody) Progress(int, string)           {}
-func (nobody) Search(context.Context, string, SearchOptions) ([]byte, error) {
+func (n emptyHost) Snapshot() *registry.Snapshot { return n.reg.Load() }
+func (emptyHost) Servers() []string              { return nil }
+func (emptyHost) Progress(int, string)           {}
+func (emptyHost) Search(context.Context, string, SearchOptions) ([]byte, error) {
 	return []byte("[]"), nil
 }
 
-func (nobody) Request(_ context.Context, _ string, params []byte) ([]byte, error) {
+func (emptyHost) Request(_ context.Context, _ string, params []byte) ([]byte, error) {
 	if !json.Valid(params) {
 		panic("params that are no JSON: " + string(params))
 	}
@@ -52,7 +52,7 @@ func FuzzProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		r := NewRunner("none")
 		l := Limits{Memory: 1 << 20, Output: 1 << 10, Calls: 3}.WithDefaults()
-		s := &session{runner: r, host: nobody{reg}, limits: l, in: io.Discard}
+		s := &session{runner: r, host: emptyHost{reg}, limits: l, in: io.Discard}
 		s.ctx, s.cancel = context.WithCancelCause(t.Context())
 		failed, _ := s.listen(bytes.NewReader(said))
 		s.cancel(nil)

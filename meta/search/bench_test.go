@@ -24,7 +24,7 @@ var nouns = []string{
 
 func noun(i int) string { return nouns[uint32(i)*2654435761>>8%uint32(len(nouns))] }
 
-// documents lists resources as servers do: about 230 bytes and 25 words each.
+// documents returns resources of about 230 bytes and 25 words each.
 func documents(from, n int) [][]byte {
 	items := make([][]byte, n)
 	for j := range items {
@@ -37,8 +37,8 @@ func documents(from, n int) [][]byte {
 	return items
 }
 
-// library is a catalog of servers with 1,000 resources each.
-func library(t testing.TB, entries int) *registry.Registry {
+// newLargeCatalog returns a catalog of servers with 1,000 resources each.
+func newLargeCatalog(t testing.TB, entries int) *registry.Registry {
 	var o registry.Options
 	for i := range entries / 1000 {
 		o.Servers = append(o.Servers, fmt.Sprintf("s%02d", i))
@@ -53,7 +53,7 @@ func library(t testing.TB, entries int) *registry.Registry {
 // Budget: 5 ms at 10,000 entries, 30 ms at 100,000.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
-		x := search.New(library(b, n))
+		x := search.New(newLargeCatalog(b, n))
 		for _, c := range []struct {
 			name string
 			q    search.Query
@@ -106,7 +106,7 @@ func first(b *testing.B, x *search.Index) {
 
 // What the index of 100,000 entries takes, in time and memory.
 func BenchmarkBuild100000(b *testing.B) {
-	reg := library(b, 100_000)
+	reg := newLargeCatalog(b, 100_000)
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -129,7 +129,7 @@ func BenchmarkBuild100000(b *testing.B) {
 
 // From a server's new list of 1,000 entries, all other, to the first answer.
 func BenchmarkChangeOf1000(b *testing.B) {
-	reg := library(b, 100_000)
+	reg := newLargeCatalog(b, 100_000)
 	x := search.New(reg)
 	first(b, x)
 	lists := [][][]byte{documents(500, 1000), documents(3000, 1000)}

@@ -14,9 +14,8 @@ import (
 	"goblin/registry"
 )
 
-// wordy lists tools whose descriptions are of so many bytes in words that nothing
-// else has.
-func wordy(n, size int, seed uint64) [][]byte {
+// wordyTools returns tools with descriptions of size bytes, in words that nothing else has.
+func wordyTools(n, size int, seed uint64) [][]byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	items := make([][]byte, n)
 	for i := range items {
@@ -29,7 +28,8 @@ func wordy(n, size int, seed uint64) [][]byte {
 	return items
 }
 
-func said(reg *registry.Registry) (lines []string) {
+// searchLogs returns the log lines of the search.
+func searchLogs(reg *registry.Registry) (lines []string) {
 	for _, rec := range reg.Logs().Window(0, -1) {
 		if strings.HasPrefix(rec.Text, "search: ") {
 			lines = append(lines, rec.Server+" "+rec.Text)
@@ -40,20 +40,20 @@ func said(reg *registry.Registry) (lines []string) {
 
 func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"wordy", "small"}})
-	set(t, reg, "small", registry.Tool, object{"name": "invoice", "description": "of the supplier"})
+	setList(t, reg, "small", registry.Tool, object{"name": "invoice", "description": "of the supplier"})
 	x := search.New(reg)
 	search.BoundList(x, 1<<20)
 	for seed := range uint64(2) {
 		const n = 250
-		reg.SetList("wordy", registry.Tool, wordy(n, 4000, seed)) // whose descriptions are longer than clients show
+		reg.SetList("wordy", registry.Tool, wordyTools(n, 4000, seed)) // whose descriptions are longer than clients show
 		_, total := find(t, x, search.Query{Text: "wordy"})
 		require.Equal(t, n, total)
 		size, read := search.Size(x)
 		require.LessOrEqual(t, size, 1<<20*11/10)
 		require.Less(t, read, n*4000*3/4)
-		require.Len(t, said(reg), 1, "once")
+		require.Len(t, searchLogs(reg), 1, "once")
 	}
-	require.Contains(t, said(reg)[0], "wordy search: the list of tools has too much text")
+	require.Contains(t, searchLogs(reg)[0], "wordy search: the list of tools has too much text")
 	first, _ := find(t, x, search.Query{Text: "supplier"})
 	require.Equal(t, []string{"small_invoice"}, first)
 }
@@ -66,7 +66,7 @@ func TestALongListOfUsualTextsIsReadWhole(t *testing.T) {
 	search.BoundList(x, search.MaxList/part)
 	_, total := find(t, x, search.Query{Text: "words"})
 	require.Equal(t, 100_000/part, total)
-	require.Empty(t, said(reg))
+	require.Empty(t, searchLogs(reg))
 }
 
 func TestHoweverManyListsThereAreTheIndexIsBounded(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 		for i := range items {
 			items[i] = object{"name": fmt.Sprintf("%s_%d", noun(round), i), "description": fmt.Sprintf("round%d ", round) + strings.Repeat("text ", each/5)}
 		}
-		set(t, reg, "busy", registry.Prompt, items...)
+		setList(t, reg, "busy", registry.Prompt, items...)
 	}
 	read := 0
 	for round := range 50 {
@@ -116,7 +116,7 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 	require.GreaterOrEqual(t, read, 1)
 	require.True(t, search.UpToDate(x), "nothing may be read now")
 
-	set(t, reg, "calm", registry.Prompt, object{"name": "calm"})
+	setList(t, reg, "calm", registry.Prompt, object{"name": "calm"})
 	_, total := find(t, x, search.Query{Text: "calm"})
 	require.NotZero(t, total, "other lists are read at once")
 
@@ -128,7 +128,7 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 
 func TestReadingEndsWithItsContext(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"wordy"}})
-	reg.SetList("wordy", registry.Tool, wordy(100, 4000, 1))
+	reg.SetList("wordy", registry.Tool, wordyTools(100, 4000, 1))
 	x := search.New(reg)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -16,7 +16,7 @@ import (
 	"goblin/registry"
 )
 
-// toolCatalog is a registry with the collected tools.
+// toolCatalog returns a registry with the collected tools.
 func toolCatalog(t testing.TB) *registry.Registry {
 	facts := toolFacts(t)
 	var o registry.Options

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type object = map[string]any
 
-func set(t testing.TB, reg *registry.Registry, server string, kind registry.Kind, items ...object) {
+func setList(t testing.TB, reg *registry.Registry, server string, kind registry.Kind, items ...object) {
 	t.Helper()
 	var raw [][]byte
 	for _, o := range items {
@@ -44,10 +44,10 @@ func find(t testing.TB, x *search.Index, q search.Query) (listed []string, total
 	return listed, found.Total
 }
 
-// small is a catalog of everything that the rows below look for.
-func small(t testing.TB) *registry.Registry {
+// newSmallCatalog returns a catalog with an entry for each row below.
+func newSmallCatalog(t testing.TB) *registry.Registry {
 	reg := registry.New(registry.Options{Servers: []string{"files", "shop", "ops"}})
-	set(t, reg, "files", registry.Resource,
+	setList(t, reg, "files", registry.Resource,
 		object{"uri": "file:///var/log/app.log", "name": "app.log", "mimeType": "text/plain"},
 		object{"uri": "file:///etc/app/settings.yaml", "name": "settings", "mimeType": "application/yaml", "description": "What the app reads when it starts"},
 		object{"uri": "file:///img/logo.png", "name": "logo", "mimeType": "image/png"},
@@ -56,16 +56,16 @@ func small(t testing.TB) *registry.Registry {
 		object{"uri": "file:///srv/Müller/Übersicht.md", "name": "Übersicht", "mimeType": "text/markdown"},
 		object{"uri": "file:///srv/東京.txt", "name": "東京都の天気", "mimeType": "text/plain"},
 	)
-	set(t, reg, "files", registry.Template, object{"uriTemplate": "file:///reports/{year}/{quarter}", "name": "quarterly report"})
-	set(t, reg, "shop", registry.Resource, object{"uri": "db://main", "name": "main", "description": "orders"})
-	set(t, reg, "shop", registry.Tool,
+	setList(t, reg, "files", registry.Template, object{"uriTemplate": "file:///reports/{year}/{quarter}", "name": "quarterly report"})
+	setList(t, reg, "shop", registry.Resource, object{"uri": "db://main", "name": "main", "description": "orders"})
+	setList(t, reg, "shop", registry.Tool,
 		object{"name": "getUserProfile", "description": "Who somebody is"},
 		object{"name": "create_order", "title": "Place an order", "inputSchema": object{"type": "object", "properties": object{"customerId": object{}}}},
 		object{"name": "list_orders", "description": "All orders of a customer"},
 		object{"name": "query", "description": "Orders by words"},
 	)
-	set(t, reg, "shop", registry.Prompt, object{"name": "complaint", "description": "Answers a complaint", "arguments": []object{{"name": "warrantyNumber"}}})
-	set(t, reg, "ops", registry.Tool,
+	setList(t, reg, "shop", registry.Prompt, object{"name": "complaint", "description": "Answers a complaint", "arguments": []object{{"name": "warrantyNumber"}}})
+	setList(t, reg, "ops", registry.Tool,
 		object{"name": "k8s_scale", "description": "Sets the number of replicas"},
 		object{"name": "s3_upload"},
 		object{"name": "HTTPServerRestart"},
@@ -77,7 +77,7 @@ func small(t testing.TB) *registry.Registry {
 }
 
 func TestSearchFinds(t *testing.T) {
-	x := search.New(small(t))
+	x := search.New(newSmallCatalog(t))
 	for _, c := range []struct {
 		name, text string
 		first      string // listed name of the best hit; "": nothing is found
@@ -133,19 +133,19 @@ func TestSearchFinds(t *testing.T) {
 
 func TestFieldsCountInTheirOrder(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
-	set(t, reg, "s", registry.Tool,
+	setList(t, reg, "s", registry.Tool,
 		object{"name": "e", "inputSchema": object{"properties": object{"needle": object{}}}},
 		object{"name": "c", "description": "one needle in a stack of hay"},
 		object{"name": "b", "title": "The needle"},
 		object{"name": "a_needle"},
 	)
-	set(t, reg, "s", registry.Resource, object{"uri": "x://stack/needle", "name": "d"})
+	setList(t, reg, "s", registry.Resource, object{"uri": "x://stack/needle", "name": "d"})
 	listed, _ := find(t, search.New(reg), search.Query{Text: "needle"})
 	require.Equal(t, []string{"s_a_needle", "s_b", "s_c", "mcp://s/x://stack/needle", "s_e"}, listed)
 }
 
 func TestFilters(t *testing.T) {
-	x := search.New(small(t))
+	x := search.New(newSmallCatalog(t))
 	for _, c := range []struct {
 		name  string
 		q     search.Query
@@ -180,7 +180,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestPagesTogetherAreTheWholeAnswer(t *testing.T) {
-	x := search.New(library(t, 2000))
+	x := search.New(newLargeCatalog(t, 2000))
 	whole, total := find(t, x, search.Query{Text: "invoice report", Limit: 1 << 30})
 	require.Len(t, whole, total)
 	var paged []string
@@ -193,7 +193,7 @@ func TestPagesTogetherAreTheWholeAnswer(t *testing.T) {
 }
 
 func TestQueriesSeeWhatChangedBefore(t *testing.T) {
-	reg := small(t)
+	reg := newSmallCatalog(t)
 	x := search.New(reg)
 	see := func(text string, want ...string) {
 		t.Helper()
@@ -201,10 +201,10 @@ func TestQueriesSeeWhatChangedBefore(t *testing.T) {
 		require.Equal(t, want, listed)
 	}
 	see("complaint", "shop/complaint")
-	set(t, reg, "shop", registry.Prompt, object{"name": "refund"})
+	setList(t, reg, "shop", registry.Prompt, object{"name": "refund"})
 	see("complaint")
 	see("refund", "shop/refund")
-	set(t, reg, "shop", registry.Prompt, object{"name": "refund", "description": "Returns money to grumblers"})
+	setList(t, reg, "shop", registry.Prompt, object{"name": "refund", "description": "Returns money to grumblers"})
 	see("grumblers", "shop/refund")
 	reg.SetVisible("shop", false)
 	see("grumblers")
@@ -213,7 +213,7 @@ func TestQueriesSeeWhatChangedBefore(t *testing.T) {
 	reg.SetServers([]string{"files", "ops"}, nil)
 	see("grumblers")
 	reg.SetServers([]string{"files", "ops", "late"}, nil)
-	set(t, reg, "late", registry.Tool, object{"name": "grumble"})
+	setList(t, reg, "late", registry.Tool, object{"name": "grumble"})
 	see("grumblers", "late_grumble")
 	require.NoError(t, reg.AddResource(registry.LocalResource{URI: "goblin://hints", Name: "hints", Read: func(context.Context) (string, error) { return "", nil }}))
 	see("hints", "goblin://hints")
@@ -253,12 +253,12 @@ func TestChangesAreAsIfReadAnew(t *testing.T) {
 			want, err := anew.Search(context.Background(), q)
 			require.NoError(rt, err)
 			require.Equal(rt, want.Total, found.Total, text)
-			require.Equal(rt, plainly(want.Hits), plainly(found.Hits), text)
+			require.Equal(rt, describeHits(want.Hits), describeHits(found.Hits), text)
 		}
 	})
 }
 
-func plainly(hits []search.Hit) (lines []string) {
+func describeHits(hits []search.Hit) (lines []string) {
 	for _, h := range hits {
 		lines = append(lines, fmt.Sprintf("%s %.4f", h.Entry.Listed, h.Score))
 	}
@@ -266,14 +266,14 @@ func plainly(hits []search.Hit) (lines []string) {
 }
 
 func TestRunReadsChangesBeforeAnybodyAsks(t *testing.T) {
-	reg := small(t)
+	reg := newSmallCatalog(t)
 	x := search.New(reg)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { x.Run(ctx) })
 	upToDate := func() bool { return search.UpToDate(x) }
 	require.Eventually(t, upToDate, 20*time.Second, time.Millisecond)
-	set(t, reg, "ops", registry.Prompt, object{"name": "news"})
+	setList(t, reg, "ops", registry.Prompt, object{"name": "news"})
 	require.Eventually(t, upToDate, 20*time.Second, time.Millisecond)
 	cancel()
 	running.Wait()
@@ -282,7 +282,7 @@ func TestRunReadsChangesBeforeAnybodyAsks(t *testing.T) {
 }
 
 func TestQueriesBesideChanges(t *testing.T) {
-	reg := small(t)
+	reg := newSmallCatalog(t)
 	x := search.New(reg)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -341,7 +341,7 @@ func TestWordsThatToolsUse(t *testing.T) {
 	argument := func(of object) object {
 		return object{"type": "object", "properties": object{"x": of}}
 	}
-	set(t, reg, "a", registry.Tool,
+	setList(t, reg, "a", registry.Tool,
 		object{"name": "alert", "description": "Them that do not care are not told"},
 		object{"name": "count_rows"},
 		object{"name": "jot", "description": "Keeps notes"},
@@ -351,7 +351,7 @@ func TestWordsThatToolsUse(t *testing.T) {
 		object{"name": "worse", "inputSchema": object{"properties": object{"x": "crimson"}}},
 		object{"name": "many_parts"},
 	)
-	set(t, reg, "a", registry.Prompt, object{"name": "ask", "arguments": []object{{"name": "x", "description": "A topic"}}})
+	setList(t, reg, "a", registry.Prompt, object{"name": "ask", "arguments": []object{{"name": "x", "description": "A topic"}}})
 	require.NoError(t, reg.AddTool(registry.LocalTool{
 		Definition: []byte(`{"name":"own","description":"crimson hue"}`),
 		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },

@@ -9,12 +9,12 @@ import (
 	"goblin/tui/dialog"
 )
 
-const people = `{"people":[{"name":"Ada","age":36,"id":12345678901234567890123},{"name":"Bob","age":7},{"name":"<Cy>"}],"n":1.50,"deep":{"name":"x"}}`
+const peopleJSON = `{"people":[{"name":"Ada","age":36,"id":12345678901234567890123},{"name":"Bob","age":7},{"name":"<Cy>"}],"n":1.50,"deep":{"name":"x"}}`
 
 func TestAPathFindsWhatIsInJSON(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"":                             people,
+		"":                             peopleJSON,
 		"people[*].name":               `["Ada","Bob","<Cy>"]`,
 		"$.people[0].id":               `12345678901234567890123`,
 		"n":                            `1.50`,
@@ -27,9 +27,9 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 		"$..*..*..*":                   "!",
 		strings.Repeat("a.", 400):      "!",
 	} {
-		v, err := dialog.ReadDocument([]byte(people))
+		v, err := dialog.ReadDocument([]byte(peopleJSON))
 		require.NoError(t, err)
-		found, _, err := dialog.FindInDocument(v, len(people), path)
+		found, _, err := dialog.FindInDocument(v, len(peopleJSON), path)
 		if want == "!" {
 			require.Error(t, err, path)
 			continue
@@ -73,7 +73,7 @@ func TestWhatAPathFindsHasTheOrderOfTheDocument(t *testing.T) {
 }
 
 func FuzzPath(f *testing.F) {
-	f.Add(people, "people[?(@.age > 30)].name")
+	f.Add(peopleJSON, "people[?(@.age > 30)].name")
 	f.Add(`[1,[2,{"a":null}]]`, "$..a[?length(@) ~= /x/]")
 	f.Add(`{"a":"\u0000"}`, "a['\\u0000'][1:-1:2]")
 	f.Fuzz(func(t *testing.T, data, path string) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"goblin/tui/dialog"
-
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/dialog"
 )
 
 func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// plain is a screen without its styles and the spaces at the ends of lines.
-func plain(lines []string) string {
+// plainText joins lines without styles and trailing spaces.
+func plainText(lines []string) string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		out[i] = strings.TrimRight(ansi.Strip(line), " ")
@@ -23,11 +23,11 @@ func plain(lines []string) string {
 	return strings.Join(out, "\n")
 }
 
-var issue = json.RawMessage(issueSchema)
+var issueJSON = json.RawMessage(issueSchema)
 
 func issueForm(t testing.TB) *form.Form {
 	return newForm(t, form.Spec{
-		Intro: "Opens an issue.", Submit: "call", Schema: issue,
+		Intro: "Opens an issue.", Submit: "call", Schema: issueJSON,
 		Danger: "destructive: asks before it runs", Last: json.RawMessage(`{}`), Meta: true,
 	})
 }
@@ -78,7 +78,7 @@ Opens an issue.
   Priority   ( ) low  (•) normal  ( ) urgent
 tab next  C-s call  C-e raw JSON  C-r last values       8/17`},
 		{"JSON with its schema beside it, which scrolls", 110, 12, func(t testing.TB) *form.Form {
-			return newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
+			return newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
 		}, []string{"'{'", "enter", "'\"login\": 5}'", "draw", "pgdown"}, `
 > a  │ {                                                  │     "type": "array",
      │ "login": 5}                                        │     "items": {
@@ -93,7 +93,7 @@ tab next  C-s call  C-e raw JSON  C-r last values       8/17`},
   [ submit ]    [ cancel ]
 tab next  C-s submit  C-e raw JSON  esc cancel  PgDn schema`},
 		{
-			"objects, lists and kinds", 80, 26, func(t testing.TB) *form.Form { return newForm(t, form.Spec{Schema: order}) },
+			"objects, lists and kinds", 80, 26, func(t testing.TB) *form.Form { return newForm(t, form.Spec{Schema: orderJSON}) },
 			[]string{"'Lima'", "down", "down", "space", "'07.11.'", "down", "'2'", "c-n", "draw", "'2026-02-01'", "down", "'1'", "down", "right", "right", "down", "'9'", "up"},
 			`
   customer
@@ -116,7 +116,7 @@ tab next  C-s submit  C-e raw JSON  esc cancel  PgDn schema`},
 space choose  tab next  C-s submit  C-e raw JSON  esc cancel`,
 		},
 		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {
-			return newForm(t, form.Spec{Schema: props(cities)})
+			return newForm(t, form.Spec{Schema: objectSchema(cities)})
 		}, []string{"'i'", "down"}, `
 > c
     / i _____________________ 4/6
@@ -144,7 +144,7 @@ tab next  C-s call  C-e form  C-r last values  esc cancel`},
 		{"a question with three answers", 60, 9, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{
 				Intro: "Which account?\n\x1b[2JIt is \u202eneeded.", Submit: "answer", Decline: true,
-				Schema: props(`"required":["mail"],"properties":{"mail":{"type":"string","format":"email","title":"Mail\u0007"}}`),
+				Schema: objectSchema(`"required":["mail"],"properties":{"mail":{"type":"string","format":"email","title":"Mail\u0007"}}`),
 			})
 		}, []string{"tab", "right"}, `
 Which account?
@@ -165,7 +165,7 @@ tab next  C-s answer  C-e raw JSON  esc cancel`},
 			press(f, tt.keys...)
 			lines := f.Lines(tt.w, tt.h)
 			requireExact(t, lines, tt.w, tt.h)
-			got := plain(lines)
+			got := plainText(lines)
 			if got != strings.TrimPrefix(tt.want, "\n") {
 				t.Errorf("got\n%s\nwant%s", got, tt.want)
 			}
@@ -173,8 +173,8 @@ tab next  C-s answer  C-e raw JSON  esc cancel`},
 	}
 }
 
-// order has objects, lists of them, and alternatives.
-var order = props(`"required":["customer","lines"],"properties":{
+// orderJSON is a schema with objects, lists of objects, and alternatives.
+var orderJSON = objectSchema(`"required":["customer","lines"],"properties":{
 	"customer":{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"zip":{"type":"string"}}},
 	"lines":{"type":"array","items":{"type":"object","required":["day","count"],"properties":{"day":{"type":"string","format":"date"},"count":{"type":"integer","default":1}}}},
 	"pay":{"oneOf":[{"type":"object","required":["kind"],"properties":{"kind":{"const":"card"},"number":{"type":"string"}}},
@@ -202,7 +202,7 @@ func TestEverySizeIsExactAndShowsTheFocus(t *testing.T) {
 			lines := f.Lines(size[0], size[1])
 			requireExact(t, lines, size[0], size[1])
 			if size[0] >= 20 && size[1] >= 5 {
-				require.Regexp(t, `(?m)^( *> |.* > \[)`, plain(lines), "stop %d at %v", stop, size)
+				require.Regexp(t, `(?m)^( *> |.* > \[)`, plainText(lines), "stop %d at %v", stop, size)
 			}
 		}
 		press(f, "tab")
@@ -218,7 +218,7 @@ func TestEverySizeIsExactAndShowsTheFocus(t *testing.T) {
 
 func TestReadableInASCIIAndOnATerminalWithoutStyles(t *testing.T) {
 	t.Parallel()
-	fields, err := form.FromSchema(props(`"properties":{"a":{"type":"string"},"e":{"enum":["x","y"],"default":"y"}}`))
+	fields, err := form.FromSchema(objectSchema(`"properties":{"a":{"type":"string"},"e":{"enum":["x","y"],"default":"y"}}`))
 	require.NoError(t, err)
 	f := form.New(theme.New(theme.Options{Getenv: func(k string) string {
 		return map[string]string{"TERM": "dumb"}[k]
@@ -226,7 +226,7 @@ func TestReadableInASCIIAndOnATerminalWithoutStyles(t *testing.T) {
 	press(f, "'hi'")
 	lines := f.Lines(60, 8)
 	require.NotContains(t, strings.Join(lines, ""), "\x1b")
-	got := plain(lines)
+	got := plainText(lines)
 	require.Contains(t, got, "> a  hi_")
 	require.Contains(t, got, "  e  ( ) x  (*) y")
 	for _, r := range got {
@@ -245,11 +245,11 @@ func TestClicks(t *testing.T) {
 				return action
 			}
 		}
-		t.Fatalf("no %q on\n%s", text, plain(f.Lines(80, 24)))
+		t.Fatalf("no %q on\n%s", text, plainText(f.Lines(80, 24)))
 		return form.None
 	}
 	require.Equal(t, form.None, click("[ call ]"))
-	require.Contains(t, plain(f.Lines(80, 24)), "> title *", "the first that is wrong")
+	require.Contains(t, plainText(f.Lines(80, 24)), "> title *", "the first that is wrong")
 	press(f, "'Title'")
 	click("( ) urgent")
 	click("[ ] bug")
@@ -273,7 +273,7 @@ func TestCompletion(t *testing.T) {
 		return newForm(t, form.Spec{Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true})
 	}
 	typed := func(f *form.Form, key string) tea.Cmd {
-		_, cmd := f.Update(pressed(key))
+		_, cmd := f.Update(keyMsg(key))
 		require.NotNil(t, cmd)
 		return cmd
 	}
@@ -311,14 +311,14 @@ func TestCompletion(t *testing.T) {
 	t.Run("Tab takes the first, arrows choose", func(t *testing.T) {
 		t.Parallel()
 		f := offered("go\x1b", "gopher", "gg")
-		screen := plain(f.Lines(60, 14))
+		screen := plainText(f.Lines(60, 14))
 		require.Contains(t, screen, "│  go\\x1b\n")
 		require.Contains(t, screen, "│ 3 of 40")
 		press(f, "down", "down", "up", "down", "tab")
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, `{"owner":"gopher"}`, string(args))
-		require.NotContains(t, plain(f.Lines(60, 14)), "gg")
+		require.NotContains(t, plainText(f.Lines(60, 14)), "gg")
 		f = offered("go", "gopher")
 		press(f, "tab", "'!'")
 		args, _, _ = f.Values()
@@ -362,7 +362,7 @@ func TestCompletion(t *testing.T) {
 		t.Parallel()
 		f := offered("go")
 		require.Equal(t, form.None, press(f, "esc"))
-		require.NotContains(t, plain(f.Lines(60, 14)), "│  go")
+		require.NotContains(t, plainText(f.Lines(60, 14)), "│  go")
 		require.Equal(t, form.Cancelled, press(f, "esc"))
 	})
 	t.Run("Escape and a letter close the list and type it", func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestCompletion(t *testing.T) {
 		ask := typed(f, "'g'")().(form.Completion)
 		typed(f, "'o'")
 		f.Offer(ask.Gen, []string{"golem"}, 1, false)
-		require.NotContains(t, plain(f.Lines(60, 14)), "golem")
+		require.NotContains(t, plainText(f.Lines(60, 14)), "golem")
 	})
 	t.Run("a click takes", func(t *testing.T) {
 		t.Parallel()
@@ -398,10 +398,10 @@ func BenchmarkLines(b *testing.B) {
 	for i := range form.MaxFields {
 		p = append(p, fmt.Sprintf(`"field%d":{"type":"string","description":"What this field is for, in a sentence that is wrapped at eighty columns or so."}`, i))
 	}
-	f := newForm(b, form.Spec{Schema: props(`"properties":{` + strings.Join(p, ",") + `}`)})
+	f := newForm(b, form.Spec{Schema: objectSchema(`"properties":{` + strings.Join(p, ",") + `}`)})
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Update(pressed("'x'"))
+		f.Update(keyMsg("'x'"))
 		f.Lines(120, 40)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"goblin/tui/theme"
 )
 
-var named = map[string]tea.KeyType{
+var keyTypes = map[string]tea.KeyType{
 	"tab": tea.KeyTab, "s-tab": tea.KeyShiftTab, "enter": tea.KeyEnter, "esc": tea.KeyEsc,
 	"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
 	"space": tea.KeySpace, "backspace": tea.KeyBackspace, "c-s": tea.KeyCtrlS, "c-e": tea.KeyCtrlE,
@@ -23,10 +23,10 @@ var named = map[string]tea.KeyType{
 	"c-n": tea.KeyCtrlN, "c-x": tea.KeyCtrlX, "c-t": tea.KeyCtrlT, "s-up": tea.KeyShiftUp, "s-down": tea.KeyShiftDown, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
 }
 
-// pressed is a key by its name; 'text' are runes in one message, paste:text is
-// pasted, alt+x is Escape and x as terminals send them.
-func pressed(s string) tea.KeyMsg {
-	if kind, ok := named[s]; ok {
+// keyMsg returns a key by its name. 'text' are runes in one message, paste:text is pasted,
+// alt+x is Escape and x as terminals send them.
+func keyMsg(s string) tea.KeyMsg {
+	if kind, ok := keyTypes[s]; ok {
 		k := tea.KeyMsg{Type: kind}
 		if s == "space" {
 			k.Runes = []rune{' '}
@@ -49,7 +49,7 @@ func press(f *form.Form, keys ...string) form.Action {
 			f.Lines(80, 24)
 			continue
 		}
-		if action, _ := f.Update(pressed(k)); action != form.None {
+		if action, _ := f.Update(keyMsg(k)); action != form.None {
 			return action
 		}
 	}
@@ -58,7 +58,7 @@ func press(f *form.Form, keys ...string) form.Action {
 
 func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
 
-// newForm is a form of a schema.
+// newForm returns a form of a schema.
 func newForm(t testing.TB, s form.Spec) *form.Form {
 	t.Helper()
 	if s.Fields == nil && len(s.Schema) > 0 {
@@ -69,8 +69,8 @@ func newForm(t testing.TB, s form.Spec) *form.Form {
 	return form.New(plainLook(), s)
 }
 
-// props is the schema of an object with properties.
-func props(s string) json.RawMessage { return json.RawMessage(`{"type":"object",` + s + `}`) }
+// objectSchema returns the schema of an object with the given members.
+func objectSchema(s string) json.RawMessage { return json.RawMessage(`{"type":"object",` + s + `}`) }
 
 func TestKeysMakeValues(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestKeysMakeValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm(t, form.Spec{Schema: props(tt.schema)})
+			f := newForm(t, form.Spec{Schema: objectSchema(tt.schema)})
 			f.Lines(80, 24)
 			press(f, tt.keys...)
 			args, meta, err := f.Values()
@@ -192,7 +192,7 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm(t, form.Spec{Schema: props(tt.schema)})
+			f := newForm(t, form.Spec{Schema: objectSchema(tt.schema)})
 			press(f, tt.keys...)
 			_, _, err := f.Values()
 			require.EqualError(t, err, tt.want)
@@ -202,7 +202,7 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 			if strings.HasSuffix(tt.name, "in an object") {
 				text = strings.TrimPrefix(text, "at /b: ") // it stands there
 			}
-			screen := strings.Join(strings.Fields(plain(f.Lines(120, 24))), " ")
+			screen := strings.Join(strings.Fields(plainText(f.Lines(120, 24))), " ")
 			require.Contains(t, screen, "! "+text)
 		})
 	}
@@ -210,7 +210,7 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 
 func TestSubmitting(t *testing.T) {
 	t.Parallel()
-	schema := props(`"required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"boolean"}}`)
+	schema := objectSchema(`"required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"boolean"}}`)
 	t.Run("Enter on the last field", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		require.Equal(t, form.Submitted, press(f, "'x'", "enter", "'y'", "enter", "enter"))
@@ -224,10 +224,10 @@ func TestSubmitting(t *testing.T) {
 	t.Run("C-s jumps to the first that is wrong, which disappears once it is right", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		require.Equal(t, form.None, press(f, "'x'", "tab", "tab", "c-s"))
-		require.Contains(t, plain(f.Lines(80, 24)), "> b *  ")
-		require.Contains(t, plain(f.Lines(80, 24)), "! required")
+		require.Contains(t, plainText(f.Lines(80, 24)), "> b *  ")
+		require.Contains(t, plainText(f.Lines(80, 24)), "! required")
 		require.Equal(t, form.None, press(f, "'y'"))
-		require.NotContains(t, plain(f.Lines(80, 24)), "! required")
+		require.NotContains(t, plainText(f.Lines(80, 24)), "! required")
 		require.Equal(t, form.Submitted, press(f, "c-s"))
 	})
 	t.Run("Esc, and Escape with a letter, cancel", func(t *testing.T) {
@@ -244,11 +244,11 @@ func TestSubmitting(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		press(f, "'x'", "tab", "'y'")
 		f.Fail("the disk is \x1b[31mfull")
-		screen := plain(f.Lines(80, 24))
+		screen := plainText(f.Lines(80, 24))
 		require.Contains(t, screen, `! the disk is \x1b[31mfull`)
 		require.Contains(t, screen, "> b *")
 		require.Equal(t, form.Submitted, press(f, "c-s"))
-		require.NotContains(t, plain(f.Lines(80, 24)), "disk")
+		require.NotContains(t, plainText(f.Lines(80, 24)), "disk")
 	})
 }
 
@@ -271,7 +271,7 @@ func TestPrefilledValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm(t, form.Spec{Schema: props(tt.schema), Values: json.RawMessage(tt.values)})
+			f := newForm(t, form.Spec{Schema: objectSchema(tt.schema), Values: json.RawMessage(tt.values)})
 			args, _, err := f.Values()
 			require.NoError(t, err)
 			require.Equal(t, tt.want, string(args))
@@ -284,24 +284,24 @@ func TestPrefilledValues(t *testing.T) {
 	}
 	t.Run("a text of too many lines is not cut", func(t *testing.T) {
 		values := `{"a":"` + strings.Repeat(`x\n`, 12000) + `"}`
-		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(values)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(values)})
 		press(f, "'!'")
-		require.Contains(t, plain(f.Lines(80, 24)), "too long to edit here")
+		require.Contains(t, plainText(f.Lines(80, 24)), "too long to edit here")
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, values, string(args))
 	})
 	t.Run("nor is one that is pasted", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"string"}}`)})
 		press(f, "'<>'", "left", "paste:"+strings.Repeat("x\t\n", 12000), "'!'")
-		require.Contains(t, plain(f.Lines(80, 24)), "too long to edit here")
+		require.Contains(t, plainText(f.Lines(80, 24)), "too long to edit here")
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"<`+strings.Repeat(`x\t\n`, 12000)+`>"}`, string(args))
 	})
 	t.Run("lines pasted for a prompt are lines, and are not completed", func(t *testing.T) {
 		f := newForm(t, form.Spec{Strings: true, Fields: []form.Field{{Name: "a", Completes: true}, {Name: "b", OneLine: true}}})
-		_, cmd := f.Update(pressed("paste:one\n\ttwo"))
+		_, cmd := f.Update(keyMsg("paste:one\n\ttwo"))
 		require.Nil(t, cmd)
 		press(f, "tab", "paste:one\n\ttwo\n")
 		args, _, err := f.Values()
@@ -309,7 +309,7 @@ func TestPrefilledValues(t *testing.T) {
 		require.Equal(t, `{"a":"one\n\ttwo","b":"one two"}`, string(args), "but where they make no sense")
 	})
 	t.Run("a tab survives an edit", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(`{"a":"x\ty\u0001\n"}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(`{"a":"x\ty\u0001\n"}`)})
 		press(f, "end", "'!'")
 		args, _, err := f.Values()
 		require.NoError(t, err)
@@ -319,7 +319,7 @@ func TestPrefilledValues(t *testing.T) {
 
 func TestRawMode(t *testing.T) {
 	t.Parallel()
-	schema := props(`"required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer"},"j":{"type":"object"}}`)
+	schema := objectSchema(`"required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer"},"j":{"type":"object"}}`)
 	t.Run("nothing is lost on the way there and back, half-typed text included", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema, Values: json.RawMessage(`{"extra":{"k":[1]}}`)})
 		press(f, "'x'", "tab", "'12x'", "tab", "'{\"p\": '", "c-e", "c-e", "'1}'", "s-tab", "backspace")
@@ -335,15 +335,15 @@ func TestRawMode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"y","n":3,"new":true}`, string(args))
 		press(f, "c-e", "'!'")
-		require.Contains(t, plain(f.Lines(80, 24)), "also sent: new")
+		require.Contains(t, plainText(f.Lines(80, 24)), "also sent: new")
 		args, _, err = f.Values()
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"y!","n":3,"new":true}`, string(args))
 	})
 	t.Run("what was not chosen is not sent", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"required":["fruit"],"properties":{"fruit":{"enum":["apple","pear"]}}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"required":["fruit"],"properties":{"fruit":{"enum":["apple","pear"]}}`)})
 		require.Equal(t, form.None, press(f, "c-e", "c-s"))
-		screen := plain(f.Lines(80, 24))
+		screen := plainText(f.Lines(80, 24))
 		require.Contains(t, screen, `"fruit": ""`)
 		require.Contains(t, screen, "! fruit: required")
 	})
@@ -361,41 +361,41 @@ func TestRawMode(t *testing.T) {
 		press(f, "c-e")
 		replaceRaw(f, "{\n \"a\": ?}")
 		press(f, "c-e")
-		screen := plain(f.Lines(80, 24))
+		screen := plainText(f.Lines(80, 24))
 		require.Contains(t, screen, "! line 2, column 7: ")
 		require.Contains(t, screen, "> arguments")
 		replaceRaw(f, "[]")
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), "! must be an object")
+		require.Contains(t, plainText(f.Lines(80, 24)), "! must be an object")
 	})
 	t.Run("text that is no JSON stays as it is", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"},"o":{"type":"object"}}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"string"},"o":{"type":"object"}}`)})
 		press(f, "'x'", "tab", "'Bob'", "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), `"o": Bob`)
+		require.Contains(t, plainText(f.Lines(80, 24)), `"o": Bob`)
 		require.Equal(t, form.None, press(f, "c-s"))
-		require.Contains(t, plain(f.Lines(80, 24)), "! line 3, column 8: ")
+		require.Contains(t, plainText(f.Lines(80, 24)), "! line 3, column 8: ")
 		press(f, "c-e")
-		require.NotContains(t, plain(f.Lines(80, 24)), "> arguments", "the way back is open while nothing changed")
+		require.NotContains(t, plainText(f.Lines(80, 24)), "> arguments", "the way back is open while nothing changed")
 		press(f, "backspace", "backspace", "backspace", "'{}'")
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"x","o":{}}`, string(args))
 	})
 	t.Run("text that is no JSON within a list stays as it is, too", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"properties":{"l":{"type":"array","items":{"type":"object","properties":{"j":{}}}}}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"l":{"type":"array","items":{"type":"object","properties":{"j":{}}}}}`)})
 		press(f, "space", "'Bob'", "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), `"j": Bob`)
+		require.Contains(t, plainText(f.Lines(80, 24)), `"j": Bob`)
 		press(f, "c-e", "'by'")
-		require.Contains(t, plain(f.Lines(80, 24)), "Bobby")
+		require.Contains(t, plainText(f.Lines(80, 24)), "Bobby")
 	})
 	t.Run("what must be there is, and what may be on request", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: order})
+		f := newForm(t, form.Spec{Schema: orderJSON})
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(120, 30)), `"customer": {`)
+		require.Contains(t, plainText(f.Lines(120, 30)), `"customer": {`)
 		_, _, err := f.Values()
 		require.EqualError(t, err, "customer/city: required", "an empty value that nobody saw is not sent")
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), "no items", "nothing changed in the form")
+		require.Contains(t, plainText(f.Lines(80, 24)), "no items", "nothing changed in the form")
 		press(f, "c-e")
 		replaceRaw(f, `{"customer": {"city": "Lima"}}`)
 		press(f, "c-t")
@@ -403,20 +403,20 @@ func TestRawMode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, `{"customer":{"city":"Lima"},"lines":[{"day":"2026-01-31","count":1}],"pay":{"kind":"card","number":""},"gift":{"text":"","wrap":true}}`, string(args))
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), "2026-01-31")
+		require.Contains(t, plainText(f.Lines(80, 24)), "2026-01-31")
 	})
 	t.Run("a number that must be there begins at its least if that is above zero", func(t *testing.T) {
-		f := newForm(t, form.Spec{Schema: props(`"required":["a","b"],"properties":{"a":{"type":"integer","minimum":5},"b":{"type":"number","minimum":-5}}`)})
+		f := newForm(t, form.Spec{Schema: objectSchema(`"required":["a","b"],"properties":{"a":{"type":"integer","minimum":5},"b":{"type":"number","minimum":-5}}`)})
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), `"a": 5,`)
-		require.Contains(t, plain(f.Lines(80, 24)), `"b": 0`)
+		require.Contains(t, plainText(f.Lines(80, 24)), `"a": 5,`)
+		require.Contains(t, plainText(f.Lines(80, 24)), `"b": 0`)
 	})
 	t.Run("of very many members those are left out that are too many", func(t *testing.T) {
 		var objects []string
 		for i := range 100 {
 			objects = append(objects, fmt.Sprintf(`"o%d":{"type":"object","required":["a","b","c","d"],"properties":{"a":{"const":1},"b":{"const":1},"c":{"const":1},"d":{"const":1}}}`, i))
 		}
-		fields, err := form.FromSchema(props(`"properties":{` + strings.Join(objects, ",") + `}`))
+		fields, err := form.FromSchema(objectSchema(`"properties":{` + strings.Join(objects, ",") + `}`))
 		require.NoError(t, err)
 		f := newForm(t, form.Spec{Fields: fields})
 		press(f, "c-e", "c-t")
@@ -430,7 +430,7 @@ func TestRawMode(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		press(f, "c-e")
 		require.Equal(t, form.None, press(f, "c-s"))
-		require.Contains(t, plain(f.Lines(80, 24)), "! a: required")
+		require.Contains(t, plainText(f.Lines(80, 24)), "! a: required")
 		replaceRaw(f, `{"a":"x"}`)
 		require.Equal(t, form.Submitted, press(f, "c-s"))
 	})
@@ -438,9 +438,9 @@ func TestRawMode(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema, Meta: true})
 		press(f, "'x'", "c-e", "tab", "'{\"k\":1'")
 		require.Equal(t, form.None, press(f, "c-s"))
-		require.Contains(t, plain(f.Lines(80, 24)), "! line 1, column 7: unexpected end")
+		require.Contains(t, plainText(f.Lines(80, 24)), "! line 1, column 7: unexpected end")
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), "> _meta", "not hidden while it is wrong")
+		require.Contains(t, plainText(f.Lines(80, 24)), "> _meta", "not hidden while it is wrong")
 		press(f, "'}'", "c-e", "'!'")
 		args, meta, err := f.Values()
 		require.NoError(t, err)
@@ -450,7 +450,7 @@ func TestRawMode(t *testing.T) {
 	t.Run("no _meta row unless wanted", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		press(f, "c-e")
-		require.NotContains(t, plain(f.Lines(80, 24)), "_meta")
+		require.NotContains(t, plainText(f.Lines(80, 24)), "_meta")
 	})
 	t.Run("strings only", func(t *testing.T) {
 		f := newForm(t, form.Spec{Fields: form.FromTemplate([]string{"a"}), Strings: true})
@@ -460,8 +460,8 @@ func TestRawMode(t *testing.T) {
 		require.EqualError(t, err, "a: must be a string, in quotes")
 	})
 	t.Run("strings only, whatever the fields are", func(t *testing.T) {
-		f := newForm(t, form.Spec{Strings: true, Schema: props(`"properties":{"a":{"type":"integer"},"b":{"type":"boolean"},"c":{}}`), Values: json.RawMessage(`{"c":null}`)})
-		f.Update(pressed("'5'"))
+		f := newForm(t, form.Spec{Strings: true, Schema: objectSchema(`"properties":{"a":{"type":"integer"},"b":{"type":"boolean"},"c":{}}`), Values: json.RawMessage(`{"c":null}`)})
+		f.Update(keyMsg("'5'"))
 		press(f, "tab", "space")
 		_, _, err := f.Values()
 		require.EqualError(t, err, "a: got string, want integer", "the schema has the last word")
@@ -469,18 +469,18 @@ func TestRawMode(t *testing.T) {
 	t.Run("hidden characters are seen", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema, Values: json.RawMessage("{\"a\":\"x\u202ey\ufffd\U000e0041\"}")})
 		press(f, "c-e")
-		require.Contains(t, plain(f.Lines(80, 24)), `"a": "x\u202ey\ufffd\udb40\udc41"`)
+		require.Contains(t, plainText(f.Lines(80, 24)), `"a": "x\u202ey\ufffd\udb40\udc41"`)
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.JSONEq(t, `{"a":"x\u202ey\ufffd\udb40\udc41"}`, string(args))
 	})
 }
 
-// replaceRaw puts other text into the raw mode's arguments.
+// replaceRaw replaces the text of the raw mode.
 func replaceRaw(f *form.Form, text string) {
 	press(f, "tab")
 	for range 4 { // back to the arguments wherever the focus was
-		if strings.Contains(plain(f.Lines(80, 24)), "> arguments") {
+		if strings.Contains(plainText(f.Lines(80, 24)), "> arguments") {
 			break
 		}
 		press(f, "tab")
@@ -495,7 +495,7 @@ func replaceRaw(f *form.Form, text string) {
 
 func TestLastArguments(t *testing.T) {
 	t.Parallel()
-	schema := props(`"properties":{"a":{"type":"string"},"b":{"type":"string"}}`)
+	schema := objectSchema(`"properties":{"a":{"type":"string"},"b":{"type":"string"}}`)
 	spec := form.Spec{Schema: schema, Last: json.RawMessage(`{"b":"old","c":1}`)}
 	f := newForm(t, spec)
 	press(f, "'x'", "c-r")
@@ -518,7 +518,7 @@ func TestSchemasThatAreNotChecked(t *testing.T) {
 	tests := []struct{ name, schema, why string }{
 		{"does not compile", `{"type":"object","properties":{"a":{"pattern":"(","type":5}}}`, "the schema is not checked"},
 		{"other documents", `{"type":"object","properties":{"a":{"$ref":"file:///etc/hostname"}}}`, "other documents are not loaded"},
-		{"takes for ever", tangled(40), "too tangled"},
+		{"takes for ever", nestedAnyOf(40), "too tangled"},
 		{"never ends", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"}]}}}`, "refers to itself"},
 		{"by anchors", `{"type":"object","properties":{"a":{"$ref":"#here"}},"$defs":{"a":{"$anchor":"here"}}}`, "refers to what is not followed here"},
 	}
@@ -526,14 +526,14 @@ func TestSchemasThatAreNotChecked(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newForm(t, form.Spec{Schema: json.RawMessage(tt.schema)})
-			require.Contains(t, strings.Join(strings.Fields(plain(f.Lines(200, 24))), " "), tt.why)
+			require.Contains(t, strings.Join(strings.Fields(plainText(f.Lines(200, 24))), " "), tt.why)
 			require.Equal(t, form.Submitted, press(f, "c-s"))
 		})
 	}
 }
 
-// tangled is a schema in which each definition refers to the next one twice.
-func tangled(n int) string {
+// nestedAnyOf returns a schema in which each definition refers to the next one twice.
+func nestedAnyOf(n int) string {
 	defs := make([]string, n)
 	for i := range defs {
 		ref := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, (i+1)%n)
@@ -547,7 +547,7 @@ func tangled(n int) string {
 
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
-		newForm(b, form.Spec{Schema: issue})
+		newForm(b, form.Spec{Schema: issueJSON})
 	}
 }
 
@@ -557,11 +557,11 @@ func TestPreview(t *testing.T) {
 		Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true, Submit: "read",
 		Preview: func(v map[string]string) string { return "repo\x07://" + v["owner"] + "/" + v["repo"] },
 	})
-	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07:///`)
+	require.Contains(t, plainText(f.Lines(80, 24)), `→ repo\x07:///`)
 	press(f, "'me'")
-	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07://me/`)
+	require.Contains(t, plainText(f.Lines(80, 24)), `→ repo\x07://me/`)
 	press(f, "tab", "'x'")
-	require.Contains(t, plain(f.Lines(80, 24)), `→ repo\x07://me/x`)
+	require.Contains(t, plainText(f.Lines(80, 24)), `→ repo\x07://me/x`)
 }
 
 func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {

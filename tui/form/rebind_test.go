@@ -48,7 +48,7 @@ func TestFieldsTakeTheKeysOfTheConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm(t, form.Spec{Schema: props(tc.schema), Actions: keymap.Change(changed)})
+			f := newForm(t, form.Spec{Schema: objectSchema(tc.schema), Actions: keymap.Change(changed)})
 			require.Equal(t, form.None, press(f, tc.keys...))
 			args, _, err := f.Values()
 			require.NoError(t, err)

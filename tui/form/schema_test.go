@@ -13,8 +13,8 @@ import (
 
 var kinds = [...]string{"text", "number", "integer", "bool", "enum", "several", "list", "json", "object", "array", "choice"}
 
-// told is a field in a line: what a test says of it.
-func told(f form.Field) string {
+// describeField returns a field as one line.
+func describeField(f form.Field) string {
 	var b strings.Builder
 	b.WriteString(f.Name)
 	if f.Required {
@@ -57,8 +57,8 @@ func told(f form.Field) string {
 	return b.String()
 }
 
-// tellMembers tells what is in fields, too, some levels deep.
-func tellMembers(fields []form.Field, depth int) []string {
+// describeMembers returns fields and their members as lines, three levels deep.
+func describeMembers(fields []form.Field, depth int) []string {
 	var lines []string
 	for _, f := range fields {
 		inner := f.Members()
@@ -68,18 +68,20 @@ func tellMembers(fields []form.Field, depth int) []string {
 		if f.Kind == form.Choice {
 			f.Options = nil
 		}
-		lines = append(lines, strings.Repeat("  ", depth)+told(f))
+		lines = append(lines, strings.Repeat("  ", depth)+describeField(f))
 		if depth < 2 {
-			lines = append(lines, tellMembers(inner, depth+1)...)
+			lines = append(lines, describeMembers(inner, depth+1)...)
 		}
 	}
 	return lines
 }
 
-func tellAll(fields []form.Field) string { return strings.Join(tellMembers(fields, 0), "\n") }
+func describeFields(fields []form.Field) string {
+	return strings.Join(describeMembers(fields, 0), "\n")
+}
 
-// issueSchema is what a tracker's tool looks like when its server is written
-// with a typed model: definitions, optional values as anyOf with null.
+// issueSchema is the schema of a tool that a typed model generates: definitions, and
+// optional values as anyOf with null.
 const issueSchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "CreateIssueArguments",
@@ -181,7 +183,7 @@ milestone integer min 1`},
 			t.Parallel()
 			fields, err := form.FromSchema(json.RawMessage(tt.schema))
 			require.NoError(t, err)
-			require.Equal(t, tt.want, tellAll(fields))
+			require.Equal(t, tt.want, describeFields(fields))
 		})
 	}
 }
@@ -210,14 +212,14 @@ parent = object
   next = object
     next = object
 notify = yes or no, default true
-milestone = integer, at least 1`, tell(issue))
-	require.Contains(t, tell(order), "pay = card | invoice\n  card = object\n    kind = required, always card")
-	require.Contains(t, tell(order), "\n  day = required, date")
+milestone = integer, at least 1`, tell(issueJSON))
+	require.Contains(t, tell(orderJSON), "pay = card | invoice\n  card = object\n    kind = required, always card")
+	require.Contains(t, tell(orderJSON), "\n  day = required, date")
 	var properties []string
 	for i := range 500 {
 		properties = append(properties, fmt.Sprintf(`"p%d":{"enum":[%s1]}`, i, strings.Repeat("1,", 40)))
 	}
-	text := tell(props(`"properties":{` + strings.Join(properties, ",") + `}`))
+	text := tell(objectSchema(`"properties":{` + strings.Join(properties, ",") + `}`))
 	require.Contains(t, text, "and 29 more")
 	require.True(t, strings.HasSuffix(text, "\n… = and more: the definition has all"))
 	require.Less(t, strings.Count(text, "\n"), 130)
@@ -233,22 +235,22 @@ func TestWhatIsNoSchemaOfAnObjectFails(t *testing.T) {
 
 func TestASchemaBesideItsFieldReadsByItself(t *testing.T) {
 	t.Parallel()
-	fields, err := form.FromSchema(issue)
+	fields, err := form.FromSchema(issueJSON)
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"array","items":{"type":"object","properties":{"login":{"type":"string"},"notify":{"type":"boolean"}},"required":["login"]}}`,
 		string(fields[5].Schema))
 	require.Equal(t, `{"type":"object","properties":{"next":{"$ref":"#/$defs/Node"}}}`, string(fields[7].Schema), "a circle ends")
 	require.Less(t, depthOf(fields[7]), 12, "and so do fields within themselves")
-	whole := string(form.Expanded(props(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
+	whole := string(form.Expanded(objectSchema(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
 	require.Equal(t, `{"type":"object","properties":{"a":{"type":"integer"}}}`, whole, "no definitions that nothing refers to")
-	require.Contains(t, string(form.Expanded(issue)), `"$defs"`, "but those that lead back to themselves")
+	require.Contains(t, string(form.Expanded(issueJSON)), `"$defs"`, "but those that lead back to themselves")
 	// Each definition stands twice in the one before: all of it would be 2^40.
-	fields, err = form.FromSchema(json.RawMessage(strings.Replace(tangled(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
+	fields, err = form.FromSchema(json.RawMessage(strings.Replace(nestedAnyOf(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
 	require.NoError(t, err)
 	require.Less(t, len(fields[0].Schema), 1<<20)
 }
 
-// depthOf is how deep the first members of a field are in each other.
+// depthOf returns how deep the first members of a field are nested.
 func depthOf(f form.Field) (n int) {
 	for inner := []form.Field{f}; len(inner) > 0 && n < 100; n++ {
 		inner = inner[0].Members()
@@ -274,12 +276,12 @@ func TestSchemasAreBounded(t *testing.T) {
 func TestFieldsOfPromptsAndTemplates(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "code* text title \"Code\" says \"What to review\"\nstyle text",
-		tellAll(form.FromPrompt(json.RawMessage(`{"name":"review","arguments":[
+		describeFields(form.FromPrompt(json.RawMessage(`{"name":"review","arguments":[
 			{"name":"code","title":"Code","description":"What to review","required":true},
 			{"name":"style","required":"yes"},{"name":"code"},{"title":"nameless"},7]}`))))
 	require.Empty(t, form.FromPrompt(json.RawMessage(`{"arguments":{}}`)))
 	require.Empty(t, form.FromPrompt(nil))
 	fields := form.FromTemplate([]string{"owner", "repo"})
-	require.Equal(t, "owner text\nrepo text", tellAll(fields))
+	require.Equal(t, "owner text\nrepo text", describeFields(fields))
 	require.True(t, fields[0].Completes)
 }

@@ -9,17 +9,17 @@ import (
 	"goblin/tui/list"
 )
 
-const many = 100_000
+const manyRows = 100_000
 
 type uri struct{ server, mime, text string }
 
-// uris are like those of a large catalog, about 75 bytes long.
-func uris() []uri {
+// exampleURIs returns URIs like those of a large catalog, about 75 bytes each.
+func exampleURIs() []uri {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	all := make([]uri, many)
+	all := make([]uri, manyRows)
 	for i := range all {
-		server := []string{"files", "gitea", "github", "docs", "linear", "postgres"}[i*6/many]
+		server := []string{"files", "gitea", "github", "docs", "linear", "postgres"}[i*6/manyRows]
 		kind := pick("json", "md", "yaml", "txt", "go")
 		all[i] = uri{
 			server: server,
@@ -33,8 +33,8 @@ func uris() []uri {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	all := uris()
-	ix := list.NewIndex(many, func(i int) string { return all[i].text })
+	all := exampleURIs()
+	ix := list.NewIndex(manyRows, func(i int) string { return all[i].text })
 	fs := []list.Field{
 		{Name: "server", Kind: list.Text, Text: func(i int) string { return all[i].server }},
 		{Name: "mime", Kind: list.Text, Text: func(i int) string { return all[i].mime }},
@@ -58,8 +58,8 @@ func BenchmarkMatch(b *testing.B) {
 }
 
 func BenchmarkExcludes(b *testing.B) {
-	all := uris()
-	ix := list.NewIndex(many, func(i int) string { return all[i].text })
+	all := exampleURIs()
+	ix := list.NewIndex(manyRows, func(i int) string { return all[i].text })
 	q := list.Parse("config readme zzqx", nil)
 	for b.Loop() {
 		if q.Excludes(b.Context(), ix, time.Time{}) != "zzqx" {
@@ -69,16 +69,16 @@ func BenchmarkExcludes(b *testing.B) {
 }
 
 func BenchmarkNewIndex(b *testing.B) {
-	all := uris()
+	all := exampleURIs()
 	b.ReportAllocs()
 	for b.Loop() {
-		list.NewIndex(many, func(i int) string { return all[i].text })
+		list.NewIndex(manyRows, func(i int) string { return all[i].text })
 	}
 }
 
 // A window of rows.
 func BenchmarkSpans(b *testing.B) {
-	all := uris()[:60]
+	all := exampleURIs()[:60]
 	q := list.Parse("config main ~srv", nil)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// row is what the tests search in; its text is id and uri.
+// row is an entry that the tests search.
 type row struct {
 	id, server, uri, mime string
 	sub                   bool

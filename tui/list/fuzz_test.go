@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 			require.Empty(t, found)
 		}
 
-		want := []string{asTyped(v), asTyped(w)}
+		want := []string{sanitized(v), sanitized(w)}
 		set := list.Set(text, "server", want)
 		require.Equal(t, want, list.Values(set, "server"), "%q", set)
 		require.Equal(t, list.Values(text, "mime"), list.Values(set, "mime"), "%q", set)
@@ -53,8 +53,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// asTyped is what text becomes when it is typed.
-func asTyped(s string) string {
+// sanitized returns s with invalid bytes and NUL replaced, as when it is typed.
+func sanitized(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
@@ -100,7 +100,7 @@ func FuzzSpans(f *testing.F) {
 		if positive && len(found) > 0 {
 			require.NotEmpty(t, spans, "%q found %q", text, in)
 		}
-		if len(strings.FieldsFunc(asTyped(text), unicode.IsSpace)) == 1 && positive && !strings.ContainsAny(text, `~":`) {
+		if len(strings.FieldsFunc(sanitized(text), unicode.IsSpace)) == 1 && positive && !strings.ContainsAny(text, `~":`) {
 			require.Equal(t, len(found) == 1, len(spans) > 0, "a word has spans where it is found")
 		}
 	})

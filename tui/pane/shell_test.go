@@ -3,11 +3,10 @@ package pane_test
 import (
 	"testing"
 
-	"goblin/tui/pane"
-
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 func TestCommands(t *testing.T) {

@@ -5,20 +5,19 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"goblin/tui/textfield"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry/termtext"
+	"goblin/tui/textfield"
 	"goblin/tui/theme"
 )
 
-// nasty is what a terminal would obey, or show as nothing.
-const nasty = "a\u202eb\u200bc\x1b[2J\u0301d\xffe"
+// hostileText has characters that a terminal obeys or does not show.
+const hostileText = "a\u202eb\u200bc\x1b[2J\u0301d\xffe"
 
-func keyOf(word string) tea.KeyMsg {
+func keyMsg(word string) tea.KeyMsg {
 	for _, k := range []tea.KeyType{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, tea.KeyBackspace, tea.KeyCtrlU} {
 		if k.String() == word {
 			return tea.KeyMsg{Type: k}
@@ -27,7 +26,7 @@ func keyOf(word string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
 }
 
-func plainField(w int) textfield.Text {
+func newField(w int) textfield.Text {
 	f := textfield.New(theme.New(theme.Options{}))
 	f.Width = w
 	return f
@@ -35,14 +34,14 @@ func plainField(w int) textfield.Text {
 
 func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 	t.Parallel()
-	f := plainField(0)
-	f.Set(nasty)
-	require.Equal(t, nasty, f.Value())
-	require.Equal(t, termtext.Line(nasty), strings.TrimSuffix(ansi.Strip(f.View()), " "))
-	f.Update(keyOf("X"))
-	require.Equal(t, nasty+"X", f.Value(), "editing leaves the rest as it was")
+	f := newField(0)
+	f.Set(hostileText)
+	require.Equal(t, hostileText, f.Value())
+	require.Equal(t, termtext.Line(hostileText), strings.TrimSuffix(ansi.Strip(f.View()), " "))
+	f.Update(keyMsg("X"))
+	require.Equal(t, hostileText+"X", f.Value(), "editing leaves the rest as it was")
 	for _, k := range []string{"backspace", "backspace", "backspace", "backspace"} {
-		f.Update(keyOf(k))
+		f.Update(keyMsg(k))
 	}
 	require.Equal(t, "a\u202eb\u200bc\x1b[2J\u0301", f.Value(), "each is one character")
 	f.Set("")
@@ -56,21 +55,21 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 	t.Parallel()
 	const family, astronaut = "👩\u200d👩\u200d👧", "👩🏽\u200d🚀"
 	for _, multi := range []bool{false, true} {
-		f := plainField(30)
+		f := newField(30)
 		if multi {
 			f = textfield.NewArea(theme.New(theme.Options{}))
 		}
 		f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("a" + family + "b" + astronaut), Paste: true})
 		for range 5 {
-			f.Update(keyOf("left"))
+			f.Update(keyMsg("left"))
 			rows, _ := f.Draw(30, 1, true)
 			text := ansi.Strip(rows[0])
 			require.Contains(t, text, "a"+family+"b"+astronaut, "as it is seen elsewhere, with the cursor anywhere")
 			require.Equal(t, 30, ansi.StringWidth(rows[0]))
 		}
-		f.Update(keyOf("right"))
-		f.Update(keyOf("right"))
-		f.Update(keyOf("backspace"))
+		f.Update(keyMsg("right"))
+		f.Update(keyMsg("right"))
+		f.Update(keyMsg("backspace"))
 		require.Equal(t, "ab"+astronaut, f.Value(), "taken out as one")
 	}
 }
@@ -85,7 +84,7 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", textfield.MaxLines)
 	for _, text := range []string{marks, lines} {
 		f := area(text)
-		require.False(t, f.Update(keyOf("X")))
+		require.False(t, f.Update(keyMsg("X")))
 		require.Equal(t, text, f.Value())
 	}
 	f := area("a")
@@ -95,7 +94,7 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	f = area("a")
 	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
 	require.Equal(t, marks+"a", f.Value(), "what is pasted is there")
-	require.False(t, f.Update(keyOf("X")), "and can be edited no more")
+	require.False(t, f.Update(keyMsg("X")), "and can be edited no more")
 	f = area("a")
 	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\r\ny\rz" + marks[:20]), Paste: true}))
 	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area begins at its beginning, and line breaks are line breaks")
@@ -106,14 +105,14 @@ func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {
 	f := textfield.New(theme.New(theme.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
 	f.Set("a b")
 	require.Equal(t, "a b_", f.View())
-	f.Update(keyOf("left"))
-	f.Update(keyOf("left"))
+	f.Update(keyMsg("left"))
+	f.Update(keyMsg("left"))
 	require.Equal(t, "a_b", f.View())
 }
 
 func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 	t.Parallel()
-	f := plainField(0)
+	f := newField(0)
 	for _, name := range []string{"end", "home", "up", "enter", "ctrl+u", "left"} {
 		f.Set("a")
 		require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}))
@@ -123,12 +122,12 @@ func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 
 func TestALineShowsItsCursorInItsWidth(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{strings.Repeat("0123456789", 9), strings.Repeat("世\u202e", 40), nasty + nasty + nasty, ""} {
+	for _, text := range []string{strings.Repeat("0123456789", 9), strings.Repeat("世\u202e", 40), hostileText + hostileText + hostileText, ""} {
 		for _, w := range []int{1, 2, 8, 9, 20, 300} {
-			f := plainField(w)
+			f := newField(w)
 			f.Set(text)
 			for _, k := range []string{"", "left", "left", "home", "right", "end", "backspace"} {
-				f.Update(keyOf(k))
+				f.Update(keyMsg(k))
 				view := f.View()
 				require.Contains(t, view, "\x1b[7m")
 				plain := ansi.Strip(view)
@@ -140,18 +139,18 @@ func TestALineShowsItsCursorInItsWidth(t *testing.T) {
 			}
 		}
 	}
-	f := plainField(12)
+	f := newField(12)
 	f.Set("0123456789abcdef")
 	require.Equal(t, "…789abcdef\x1b[7m \x1b[m", f.View())
-	f.Update(keyOf("home"))
+	f.Update(keyMsg("home"))
 	require.Equal(t, 0, f.Column())
 	require.True(t, strings.HasPrefix(f.View(), "\x1b[7m0\x1b[m123456789"), f.View())
 }
 
 func FuzzText(f *testing.F) {
-	f.Add(nasty, "x\u2066", []byte{0, 1, 2, 3, 4})
+	f.Add(hostileText, "x\u2066", []byte{0, 1, 2, 3, 4})
 	f.Fuzz(func(t *testing.T, text, paste string, keys []byte) {
-		in := plainField(20)
+		in := newField(20)
 		in.Set(text)
 		require.Equal(t, text, in.Value())
 		if utf8.ValidString(paste) {
@@ -159,7 +158,7 @@ func FuzzText(f *testing.F) {
 		}
 		names := []string{"left", "right", "home", "end", "backspace", "ctrl+u", "q"}
 		for _, b := range keys[:min(len(keys), 32)] {
-			in.Update(keyOf(names[int(b)%len(names)]))
+			in.Update(keyMsg(names[int(b)%len(names)]))
 			plain := ansi.Strip(in.View())
 			require.Equal(t, termtext.Line(plain), plain)
 		}
