@@ -335,9 +335,10 @@ func FuzzEmbeddings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ofTool, ofQuery []byte) {
 		r := registry.New(registry.Options{Servers: []string{"s"}})
 		r.SetList("s", registry.Tool, [][]byte{[]byte(`{"name":"read","inputSchema":{"type":"object"}}`)})
-		asked := atomic.Int64{}
+		asked, first := atomic.Int64{}, make(chan struct{})
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if asked.Add(1) == 1 {
+				close(first)
 				_, _ = w.Write(ofTool)
 				return
 			}
@@ -349,9 +350,7 @@ func FuzzEmbeddings(f *testing.F) {
 		defer cancel()
 		var running sync.WaitGroup
 		running.Go(func() { s.Run(ctx) })
-		for asked.Load() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		<-first
 		found, err := s.Search(t.Context(), search.Query{Text: "read", Kinds: []registry.Kind{registry.Tool}})
 		require.NoError(t, err)
 		require.Len(t, found.Hits, 1)
