@@ -24,45 +24,71 @@ func (clientRequest) Waited() time.Duration             { return 0 }
 func (c clientRequest) Client() any                     { return c.client }
 func (c clientRequest) Catalog() *registry.Snapshot     { return c.in.Load() }
 
-func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
-	t.Parallel()
-	r := newExampleCatalog(t)
-	began, goOn := make(chan any, 100), make(chan struct{})
-	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-		began <- registry.Client(ctx)
-		<-goOn
+// blockedScripts runs scripts whose only request blocks until release is closed.
+type blockedScripts struct {
+	t       *testing.T
+	r       *registry.Registry
+	began   chan any // the client of each request
+	release chan struct{}
+	running sync.WaitGroup
+}
+
+func newBlockedScripts(t *testing.T) *blockedScripts {
+	b := &blockedScripts{t: t, r: newExampleCatalog(t), began: make(chan any, 100), release: make(chan struct{})}
+	m := newTools(t, meta.Options{Registry: b.r, Lua: lua.Limits{Calls: 1, Timeout: 10 * time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		b.began <- registry.Client(ctx)
+		<-b.release
 		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil
 	}})
 	require.NoError(t, m.Add())
-	found, err := r.ResolveTool("execute_lua")
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	run := func(client any) {
-		running.Go(func() {
-			ctx := registry.WithRequest(context.Background(), clientRequest{client, r})
-			result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`))
-			if err != nil || string(result) != `{"content":[{"type":"text","text":"x"}]}` {
-				t.Errorf("%s %v", result, err)
-			}
-		})
+	return b
+}
+
+// call runs a script of a client to its end.
+func (b *blockedScripts) call(ctx context.Context, client any, script string) (string, error) {
+	found, err := b.r.ResolveTool("execute_lua")
+	if err != nil {
+		return "", err
 	}
-	const more = 12
-	for range more {
-		run("greedy")
+	result, err := found.Local.Tool.Call(registry.WithRequest(ctx, clientRequest{client, b.r}), []byte(script))
+	return string(result), err
+}
+
+// run starts a script of a client.
+func (b *blockedScripts) run(client any) {
+	b.running.Go(func() {
+		result, err := b.call(context.Background(), client, `{"script":"return clock.time_in{}"}`)
+		if err != nil || result != `{"content":[{"type":"text","text":"x"}]}` {
+			b.t.Errorf("%s %v", result, err)
+		}
+	})
+}
+
+// finish releases all scripts and checks how many had to wait.
+func (b *blockedScripts) finish(waiting int) {
+	close(b.release)
+	b.running.Wait()
+	require.Len(b.t, b.began, waiting)
+}
+
+func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
+	t.Parallel()
+	b := newBlockedScripts(t)
+	const scripts, atOnce = 12, 8
+	for range scripts {
+		b.run("greedy")
 	}
-	for range 8 {
-		require.Equal(t, "greedy", <-began)
+	for range atOnce {
+		require.Equal(t, "greedy", <-b.began)
 	}
-	run("other")
-	require.Equal(t, "other", <-began, "the rest of the greedy one's wait")
-	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), clientRequest{"greedy", r}))
+	b.run("other")
+	require.Equal(t, "other", <-b.began, "the other scripts of the greedy client wait")
+	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return 1"}`))
+	result, err := b.call(ctx, "greedy", `{"script":"return 1"}`)
 	require.NoError(t, err)
-	require.Contains(t, string(result), "context canceled")
-	close(goOn)
-	running.Wait()
-	require.Len(t, began, more-8)
+	require.Contains(t, result, "context canceled")
+	b.finish(scripts - atOnce)
 }
 
 // groupedClient is a client that belongs to a group by its address.
@@ -72,37 +98,17 @@ func (s groupedClient) Group() any { return s.address }
 
 func TestScriptsOfOneClientByManyNamesLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
-	r := newExampleCatalog(t)
-	began, goOn := make(chan any, 100), make(chan struct{})
-	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: 10 * time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-		began <- registry.Client(ctx)
-		<-goOn
-		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil
-	}})
-	require.NoError(t, m.Add())
-	found, err := r.ResolveTool("execute_lua")
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	run := func(client any) {
-		running.Go(func() {
-			ctx := registry.WithRequest(context.Background(), clientRequest{client, r})
-			if _, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	const names, most = 50, 48
+	b := newBlockedScripts(t)
+	const names, atOnce = 50, 48
 	for n := range names {
-		run(groupedClient{"a", string(rune('A' + n))})
+		b.run(groupedClient{"a", string(rune('A' + n))})
 	}
-	for range most {
-		require.Equal(t, "a", (<-began).(groupedClient).address)
+	for range atOnce {
+		require.Equal(t, "a", (<-b.began).(groupedClient).address)
 	}
 	for _, other := range []any{groupedClient{"b", "A"}, "session", "session"} {
-		run(other)
-		require.Equal(t, other, <-began, "the rest of its scripts wait")
+		b.run(other)
+		require.Equal(t, other, <-b.began, "the other scripts of the group wait")
 	}
-	close(goOn)
-	running.Wait()
-	require.Len(t, began, names-most)
+	b.finish(names - atOnce)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -38,18 +37,11 @@ func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
 func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	t.Parallel()
 	r := newJSONUI(t)
-	y, x := -1, -1
-	for i, l := range strings.Split(r.screen(), "\n") {
-		if at := strings.Index(l, `"rows": [`); at >= 0 {
-			y, x = i, len([]rune(l[:at]))
-		}
-	}
-	click := tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}
-	r.send(click, 0)
+	r.click(`"rows": [`, `"rows": [`)
 	require.Contains(t, r.line(`"rows"`), "2 items")
 	require.Contains(t, r.screen(), `"name": "config.json"`, "the definition is another")
 	r.clock.advance(time.Second)
-	r.send(click, 0)
+	r.click(`"rows": [`, `"rows": [`)
 	require.Contains(t, r.screen(), `"a": 1`)
 	r.keys("l g z")
 	require.NotContains(t, r.screen(), `"rows"`)

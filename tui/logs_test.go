@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -62,14 +61,7 @@ func TestBracketsWalkTheTabsAndTheOpenOneIsReadableWithoutColour(t *testing.T) {
 func TestAClickOpensATabOfLogs(t *testing.T) {
 	t.Parallel()
 	r := newLogsUI(t, 80, 24).keys("5")
-	y, x := -1, -1
-	for i, l := range strings.Split(r.screen(), "\n") {
-		if at := strings.Index(l, "Goblin 2"); at >= 0 {
-			y, x = i, len([]rune(l[:at]))
-		}
-	}
-	require.Positive(t, x)
-	r.send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.click("Goblin 2", "Goblin 2")
 	require.Contains(t, r.screen(), "[Goblin 2]")
 	require.Contains(t, r.screen(), "listening on the socket")
 }
