@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"goblin/registry/names"
 )
 
 // library lists resources as servers do: about 200 bytes each.
@@ -190,13 +188,6 @@ func BenchmarkListedURI(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.ListedURI("s42", "file:///srv/s42/documents/0000500/report.md")
-	}
-}
-
-func BenchmarkNorm(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		names.NormalizeURI("mcp://s/file:///srv/./a b/é.md?x=1#y")
 	}
 }
 

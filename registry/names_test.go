@@ -215,41 +215,6 @@ func TestLocalToolsTakeNames(t *testing.T) {
 	require.NotNil(t, got.Local.Tool)
 }
 
-func TestWhatLooksLikeATail(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		"x_0123abcd": true, "_0123abcd": true, "x_0123abcd_0123abcd": true,
-		"0123abcd": false, "x-0123abcd": false, "x_0123abcg": false, "x_0123ABCD": false, "x_0123abc": false, "": false,
-	} {
-		require.Equal(t, want, names.EndsInTail(name, '_'), name)
-	}
-}
-
-func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
-	t.Parallel()
-	rule := names.Rules([]string{"a", "a_b", "a_b_c"}, names.Default)["a"]
-	for _, c := range []struct {
-		original string
-		short    bool
-	}{
-		{"x", true},      // nobody else's
-		{"b_x", true},    // it could be one other server's
-		{"b_c_x", true},  // several others', but all of it is seen
-		{"b_c:x", false}, // not all
-		{"_b_c_x", false},
-	} {
-		short, long := names.HashSuffixes(c.original, '~')
-		require.Equal(t, map[bool]string{true: short, false: long}[c.short], rule.FlatTail(c.original, names.Flatten(c.original)), c.original)
-	}
-}
-
-func TestNamesThatAreTooLongForAnyConfigHaveNoRules(t *testing.T) {
-	t.Parallel()
-	s := names.NewSpellings([]string{"a"})
-	require.Len(t, s.OfName("a_"+strings.Repeat("x", names.Most-2)), 2)
-	require.Nil(t, s.OfName("a_"+strings.Repeat("x", names.Most-1)), "else they would be kept for each length that somebody asks for")
-}
-
 func TestFlatIDs(t *testing.T) {
 	for _, c := range []struct{ server, uri, want string }{
 		{"filesystem", "file:///logs/app.log", "filesystem_file_logs_app.log"},

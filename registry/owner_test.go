@@ -367,21 +367,6 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 	require.Zero(t, alike)
 }
 
-func TestAddressesAreReadAsURLParsersDo(t *testing.T) {
-	for uri, want := range map[string]string{
-		"mcp://s/x": "s|x", "MCP://s/x y ": "s|x y ", "\x00 mcp://s/x": "s|x", "m\tcp:\n//s/x\t": "s|x\t", "mcp://s\r/x": "s|x",
-		"mcp://s": "s|", "mcp://s/": "s|", "mcp://": "|", "mcp:///x": "|x", "mcp://s?a/b": "s|", "mcp://s#a/b": "s|", "mcp://s/?a": "s|?a",
-		"mcp:/s/x": "-", "mcpx://s/x": "-", "": "-", "x": "-", "mc": "-", "\t": "-",
-	} {
-		server, rest, ours := names.Address(uri)
-		got := server + "|" + rest
-		if !ours {
-			got = "-"
-		}
-		require.Equal(t, want, got, "%q", uri)
-	}
-}
-
 // FuzzOwner: what has a server's prefix reaches that server or nobody.
 func FuzzOwner(f *testing.F) {
 	for _, s := range []string{"my_db_x", "my/x", "a.b_x", "mcp://my/x", " MCP://my_db/x", "my_db_x~00000000", "my_db_x_00000000"} {

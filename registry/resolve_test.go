@@ -396,3 +396,59 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 		require.Equal(t, 4000, n)
 	}
 }
+
+// Apps and skills keep their schemes, with the server behind them, in both modes.
+func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
+	t.Parallel()
+	for _, flat := range []bool{false, true} {
+		r := New(Options{Servers: []string{"s", "o"}, Flat: flat})
+		set(r, "s", Resource, "file:///a", "skill://git/SKILL.md", "ui://app/x.html", "ui://o/y", "ui://s/own", "ui://b/ü")
+		set(r, "o", Resource, "ui://o/only", "ui://app/z")
+		set(r, "s", Template, "ui://t/{id}", "file:///{p}")
+		first := map[bool]string{false: "mcp://s/file:///a", true: "s_file_a"}[flat]
+		require.Equal(t, []string{
+			first, "skill://s/git/SKILL.md", "ui://o/app/z", "ui://o/o/only",
+			"ui://s/app/x.html", "ui://s/b/ü", "ui://s/o/y", "ui://s/s/own",
+		}, listed(r.Load(), Resource))
+		require.Contains(t, listed(r.Load(), Template), "ui://s/t/{id}")
+		for asked, want := range map[string]string{
+			"ui://s/app/x.html":       "s ui://app/x.html",
+			"UI://s/app/x.html":       "s ui://app/x.html",
+			"mcp://s/ui://app/x.html": "s ui://app/x.html",
+			"ui://app/x.html":         "s ui://app/x.html", // one server has it
+			"s_ui_app_x.html":         "s ui://app/x.html",
+			"ui://s/b/%C3%BC":         "s ui://b/ü",
+			"mcp://s/ui://b/%C3%BC":   "s ui://b/ü",
+			"ui://s/own":              "s ui://s/own", // below its own name, but not another's
+			"ui://s/s/own":            "s ui://s/own",
+			"ui://o/only":             "o ui://o/only",
+			"ui://s/t/7":              "s ui://t/7",
+			"ui://t/7":                "s ui://t/7",
+			"skill://s/git/SKILL.md":  "s skill://git/SKILL.md",
+			"skill://git/SKILL.md":    "s skill://git/SKILL.md",
+			"ui://o/y":                "", // it is o's for good
+			"ui://s/none":             "",
+			"ui://x/none":             "",
+			"ui://s":                  "",
+		} {
+			got, err := r.ResolveResource(asked)
+			if want == "" {
+				require.ErrorContains(t, err, ReasonNotFound, asked)
+				continue
+			}
+			require.NoError(t, err, asked)
+			require.Equal(t, want, got.Server+" "+got.Name, asked)
+		}
+		got, err := r.Load().ResolveTemplate("ui://s/t/{id}")
+		require.NoError(t, err)
+		require.Equal(t, "ui://t/{id}", got.Name)
+		hit, ok := r.Load().Lists(Resource, "ui://s/app/x.html")
+		require.True(t, ok)
+		require.Equal(t, "ui://app/x.html", hit.Name)
+		set(r, "o", Resource, "ui://app/x.html")
+		_, err = r.ResolveResource("ui://app/x.html")
+		var several *AmbiguousError
+		require.ErrorAs(t, err, &several)
+		require.ElementsMatch(t, []string{"ui://s/app/x.html", "ui://o/app/x.html"}, several.Candidates)
+	}
+}

@@ -1,4 +1,4 @@
-package registry_test
+package definition_test
 
 import (
 	"encoding/json"

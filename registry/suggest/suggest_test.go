@@ -1,4 +1,4 @@
-package registry_test
+package suggest_test
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package registry_test
+package rawjson_test
 
 import (
 	"bytes"

@@ -1,27 +1,22 @@
-package registry
+package repair_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"goblin/registry/definition"
 	"goblin/registry/rawjson"
 	"goblin/registry/repair"
+
+	"github.com/stretchr/testify/require"
 )
 
-func repaired(kind Kind, item []byte) (repair.Definition, error) {
-	switch kind {
-	case Tool:
-		return repair.Tool(item), nil
-	case Prompt:
-		return repair.Prompt(item)
-	case Resource:
-		return repair.Resource(item), nil
-	}
-	return repair.Template(item), nil
+// kinds are the functions that repair a definition of each kind.
+var kinds = map[string]func(item []byte) (repair.Definition, error){
+	"tool":     func(item []byte) (repair.Definition, error) { return repair.Tool(item), nil },
+	"prompt":   repair.Prompt,
+	"resource": func(item []byte) (repair.Definition, error) { return repair.Resource(item), nil },
+	"template": func(item []byte) (repair.Definition, error) { return repair.Template(item), nil },
 }
 
 func FuzzRepair(f *testing.F) {
@@ -40,8 +35,8 @@ func FuzzRepair(f *testing.F) {
 			return
 		}
 		item = bytes.TrimSpace(item)
-		for _, kind := range []Kind{Tool, Prompt, Resource, Template} {
-			d, err := repaired(kind, item)
+		for _, repaired := range kinds {
+			d, err := repaired(item)
 			if err != nil {
 				continue
 			}
@@ -58,12 +53,12 @@ func FuzzRepair(f *testing.F) {
 			}
 			for _, v := range versions {
 				require.NoError(t, rawjson.Valid(v))
-				again, err := repaired(kind, v)
+				again, err := repaired(v)
 				require.NoError(t, err)
 				require.Equal(t, string(v), string(again.JSON))
 			}
 			if d.Legacy != nil {
-				again, _ := repaired(kind, d.Legacy)
+				again, _ := repaired(d.Legacy)
 				require.Nil(t, again.Legacy)
 			}
 		}
@@ -96,38 +91,4 @@ func TestOutputSchemasThatValidatorsCanCompile(t *testing.T) {
 		schema := append(append([]byte(`{"pattern":`), rawjson.Quote(pattern)...), '}')
 		require.Equal(t, want, repair.Compiles(schema), pattern)
 	}
-}
-
-func TestRepairedDefinitionsAreUnderOverridesAndKeepTheServersForPins(t *testing.T) {
-	t.Parallel()
-	title, label := "Mine", "Label"
-	r := New(Options{Servers: []string{"s"}, Repair: true, Overrides: map[string]*definition.Set{"s": {
-		Tools:     map[string]*definition.Override{"odd": {Title: &title}},
-		Resources: map[string]*definition.Override{"x:a/b": {Title: &title}},
-	}}})
-	odd := `{"name":"odd","description":null,"outputSchema":{"type":"array"}}`
-	var pinned []Definition
-	r.SetAdmitted("s", Tool, [][]byte{[]byte(odd), []byte(`{"name":"fine","inputSchema":{"type":"object"}}`)}, func(all []Definition) []bool {
-		pinned = all
-		return []bool{true, true}
-	})
-	require.Equal(t, odd, string(pinned[1].JSON))
-	e := r.Load().Named("s", Tool, "odd")
-	require.Equal(t, odd, string(e.Original))
-	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`, string(e.JSON()))
-	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"}}`, string(e.LegacyJSON()))
-
-	page, err := r.Load().LegacyPage(Tool, "")
-	require.NoError(t, err)
-	require.Equal(t, `{"name":"s_fine","inputSchema":{"type":"object"}},`+string(e.LegacyJSON()), string(bytes.Join(page.Chunks, nil)))
-
-	r.SetList("s", Resource, [][]byte{[]byte(`{"uri":"x:a/b","mimeType":null}`)})
-	profile := r.Load().Narrow(&chosen{servers: map[string]bool{"s": true}, overrides: map[string]*definition.Set{"s": {Resources: map[string]*definition.Override{"x:a/b": {Label: label}}}}}, nil)
-	require.JSONEq(t, `{"uri":"mcp://s/x:a/b","name":"Label","title":"Mine"}`, string(profile.Named("s", Resource, "x:a/b").JSON()))
-
-	s, _ := r.State("s")
-	require.Equal(t, 2, s.Repairs.Changed)
-	r.SetState("s", ServerState{State: StateDisabled})
-	s, _ = r.State("s")
-	require.Zero(t, s.Repairs)
 }
