@@ -1,4 +1,4 @@
-package stack_test
+package filewatch_test
 
 import (
 	"context"

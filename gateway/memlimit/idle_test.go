@@ -1,4 +1,4 @@
-package stack_test
+package memlimit_test
 
 import (
 	"context"

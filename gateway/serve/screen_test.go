@@ -1,6 +1,6 @@
 //go:build unix
 
-package stack_test
+package serve_test
 
 import (
 	"bytes"

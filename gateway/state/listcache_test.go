@@ -1,4 +1,4 @@
-package stack_test
+package state_test
 
 import (
 	"bytes"

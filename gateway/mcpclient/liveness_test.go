@@ -1,4 +1,4 @@
-package stack
+package mcpclient_test
 
 import (
 	"bufio"

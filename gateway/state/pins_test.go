@@ -1,4 +1,4 @@
-package stack_test
+package state_test
 
 import (
 	"encoding/json"
@@ -405,4 +405,31 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 	}
 	require.Empty(t, check(t, s, "large", large(`{"x":1,"y":2}`)))
 	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "so large, it is compared as it is written")
+}
+
+// FuzzFile checks that a file is read as a whole or refused with its name, and that
+// one that is read can be written again.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"version":1,"servers":{"s":{"t":{"sha256":"00","definition":{"name":"t"}}}}}`))
+	f.Add([]byte(`{"version":1,"servers":{"s":null}}`))
+	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte(``))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "pins.json")
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		s, err := state.OpenPins(path)
+		if err != nil {
+			require.ErrorContains(t, err, path)
+			return
+		}
+		_, err = s.Check("s", tools(`{"name":"t"}`), false)
+		require.NoError(t, err)
+		_, err = s.Approve("s", nil)
+		require.NoError(t, err)
+		changes, err := s.Changes("s")
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		_, err = state.OpenPins(path)
+		require.NoError(t, err)
+	})
 }
