@@ -1,4 +1,4 @@
-package upstream
+package wire_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package upstream
+package childproc_test
 
 import (
 	"strings"

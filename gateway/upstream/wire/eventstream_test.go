@@ -1,4 +1,4 @@
-package upstream_test
+package wire_test
 
 import (
 	"errors"

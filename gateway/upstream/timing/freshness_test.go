@@ -1,4 +1,4 @@
-package upstream
+package timing_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package upstream_test
+package policy_test
 
 import (
 	"strings"
