@@ -55,3 +55,20 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 	require.Equal(t, servers.Change{Changed: []string{"notes"}}, g.Apply(with(off)))
 	require.Zero(t, reg.Load().Count(registry.Tool), "what a disabled server listed before goes at once")
 }
+
+func TestNamesInParamsMustBeStrings(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		`{"name":"a"}`: "",
+		`{"name":7}`:   `member "name" must be a string`,
+		`{}`:           `member "name" must be a string`,
+		``:             `member "name" must be a string`,
+	} {
+		_, _, err := stringMember([]byte(params), "name")
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want, params)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"goblin/gateway/demo"
@@ -28,21 +27,4 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
-}
-
-func TestNamesInParamsMustBeStrings(t *testing.T) {
-	t.Parallel()
-	for params, want := range map[string]string{
-		`{"name":"a"}`: "",
-		`{"name":7}`:   `member "name" must be a string`,
-		`{}`:           `member "name" must be a string`,
-		``:             `member "name" must be a string`,
-	} {
-		_, _, err := stringMember([]byte(params), "name")
-		if want == "" {
-			require.NoError(t, err)
-			continue
-		}
-		require.ErrorContains(t, err, want, params)
-	}
 }

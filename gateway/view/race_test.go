@@ -1,6 +1,6 @@
 //go:build race
 
-package gateway_test
+package view_test
 
 import (
 	"flag"

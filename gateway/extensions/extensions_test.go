@@ -1,4 +1,4 @@
-package gateway_test
+package extensions_test
 
 import (
 	"encoding/json"

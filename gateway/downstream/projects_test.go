@@ -1,4 +1,4 @@
-package gateway_test
+package downstream_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package gateway_test
+package view_test
 
 import (
 	"bytes"
