@@ -1,6 +1,4 @@
-// Package docs shows that the documents hold what they promise: their examples
-// run, the keys work as typed, and their links lead somewhere.
-package docs
+package e2e_test
 
 import (
 	"encoding/json"
@@ -21,9 +19,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestMain(m *testing.M) { e2e.Main(m) }
-
-const root = "../../.."
+const root = "../.."
 
 // examples are the documents whose examples run here; meta has tests of its own.
 var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "tui/README.md"}

@@ -1,6 +1,6 @@
 //go:build release
 
-package release
+package e2e_test
 
 import (
 	"archive/zip"
@@ -22,8 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const root = "../../.."
-
 // version is that of what is in dist.
 func version(t *testing.T) string {
 	t.Helper()
@@ -35,10 +33,10 @@ func version(t *testing.T) string {
 
 func decode(t *testing.T, file string, to any) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal(read(t, file), to), file)
+	require.NoError(t, json.Unmarshal(readBytes(t, file), to), file)
 }
 
-func read(t *testing.T, file string) []byte {
+func readBytes(t *testing.T, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -56,7 +54,7 @@ func one(t *testing.T, pattern string) string {
 
 func sum(t *testing.T, file string) string {
 	t.Helper()
-	return fmt.Sprintf("%x", sha256.Sum256(read(t, file)))
+	return fmt.Sprintf("%x", sha256.Sum256(readBytes(t, file)))
 }
 
 func command(t *testing.T, name string, args ...string) string {
@@ -66,9 +64,9 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(said)
 }
 
-func TestTheSumsAreThoseOfAllFiles(t *testing.T) {
+func TestRelease_TheSumsAreThoseOfAllFiles(t *testing.T) {
 	found := map[string]bool{}
-	for line := range strings.Lines(string(read(t, filepath.Join(root, "dist/SHA256SUMS")))) {
+	for line := range strings.Lines(string(readBytes(t, filepath.Join(root, "dist/SHA256SUMS")))) {
 		wanted, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		file := filepath.Join(root, "dist", name)
 		if strings.HasSuffix(name, ".mcpb") {
@@ -95,7 +93,7 @@ func TestTheSumsAreThoseOfAllFiles(t *testing.T) {
 	}
 }
 
-func TestTheDebianPackageIsInstalledAndLeavesNothing(t *testing.T) {
+func TestRelease_TheDebianPackageIsInstalledAndLeavesNothing(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs dpkg, and root")
 	}
@@ -126,7 +124,7 @@ func TestTheDebianPackageIsInstalledAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestABundleIsAServer(t *testing.T) {
+func TestRelease_ABundleIsAServer(t *testing.T) {
 	v := version(t)
 	z, err := zip.OpenReader(filepath.Join(root, "dist-extras/bundles", fmt.Sprintf("goblin_%s_%s_%s.mcpb", v, runtime.GOOS, runtime.GOARCH)))
 	require.NoError(t, err)
@@ -178,7 +176,7 @@ func TestABundleIsAServer(t *testing.T) {
 	require.NoError(t, c.Wait())
 }
 
-func TestTheServerJSONNamesTheBundles(t *testing.T) {
+func TestRelease_TheServerJSONNamesTheBundles(t *testing.T) {
 	var server struct {
 		Schema      string `json:"$schema"`
 		Name        string
@@ -198,14 +196,14 @@ func TestTheServerJSONNamesTheBundles(t *testing.T) {
 }
 
 // The manifests for package managers name archives of this release, with their sums.
-func TestManifestsNameTheArchives(t *testing.T) {
-	sums := string(read(t, filepath.Join(root, "dist/SHA256SUMS")))
+func TestRelease_ManifestsNameTheArchives(t *testing.T) {
+	sums := string(readBytes(t, filepath.Join(root, "dist/SHA256SUMS")))
 	for manager, pattern := range map[string]string{
 		"Homebrew": "dist/homebrew/Casks/goblin.rb",
 		"Scoop":    "dist/scoop/goblin.json",
 		"winget":   "dist/winget/manifests/*/*/*/*/*.installer.yaml",
 	} {
-		found := regexp.MustCompile(`(?i)\b[0-9a-f]{64}\b`).FindAllString(string(read(t, one(t, pattern))), -1)
+		found := regexp.MustCompile(`(?i)\b[0-9a-f]{64}\b`).FindAllString(string(readBytes(t, one(t, pattern))), -1)
 		require.NotEmpty(t, found, manager)
 		for _, sum := range found {
 			require.Contains(t, sums, strings.ToLower(sum), manager)
@@ -214,8 +212,8 @@ func TestManifestsNameTheArchives(t *testing.T) {
 }
 
 // Without a daemon no image is built: what its steps need is looked at.
-func TestTheImageFindsWhatItsStepsNeed(t *testing.T) {
-	text := strings.ReplaceAll(string(read(t, filepath.Join(root, "gateway/deploy/Dockerfile"))), "\\\n", "")
+func TestRelease_TheImageFindsWhatItsStepsNeed(t *testing.T) {
+	text := strings.ReplaceAll(string(readBytes(t, filepath.Join(root, "gateway/deploy/Dockerfile"))), "\\\n", "")
 	require.Regexp(t, `(?m)^FROM .* AS goblin$`, text)
 	require.Regexp(t, `(?m)^FROM goblin AS full$`, text)
 	if _, err := exec.LookPath("apt-get"); err != nil {
@@ -228,7 +226,7 @@ func TestTheImageFindsWhatItsStepsNeed(t *testing.T) {
 	require.Equal(t, "goblin", users[len(users)-1][1], "nothing runs as root")
 }
 
-func TestTheInstallScriptTakesThisRelease(t *testing.T) {
+func TestRelease_TheInstallScriptTakesThisRelease(t *testing.T) {
 	releases := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(root, "dist"))))
 	defer releases.Close()
 	prefix := t.TempDir()

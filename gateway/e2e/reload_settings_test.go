@@ -1,6 +1,6 @@
 //go:build e2e
 
-package reload
+package e2e_test
 
 import (
 	"strings"

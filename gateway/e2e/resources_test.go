@@ -1,4 +1,4 @@
-package resources
+package e2e_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package docs
+package e2e_test
 
 import (
 	"os"

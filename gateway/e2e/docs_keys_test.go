@@ -1,6 +1,6 @@
 //go:build e2e
 
-package docs
+package e2e_test
 
 import (
 	"regexp"

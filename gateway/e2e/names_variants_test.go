@@ -1,6 +1,6 @@
 //go:build e2e
 
-package resources
+package e2e_test
 
 import (
 	"testing"

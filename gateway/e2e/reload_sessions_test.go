@@ -1,4 +1,4 @@
-package reload
+package e2e_test
 
 import (
 	"os"
