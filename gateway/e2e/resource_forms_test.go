@@ -177,7 +177,7 @@ func TestToolNamesAreBoundedAndClean(t *testing.T) {
 func TestC15_NamesDoNotDependOnWhoIsUp(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "300ms"
+	w.Gateway["startup_wait"], w.Gateway["handshake_wait"] = "300ms", "300ms"
 	w.Backend("my", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("db_x")}})
 	w.Backend("my_db", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x")}, "on": e2e.Obj{"initialize": e2e.Actions(e2e.Do("hang"))}})
 	c := w.Standalone()

@@ -13,7 +13,7 @@ import (
 func TestR3_02_ServerThatComesUpLaterIsAnnounced(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "50ms"
+	w.Gateway["startup_wait"], w.Gateway["handshake_wait"] = "50ms", "50ms"
 	script := e2e.Dbsrv()
 	script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "up"}))}
 	db := w.Backend("dbsrv", script)
