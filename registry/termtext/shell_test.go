@@ -45,57 +45,81 @@ func script(t testing.TB, folder, shell, text string) (string, error) {
 }
 
 func TestShellsRunNothingInWords(t *testing.T) {
+	t.Parallel()
 	for shell, knows := range shells(t) {
 		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			var all [][]string
 			for _, s := range hostile {
-				runsNothing(t, shell, knows, s)
-				runsNothing(t, shell, knows, s, s)
-				runsNothing(t, shell, knows, "-x"+s, s)
+				all = append(all, []string{s}, []string{s, s}, []string{"-x" + s, s})
 			}
+			runsNothing(t, shell, knows, all...)
 		})
 	}
 }
 
 func FuzzShellsRunNothingInWords(f *testing.F) {
-	for _, s := range hostile {
-		f.Add(s, "second")
-	}
+	f.Add("plain", "'; touch hit; '")
+	f.Add("\x1b\\'; touch hit; '", "`touch hit`")
+	f.Add("\n touch hit\n", `\'; touch hit #`)
 	known := shells(f)
 	f.Fuzz(func(t *testing.T, first, second string) {
 		if strings.ContainsRune(first+second, 0) {
 			t.Skip("no argument of a program can hold it")
 		}
 		for shell, knows := range known {
-			runsNothing(t, shell, knows, first, second)
+			runsNothing(t, shell, knows, []string{first, second})
 		}
 	})
 }
 
-// runsNothing has a shell run a command with words: they must come out, or, where the shell does
-// not know their form, be read as something else that runs nothing.
-func runsNothing(t *testing.T, shell string, knows bool, words ...string) {
+// runsNothing has a shell run a command for each of several lists of words. The words must come
+// out, or, if the shell does not know their form, be read as something else that runs nothing.
+func runsNothing(t *testing.T, shell string, knows bool, lists ...[]string) {
+	t.Helper()
+	var sure, portable batch
+	for _, words := range lists {
+		quoted := Words(words...)
+		require.NotRegexp(t, `[\x00-\x1f\x7f]`, quoted)
+		if knows || !strings.Contains(quoted, "$'") {
+			sure.add(quoted, words)
+		} else {
+			_, _ = runHere(t, shell, "printf '<%s>' "+quoted)
+		}
+		each := make([]string, len(words))
+		for i, word := range words {
+			each[i] = Portable(Word(word))
+		}
+		if strings.Contains(strings.Join(words, ""), "\n") {
+			_, _ = runHere(t, shell, "printf '<%s>' "+strings.Join(each, " "))
+		} else {
+			portable.add(strings.Join(each, " "), words)
+		}
+	}
+	for _, b := range []batch{sure, portable} {
+		out, err := runHere(t, shell, b.script)
+		require.NoError(t, err, "%s: %s", shell, b.script)
+		require.Equal(t, b.want, out, shell)
+	}
+}
+
+// batch is a script that prints lists of words, each list on a line, and what it must print.
+type batch struct{ script, want string }
+
+func (b *batch) add(quoted string, words []string) {
+	b.script += "printf '<%s>' " + quoted + "; echo\n"
+	b.want += "<" + strings.Join(words, "><") + ">\n"
+}
+
+// runHere runs a script in a folder of its own, which must stay empty.
+func runHere(t *testing.T, shell, text string) (string, error) {
 	t.Helper()
 	folder := t.TempDir()
-	quoted := Words(words...)
-	require.NotRegexp(t, `[\x00-\x1f\x7f]`, quoted)
-	out, err := script(t, folder, shell, "printf '<%s>' "+quoted)
-	left, _ := os.ReadDir(folder)
-	require.Empty(t, left, "%s ran something in %s", shell, quoted)
-	if knows || !strings.Contains(quoted, "$'") {
-		require.NoError(t, err, "%s: %s", shell, quoted)
-		require.Equal(t, "<"+strings.Join(words, "><")+">", out, "%s: %s", shell, quoted)
-	}
-	portable := make([]string, len(words))
-	for i, word := range words {
-		portable[i] = Portable(Word(word))
-	}
-	out, err = script(t, folder, shell, "printf '<%s>' "+strings.Join(portable, " "))
-	left, _ = os.ReadDir(folder)
-	require.Empty(t, left, "%s ran something in %s", shell, portable)
-	if !strings.Contains(strings.Join(words, ""), "\n") {
-		require.NoError(t, err)
-		require.Equal(t, "<"+strings.Join(words, "><")+">", out, "%s: %s", shell, portable)
-	}
+	out, err := script(t, folder, shell, text)
+	left, readErr := os.ReadDir(folder)
+	require.NoError(t, readErr)
+	require.Empty(t, left, "%s ran something in %s", shell, text)
+	return out, err
 }
 
 func TestCommandsOfGoblinNameWhatTheyMean(t *testing.T) {
