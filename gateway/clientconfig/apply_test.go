@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +77,9 @@ func TestAChangeWaitsForAnotherProcessAndGivesUp(t *testing.T) {
 	require.NoError(t, err)
 	ch, err := clientconfig.Find("cursor").Install(m, state, goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, ch.Apply(noon), "another process holds")
+	synctest.Test(t, func(t *testing.T) { // the wait for the lock takes no time
+		require.ErrorContains(t, ch.Apply(noon), "another process holds")
+	})
 	require.Equal(t, "{}", read(t, filepath.Join(dir, ".cursor/mcp.json")))
 	unlock()
 	require.NoError(t, ch.Apply(noon))
