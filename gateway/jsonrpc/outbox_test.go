@@ -45,7 +45,7 @@ func TestOutboxLetsGoOfWhatIsWritten(t *testing.T) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return held() <= o.Unsent() }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return held() <= o.Unsent() }, 30*time.Second, 10*time.Millisecond)
 	o.Finish()
 	close(sink)
 	require.NoError(t, <-done)
