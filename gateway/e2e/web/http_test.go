@@ -155,26 +155,6 @@ func TestH18_ClientsTokenNeverReachesABackend(t *testing.T) {
 	require.NotEmpty(t, env.Received("tools/call"))
 }
 
-func TestHTTPAnswersAreJSONUntilSomethingElseComesFirst(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("plain"), e2e.Tool("steps")}, "on": e2e.Obj{"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}))}})
-	s := w.Serve()
-	c := s.Client(true)
-	plain := c.Begin("tools/call", e2e.Obj{"name": "b_plain", "_meta": e2e.Obj{"progressToken": 1}})
-	require.Nil(t, c.End(plain).Error)
-	require.Equal(t, "application/json", c.ContentType(plain))
-	steps := c.Begin("tools/call", e2e.Obj{"name": "b_steps", "_meta": e2e.Obj{"progressToken": 2}})
-	m := c.End(steps)
-	require.Equal(t, "text/event-stream", c.ContentType(steps))
-	notes := c.NotesOf("notifications/progress")
-	require.Len(t, notes, 3)
-	for _, n := range notes {
-		require.Equal(t, steps, n.Via)
-		require.Less(t, n.Seq, m.Seq)
-	}
-}
-
 func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
 	t.Parallel()
 	for _, stream := range e2e.Variants(1, true, false) {

@@ -51,30 +51,3 @@ func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
 		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(ids[i]).Result, "content", 0, "text"))
 	}
 }
-
-func TestHTTPProgressOfParallelCallsStaysOnItsOwnStream(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	acts := e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("progress", e2e.Obj{"n": 20}))
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("a"), e2e.Tool("b"), e2e.Tool("c")}, "on": e2e.Obj{"tools/call": acts}})
-	s := w.Serve()
-	c := s.Client(true)
-	ids := map[string]string{}
-	for _, name := range []string{"a", "b", "c"} {
-		ids[name] = c.Begin("tools/call", e2e.Obj{"name": "b_" + name, "_meta": e2e.Obj{"progressToken": name}})
-	}
-	w.Backends[0].WaitEvents("wait", "go", 3)
-	w.Backends[0].Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	for name, id := range ids {
-		m := c.End(id)
-		last := 0
-		for _, n := range c.NotesOf("notifications/progress") {
-			if e2e.Str(n.Params, "progressToken") == name {
-				require.Equal(t, id, n.Via)
-				require.Less(t, n.Seq, m.Seq)
-				last++
-			}
-		}
-		require.Positive(t, last, name)
-	}
-}

@@ -3,7 +3,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -97,33 +96,6 @@ func TestHTTPBackendThatForgetsItsSessionIsJoinedAgain(t *testing.T) {
 	})
 	b.Updated(e2e.AppLog)
 	require.Contains(t, c.WaitUpdates(1), e2e.In("remote", e2e.AppLog))
-}
-
-func TestHTTPHangUpIsNoCancellation(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
-	s := w.Serve()
-	c := s.Client(false)
-	c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
-	b.WaitEvent("wait", "go")
-	c.Close()
-	other := s.Client(false)
-	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
-	require.Zero(t, b.Count("notifications/cancelled"))
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
-}
-
-func TestHTTPCancellationIsForwarded(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
-	c := w.Serve().Client(false)
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
-	b.WaitEvent("wait", "never")
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	b.WaitEvent("gone", "slow")
 }
 
 func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
