@@ -1,22 +1,16 @@
 package daemon_test
 
 import (
-	"bufio"
-	"context"
-	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/bridge"
 	"goblin/gateway/daemon"
 )
 
@@ -51,58 +45,6 @@ func reaped(t *testing.T, p daemon.Endpoint) {
 		}
 		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 30*time.Second, time.Millisecond, "process %d is left", pid)
 	}
-}
-
-func kill(t *testing.T, pid int) {
-	t.Helper()
-	proc, err := os.FindProcess(pid)
-	require.NoError(t, err)
-	require.NoError(t, proc.Kill())
-}
-
-func TestKilledDaemonIsReplaced(t *testing.T) {
-	p := place(t)
-	require.NoError(t, start(t, p, "echo"))
-	kill(t, daemonPIDs(t, p)[0])
-	reaped(t, p)
-	require.FileExists(t, p.Socket, "a killed daemon leaves its socket")
-	_, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
-	require.ErrorIs(t, err, daemon.ErrNotRunning)
-
-	c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
-	require.NoError(t, err)
-	_, err = io.WriteString(c, "alive\n")
-	require.NoError(t, err)
-	require.Equal(t, "alive\n", line(t, c))
-	require.NoError(t, c.Close())
-	require.Len(t, daemonPIDs(t, p), 2)
-	stop(t, p)
-}
-
-func TestSixStartsGiveOneDaemon(t *testing.T) {
-	p := place(t)
-	var wg sync.WaitGroup
-	errs := make([]error, 6)
-	for i := range errs {
-		wg.Go(func() {
-			c, err := daemon.DialOrStart(context30s(t), p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
-			if errs[i] = err; err == nil {
-				defer c.Close()
-				_, errs[i] = io.WriteString(c, "x\n")
-				_, _ = c.Read(make([]byte, 2))
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-	require.Len(t, daemonPIDs(t, p), 1)
-	_, err := daemon.Listen(p)
-	var running *daemon.RunningError
-	require.ErrorAs(t, err, &running)
-	require.Equal(t, daemonPIDs(t, p)[0], running.PID)
-	stop(t, p)
 }
 
 func TestDaemonEndsByItselfAfterItsLastSession(t *testing.T) {
@@ -150,38 +92,4 @@ func TestLogStaysBounded(t *testing.T) {
 	_, err = l.Write([]byte("x"))
 	require.Error(t, err)
 	require.Equal(t, os.FileMode(0o600), stat(t, p.Log).Mode().Perm())
-}
-
-// The whole way: detached daemon, killed, replaced by the bridge.
-func TestBridgeOutlivesAKilledDaemon(t *testing.T) {
-	p := place(t)
-	in, client := net.Pipe()
-	answers, out := net.Pipe()
-	defer answers.Close()
-	ended := make(chan error, 1)
-	go func() {
-		defer out.Close()
-		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: out, Connect: func(ctx context.Context) (net.Conn, error) {
-			return daemon.DialOrStart(ctx, p, daemon.KindMCP, os.Args[0], daemonArgs(t, p), daemonEnv("echo"))
-		}})
-	}()
-	lines := bufio.NewReader(answers)
-	ping := func(id int) {
-		_, err := fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}`+"\n", id)
-		require.NoError(t, err)
-	}
-	// The test daemon echoes, so a request comes back as a request.
-	ping(1)
-	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`+"\n", line(t, lines))
-	kill(t, daemonPIDs(t, p)[0])
-	require.Contains(t, line(t, lines), `"id":1,"error":{"code":-32603`) // it never was answered
-	require.Contains(t, line(t, lines), `notifications/cancelled`)
-	ping(2)
-	require.Contains(t, line(t, lines), `"method":"ping"`)
-	require.Len(t, daemonPIDs(t, p), 2)
-	require.NoError(t, client.Close())
-	_, err := io.Copy(io.Discard, lines) // what the bridge has still to say
-	require.NoError(t, err)
-	require.NoError(t, <-ended)
-	stop(t, p)
 }

@@ -1,4 +1,4 @@
-package jsonrpc_test
+package memlimit_test
 
 import (
 	"math"
