@@ -98,7 +98,8 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 			uris = append(uris, spelledAs(e)...)
 		}
 	}
-	for _, name := range uris {
+	slices.Sort(uris)
+	for _, name := range slices.Compact(uris) {
 		for k := range Kind(Kinds) {
 			a, err := resolveBy(want, k, name)
 			b, other := resolveBy(got, k, name)
@@ -126,7 +127,10 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 // refusal is an error, without the candidates for a name that fits several: of many with one
 // key some are told.
 func refusal(err error) string {
-	text, _, _ := strings.Cut(fmt.Sprint(err), "use its full name")
+	if err == nil {
+		return ""
+	}
+	text, _, _ := strings.Cut(err.Error(), "use its full name")
 	return text
 }
 
