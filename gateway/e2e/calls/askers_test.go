@@ -138,25 +138,6 @@ func TestErrorOfAClientReachesTheBackend(t *testing.T) {
 	require.Contains(t, text, "-1")
 }
 
-func TestRequestForWhatTheClientCannotIsRefused(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers"))}})
-	c := w.Standalone()
-	require.Contains(t, c.CallText("b_ask", e2e.Obj{}), "error")
-	require.Empty(t, c.Asks)
-}
-
-func TestPingOfABackendIsAnswered(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	c.Names("tools")
-	b.Do(e2e.Do("request", e2e.Obj{"method": "ping"}))
-	require.JSONEq(t, `{}`, string(b.WaitEvent("reply", "ping").Msg))
-}
-
 func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -132,22 +132,3 @@ func TestR3_35_B14_SilenceIsATimeout(t *testing.T) {
 	require.ElementsMatch(t, asked, cancelled)
 	require.Equal(t, "filesystem:move:", c.CallText("filesystem_move", nil)[:len("filesystem:move:")])
 }
-
-func TestMalformedReplyIsABadReply(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["on"] = e2e.Obj{
-		"tools/call stat": e2e.Actions(e2e.Do("result", e2e.Obj{"result": "just text"})),
-		"tools/call move": e2e.Actions(e2e.Do("error", e2e.Obj{"error": "no object"})),
-		"resources/read":  e2e.Actions(e2e.Do("result", e2e.Obj{"result": []int{1}})),
-	}
-	w.Backend("filesystem", script)
-	c := w.Standalone()
-	read := c.Fault("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	require.Equal(t, -32603, read.Code)
-	for _, e := range []e2e.RpcError{read, c.Fails(e2e.Obj{"name": "filesystem_stat"}), c.Fails(e2e.Obj{"name": "filesystem_move"})} {
-		require.JSONEq(t, `{"code":"BAD_REPLY","server":"filesystem"}`, string(e.Data), e.Message)
-		require.Contains(t, e.Message, "filesystem")
-	}
-}

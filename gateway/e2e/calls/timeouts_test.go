@@ -12,23 +12,6 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestProgressExtendsTheTimeout(t *testing.T) {
-	t.Parallel()
-	e2e.WithinALimit(t, func(limit time.Duration) string {
-		w := e2e.NewWorld(t)
-		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{
-			"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 12, "ms": limit.Milliseconds() / 6})),
-		}}, e2e.Obj{"timeout": limit.String()})
-		c := w.Standalone()
-		m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
-		if m.Failed() {
-			return string(m.Raw)
-		}
-		require.Len(t, c.NotesOf("notifications/progress"), 12)
-		return ""
-	})
-}
-
 func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
 	t.Parallel()
 	e2e.WithinALimit(t, func(limit time.Duration) string {

@@ -54,14 +54,6 @@ func TestR4_05_DemoKnowsNoUnknownURI(t *testing.T) {
 	}
 }
 
-func TestDemoClockTicksForItsSubscribers(t *testing.T) {
-	t.Parallel()
-	c := e2e.DemoClient(t)
-	c.Names("resources")
-	c.Ok("resources/subscribe", e2e.Obj{"uri": "mcp://clock/clock://now"})
-	require.Equal(t, "mcp://clock/clock://now", c.WaitUpdates(2)[0])
-}
-
 func TestDemoServersSpeakMCPThemselves(t *testing.T) {
 	t.Parallel()
 	w := e2e.DemoWorld(t)
