@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/dialog"
 	"goblin/tui/pane"
-	"goblin/tui/uicontext"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -112,7 +112,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 // What the help and KEYS.md say of forms is what forms say of themselves.
 func TestFormKeysAreThoseOfForms(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("2 c")
-	f := r.app.Dialogs[0].(*uicontext.FormDialog).Form
+	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
 	for _, k := range formKeys().On(r.app.Actions) {
 		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")

@@ -292,7 +292,7 @@ func (a *app) quit() tea.Cmd {
 		return leave()
 	}
 	if clients+screens == 0 {
-		return a.Push(&uicontext.Confirm{
+		return a.Push(&dialog.Confirm{
 			Screen: a.Common, Title: "Quit?",
 			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
@@ -312,5 +312,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next daemon.")
 	}
-	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
+	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

@@ -107,7 +107,7 @@ func (a *app) doKeys() keys.Table {
 	return keys.Table{
 		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", Also: "read show content", Run: a.ToDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Names: []string{"call", "get", "expand"}, Also: "run execute invoke try use tool prompt template"},
-		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
+		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Common, *a.Calls.Last) }},
 		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, Why: a.whyNoPast, Also: "history earlier results", Run: a.showPast},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Names: []string{"cancel"}, Why: a.whyNotCancel, Also: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer what a server asks; in Servers, else add a server", Names: []string{"answer"}, Why: a.whyNotAnswer, Also: "elicitation sampling reply question new", Run: a.answer},
@@ -132,9 +132,9 @@ func (a *app) keepKeys() keys.Table {
 	return keys.Table{
 		{ID: "copy", Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Names: []string{"copy"}, Also: "yank clipboard", Run: a.copyName},
 		{ID: "copy-content", Long: "Copy the content, raw; of traffic, a goblin command", Names: []string{"copy-content"}, Also: "yank clipboard curl result text", Run: a.copyContent},
-		{ID: "pager", Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Names: []string{"pager", "less"}, Also: "less view read whole stderr", Run: func() tea.Cmd { return a.OpenIn("pager", a.Content()) }},
-		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, Also: "vim view open", Run: func() tea.Cmd { return a.OpenIn("editor", a.Content()) }},
-		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, Also: "write download export file", Run: func() tea.Cmd { return a.Save(a.Content()) }},
+		{ID: "pager", Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Names: []string{"pager", "less"}, Also: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) }},
+		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, Also: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) }},
+		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, Also: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Common, a.Content()) }},
 		{ID: "inspect", Long: "Show the requests about this item; of traffic, the item", Names: []string{"inspect"}, Why: a.whyNotInspect, Also: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
 		{ID: "clear", Long: "Forget the content that is kept of the selected item", Names: []string{"clear"}, Also: "cache", Run: a.clearKept},
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/uicontext"
@@ -214,7 +215,7 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 func TestAToolThatIsNotListedAnyMoreIsNotRepeatedUnasked(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.run(r.app.Again(uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
+	r.run(dialog.Again(r.app.Common, uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
 	require.Contains(t, r.screen(), "may destroy something with this tool")
 	require.Empty(t, r.backend.asked())
 }

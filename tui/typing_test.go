@@ -36,9 +36,9 @@ func typists() map[string]struct {
 		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
-			r.run(r.app.Push(uicontext.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
+			r.run(r.app.Push(dialog.NewTextPrompt(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
-		}, func(r *rig) string { return front(r).(*uicontext.Entry).Input.Value() }},
+		}, func(r *rig) string { return front(r).(*dialog.TextPrompt).Input.Value() }},
 		"sampling": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)

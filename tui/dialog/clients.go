@@ -45,7 +45,7 @@ type ClientsDesk struct {
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
 	uicontext.Listing
-	uicontext.Search
+	Search
 	app   ClientsDesk
 	Table *list.Table[clientRow]
 	read  time.Time
@@ -76,7 +76,7 @@ func NewClients(a ClientsDesk) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = uicontext.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = Search{Input: textfield.New(a.Look), Rows: d.Table}
 	d.refill()
 	return d
 }
@@ -307,7 +307,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	if r.waits > 0 {
 		text = append(text, termtext.Count(r.waits, "request")+" of it would fail.")
 	}
-	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
+	return a.Push(&Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
 			return keys.FuncMsg(func() tea.Cmd {

@@ -27,7 +27,7 @@ const mostTold = 200
 // NewServerForm opens the form; added follows once the server is in the config.
 func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
-	d := &uicontext.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
+	d := &FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
 		Actions: a.Actions,
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",

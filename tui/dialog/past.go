@@ -213,7 +213,7 @@ func (d *PastCalls) close() tea.Cmd {
 
 func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 	d.close()
-	return d.app.CallWith(d.item, inv.Params)
+	return CallWith(d.app, d.item, inv.Params)
 }
 
 // Update handles the mouse.

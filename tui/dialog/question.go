@@ -1,9 +1,8 @@
-// Package dialog puts questions of servers to the user of a screen: elicitation as
-// a form or an address, and sampling.
+// Package dialog has the dialogs of the UI and the forms of calls.
 //
-// [Questions] is the queue, which any goroutine may fill; [Asks] shows its first
-// question as a dialog when nobody is in the middle of something. It knows no
-// pane and no app.
+// A dialog is a [uicontext.Dialog] in front of the panes. [Questions] queues requests of
+// servers to the user (elicitation, sampling); any goroutine may fill it. [Asks] shows the
+// first of them as a dialog while the user does nothing else. The package imports no pane.
 package dialog
 
 import (
@@ -157,7 +156,7 @@ func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
 	}
 	d := &Asking{app: a, q: q, last: a.Now(), ready: !byItself}
 	d.Inner = open(a.Common, q.Params, d.finish)
-	if f, ok := d.Inner.(*uicontext.FormDialog); ok {
+	if f, ok := d.Inner.(*FormDialog); ok {
 		d.bare = byItself && f.Form.OnButton()
 	}
 	cmd := a.Push(d)
@@ -308,7 +307,7 @@ func newElicitation(a *uicontext.Common, params json.RawMessage, finish finisher
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {
 		s.Fields = fields
 	}
-	return &uicontext.FormDialog{
+	return &FormDialog{
 		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
 			return finish(elicitationAnswer{"accept", args}, nil, "Answered")

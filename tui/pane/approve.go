@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -70,7 +71,7 @@ func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 	if len(tools) > 1 {
 		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.Clean(server)), "them"
 	}
-	return a.Push(&uicontext.Confirm{
+	return a.Push(&dialog.Confirm{
 		Screen: a.Common, Title: title, Yes: "approve " + what,
 		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		Body: strings.TrimSpace(body.String()),

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -176,9 +177,9 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
 		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
 		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
-		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
-		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
-		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return dialog.Save(a.Common, a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 

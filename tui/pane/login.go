@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
 )
@@ -29,8 +30,8 @@ type login struct {
 	page   string      // "" as long as it is not known
 	wrong  error       // why no browser was started
 	began  time.Time
-	entry  *uicontext.Entry   // for what is pasted; nil before it was opened
-	secret *uicontext.Confirm // whether to send the client secret; nil before it was opened
+	entry  *dialog.TextPrompt // for what is pasted; nil before it was opened
+	secret *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
 // ask is the question whether an issuer may have the config's client secret.
@@ -144,7 +145,7 @@ func (d *login) confirm(q ask) tea.Cmd {
 			return nil
 		}
 	}
-	d.secret = &uicontext.Confirm{
+	d.secret = &dialog.Confirm{
 		Screen: d.app, Title: "Send the client secret of " + uicontext.Clean(d.server) + "?",
 		Text: []string{"The authorization server that gets it is"}, Body: body,
 		Yes: "send it", Then: reply(true), Refuse: reply(false),
@@ -247,7 +248,7 @@ func (d *login) Keys() keys.Table {
 			return d.app.Copy(uicontext.Clean(d.page), "the URL")
 		}},
 		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
-			d.entry = uicontext.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
+			d.entry = dialog.NewTextPrompt(d.app, "The URL that the browser ended at", "", d.paste)
 			return d.app.Push(d.entry)
 		}},
 	}, t...)

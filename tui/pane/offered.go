@@ -180,7 +180,7 @@ func (p *offers) acts() map[string]keys.Act {
 		"switch":    p.All.turning(),
 		"seen":      p.All.seenAct(p.All.toggleSeen),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
-		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
+		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Common, p.current()) }},
 	}
 }
 
@@ -259,7 +259,7 @@ func (p *Tools) Heading() (title, right string) {
 // letters are a tool's annotations: R read-only, D destructive, I idempotent,
 // W open world. What is not said is not shown.
 func letters(e *registry.Entry) string {
-	h := uicontext.ToolHints(e)
+	h := dialog.ToolHints(e)
 	out := []byte("    ")
 	for i, on := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
 		if on != nil && *on {
@@ -271,7 +271,7 @@ func letters(e *registry.Entry) string {
 
 // aboutTool tells the arguments of a tool, and its annotations in words.
 func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
-	h := uicontext.ToolHints(e)
+	h := dialog.ToolHints(e)
 	var words []string
 	for _, w := range []struct {
 		on   *bool
@@ -294,7 +294,7 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 func (p *Tools) Acts() map[string]keys.Act {
 	acts := p.offers.acts()
 	maps.Copy(acts, p.ownActs(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
-	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
+	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Common, p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
 		for _, e := range entries(p.All.Table.Ticked()) {
@@ -358,7 +358,7 @@ func (p *Prompts) Acts() map[string]keys.Act {
 	acts := p.offers.acts()
 	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
-		return p.app.GetPrompt(p.current())
+		return dialog.GetPrompt(p.app.Common, p.current())
 	}}
 	acts["open"], acts["call"] = get, get
 	return acts

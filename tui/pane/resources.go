@@ -311,7 +311,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"open":      {Why: p.none, Run: p.openItem},
 		"reload":    {Why: p.none, Run: p.reload},
 		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
-		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
+		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Common, p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
 		"seen":      p.All.seenAct(func() tea.Cmd { return tea.Batch(p.All.toggleSeen(), p.Templates.toggleSeen()) }),
 		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
@@ -361,7 +361,7 @@ func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
 	if it.Kind == registry.Template {
 		p.app.Opened = true
-		return p.app.Expand(it)
+		return dialog.Expand(p.app.Common, it)
 	}
 	p.looked(it)
 	p.app.openDetail(true)
@@ -378,7 +378,7 @@ func (p *Resources) reload() tea.Cmd {
 	if inv := uicontext.Kept(p.app.Reg, it); inv != nil {
 		return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
 	}
-	return p.app.Expand(it)
+	return dialog.Expand(p.app.Common, it)
 }
 
 // looked says that the updates so far were seen.

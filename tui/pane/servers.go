@@ -11,6 +11,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -435,7 +436,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	if n == 0 {
 		return do()
 	}
-	return p.app.Push(&uicontext.Confirm{
+	return p.app.Push(&dialog.Confirm{
 		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
 		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")), then},
 	})

@@ -14,6 +14,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -227,7 +228,7 @@ func (p *Logs) Withdraw() tea.Cmd {
 		return cancel()
 	}
 	r := asked[0]
-	c := &uicontext.Confirm{
+	c := &dialog.Confirm{
 		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(uicontext.Clean(r.Method)+" "+uicontext.Clean(r.Name)) + "?",
 		Text: []string{uicontext.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
@@ -267,7 +268,7 @@ func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
 	case !ok:
 		return a.Complain("the journal has not kept these arguments whole")
 	}
-	return a.CallWith(it, args)
+	return dialog.CallWith(a.Common, it, args)
 }
 
 // who names the client of a request, or the clients.

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -20,7 +21,7 @@ import (
 // Watched is the list of all subscriptions, whoever holds them.
 type Watched struct {
 	uicontext.Listing
-	uicontext.Search
+	dialog.Search
 	app     *Desk
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
@@ -42,7 +43,7 @@ func NewWatched(a *Desk) uicontext.Dialog {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = uicontext.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()

@@ -25,7 +25,6 @@ type Request struct {
 	Args     json.RawMessage // arguments of a tool or prompt, variables of a template
 	Meta     json.RawMessage // _meta as the user wrote it, nil for none
 	Expanded string          // listed URI that a template was expanded to
-	danger   bool            // the server says that it may destroy something
 	Show     bool            // what is answered is to be in sight
 	Quiet    bool            // nobody needs to be told that it went well
 }
@@ -71,7 +70,7 @@ type calls struct {
 	past []*registry.Invocation // what was called, the oldest first
 	kept int                    // bytes of those
 
-	trusted map[Item]string // definitions of tools that are called without asking
+	Trusted map[Item]string // definitions of tools that are called without asking
 }
 
 // Bounds of the calls that are at hand.
@@ -151,8 +150,8 @@ func (c *calls) remember(r Request) {
 	c.used = c.used[max(0, len(c.used)-mostUsed):]
 }
 
-// lastOf gives the last arguments and _meta for an item.
-func (c *calls) lastOf(it Item) (args, meta json.RawMessage) {
+// LastArguments returns the last arguments and _meta for an item.
+func (c *calls) LastArguments(it Item) (args, meta json.RawMessage) {
 	for _, r := range c.used {
 		if r.Item == it {
 			return r.Args, r.Meta
@@ -167,7 +166,7 @@ var errCancelled = errors.New("cancelled")
 const atMost = 32
 
 // NewCalls are the requests of a screen.
-func NewCalls(a *Common) *calls { return &calls{app: a, trusted: map[Item]string{}} }
+func NewCalls(a *Common) *calls { return &calls{app: a, Trusted: map[Item]string{}} }
 
 func (c *calls) Len() int { return len(c.List) }
 
@@ -334,6 +333,15 @@ type Item struct {
 	Server string
 	Name   string // original
 	Listed string
+}
+
+// EntryItem returns an entry of the catalog as an item.
+func EntryItem(e *registry.Entry) Item {
+	kind := e.Kind
+	if kind == registry.Skill { // its file is a resource
+		kind = registry.Resource
+	}
+	return Item{Kind: kind, Server: e.Server, Name: e.Name, Listed: e.Listed}
 }
 
 // Blank reports whether the cursor is on nothing.

@@ -1,12 +1,10 @@
-// Package uicontext has the stack of dialogs in front of the panes,
-// those that every part of the screen opens, and the forms of calls.
+// Package uicontext holds what the panes and dialogs of one UI share.
 //
-// [Common] is what dialogs and panes of one screen share: the registry, the
-// backend, the terminal, the look, the clock, the requests that run and the line
-// that says what happened. A dialog sees the input before the panes do, and
-// takes itself off the screen. The package knows no pane and no app: what it
-// asks of them is [Shell]. All of it belongs to the goroutine of the screen's
-// Update and View; what can wait is a command.
+// [Common] has the registry, the backend, the terminal, the theme, the clock, the
+// running requests, the status line and the stack of open dialogs. The last dialog sees
+// the input before the panes do, and removes itself from the stack. The package imports
+// no pane and no dialog; it reaches the UI around it through an interface. Everything
+// belongs to the goroutine of the UI's Update and View; whatever can wait is a command.
 package uicontext
 
 import (

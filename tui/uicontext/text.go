@@ -81,3 +81,11 @@ const Unfolded = 12
 func ContainsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
+
+// CutText cuts long text, between characters.
+func CutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return termtext.Head(s, most) + "…"
+}

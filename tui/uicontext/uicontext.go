@@ -1,14 +1,11 @@
 package uicontext
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/keys"
-	"goblin/tui/theme"
 )
 
 // Dialog is something in front of the panes. The last one of app.dialogs sees
@@ -96,105 +93,6 @@ func (a *Common) Drop(d Dialog) tea.Cmd {
 	return nil
 }
 
-// Confirm asks before something that cannot be undone.
-type Confirm struct {
-	Still
-	Screen *Common
-	Title  string
-	Text   []string
-	Body   string // foreign text that is shown as far as there is room
-	Yes    string // what y does
-	Then   func() tea.Cmd
-	Good   string // what g does; "" for nothing
-	ToGood func() tea.Cmd
-
-	Always   string // hint of the key a; "" if there is no such choice
-	ToAlways func() tea.Cmd
-
-	Refuse func() tea.Cmd // what n does; nil closes the dialog only
-}
-
-func (c *Confirm) Heading() string { return c.Title }
-
-func (c *Confirm) Size(w, h int) (int, int) {
-	width := 30
-	for _, t := range append([]string{c.choices()}, c.Text...) {
-		width = max(width, theme.Width(t)+4)
-	}
-	if c.Body == "" {
-		return min(width, w, 76), len(c.Text) + 5
-	}
-	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
-}
-
-// wrapped is the body in lines. If it is longer, the last one says so.
-func (c *Confirm) wrapped(w, most int) []string {
-	if c.Body == "" {
-		return nil
-	}
-	lines := WrapText(c.Body, w, 1<<20)
-	if len(lines) > most {
-		left := len(lines) - most + 1
-		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d lines more", left))
-	}
-	return lines
-}
-
-func (c *Confirm) Lines(w, h int) []string {
-	lines := []string{""}
-	for _, t := range c.Text {
-		lines = append(lines, " "+t)
-	}
-	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
-		lines = append(lines, "   "+t)
-	}
-	lines = append(lines, "", " "+c.choices())
-	return c.Screen.Look.Lines(lines, w, h)
-}
-
-// choices are the keys with what they do.
-func (c *Confirm) choices() string {
-	var all []string
-	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Look.Key.On(keys.Show(h.Key))+" "+h.Does)
-	}
-	return strings.Join(all, "   ")
-}
-
-func (c *Confirm) Keys() keys.Table {
-	run := func(do func() tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			c.Screen.Drop(c)
-			return do()
-		}
-	}
-	t := keys.Table{{ID: "confirm.yes", Long: "Yes", Run: run(c.Then)}}
-	if c.Good != "" {
-		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ToGood)})
-	}
-	if c.Always != "" {
-		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ToAlways)})
-	}
-	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
-}
-
-func (c *Confirm) close() tea.Cmd {
-	cmd := c.Screen.Drop(c)
-	if c.Refuse != nil {
-		cmd = tea.Batch(cmd, c.Refuse())
-	}
-	return cmd
-}
-
-func (c *Confirm) Hints() []keys.Hint {
-	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.always": c.Always, "confirm.no": "leave it"}
-	t := c.Keys().On(c.Screen.Actions)
-	for i := range t {
-		t[i].Hint = does[t[i].ID]
-	}
-	return t.Hints()
-}
-
 // ScrollWheel moves what is under the mouse when its wheel turns.
 func ScrollWheel(scroll func(by int), msg tea.Msg) {
 	switch m, _ := msg.(tea.MouseMsg); m.Button {
@@ -217,5 +115,3 @@ func Restyle(d Dialog) {
 		d.SetLook()
 	}
 }
-
-func (d *FormDialog) SetLook() { d.Form.SetLook(d.Screen.Look) }

@@ -1,4 +1,4 @@
-package uicontext
+package dialog
 
 import (
 	"encoding/json"

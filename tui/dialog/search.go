@@ -1,10 +1,11 @@
-package uicontext
+package dialog
 
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/keys"
 	"goblin/tui/textfield"
+	"goblin/tui/uicontext"
 )
 
 // Rows are what a dialog lists.
@@ -80,12 +81,12 @@ func (s *Search) Closing(place string, end func() tea.Cmd) keys.Table {
 
 // Update takes the mouse, and a key that is text if the line has the focus.
 func (s *Search) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(tea.MouseMsg); ok && LeftPress(m) {
+	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		if row, cmd := s.Rows.Click(m.X, m.Y); !row {
 			return cmd
 		}
 	}
-	ScrollWheel(s.Rows.Scroll, msg)
+	uicontext.ScrollWheel(s.Rows.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok && s.Typed && s.Input.Update(key) {
 		return s.Rows.Filter(s.Input.Value())
 	}
