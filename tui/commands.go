@@ -12,6 +12,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -126,12 +127,12 @@ func (a *app) logCommands() []command {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.Panes[a.Open].Rows()
-		f, ok := pane.FieldCalled(r.Terms(), name)
+		f, ok := list.FindTextField(r.Terms(), name)
 		if !ok {
 			return nil
 		}
 		typed, _ := r.Filtered()
-		return a.SetFilter(pane.WithField(typed, f, []string{value}))
+		return a.SetFilter(list.SetField(typed, f, []string{value}))
 	}
 }
 
@@ -151,11 +152,11 @@ func (a *app) serverNames() []string {
 // is what m counts.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
-	f, ok := pane.FieldCalled(r.Terms(), "mime")
+	f, ok := list.FindTextField(r.Terms(), "mime")
 	if !ok {
 		return nil
 	}
-	values, _ := pane.CountValues(a.Ctx, f, r.Uncounted(), min(r.Uncounted()+r.Total(), list.AtOnce))
+	values, _ := dialog.CountValues(a.Ctx, f, r.Uncounted(), min(r.Uncounted()+r.Total(), list.AtOnce))
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {

@@ -56,8 +56,8 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(pane.Watched).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
-		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(dialog.Subscriptions).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
+		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
 			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {
@@ -85,6 +85,6 @@ func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
 	}
 	require.Equal(t, "palette.page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
 	require.Empty(t, found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
-	require.Equal(t, "values.tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
+	require.Equal(t, "values.tick", found((*dialog.FilterList)(nil).Keys(), keyOf("space")))
 	require.Equal(t, "help.down", found((*help)(nil).Keys(), keyOf("down")))
 }

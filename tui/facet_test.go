@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 
@@ -47,7 +48,7 @@ func shelf(t *testing.T, servers ...string) *rig {
 func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 	t.Parallel()
 	r := shelf(t, "a", "b", "c").keys("f")
-	d := r.app.Dialogs[0].(*pane.Facet)
+	d := r.app.Dialogs[0].(*dialog.FilterList)
 	var got []string
 	for _, v := range d.All {
 		got = append(got, fmt.Sprint(v.Text, v.Rows))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 
@@ -75,7 +76,7 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 	}
 	add(0, list.AtOnce+1)
 	r.keys("w")
-	d := r.app.Dialogs[0].(*pane.Watched)
+	d := r.app.Dialogs[0].(*dialog.Subscriptions)
 	add(list.AtOnce+1, list.AtOnce+2)
 	first := d.Refresh(registry.Subscriptions)
 	require.NotNil(t, first)

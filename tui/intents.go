@@ -19,7 +19,7 @@ import (
 
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
-	return a.Push(dialog.NewClients(dialog.ClientsDesk{
+	return a.Push(dialog.NewClients(dialog.ClientsOptions{
 		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))

@@ -46,9 +46,12 @@ func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
 	return func() tea.Cmd { return a.Push(create(a)) }
 }
 
-// lay opens a dialog of the panes.
-func (a *app) lay(create func(*pane.Desk) uicontext.Dialog) func() tea.Cmd {
-	return func() tea.Cmd { return a.Push(create(a.Desk)) }
+// filterList opens the list of values of a field of the open pane.
+func (a *app) filterList(field, title string) func() tea.Cmd {
+	return func() tea.Cmd {
+		o := dialog.FilterListOptions{Common: a.Common, Rows: a.Panes[a.Open].Rows(), SetFilter: a.SetFilter}
+		return a.Push(dialog.NewFilterList(o, field, title))
+	}
 }
 
 // goKeys go between panes, lists and the detail panel.
@@ -94,9 +97,9 @@ func (a *app) findKeys() keys.Table {
 		{ID: "filter", Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Names: []string{"filter", "search"}, Also: "find look for", Run: a.startFilter},
 		{ID: "next-match", Hint: "next", Long: "Next match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*viewer.View).Next)},
 		{ID: "previous-match", Long: "Previous match of the search in the detail panel", Why: a.whyNotSearched, Run: a.found((*viewer.View).Prev)},
-		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("server", "Servers"))},
-		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.lay(pane.NewFacet("mime", "MIME types"))},
-		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.lay(pane.NewFacet("method", "Methods"))},
+		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.filterList("server", "Servers")},
+		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.filterList("mime", "MIME types")},
+		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.filterList("method", "Methods")},
 		{ID: "sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Names: []string{"sort"}, Also: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.Sorted) }},
 		{ID: "sort-column", Long: "Sort by the next column at once; as a click on its head", Also: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.NextOrder) }},
 	}
@@ -114,7 +117,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "mark", Long: "Mark the row to subscribe, copy or approve several", Names: []string{"mark"}, Also: "select several tick", Run: a.mark},
 		{ID: "subscribe", Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Names: []string{"subscribe", "sub"}, Also: "watch follow unsubscribe updates notify"},
 		{ID: "subscribed", Long: "Show only subscribed resources, or all again", Names: []string{"subscribed"}, Also: "watched only"},
-		{ID: "subscriptions", Long: "List of subscriptions: holders, updates, last change", Names: []string{"subscriptions", "subs"}, Also: "watches who holds", Run: a.lay(pane.NewWatched)},
+		{ID: "subscriptions", Long: "List of subscriptions: holders, updates, last change", Names: []string{"subscriptions", "subs"}, Also: "watches who holds", Run: a.ShowSubscriptions},
 		{ID: "templates", Hint: "templates", Long: "Go from resources to templates, or back", Names: []string{"templates"}, Also: "expand"},
 		{ID: "reload", Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Names: []string{"reload"}, Also: "refresh restart fetch again read"},
 		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: permanently, or temporarily", Names: []string{"toggle"}, Also: "turn off on stop start disable"},

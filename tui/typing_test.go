@@ -31,9 +31,9 @@ func typists() map[string]struct {
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
-		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*pane.Watched).Input.Value() }},
+		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*dialog.Subscriptions).Input.Value() }},
 		"help":          {in("?"), func(r *rig) string { return front(r).(*help).input.Value() }},
-		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
+		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*dialog.FilterList).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
 			r.run(r.app.Push(dialog.NewTextPrompt(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))

@@ -33,8 +33,8 @@ type clientRow struct {
 	waits            int // requests under way
 }
 
-// ClientsDesk gives the list access to the screen.
-type ClientsDesk struct {
+// ClientsOptions connect the list of clients with the panes.
+type ClientsOptions struct {
 	*uicontext.Common
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	UnderWay func(session string) int     // how many wait for their answers
@@ -46,13 +46,13 @@ type ClientsDesk struct {
 type Clients struct {
 	uicontext.Listing
 	Search
-	app   ClientsDesk
+	app   ClientsOptions
 	Table *list.Table[clientRow]
 	read  time.Time
 }
 
 // NewClients is the list of the sessions that are open.
-func NewClients(a ClientsDesk) *Clients {
+func NewClients(a ClientsOptions) *Clients {
 	d := &Clients{app: a}
 	text := func(name, help string, value func(*clientRow) string) func([]clientRow) list.Field {
 		return func(rows []clientRow) list.Field {
@@ -141,10 +141,7 @@ func (d *Clients) refill() tea.Cmd {
 
 // Heading counts them.
 func (d *Clients) Heading() string {
-	text := "Clients " + uicontext.Exactly(d.Table.Total())
-	if d.Table.Typed != "" {
-		text = "Clients " + uicontext.Exactly(d.Table.Len()) + "/" + uicontext.Exactly(d.Table.Total())
-	}
+	text := "Clients " + RowCount(d.Table)
 	if n := d.silent(); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
 	}

@@ -4,6 +4,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/textfield"
 	"goblin/tui/uicontext"
 )
@@ -91,4 +92,12 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 		return s.Rows.Filter(s.Input.Value())
 	}
 	return nil
+}
+
+// RowCount returns the number of rows, after the number of matches if there is a filter.
+func RowCount(r list.Rows) string {
+	if typed, _ := r.Filtered(); typed != "" {
+		return uicontext.Exactly(r.Len()) + "/" + uicontext.Exactly(r.Total())
+	}
+	return uicontext.Exactly(r.Total())
 }

@@ -302,15 +302,7 @@ func (c *catalog) heading(name string) (title, right string) {
 }
 
 func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right string) {
-	return lk.Title.On(name) + " " + rowCount(t), t.Sorting(lk)
-}
-
-// rowCount is how many rows a list has, and how many of them its filter leaves.
-func rowCount(r list.Rows) string {
-	if typed, _ := r.Filtered(); typed != "" {
-		return uicontext.Exactly(r.Len()) + "/" + uicontext.Exactly(r.Total())
-	}
-	return uicontext.Exactly(r.Total())
+	return lk.Title.On(name) + " " + dialog.RowCount(t), t.Sorting(lk)
 }
 
 // mark is the sign before a row that came a moment ago.

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -169,7 +170,7 @@ func (a *Desk) Zoom() tea.Cmd {
 func (a *Desk) WhyNoField(name string) func(string) string {
 	return func(string) string {
 		p := a.Panes[a.Open]
-		if _, ok := FieldCalled(p.Rows().Terms(), name); ok {
+		if _, ok := list.FindTextField(p.Rows().Terms(), name); ok {
 			return ""
 		}
 		of, _ := p.Tab()

@@ -11,6 +11,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -184,7 +185,7 @@ func (p *Logs) older() int {
 
 func (p *Logs) Heading() (title, right string) {
 	lk, r := p.app.Look, p.Rows()
-	title = lk.Title.On(tabNames[p.Open]) + " " + rowCount(r)
+	title = lk.Title.On(tabNames[p.Open]) + " " + dialog.RowCount(r)
 	var parts []string
 	if p.Paused {
 		text := "paused"

@@ -176,7 +176,7 @@ func (p *Resources) arrange() {
 	p.All.Table.Marks = func(e *registry.Entry) string {
 		mark := " "
 		if sub, has := p.subs[spot{e.Server, e.Name}]; has {
-			sign, style := subscriptionMark(p.app.Look, sub.Status)
+			sign, style := dialog.SubscriptionMark(p.app.Look, sub.Status)
 			mark = style.On(sign)
 		}
 		return mark + p.All.mark(e)

@@ -10,9 +10,9 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -120,17 +120,6 @@ func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
 		return at, "", false
 	}
 	return spot{t.Server, t.Name}, inv.Expanded, true
-}
-
-// subscriptionMark is the sign of a subscription, and how it is drawn.
-func subscriptionMark(lk *theme.Look, status string) (string, theme.Style) {
-	switch status {
-	case registry.SubscriptionOn:
-		return lk.On, lk.Good
-	case registry.SubscriptionRefused:
-		return lk.Refused, lk.Bad
-	}
-	return lk.Asked, ""
 }
 
 // holders says who holds a subscription. Screens are not counted among clients.
@@ -266,4 +255,28 @@ func (p *Resources) toggleTicked() tea.Cmd {
 // Held reports whether this screen holds a subscription.
 func (p *Resources) Held(at spot) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
+}
+
+// ShowSubscriptions opens the list of all subscriptions.
+func (a *Desk) ShowSubscriptions() tea.Cmd {
+	p := a.resources()
+	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Common: a.Common, Toggle: p.toggleSubscription, Visit: p.visit}))
+}
+
+// toggleSubscription starts or ends this UI's own subscription.
+func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
+	it := uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
+	if why := p.whyNotSubscribe(it); why != "" {
+		return p.app.Complain("%s", why)
+	}
+	return p.toggle(it, nil)
+}
+
+// visit goes to the resource of a subscription.
+func (p *Resources) visit(s registry.SubscriptionState) tea.Cmd {
+	a := p.app
+	if !slices.ContainsFunc(p.All.Table.Rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
+		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
+	}
+	return a.GoToListed(registry.Resource, s.Listed)
 }

@@ -1,4 +1,4 @@
-package pane
+package dialog
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
-	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
@@ -18,20 +17,27 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Watched is the list of all subscriptions, whoever holds them.
-type Watched struct {
+// SubscriptionsOptions connect the list of subscriptions with the panes.
+type SubscriptionsOptions struct {
+	*uicontext.Common
+	Toggle func(registry.SubscriptionState) tea.Cmd // subscribes or unsubscribes the UI itself
+	Visit  func(registry.SubscriptionState) tea.Cmd // goes to the resource
+}
+
+// Subscriptions is the list of the subscriptions of all clients and UIs.
+type Subscriptions struct {
 	uicontext.Listing
-	dialog.Search
-	app     *Desk
+	Search
+	app     SubscriptionsOptions
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
 	late    bool              // it changed since it was read
 }
 
-// NewWatched is the list of subscriptions as it is now.
-func NewWatched(a *Desk) uicontext.Dialog {
-	d := &Watched{app: a}
+// NewSubscriptions returns the current list of subscriptions.
+func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
+	d := &Subscriptions{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
 	d.Table = list.New(a.Ctx, a.Now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
@@ -43,7 +49,7 @@ func NewWatched(a *Desk) uicontext.Dialog {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = dialog.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = Search{Input: textfield.New(a.Look), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
@@ -52,7 +58,7 @@ func NewWatched(a *Desk) uicontext.Dialog {
 }
 
 // Refresh follows the registry while the list is open.
-func (d *Watched) Refresh(what registry.Changes) tea.Cmd {
+func (d *Subscriptions) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Sessions != 0 {
 		d.readNames()
 	}
@@ -65,7 +71,7 @@ func (d *Watched) Refresh(what registry.Changes) tea.Cmd {
 
 // read brings the list to what there is. One command reads at a time; what
 // changes meanwhile is read after it.
-func (d *Watched) read() tea.Cmd {
+func (d *Subscriptions) read() tea.Cmd {
 	if d.reading || !d.late {
 		return nil
 	}
@@ -78,7 +84,7 @@ func (d *Watched) read() tea.Cmd {
 	})
 }
 
-func (d *Watched) readNames() {
+func (d *Subscriptions) readNames() {
 	d.names = map[string]string{}
 	for _, s := range d.app.Reg.Sessions() {
 		name := uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID))
@@ -92,15 +98,17 @@ func (d *Watched) readNames() {
 	}
 }
 
-func (d *Watched) Heading() string {
-	return strings.TrimSpace("Subscriptions " + rowCount(d.Table) + " " + d.Table.Sorting(d.app.Look))
+func (d *Subscriptions) Heading() string {
+	return strings.TrimSpace("Subscriptions " + RowCount(d.Table) + " " + d.Table.Sorting(d.app.Look))
 }
 
-func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(13, d.Table.Total()+8)) }
-func (d *Watched) Typing() bool             { return d.Typed }
+func (d *Subscriptions) Size(w, h int) (int, int) {
+	return min(w, 120), min(h, max(13, d.Table.Total()+8))
+}
+func (d *Subscriptions) Typing() bool { return d.Typed }
 
 // Lines are the rows, and below them all about the one under the cursor.
-func (d *Watched) Lines(w, h int) []string {
+func (d *Subscriptions) Lines(w, h int) []string {
 	lk := d.app.Look
 	if d.Table.Total() == 0 {
 		return lk.Lines([]string{
@@ -131,7 +139,7 @@ func (d *Watched) Lines(w, h int) []string {
 }
 
 // arrange gives the list its columns.
-func (d *Watched) arrange() {
+func (d *Subscriptions) arrange() {
 	type column = list.Column[registry.SubscriptionState]
 	updates := list.Figure("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 		if s.Updates == 0 {
@@ -163,14 +171,14 @@ func (d *Watched) arrange() {
 		updates, last)
 	d.Table.Lead = 2
 	d.Table.Marks = func(s registry.SubscriptionState) string {
-		mark, style := subscriptionMark(d.app.Look, s.Status)
+		mark, style := SubscriptionMark(d.app.Look, s.Status)
 		return style.On(mark)
 	}
 	d.Table.Also = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
 // holders names at most most of those that hold a subscription.
-func (d *Watched) holders(s registry.SubscriptionState, most int) string {
+func (d *Subscriptions) holders(s registry.SubscriptionState, most int) string {
 	counts := map[string]int{}
 	var names []string
 	known := 0
@@ -208,7 +216,7 @@ func (d *Watched) holders(s registry.SubscriptionState, most int) string {
 	return strings.Join(names, ", ")
 }
 
-func (d *Watched) Keys() keys.Table {
+func (d *Subscriptions) Keys() keys.Table {
 	if d.Typed {
 		return d.Search.Keys()
 	}
@@ -216,7 +224,7 @@ func (d *Watched) Keys() keys.Table {
 }
 
 // ListKeys work while no filter is typed.
-func (d *Watched) ListKeys() keys.Table {
+func (d *Subscriptions) ListKeys() keys.Table {
 	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
 			if s, ok := d.Table.Selected(); ok {
@@ -228,7 +236,7 @@ func (d *Watched) ListKeys() keys.Table {
 	return slices.Concat(
 		keys.Table{
 			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
-			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
+			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.app.Toggle)},
 		},
 		d.Narrowing("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
@@ -236,33 +244,25 @@ func (d *Watched) ListKeys() keys.Table {
 		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
 }
 
-func (d *Watched) close() tea.Cmd { return d.app.Drop(d) }
+func (d *Subscriptions) close() tea.Cmd { return d.app.Drop(d) }
 
-func (d *Watched) copy() tea.Cmd {
+func (d *Subscriptions) copy() tea.Cmd {
 	s, _ := d.Table.Selected()
 	return d.app.Copy(s.Listed, "the URI")
 }
 
-func subscribed(s registry.SubscriptionState) uicontext.Item {
-	return uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
-}
-
-// toggle begins or ends this screen's own subscription.
-func (d *Watched) toggle(s registry.SubscriptionState) tea.Cmd {
-	p := d.app.Panes[PaneResources].(*Resources)
-	if why := p.whyNotSubscribe(subscribed(s)); why != "" {
-		return d.app.Complain("%s", why)
-	}
-	return p.toggle(subscribed(s), nil)
-}
-
-// visit goes to the resource that is subscribed to.
-func (d *Watched) visit(s registry.SubscriptionState) tea.Cmd {
-	a := d.app
+func (d *Subscriptions) visit(s registry.SubscriptionState) tea.Cmd {
 	d.close()
-	rows := a.Panes[PaneResources].(*Resources).All.Table.Rows
-	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
-		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
+	return d.app.Visit(s)
+}
+
+// SubscriptionMark returns the glyph of a subscription and its style.
+func SubscriptionMark(lk *theme.Look, status string) (string, theme.Style) {
+	switch status {
+	case registry.SubscriptionOn:
+		return lk.On, lk.Good
+	case registry.SubscriptionRefused:
+		return lk.Refused, lk.Bad
 	}
-	return a.GoToListed(registry.Resource, s.Listed)
+	return lk.Asked, ""
 }

@@ -1,4 +1,4 @@
-package pane
+package dialog
 
 import (
 	"cmp"
@@ -16,13 +16,13 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Facet chooses values of a field from a list with counts. What it applies is
-// Text in the filter bar, so there is one filter and one way to clear it.
-type Facet struct {
+// FilterList is a dialog that chooses values of a field from a list with counts. It
+// writes them as text into the filter bar: there is one filter and one way to clear it.
+type FilterList struct {
 	uicontext.Still
-	app    *Desk
+	app    FilterListOptions
 	field  list.Field
-	known  bool // the open pane has the field
+	known  bool // the list has the field
 	title  string
 	All    []value
 	shown  []int // of all, what the typed text leaves
@@ -46,34 +46,29 @@ type value struct {
 // mostValues are listed; a field with more is not for choosing from a list.
 const mostValues = 5000
 
-// NewFacet makes the list for a field of the open pane.
-func NewFacet(field, title string) func(*Desk) uicontext.Dialog {
-	return func(a *Desk) uicontext.Dialog {
-		d := &Facet{app: a, title: title, Input: textfield.New(a.Look), height: 1, cancel: func() {}}
-		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Terms(), field)
-		return d
-	}
+// FilterListOptions connect a FilterList with the list that it filters.
+type FilterListOptions struct {
+	*uicontext.Common
+	Rows      list.Rows
+	SetFilter func(text string) tea.Cmd
 }
 
-// FieldCalled finds a text field by name or alias.
-func FieldCalled(all []list.Field, name string) (list.Field, bool) {
-	for _, f := range all {
-		if f.Kind == list.Text && f.Text != nil && (strings.EqualFold(f.Name, name) || slices.ContainsFunc(f.Aliases, func(s string) bool { return strings.EqualFold(s, name) })) {
-			return f, true
-		}
-	}
-	return list.Field{}, false
+// NewFilterList returns the values of a field of o.Rows.
+func NewFilterList(o FilterListOptions, field, title string) *FilterList {
+	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), height: 1, cancel: func() {}}
+	d.field, d.known = list.FindTextField(o.Rows.Terms(), field)
+	return d
 }
 
 // Begin counts, in a command when there are many rows.
-func (d *Facet) Begin() tea.Cmd {
+func (d *FilterList) Begin() tea.Cmd {
 	if !d.known {
 		d.ready = true
 		return nil
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	r := d.app.Panes[d.app.Open].Rows()
+	r := d.app.Rows
 	n, heads := r.Total(), r.Uncounted()
 	typed, _ := r.Filtered()
 	f := d.field
@@ -105,7 +100,7 @@ func (d *Facet) Begin() tea.Cmd {
 	}
 }
 
-func (d *Facet) take(all []value) {
+func (d *FilterList) take(all []value) {
 	d.All, d.ready = all, true
 	d.before = make([]bool, len(all))
 	for i, v := range all {
@@ -179,7 +174,7 @@ func tick(ctx context.Context, all []value, f list.Field, typed string) {
 }
 
 // term is how the filter asks for this value and no other one.
-func (d *Facet) term(text string) string {
+func (d *FilterList) term(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -195,7 +190,7 @@ func (d *Facet) term(text string) string {
 }
 
 // apply writes what is ticked into the filter.
-func (d *Facet) apply() tea.Cmd {
+func (d *FilterList) apply() tea.Cmd {
 	if !d.touched() {
 		return nil
 	}
@@ -205,24 +200,16 @@ func (d *Facet) apply() tea.Cmd {
 			values = append(values, d.term(v.Text))
 		}
 	}
-	return d.app.SetFilter(WithField(d.typed(), d.field, values))
+	return d.app.SetFilter(list.SetField(d.typed(), d.field, values))
 }
 
-func (d *Facet) typed() string {
-	typed, _ := d.app.Panes[d.app.Open].Rows().Filtered()
+func (d *FilterList) typed() string {
+	typed, _ := d.app.Rows.Filtered()
 	return typed
 }
 
-// WithField replaces what a filter asks for in a field, under any of its names.
-func WithField(typed string, f list.Field, values []string) string {
-	for _, alias := range f.Aliases {
-		typed = list.Set(typed, alias, nil)
-	}
-	return list.Set(typed, f.Name, values)
-}
-
 // narrow leaves the values that contain the typed words.
-func (d *Facet) narrow() {
+func (d *FilterList) narrow() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
 	d.shown, d.cur, d.off = d.shown[:0], 0, 0
 	for i, v := range d.All {
@@ -239,9 +226,9 @@ func (v value) shown() string {
 	return uicontext.Clean(v.Text)
 }
 
-func (d *Facet) Heading() string { return d.title }
+func (d *FilterList) Heading() string { return d.title }
 
-func (d *Facet) Size(w, h int) (int, int) {
+func (d *FilterList) Size(w, h int) (int, int) {
 	width := 40
 	for _, v := range d.All[:min(len(d.All), 200)] {
 		width = max(width, theme.Width(v.shown())+20)
@@ -250,7 +237,7 @@ func (d *Facet) Size(w, h int) (int, int) {
 	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))
 }
 
-func (d *Facet) Lines(w, h int) []string {
+func (d *FilterList) Lines(w, h int) []string {
 	lk := d.app.Look
 	d.Input.Width = max(1, w-20)
 	on := 0
@@ -291,12 +278,12 @@ func (d *Facet) Lines(w, h int) []string {
 	return lk.Lines(out, w, h)
 }
 
-func (d *Facet) move(by int) {
+func (d *FilterList) move(by int) {
 	d.cur = max(0, min(d.cur+by, len(d.shown)-1))
 	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
 }
 
-func (d *Facet) toggle() tea.Cmd {
+func (d *FilterList) toggle() tea.Cmd {
 	if d.cur < len(d.shown) {
 		v := &d.All[d.shown[d.cur]]
 		v.on = !v.on
@@ -304,7 +291,7 @@ func (d *Facet) toggle() tea.Cmd {
 	return nil
 }
 
-func (d *Facet) touched() bool {
+func (d *FilterList) touched() bool {
 	for i, v := range d.All {
 		if v.on != d.before[i] {
 			return true
@@ -313,7 +300,7 @@ func (d *Facet) touched() bool {
 	return false
 }
 
-func (d *Facet) Keys() keys.Table {
+func (d *FilterList) Keys() keys.Table {
 	move := func(rows, pages int) func() tea.Cmd {
 		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
 	}
@@ -329,13 +316,13 @@ func (d *Facet) Keys() keys.Table {
 	}
 }
 
-func (d *Facet) close() tea.Cmd {
+func (d *FilterList) close() tea.Cmd {
 	d.cancel()
 	return d.app.Drop(d)
 }
 
 // enter applies, unless nothing was counted yet.
-func (d *Facet) enter() tea.Cmd {
+func (d *FilterList) enter() tea.Cmd {
 	if !d.ready {
 		return nil
 	}
@@ -346,14 +333,14 @@ func (d *Facet) enter() tea.Cmd {
 	return d.apply()
 }
 
-func (d *Facet) untick() tea.Cmd {
+func (d *FilterList) untick() tea.Cmd {
 	for i := range d.All {
 		d.All[i].on = false
 	}
 	return nil
 }
 
-func (d *Facet) Update(msg tea.Msg) tea.Cmd {
+func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
 		uicontext.ScrollWheel(d.move, msg)
@@ -369,7 +356,7 @@ func (d *Facet) Update(msg tea.Msg) tea.Cmd {
 
 // typeKey narrows the list. Keys typed fast are taken apart: a space among them
 // toggles.
-func (d *Facet) typeKey(msg tea.KeyMsg) {
+func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {
 			d.narrow()
@@ -385,8 +372,8 @@ func (d *Facet) typeKey(msg tea.KeyMsg) {
 	}
 }
 
-func (d *Facet) Typing() bool { return true }
+func (d *FilterList) Typing() bool { return true }
 
-func (d *Facet) Hints() []keys.Hint {
+func (d *FilterList) Hints() []keys.Hint {
 	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
 }
