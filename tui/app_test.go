@@ -150,7 +150,7 @@ func TestMouse(t *testing.T) {
 	r.keys("4").screen()
 	press(10, 6)
 	require.Contains(t, r.line("> "), "evi", "a click selects a row")
-	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cur)
+	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cursor())
 	r.take(tea.MouseMsg{X: 10, Y: 6, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")

@@ -30,7 +30,7 @@ func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
 			r := a.Panes[a.Open].Rows()
-			r.Move(by * r.Window() / 2)
+			r.Move(by * r.PageSize() / 2)
 			return nil
 		}
 	}

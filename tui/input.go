@@ -105,7 +105,7 @@ func (a *app) scroll(id string) func() tea.Cmd {
 			keys.Scroll(a.Details[a.Open].View, id)
 			return nil
 		}
-		keys.Scroll(list.Cursor{Rows: a.Panes[a.Open].Rows()}, id)
+		keys.Scroll(list.Cursor{List: a.Panes[a.Open].Rows()}, id)
 		a.Moved()
 		return nil
 	}

@@ -66,7 +66,7 @@ func (a *app) goKeys() keys.Table {
 		{ID: "logs", Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Names: []string{"logs"}, Also: "traffic events stderr errors", Run: show(pane.PaneLogs)},
 		{ID: "usage", Long: "Go to Usage: what tools cost, by server, tool and client", Names: []string{"usage", "bill"}, Also: "tokens latency calls errors unused limits", Run: show(pane.PaneUsage)},
 		{ID: "clients", Long: "List of clients: requests, errors, subscriptions, age", Names: []string{"clients"}, Also: "sessions who is connected disconnect", Run: a.showClients},
-		{ID: "mistakes", Long: "List of mistakes in the edited config", Names: []string{"mistakes"}, Also: "config invalid errors edit line", Run: func() tea.Cmd { return pane.NewMistakes(a.Desk) }},
+		{ID: "mistakes", Long: "List of mistakes in the edited config", Names: []string{"mistakes"}, Also: "config invalid errors edit line", Run: func() tea.Cmd { return dialog.NewMistakes(a.Common) }},
 		{ID: "next", Long: "Next list or the detail panel; else the next pane", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Long: "Previous list or the detail panel; else the pane before", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
 		{ID: "enlarge", Hint: "enlarge", Long: "Give the detail panel below a list the whole body", Run: a.Enlarge},

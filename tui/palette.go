@@ -21,14 +21,13 @@ import (
 // palette runs commands by name.
 type palette struct {
 	uicontext.Still
-	app      *app
-	all      []command
-	input    textfield.Text
-	list     []choice
-	cur, off int
-	height   int
-	note     string // why the last Enter ran nothing
-	walking  int    // in the history, -1 when it is not shown
+	app     *app
+	all     []command
+	input   textfield.Text
+	list    []choice
+	window  list.Window
+	note    string // why the last Enter ran nothing
+	walking int    // in the history, -1 when it is not shown
 
 	places  *places // what "open" searches in, nil until it was gathered
 	looking bool    // a search runs
@@ -47,7 +46,7 @@ type choice struct {
 }
 
 func newPalette(a *app) uicontext.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), height: 1, walking: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), walking: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -83,9 +82,15 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 
 // match fills the list with what fits the text.
 func (d *palette) match() tea.Cmd {
+	cmd := d.fill()
+	d.window.Reset(len(d.list))
+	return cmd
+}
+
+func (d *palette) fill() tea.Cmd {
 	d.cancel()
 	d.gen++
-	d.cur, d.off, d.list = 0, 0, nil
+	d.list = nil
 	d.note, d.looking, d.entered = "", false, false
 	text := strings.TrimLeft(d.input.Value(), " ")
 	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
@@ -168,6 +173,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			for _, e := range found {
 				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.Clean(e.Listed)})
 			}
+			d.window.Reset(len(d.list))
 			if d.entered && len(d.list) > 0 {
 				return d.enter()
 			}
@@ -255,18 +261,8 @@ func (d *palette) Lines(w, h int) []string {
 	lk := d.app.Look
 	d.input.Width = max(1, w-6)
 	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.says()}
-	d.height = max(h-len(out), 1)
-	d.move(0)
-	for i := d.off; i < len(d.list) && len(out) < h; i++ {
-		line := d.row(&d.list[i], w-2)
-		if i == d.cur {
-			line = lk.Row(lk.Cursor+" "+line, true)
-		} else {
-			line = "  " + line
-		}
-		out = append(out, line)
-	}
-	return lk.Lines(out, w, h)
+	rows := d.window.Lines(lk, h-len(out), func(i int) string { return d.row(&d.list[i], w-2) })
+	return lk.Lines(append(out, rows...), w, h)
 }
 
 // says is the line under the input.
@@ -330,15 +326,12 @@ func (d *palette) row(c *choice, w int) string {
 	return style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
 }
 
-func (d *palette) move(by int) {
-	d.cur = max(0, min(d.cur+by, len(d.list)-1))
-	d.off = max(0, min(d.off, d.cur, len(d.list)-d.height), d.cur-d.height+1)
-}
-
 func (d *palette) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
-		return d.point(msg)
+		if d.window.Mouse(msg, 2) {
+			return d.enter()
+		}
 	case tea.KeyMsg:
 		if d.input.Update(msg) {
 			d.walking = -1
@@ -348,42 +341,30 @@ func (d *palette) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *palette) point(msg tea.MouseMsg) tea.Cmd {
-	uicontext.ScrollWheel(d.move, msg)
-	if i := d.off + msg.Y - 2; uicontext.LeftPress(msg) && msg.Y >= 2 && i < len(d.list) {
-		d.cur = i
-		return d.enter()
-	}
-	return nil
-}
-
 func (d *palette) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
-	row := func(rows, pages int) func() tea.Cmd {
-		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
-	}
+	row := func(by int) func() tea.Cmd { return func() tea.Cmd { d.window.Move(by); return nil } }
 	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walk(by) } }
-	return keys.Table{
+	return slices.Concat(keys.Table{
 		{ID: "palette.run", Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
 		{ID: "palette.complete", Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
 		{ID: "palette.up", Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
 		{ID: "palette.down", Long: "One line down, or the command after", Run: move(1)},
-		{ID: "palette.row-up", Long: "One line up", Run: row(-1, 0)},
-		{ID: "palette.row-down", Long: "One line down", Run: row(1, 0)},
-		{ID: "palette.page-up", Long: "A page up", Run: row(0, -1)},
-		{ID: "palette.page-down", Long: "A page down", Run: row(0, 1)},
+		{ID: "palette.row-up", Long: "One line up", Run: row(-1)},
+		{ID: "palette.row-down", Long: "One line down", Run: row(1)},
+	}, keys.Scrolling("palette", func() keys.Scroller { return list.Cursor{List: &d.window} }, "page-up", "page-down"), keys.Table{
 		{ID: "palette.earlier", Long: "The command that was run before", Run: walk(-1)},
 		{ID: "palette.later", Long: "The command that was run after", Run: walk(1)},
 		{ID: "palette.close", Hint: "close", Long: "Close", Run: d.close},
-	}
+	})
 }
 
 // upDown moves the cursor, or walks the commands that were run.
 func (d *palette) upDown(by int) tea.Cmd {
-	if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
+	if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
 		return d.walk(by)
 	}
-	d.move(by)
+	d.window.Move(by)
 	return nil
 }
 
@@ -420,13 +401,13 @@ func (d *palette) walk(by int) tea.Cmd {
 
 // complete writes the choice under the cursor.
 func (d *palette) complete() tea.Cmd {
-	if d.cur >= len(d.list) {
+	if len(d.list) == 0 {
 		if near := d.nearest(d.input.Value()); near != "" && !d.looking {
 			return d.write(near)
 		}
 		return nil
 	}
-	c := &d.list[d.cur]
+	c := &d.list[d.window.Cursor()]
 	switch {
 	case c.entry != nil:
 		return d.write("open " + c.name)
@@ -440,7 +421,7 @@ func (d *palette) complete() tea.Cmd {
 
 // enter runs the choice under the cursor.
 func (d *palette) enter() tea.Cmd {
-	if d.cur >= len(d.list) {
+	if len(d.list) == 0 {
 		c, arg := d.command(d.input.Value())
 		switch text := strings.TrimSpace(d.input.Value()); {
 		case d.looking:
@@ -453,12 +434,12 @@ func (d *palette) enter() tea.Cmd {
 		}
 		return nil
 	}
-	c := d.list[d.cur]
+	c := d.list[d.window.Cursor()]
 	if c.why != "" {
 		d.note = uicontext.Clean(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
 		d.note = "nothing is called " + uicontext.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}

@@ -233,6 +233,7 @@ func TestPaletteRemembersCommands(t *testing.T) {
 func TestPaletteTakesClicks(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys(":").text("prompts")
+	r.screen()
 	rect := r.app.Front
 	r.take(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Equal(t, pane.PanePrompts, r.app.Open)

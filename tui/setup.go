@@ -59,7 +59,7 @@ func (d *setup) Keys() keys.Table {
 	copied := func(text func() string, what string) func() tea.Cmd {
 		return func() tea.Cmd { return d.app.Copy(text(), what) }
 	}
-	return append(keys.Scrolling(func() keys.Scroller { return d.view }),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return d.view }),
 		keys.Binding{ID: "setup.entry", Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
 		keys.Binding{ID: "setup.example", Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
 		keys.Binding{ID: "setup.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})

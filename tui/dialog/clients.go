@@ -161,9 +161,6 @@ func (d *Clients) silent() (n int) {
 // Size is that of the dialog.
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
-// Typing reports whether letters are text.
-func (d *Clients) Typing() bool { return d.Typed }
-
 // arrange gives the list its columns.
 func (d *Clients) arrange() {
 	type column = list.Column[clientRow]
@@ -254,8 +251,7 @@ func (d *Clients) Lines(w, h int) []string {
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Daemon))
 	if d.Typed {
-		d.Input.Width = max(1, w-5)
-		below = append(below, " "+lk.Accent.On("/")+" "+d.Input.View())
+		below = append(below, d.line(lk, w))
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	return lk.Lines(append(out, below...), w, h)
@@ -271,21 +267,13 @@ func (d *Clients) Keys() keys.Table {
 
 // ListKeys work while no filter is typed.
 func (d *Clients) ListKeys() keys.Table {
-	selected := func(do func(clientRow) tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			if r, ok := d.Table.Selected(); ok {
-				return do(r)
-			}
-			return nil
-		}
-	}
 	return slices.Concat(
 		keys.Table{
-			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
-			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
+			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: d.Table.WithSelected(d.traffic)},
+			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: d.Table.WithSelected(d.disconnect)},
 		},
 		d.Narrowing("clients"), d.Closing("clients", d.close),
-		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
 }
 
 func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }

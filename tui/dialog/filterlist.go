@@ -26,9 +26,7 @@ type FilterList struct {
 	title  string
 	All    []value
 	shown  []int // of all, what the typed text leaves
-	cur    int
-	off    int
-	height int
+	window list.Window
 	Input  textfield.Text
 	ready  bool // counted
 
@@ -55,7 +53,7 @@ type FilterListOptions struct {
 
 // NewFilterList returns the values of a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
-	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), height: 1, cancel: func() {}}
+	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), cancel: func() {}}
 	d.field, d.known = list.FindTextField(o.Rows.Terms(), field)
 	return d
 }
@@ -211,12 +209,13 @@ func (d *FilterList) typed() string {
 // narrow leaves the values that contain the typed words.
 func (d *FilterList) narrow() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
-	d.shown, d.cur, d.off = d.shown[:0], 0, 0
+	d.shown = d.shown[:0]
 	for i, v := range d.All {
 		if uicontext.ContainsAll(strings.ToLower(v.shown()), words) {
 			d.shown = append(d.shown, i)
 		}
 	}
+	d.window.Reset(len(d.shown))
 }
 
 func (v value) shown() string {
@@ -248,7 +247,6 @@ func (d *FilterList) Lines(w, h int) []string {
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
 	out := []string{lk.Sides(left, lk.Dim.On(uicontext.Grouped(on)+" ticked "), w)}
-	d.height = max(h-1, 1)
 	switch {
 	case !d.known:
 		out = append(out, " This list has no such field.")
@@ -259,33 +257,21 @@ func (d *FilterList) Lines(w, h int) []string {
 	case len(d.shown) == 0:
 		out = append(out, " There are no rows to choose from.")
 	}
-	d.move(0)
-	for i := d.off; i < len(d.shown) && len(out) < h; i++ {
+	rows := d.window.Lines(lk, h-1, func(i int) string {
 		v := d.All[d.shown[i]]
 		box := "[ ] "
 		if v.on {
 			box = "[x] "
 		}
 		n := uicontext.Grouped(v.Rows)
-		line := box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
-		if i == d.cur {
-			line = lk.Row(lk.Cursor+" "+line, true)
-		} else {
-			line = "  " + line
-		}
-		out = append(out, line)
-	}
-	return lk.Lines(out, w, h)
-}
-
-func (d *FilterList) move(by int) {
-	d.cur = max(0, min(d.cur+by, len(d.shown)-1))
-	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
+		return box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
+	})
+	return lk.Lines(append(out, rows...), w, h)
 }
 
 func (d *FilterList) toggle() tea.Cmd {
-	if d.cur < len(d.shown) {
-		v := &d.All[d.shown[d.cur]]
+	if i := d.window.Cursor(); i < len(d.shown) {
+		v := &d.All[d.shown[i]]
 		v.on = !v.on
 	}
 	return nil
@@ -301,19 +287,12 @@ func (d *FilterList) touched() bool {
 }
 
 func (d *FilterList) Keys() keys.Table {
-	move := func(rows, pages int) func() tea.Cmd {
-		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
-	}
-	return keys.Table{
+	return append(keys.Table{
 		{ID: "values.tick", Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
 		{ID: "values.apply", Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
 		{ID: "values.none", Hint: "untick all", Long: "Untick all of them", Run: d.untick},
 		{ID: "values.close", Hint: "leave", Long: "Close and change nothing", Run: d.close},
-		{ID: "values.up", Long: "One line up", Run: move(-1, 0)},
-		{ID: "values.down", Long: "One line down", Run: move(1, 0)},
-		{ID: "values.page-up", Long: "A page up", Run: move(0, -1)},
-		{ID: "values.page-down", Long: "A page down", Run: move(0, 1)},
-	}
+	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").Quiet()...)
 }
 
 func (d *FilterList) close() tea.Cmd {
@@ -343,9 +322,7 @@ func (d *FilterList) untick() tea.Cmd {
 func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
-		uicontext.ScrollWheel(d.move, msg)
-		if i := d.off + msg.Y - 1; uicontext.LeftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
-			d.cur = i
+		if d.window.Mouse(msg, 1) {
 			d.toggle()
 		}
 	case tea.KeyMsg:

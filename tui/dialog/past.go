@@ -178,32 +178,18 @@ func (d *PastCalls) Keys() keys.Table {
 			return d.show()
 		}
 	}
-	selected := func(do func(*registry.Invocation) tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			if inv, ok := d.Table.Selected(); ok {
-				return do(inv)
-			}
-			return nil
-		}
-	}
-	t := keys.Table{
+	return append(keys.Table{
 		{ID: "past.down", Hint: "down", Long: "The call before", Run: move(1)},
 		{ID: "past.up", Hint: "up", Long: "The call after", Run: move(-1)},
-		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: selected(d.call)},
-		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
+		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
 		})},
-		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Result), "the result")
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
-	}
-	for _, b := range keys.Scrolling(func() keys.Scroller { return d.View }).Quiet() {
-		if b.ID != "scroll.down" && b.ID != "scroll.up" {
-			t = append(t, b)
-		}
-	}
-	return t
+	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
 }
 
 func (d *PastCalls) close() tea.Cmd {

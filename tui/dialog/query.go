@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -129,20 +130,13 @@ func (d *Query) Lines(w, h int) []string {
 
 // Keys are those that are no text.
 func (d *Query) Keys() keys.Table {
-	scroll := func(id string) func() tea.Cmd {
-		return func() tea.Cmd { keys.Scroll(d.View, id); return nil }
-	}
-	return keys.Table{
-		{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }},
-		{ID: "query.down", Hint: "down", Long: "One line down", Run: scroll("down")},
-		{ID: "query.up", Hint: "up", Long: "One line up", Run: scroll("up")},
-		{ID: "query.page-down", Long: "A page down", Run: scroll("page-down")},
-		{ID: "query.page-up", Long: "A page up", Run: scroll("page-up")},
-		{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
+	return slices.Concat(
+		keys.Table{{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }}},
+		keys.Scrolling("query", func() keys.Scroller { return d.View }, "down", "up", "page-down", "page-up"),
+		keys.Table{{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
 			d.cancel()
 			return d.app.Drop(d)
-		}},
-	}
+		}}})
 }
 
 // Update takes text, and the mouse.

@@ -6,36 +6,28 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/textfield"
+	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
-
-// Rows are what a dialog lists.
-type Rows interface {
-	Filter(text string) tea.Cmd
-	Sorted() tea.Cmd
-	NextOrder() tea.Cmd
-	Move(by int)
-	Scroll(by int)
-	Click(x, y int) (row bool, cmd tea.Cmd)
-}
 
 // Search is a line of text in a dialog that narrows what it lists.
 type Search struct {
 	Input textfield.Text
 	Typed bool // it has the focus
-	Rows  Rows
+	Rows  interface {
+		list.Rows
+		Click(x, y int) (row bool, cmd tea.Cmd)
+	}
 }
 
 func (s *Search) Keys() keys.Table {
-	return keys.Table{
+	return append(keys.Table{
 		{ID: "search.keep", Hint: "keep", Long: "Keep what was typed; keys are keys again", Run: func() tea.Cmd {
 			s.Typed = false
 			return nil
 		}},
 		{ID: "search.clear", Hint: "show all", Long: "Show all again", Run: s.Clear},
-		{ID: "search.down", Long: "One line down", Run: s.moves(1)},
-		{ID: "search.up", Long: "One line up", Run: s.moves(-1)},
-	}
+	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up").Quiet()...)
 }
 
 // Start gives the line the focus.
@@ -44,18 +36,20 @@ func (s *Search) Start() tea.Cmd {
 	return nil
 }
 
+// Typing reports whether letters are text.
+func (s *Search) Typing() bool { return s.Typed }
+
+// line draws the line of text in w cells.
+func (s *Search) line(lk *theme.Look, w int) string {
+	s.Input.Width = max(1, w-5)
+	return " " + lk.Accent.On("/") + " " + s.Input.View()
+}
+
 // Clear lists everything again.
 func (s *Search) Clear() tea.Cmd {
 	s.Typed = false
 	s.Input.Set("")
 	return s.Rows.Filter("")
-}
-
-func (s *Search) moves(by int) func() tea.Cmd {
-	return func() tea.Cmd {
-		s.Rows.Move(by)
-		return nil
-	}
 }
 
 // Narrowing are the keys of the list; place is the dialog's in the table of keys.

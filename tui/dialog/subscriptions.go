@@ -105,7 +105,6 @@ func (d *Subscriptions) Heading() string {
 func (d *Subscriptions) Size(w, h int) (int, int) {
 	return min(w, 120), min(h, max(13, d.Table.Total()+8))
 }
-func (d *Subscriptions) Typing() bool { return d.Typed }
 
 // Lines are the rows, and below them all about the one under the cursor.
 func (d *Subscriptions) Lines(w, h int) []string {
@@ -132,8 +131,7 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	if d.Typed {
-		d.Input.Width = max(1, w-5)
-		below = append(below[:min(1, len(below))], " "+lk.Accent.On("/")+" "+d.Input.View())
+		below = append(below[:min(1, len(below))], d.line(lk, w))
 	}
 	return lk.Lines(append(out, below...), w, h)
 }
@@ -225,23 +223,15 @@ func (d *Subscriptions) Keys() keys.Table {
 
 // ListKeys work while no filter is typed.
 func (d *Subscriptions) ListKeys() keys.Table {
-	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			if s, ok := d.Table.Selected(); ok {
-				return do(s)
-			}
-			return nil
-		}
-	}
 	return slices.Concat(
 		keys.Table{
-			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
-			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.app.Toggle)},
+			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: d.Table.WithSelected(d.visit)},
+			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: d.Table.WithSelected(d.app.Toggle)},
 		},
 		d.Narrowing("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
 		d.Closing("subscriptions", d.close),
-		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
 }
 
 func (d *Subscriptions) close() tea.Cmd { return d.app.Drop(d) }

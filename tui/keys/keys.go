@@ -9,7 +9,6 @@ package keys
 
 import (
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -127,33 +126,43 @@ type Scroller interface {
 	Bottom()
 }
 
-// moves scroll a text or list, by the ids of bindings.
-var moves = map[string]func(Scroller){
-	"down": func(s Scroller) { s.Scroll(1) }, "up": func(s Scroller) { s.Scroll(-1) },
-	"half-down": func(s Scroller) { s.Page(0.5) }, "half-up": func(s Scroller) { s.Page(-0.5) },
-	"page-down": func(s Scroller) { s.Page(1) }, "page-up": func(s Scroller) { s.Page(-1) },
-	"top": Scroller.Top, "bottom": Scroller.Bottom,
+// moves are the movements of a text or list, by the last part of their bindings' ids.
+var moves = []struct {
+	name, hint, long string
+	do               func(Scroller)
+}{
+	{"down", "down", "One line down", func(s Scroller) { s.Scroll(1) }},
+	{"up", "up", "One line up", func(s Scroller) { s.Scroll(-1) }},
+	{"half-down", "", "Half a page down", func(s Scroller) { s.Page(0.5) }},
+	{"half-up", "", "Half a page up", func(s Scroller) { s.Page(-0.5) }},
+	{"page-down", "", "A page down", func(s Scroller) { s.Page(1) }},
+	{"page-up", "", "A page up", func(s Scroller) { s.Page(-1) }},
+	{"top", "", "To the beginning", Scroller.Top},
+	{"bottom", "", "To the end", Scroller.Bottom},
 }
 
-// Scroll moves s as the binding with this id does, whatever place stands before the dot.
-func Scroll(s Scroller, id string) { moves[id[strings.IndexByte(id, '.')+1:]](s) }
-
-// Scrolling are the keys of a text or list that has them for itself. get gives
-// what moves now.
-func Scrolling(get func() Scroller) Table {
-	t := Table{
-		{ID: "scroll.down", Hint: "down", Long: "One line down"},
-		{ID: "scroll.up", Hint: "up", Long: "One line up"},
-		{ID: "scroll.half-down", Long: "Half a page down"},
-		{ID: "scroll.half-up", Long: "Half a page up"},
-		{ID: "scroll.page-down", Long: "A page down"},
-		{ID: "scroll.page-up", Long: "A page up"},
-		{ID: "scroll.top", Long: "To the beginning"},
-		{ID: "scroll.bottom", Long: "To the end"},
+// Scroll moves s by the name of a movement.
+func Scroll(s Scroller, name string) {
+	for _, m := range moves {
+		if m.name == name {
+			m.do(s)
+		}
 	}
-	for i := range t {
-		id := t[i].ID
-		t[i].Run = func() tea.Cmd { Scroll(get(), id); return nil }
+}
+
+// Scrolling returns the bindings place.down, place.up and so on of a text or list: those
+// that are named, or all. get returns the text or list that moves now.
+func Scrolling(place string, get func() Scroller, names ...string) Table {
+	if len(names) == 0 {
+		for _, m := range moves {
+			names = append(names, m.name)
+		}
+	}
+	t := make(Table, len(names))
+	for _, m := range moves {
+		if i := slices.Index(names, m.name); i >= 0 {
+			t[i] = Binding{ID: place + "." + m.name, Hint: m.hint, Long: m.long, Run: func() tea.Cmd { m.do(get()); return nil }}
+		}
 	}
 	return t
 }

@@ -270,8 +270,8 @@ func narrower(places, other []place) bool {
 // is not enough for all rows. Which rows count changes once in a screenful, so that
 // columns stand still for a while.
 func (t *Table[R]) local(places []place, room int) {
-	from := t.Off - t.Off%max(t.height, 1)
-	near := t.Found[min(from, len(t.Found)):min(from+2*t.height, len(t.Found))]
+	from := t.window.offset - t.window.offset%t.PageSize()
+	near := t.Found[min(from, len(t.Found)):min(from+2*t.window.height, len(t.Found))]
 	if len(near) == 0 {
 		return
 	}

@@ -40,7 +40,7 @@ func (t *Table[R]) Grid(lk *theme.Look, w, h int, focused bool) []string {
 	if t.headed {
 		rows--
 	}
-	t.sized(rows)
+	t.resize(rows)
 	notes := t.notes()
 	t.places = t.plan(w - 2 - t.Lead - notes)
 	lines := t.Lines(lk, w, rows, focused, func(r R, w int) string { return t.line(lk, r, w, notes) })
@@ -55,7 +55,8 @@ func (t *Table[R]) notes() (most int) {
 	if t.Note == nil {
 		return 0
 	}
-	for i := t.Off; i < min(t.Off+t.height, len(t.Found)); i++ {
+	from, to := t.window.Visible()
+	for i := from; i < to; i++ {
 		if note := t.Note(t.Rows[t.Found[i]]); note != "" {
 			most = max(most, theme.Width(note)+1)
 		}
@@ -257,12 +258,11 @@ func (t *Table[R]) Click(x, y int) (row bool, cmd tea.Cmd) {
 			return false, t.clickHead(x - 2 - t.Lead)
 		}
 	}
-	i := t.Off + y
-	if y < 0 || y >= t.height || i >= len(t.Found) {
-		return false, nil
+	i, ok := t.window.RowAt(y)
+	if ok {
+		t.To(i)
 	}
-	t.To(i)
-	return true, nil
+	return ok, nil
 }
 
 func (t *Table[R]) clickHead(x int) tea.Cmd {

@@ -61,13 +61,13 @@ type Table[R any] struct {
 	places []place // of the columns, when they were drawn last
 	headed bool    // … below their names
 
-	Cur, Off, height int
-	at               string // key of the row under the cursor
-	lost             string // key of the row that went from under it
-	first            bool   // the cursor goes to the first match
-	Tail             bool   // the cursor stays at the end as rows come
-	aside            bool   // another section of the pane has the cursor
-	ticked           map[string]bool
+	window Window
+	at     string // key of the row under the cursor
+	lost   string // key of the row that went from under it
+	first  bool   // the cursor goes to the first match
+	Tail   bool   // the cursor stays at the end as rows come
+	aside  bool   // another section of the pane has the cursor
+	ticked map[string]bool
 
 	gen    int
 	busy   bool // a search runs in a command
@@ -240,14 +240,15 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 // take shows a result; the cursor goes where its row went.
 func (t *Table[R]) take(s state[R]) {
 	was := int32(-1) // the row under the cursor, if its number still means it
-	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.holds(t.Cur, t.at) {
-		was = t.Found[t.Cur]
+	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.holds(t.window.cursor, t.at) {
+		was = t.Found[t.window.cursor]
 	}
 	t.Rows = s.rows
 	t.heads = s.heads
 	t.index = s.index
 	t.query = s.query
 	t.Found = s.found
+	t.window.rows = len(t.Found)
 	t.Took = s.took
 	t.guilt = s.guilt
 	t.extent, t.ranks, t.needs = s.extent, s.ranks, s.needs
@@ -266,7 +267,7 @@ func (t *Table[R]) take(s state[R]) {
 			t.lost = ""
 		}
 	}
-	if t.at != "" && !t.holds(t.Cur, t.at) {
+	if t.at != "" && !t.holds(t.window.cursor, t.at) {
 		i := slices.Index(t.Found, was)
 		if was < 0 {
 			i = t.place(t.at)
@@ -283,8 +284,8 @@ func (t *Table[R]) take(s state[R]) {
 // goes puts the cursor on another row, which keeps the place on the screen
 // where that is possible.
 func (t *Table[R]) goes(i int) {
-	t.Off += i - t.Cur
-	t.Cur, t.at = i, t.key(t.Rows[t.Found[i]])
+	t.window.offset += i - t.window.cursor
+	t.window.cursor, t.at = i, t.key(t.Rows[t.Found[i]])
 }
 
 func (t *Table[R]) holds(i int, key string) bool {
@@ -301,20 +302,18 @@ func (t *Table[R]) place(key string) int {
 	return -1
 }
 
-// Len is the number of rows that match.
-func (t *Table[R]) Len() int { return len(t.Found) }
+// Len returns the number of rows that match.
+func (t *Table[R]) Len() int { return t.window.Len() }
+
+// Cursor returns the number of the row under the cursor.
+func (t *Table[R]) Cursor() int { return t.window.cursor }
 
 // Move moves the cursor and keeps it inside and in sight.
 func (t *Table[R]) Move(by int) {
 	if by != 0 {
 		t.lost = ""
 	}
-	t.Cur = max(0, min(t.Cur+by, len(t.Found)-1))
-	if t.height > 0 {
-		t.Off = min(t.Off, t.Cur)
-		t.Off = max(t.Off, t.Cur-t.height+1)
-		t.Off = max(0, min(t.Off, len(t.Found)-t.height))
-	}
+	t.window.Move(by)
 	if r, ok := t.Selected(); ok {
 		t.at = t.key(r)
 	}
@@ -322,13 +321,12 @@ func (t *Table[R]) Move(by int) {
 
 // Scroll moves the window; the cursor stays in it.
 func (t *Table[R]) Scroll(by int) {
-	t.Off = max(0, min(t.Off+by, len(t.Found)-t.height))
-	t.Cur = max(t.Off, min(t.Cur, t.Off+t.height-1))
+	t.window.Scroll(by)
 	t.Move(0)
 }
 
 // To puts the cursor on a row.
-func (t *Table[R]) To(i int) { t.Move(i - t.Cur) }
+func (t *Table[R]) To(i int) { t.Move(i - t.window.cursor) }
 
 // Find puts the cursor on the row with a key, as soon as it is shown; false is not
 // yet.
@@ -345,16 +343,27 @@ func (t *Table[R]) Find(key string) bool {
 
 // Selected is the row under the cursor.
 func (t *Table[R]) Selected() (r R, ok bool) {
-	if t.Cur < 0 || t.Cur >= len(t.Found) {
+	if t.window.cursor >= len(t.Found) {
 		return r, false
 	}
-	return t.Rows[t.Found[t.Cur]], true
+	return t.Rows[t.Found[t.window.cursor]], true
 }
 
-// sized says how many rows are in sight.
-func (t *Table[R]) sized(h int) {
-	if t.height != h {
-		t.height = h
+// WithSelected returns a function that calls do with the row under the cursor, if any.
+func (t *Table[R]) WithSelected(do func(R) tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd {
+		r, ok := t.Selected()
+		if !ok {
+			return nil
+		}
+		return do(r)
+	}
+}
+
+// resize sets how many rows are visible.
+func (t *Table[R]) resize(h int) {
+	if t.window.height != h {
+		t.window.height = h
 		t.Move(0)
 	}
 }
@@ -362,12 +371,12 @@ func (t *Table[R]) sized(h int) {
 // Lines draws the window. draw gives a row as one line of w cells, without its
 // cursor; the first two cells are the table's.
 func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
-	t.sized(h)
+	t.resize(h)
 	out := make([]string, 0, h)
-	for i := t.Off; i < len(t.Found) && len(out) < h; i++ {
+	for i := t.window.offset; i < len(t.Found) && len(out) < h; i++ {
 		line := draw(t.Rows[t.Found[i]], w-2)
 		switch {
-		case i != t.Cur || t.aside:
+		case i != t.window.cursor || t.aside:
 			line = " " + t.tick(lk, i) + line
 		default:
 			line = lk.Row(lk.Cursor+t.tick(lk, i)+line, focused)
@@ -463,7 +472,10 @@ func (t *Table[R]) Section(current bool) *Table[R] {
 func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.Reversed && !t.query.Ranked() }
 
 // Leave ends following and goes to the first row.
-func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
+func (t *Table[R]) Leave() {
+	t.Tail, t.at = false, ""
+	t.window.Reset(len(t.Found))
+}
 
 // Total returns the number of rows without the filter, except heads.
 func (t *Table[R]) Total() int { return len(t.Rows) - t.heads }
@@ -471,15 +483,15 @@ func (t *Table[R]) Total() int { return len(t.Rows) - t.heads }
 // Uncounted returns the number of leading rows that are heads.
 func (t *Table[R]) Uncounted() int { return t.heads }
 
-// Window is the number of rows in sight.
-func (t *Table[R]) Window() int { return max(t.height, 1) }
+// PageSize returns the number of visible rows.
+func (t *Table[R]) PageSize() int { return t.window.PageSize() }
 
 // Position is the line of the cursor in what is drawn.
 func (t *Table[R]) Position() int {
 	if t.headed {
-		return t.Cur - t.Off + 1
+		return t.window.cursor - t.window.offset + 1
 	}
-	return t.Cur - t.Off
+	return t.window.cursor - t.window.offset
 }
 
 // Filtered is the filter as typed and as understood.
@@ -518,7 +530,7 @@ type Rows interface {
 
 	Total() int
 	Uncounted() int // leading rows that Total leaves out
-	Window() int    // rows in sight
+	PageSize() int  // visible rows
 	Position() int
 	Filtered() (typed string, query *Query)
 	Sorting(lk *theme.Look) string
@@ -529,18 +541,3 @@ type Rows interface {
 	Excludes() string
 	Terms() []Field
 }
-
-// Cursor scrolls a list by its cursor.
-type Cursor struct{ Rows }
-
-// Scroll moves the cursor.
-func (c Cursor) Scroll(by int) { c.Move(by) }
-
-// Page moves it by parts of the window.
-func (c Cursor) Page(part float64) { c.Move(int(part * float64(c.Window()))) }
-
-// Top moves it to the first row.
-func (c Cursor) Top() { c.To(0) }
-
-// Bottom moves it to the last row.
-func (c Cursor) Bottom() { c.To(c.Len() - 1) }

@@ -162,7 +162,7 @@ func (d *Exchange) side(i int) []string {
 
 func (d *Exchange) Keys() keys.Table {
 	do := func(run func(*Desk) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
-	t := keys.Scrolling(func() keys.Scroller { return d.Views[d.on] })
+	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.on] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
 		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},

@@ -161,7 +161,7 @@ func (f *records[R]) Chosen()         { f.news = 0 }
 func (f *records[R]) Fewer() int      { return f.trimmed }
 func (f *records[R]) Unread() int     { return f.news }
 func (f *records[R]) Following() bool { return f.Table.Tail }
-func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
+func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cursor() >= f.Table.Len()-1 }
 
 func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)

@@ -1,4 +1,4 @@
-package pane
+package dialog
 
 import (
 	"fmt"
@@ -19,12 +19,12 @@ import (
 // mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
 type mistakes struct {
 	uicontext.Listing
-	app   *Desk
+	app   *uicontext.Common
 	Table *list.Table[registry.Mistake]
 }
 
 // NewMistakes opens the list of mistakes in the edited config.
-func NewMistakes(a *Desk) tea.Cmd {
+func NewMistakes(a *uicontext.Common) tea.Cmd {
 	if len(a.Reg.Mistakes()) == 0 {
 		return a.Say("The config is valid")
 	}
@@ -82,7 +82,7 @@ func (d *mistakes) Lines(w, h int) []string {
 }
 
 func (d *mistakes) Keys() keys.Table {
-	return append(keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet(),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet(),
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()
