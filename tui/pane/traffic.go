@@ -15,7 +15,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -44,104 +43,6 @@ func (r *trafficRow) at() time.Time {
 	return r.Time
 }
 
-// same tells a request that was under way when it ends.
-type same struct {
-	began           int64
-	session, method string
-}
-
-func sameOf(r *registry.TrafficRecord) same {
-	return same{r.Time.UnixNano(), r.Session, r.Method}
-}
-
-// waiting are the requests that were under way when the gateway was asked last.
-type waiting struct {
-	rows   []*trafficRow
-	ended  map[same]uint64 // what has ended lately, and how often it was asked until then
-	asking bool
-	asked  uint64 // how often it was
-}
-
-// waitWords are the words for it that a row may show.
-const waitWords = "waits, " + registry.StatusUnderWay
-
-// patience is for how many askings a request that is not under way any more stays in
-// Traffic as if it were: its record, which takes its place, may come a little later.
-const patience = 2
-
-// AskUnderWay reads which requests are under way: how many is told everywhere, which
-// ones in Traffic.
-func (p *Logs) AskUnderWay() tea.Cmd {
-	if p.open.asking {
-		return nil
-	}
-	p.open.asking = true
-	maps.DeleteFunc(p.open.ended, func(_ same, asked uint64) bool { return asked+patience < p.open.asked })
-	backend := p.app.Backend
-	return func() tea.Msg {
-		found := backend.UnderWay()
-		return keys.FuncMsg(func() tea.Cmd {
-			p.open.asking = false
-			return p.underWay(found)
-		})
-	}
-}
-
-// underWay takes what was found; what has ended since is in the journal.
-func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
-	p.open.asked++
-	p.open.rows = nil
-	for i := range found {
-		u := &found[i]
-		at := sameOf(&u.TrafficRecord)
-		if _, ended := p.open.ended[at]; ended {
-			continue
-		}
-		p.open.rows = append(p.open.rows, &trafficRow{
-			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + waitWords, open: u.ID, asked: p.open.asked,
-			client: p.who(&u.TrafficRecord), name: OwnName(&u.TrafficRecord),
-		})
-	}
-	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
-		return nil // until it is read
-	}
-	p.showWaiting()
-	return p.Traffic.Publish()
-}
-
-// showWaiting brings what is under way into Traffic, once the journal was read: what was
-// shown before and has ended may be there.
-func (p *Logs) showWaiting() {
-	before, now := p.Traffic.also, slices.Clone(p.open.rows)
-	for _, r := range before {
-		if r.asked+patience >= p.open.asked && index(now, sameOf(&r.TrafficRecord)) < 0 {
-			now = append(now, r)
-		}
-	}
-	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key })
-	p.Traffic.also, p.Traffic.fresh = now, p.Traffic.fresh || !alike
-}
-
-// index is where a request stands, -1 if it does not.
-func index(rows []*trafficRow, at same) int {
-	return slices.IndexFunc(rows, func(r *trafficRow) bool { return sameOf(&r.TrafficRecord) == at })
-}
-
-// UnderWay is how many requests are under way.
-func (p *Logs) UnderWay() int { return len(p.open.rows) }
-
-// UnderWayOf is how many of a session are.
-func (p *Logs) UnderWayOf(session string) (n int) {
-	for _, r := range p.open.rows {
-		if r.Session == session {
-			n++
-		}
-	}
-	return n
-}
-
-func (s same) key() string { return fmt.Sprintf("%d %s %s", s.began, s.session, s.method) }
-
 // byStart is the order of Traffic: what lasts stays where it began.
 func byStart(a, b *trafficRow) int {
 	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
@@ -153,91 +54,6 @@ func (p *Logs) took(r *trafficRow) time.Duration {
 		return max(p.app.Now().Sub(r.Time), 0)
 	}
 	return r.Duration - r.Waited
-}
-
-// Withdrawable is the request under the cursor if it is under way.
-func (p *Logs) withdrawable() *trafficRow {
-	if p.Open != TabTraffic {
-		return nil
-	}
-	r, ok := p.Traffic.Table.Selected()
-	if !ok || r.open == "" {
-		return nil
-	}
-	return r
-}
-
-// withdrawn are the requests that would be cancelled: those that are marked, else the one
-// under the cursor.
-func (p *Logs) withdrawn() []*trafficRow {
-	if p.Open != TabTraffic {
-		return nil
-	}
-	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.open == "" })
-	if r := p.withdrawable(); len(rows) == 0 && r != nil {
-		rows = append(rows, r)
-	}
-	return rows
-}
-
-// WhyNotWithdraw says why no request here can be cancelled.
-func (p *Logs) WhyNotWithdraw() string {
-	switch r, ok := p.Traffic.Table.Selected(); {
-	case len(p.withdrawn()) > 0:
-		return ""
-	case p.Open != TabTraffic || !ok:
-		return "there is no request here"
-	case Notified(&r.TrafficRecord):
-		return "this is a notification: nobody waits for an answer to it"
-	}
-	return "this request has ended already"
-}
-
-// Withdraw cancels the requests that are marked, else the one under the cursor, after
-// asking if one is a client's.
-func (p *Logs) Withdraw() tea.Cmd {
-	a, rows := p.app, p.withdrawn()
-	var all []func() tea.Cmd
-	var asked []*trafficRow
-	for _, r := range rows {
-		all = append(all, func() tea.Cmd {
-			return func() tea.Msg {
-				done := a.Backend.Withdraw(r.Session, r.open)
-				return keys.FuncMsg(func() tea.Cmd {
-					if !done {
-						return a.Complain("%s %s has ended already", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
-					}
-					a.Say("Cancelled %s %s", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
-					return p.AskUnderWay()
-				})
-			}
-		})
-		if r.Session != a.Backend.Session() {
-			asked = append(asked, r)
-		}
-	}
-	cancel := func() tea.Cmd {
-		p.Traffic.Table.Untick()
-		cmds := make([]tea.Cmd, len(all))
-		for i, one := range all {
-			cmds[i] = one()
-		}
-		return tea.Batch(cmds...)
-	}
-	if len(asked) == 0 {
-		return cancel()
-	}
-	r := asked[0]
-	c := &dialog.Confirm{
-		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(uicontext.Clean(r.Method)+" "+uicontext.Clean(r.Name)) + "?",
-		Text: []string{uicontext.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
-		Yes:  "cancel it", Then: cancel,
-	}
-	if n := len(asked); n > 1 {
-		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
-		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.took(r)))}
-	}
-	return a.Push(c)
 }
 
 // whyNotRecall says why the record under the cursor cannot be called anew.
@@ -414,17 +230,6 @@ func (p *Logs) readTraffic(upTo uint64) {
 	p.Traffic.hold(slices.Concat(held, all))
 }
 
-// ended takes a request off those that are under way and that are shown so, if it was one.
-func (p *Logs) ended(at same) (was bool) {
-	p.open.ended[at] = p.open.asked
-	for _, rows := range []*[]*trafficRow{&p.open.rows, &p.Traffic.also} {
-		if i := index(*rows, at); i >= 0 {
-			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the other
-		}
-	}
-	return was
-}
-
 // What Traffic shows: notifications may come by the second, and what screens ask
 // themselves is not what one looks for.
 const (
@@ -549,59 +354,4 @@ func (p *Logs) itemOf(r *registry.TrafficRecord) uicontext.Item {
 		p.found = resolution{r.Seq, snap, ItemOf(p.app.Reg, r)}
 	}
 	return p.found.item
-}
-
-// Inspect shows the requests about an item.
-func (a *Desk) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(about(it)) }
-
-// showTraffic shows the requests that a filter leaves.
-func (a *Desk) showTraffic(typed string) tea.Cmd {
-	return a.showLogs(TabTraffic, typed)
-}
-
-// TrafficOf shows the requests of a session.
-func (a *Desk) TrafficOf(session string) tea.Cmd {
-	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
-}
-
-// showLogs jumps to what a filter leaves in a tab of Logs.
-func (a *Desk) showLogs(tab int, typed string) tea.Cmd {
-	return a.jumps(PaneLogs,
-		func() tea.Cmd { return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(tab)) },
-		func() tea.Cmd { return a.SetFilter(typed) })
-}
-
-// about is the filter for the requests about an item: by its listed name, its
-// own, or, for a template, by anything that it may have been expanded to.
-func about(it uicontext.Item) string {
-	text := ""
-	if it.Server != "" {
-		text = list.Set(text, "server", []string{"=" + it.Server})
-	}
-	var names []string
-	for _, name := range []string{it.Listed, it.Name} {
-		switch {
-		case name == "" || it.Name == "" || len(names) > 0 && it.Listed == it.Name:
-		case it.Kind == registry.Template:
-			names = append(names, strings.Join(Literals(name), "*"))
-		default:
-			names = append(names, "="+name)
-		}
-	}
-	if len(names) > 0 {
-		text = list.Set(text, "name", names)
-	}
-	return text
-}
-
-// GoToItem goes to what a record is about, else to its server.
-func (a *Desk) GoToItem(r *registry.TrafficRecord) tea.Cmd {
-	switch it := a.Logs().itemOf(r); {
-	case !it.Blank():
-		return a.GoToListed(it.Kind, it.Listed)
-	case r.Server == "" || r.Server == registry.Local:
-		return a.Complain("%s is about nothing that is listed", r.Method)
-	}
-	a.Say("%s is about no item; this is its server", uicontext.Clean(r.Method))
-	return a.GoTo(PaneServers, r.Server)
 }
