@@ -43,7 +43,7 @@ func TestKeysFileNamesEveryKeyOfADialog(t *testing.T) {
 		section, _, _ := strings.Cut(rest, "\n#")
 		for _, a := range d.keys {
 			for _, k := range a.Keys {
-				require.Contains(t, section, inCode(keys.Show(k)), d.title)
+				require.Contains(t, section, inCode(keymap.Show(k)), d.title)
 			}
 			require.Contains(t, section, escaped(a.Long), d.title)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -180,7 +181,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.Look.Key.On(keys.Show(h.Key)) + " " + h.Does)
+		b.WriteString(a.Look.Key.On(keymap.Show(h.Key)) + " " + h.Does)
 	}
 	return b.String()
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/tui/keys"
+	"goblin/registry/keymap"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -201,7 +201,7 @@ func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
 			text = name[:min(4, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
-			text = keys.Show(b.Keys[0]) + " " + text
+			text = keymap.Show(b.Keys[0]) + " " + text
 		}
 		if count != "" {
 			text += " " + count

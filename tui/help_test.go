@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
 
@@ -119,7 +120,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	}
 	require.NotEmpty(t, f.Hints())
 	for _, k := range f.Hints() {
-		require.Contains(t, told.String(), strings.ToLower(keys.Show(k.Key)))
+		require.Contains(t, told.String(), strings.ToLower(keymap.Show(k.Key)))
 	}
 }
 

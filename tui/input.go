@@ -64,7 +64,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 }
 
 // focus is where keys work now.
-func (a *app) focus() keys.Place {
+func (a *app) focus() keymap.Place {
 	if a.Inside {
 		return keymap.InDetail
 	}

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
-	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -37,7 +36,7 @@ func TestKeysFileNamesEveryBinding(t *testing.T) {
 	for _, b := range r.app.keys {
 		require.Contains(t, text, escaped(b.Long), b.ID)
 		for _, k := range b.Keys {
-			require.Contains(t, text, inCode(keys.Show(k)), b.ID)
+			require.Contains(t, text, inCode(keymap.Show(k)), b.ID)
 		}
 	}
 	for _, field := range []string{"`mime:`", "`sub:`", "`updated:`", "`method:`", "`err:`", "`ms:`", "`state:`"} {
@@ -140,7 +139,7 @@ func TestEveryBindingIsExplained(t *testing.T) {
 		}
 		for _, k := range b.Keys {
 			require.NotEqual(t, "ctrl+z", k, "it would stop the process that serves")
-			require.NotContains(t, keys.Show(k), "ctrl", "%q", k)
+			require.NotContains(t, keymap.Show(k), "ctrl", "%q", k)
 		}
 	}
 	for _, inside := range []bool{false, true} {

@@ -10,6 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/registry/suggest"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -307,7 +308,7 @@ func (d *palette) row(c *choice, w int) string {
 	}
 	key := ""
 	if len(c.command.keys) > 0 {
-		key = keys.Show(c.command.keys[0])
+		key = keymap.Show(c.command.keys[0])
 	}
 	name := uicontext.Clean(c.name)
 	column := max(18, min(theme.Width(name), w/2))

@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -71,7 +72,7 @@ func (c *Confirm) Lines(w, h int) []string {
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Look.Key.On(keys.Show(h.Key))+" "+h.Does)
+		all = append(all, c.Screen.Look.Key.On(keymap.Show(h.Key))+" "+h.Does)
 	}
 	return strings.Join(all, "   ")
 }

@@ -8,8 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
+	"goblin/registry/keymap"
 	"goblin/registry/termtext"
-	"goblin/tui/keys"
 	"goblin/tui/theme"
 )
 
@@ -142,7 +142,7 @@ func (f *Form) hintLine(w int) string {
 	var b strings.Builder
 	used := 0
 	for _, k := range f.Hints() {
-		key := keys.Show(k.Key)
+		key := keymap.Show(k.Key)
 		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Does))
 		if used > 0 {
 			n += 2

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/tui/keys"
 )
@@ -61,7 +62,7 @@ func (f *Form) formHints() []keys.Hint {
 // keyOf names the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
-		return keys.Show(h.Key)
+		return keymap.Show(h.Key)
 	}
 	return "no key"
 }

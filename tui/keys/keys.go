@@ -15,9 +15,6 @@ import (
 	"goblin/registry/keymap"
 )
 
-// Place is where keys work.
-type Place = keymap.Place
-
 // Binding is one thing that can be done. Group, Names and Also are for the keys of panes
 // only.
 type Binding struct {
@@ -25,7 +22,7 @@ type Binding struct {
 	Keys  []string // as Bubble Tea spells them; the first is shown. See [Table.On]
 	Hint  string   // in the footer; "" is not shown there
 	Long  string   // in help and KEYS.md
-	Where Place
+	Where keymap.Place
 	Group string         // its heading in help
 	Names []string       // in the palette; the first is shown
 	Also  string         // other words for what it does, for who looks for it
@@ -88,7 +85,7 @@ func (t Table) Of(group string) Table {
 
 // Find returns what a key does in a place, nil for nothing; the place 0 is a
 // dialog's only one.
-func (t Table) Find(key tea.KeyMsg, in Place) *Binding {
+func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
 	name := Name(key)
 	if name == "" {
 		return nil
@@ -114,9 +111,6 @@ func (t Table) Hints() []Hint {
 	}
 	return all
 }
-
-// Show is a key as people write it.
-func Show(key string) string { return keymap.Show(key) }
 
 // Scroller is a text or a list that moves.
 type Scroller interface {

@@ -28,7 +28,7 @@ import (
 type offers struct {
 	app     *Desk
 	All     *catalog
-	place   keys.Place
+	place   keymap.Place
 	index   int // among the panes
 	name    string
 	noun    string
@@ -40,7 +40,7 @@ type offers struct {
 	body  func(result json.RawMessage) []viewer.Section
 }
 
-func (p *offers) In() keys.Place                   { return p.place }
+func (p *offers) In() keymap.Place                 { return p.place }
 func (p *offers) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
 func (p *offers) Follows() registry.Changes        { return p.follow | registry.Servers }
 func (p *offers) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }

@@ -104,7 +104,7 @@ func (p *Logs) TabList(tab int) tabList {
 	return p.Logs[tab]
 }
 
-func (p *Logs) In() keys.Place            { return keymap.InLogs }
+func (p *Logs) In() keymap.Place          { return keymap.InLogs }
 func (p *Logs) Follows() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }

@@ -13,6 +13,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -23,7 +24,7 @@ import (
 // Pane is one of the panes. All methods are called from Update or View only.
 type Pane interface {
 	Tab() (name, count string)
-	In() keys.Place
+	In() keymap.Place
 	// Follows are the changes after which refresh is called.
 	Follows() registry.Changes
 	// Refresh reads the registry anew, after these changes.

@@ -76,7 +76,7 @@ func newResources(a *Desk) *Resources {
 	return p
 }
 
-func (p *Resources) In() keys.Place { return keymap.InResources }
+func (p *Resources) In() keymap.Place { return keymap.InResources }
 
 func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {

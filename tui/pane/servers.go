@@ -81,7 +81,7 @@ func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
-func (p *Servers) In() keys.Place { return keymap.InServers }
+func (p *Servers) In() keymap.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
 	count = uicontext.Grouped(p.Table.Total())

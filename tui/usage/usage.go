@@ -102,7 +102,7 @@ func fields(rows []row) []list.Field {
 }
 
 // In is where the pane's keys work.
-func (p *Pane) In() keys.Place { return keymap.InUsage }
+func (p *Pane) In() keymap.Place { return keymap.InUsage }
 
 // Tab names the pane, and counts clients whose limits are broken once it was open.
 func (p *Pane) Tab() (name, count string) {
