@@ -20,7 +20,7 @@ import (
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
-		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
+		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().InFlightOf, Failed: pane.Failed,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
@@ -68,7 +68,7 @@ func (a *app) nextPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace
 // resize gives the list more percent of the room.
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
-		a.Layout.Part = max(20, min(80, a.Layout.Part+by))
+		a.Split.ListPercent = max(20, min(80, a.Split.ListPercent+by))
 		return nil
 	}
 }
@@ -138,7 +138,7 @@ func (a *app) mark() tea.Cmd {
 func (a *app) whyNotCancel() string {
 	switch {
 	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
-		return a.Logs().WhyNotWithdraw() // the row is meant
+		return a.Logs().WhyNotCancel() // the row is meant
 	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:
@@ -239,7 +239,7 @@ func (a *app) back() tea.Cmd {
 
 // returns goes back to where a jump began, if one did.
 func (a *app) returns(cmd *tea.Cmd) (ok bool) {
-	*cmd, ok = a.Return()
+	*cmd, ok = a.GoBack()
 	return ok
 }
 
@@ -254,8 +254,8 @@ func (a *app) cancels() *uicontext.Running {
 
 // cancel cancels the request under way that the cursor is on, else the call that runs.
 func (a *app) cancel() tea.Cmd {
-	if a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
-		return a.Logs().Withdraw()
+	if a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
+		return a.Logs().Cancel()
 	}
 	return a.Calls.Stop(a.cancellable())
 }

@@ -32,7 +32,7 @@ func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
 			clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 			r := rigOver(t, registry.New(registry.Options{Servers: []string{"files", "github", "weather"}, Now: clock.now}), clock, 120, 40, plainEnv)
 			r.app.Touched = false
-			clear(r.app.Used)
+			clear(r.app.UsedPanes)
 			r.ready("files").ready("github").changed(registry.AllChanges)
 			c.before(r)
 			fails(r, "weather", c.state)
@@ -54,7 +54,7 @@ func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	r := rigOver(t, registry.New(registry.Options{Servers: []string{"a", "b"}, Now: clock.now}), clock, 120, 40, plainEnv)
 	r.app.Touched = false
-	clear(r.app.Used)
+	clear(r.app.UsedPanes)
 	r.ready("a").ready("b")
 	r.backend.lacks[" a_one"] = "you"
 	r.list("a", registry.Tool, `{"name":"one"}`)
@@ -77,7 +77,7 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, 120, 40, "alpha", "broken").ready("alpha")
 			r.app.Touched = false
-			clear(r.app.Used)
+			clear(r.app.UsedPanes)
 			require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 			r.changed(registry.AllChanges).keys(c.keys)
 			r.reg.SetState("broken", registry.ServerState{State: registry.StateFailed, LastError: "no such program"})

@@ -32,7 +32,7 @@ const (
 
 // app is the model of one screen.
 type app struct {
-	*pane.Desk
+	*pane.Layout
 	o    Options
 	park func(x, y int)
 
@@ -65,15 +65,15 @@ type laterMsg func() tea.Cmd
 
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
-		Desk: &pane.Desk{
+		Layout: &pane.Layout{
 			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Daemon.Demo, Own: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
+			Split:  pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
 	a.Shell, a.Poke = a, a.rouse
-	a.Shown, a.FilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
+	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
 	a.asks = dialog.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
@@ -83,7 +83,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.SetLook()
 	a.bar = textfield.New(a.Look)
 	a.Calls = uicontext.NewCalls(a.Common)
-	a.Set(usage.New(a.Desk))
+	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
 	a.greeted = a.Reg.Sessions()
@@ -222,7 +222,7 @@ func (a *app) beat() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged(), a.Logs().AskUnderWay())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged(), a.Logs().ReadInFlight())
 }
 
 // Update is the only place where the screen's state changes.
@@ -230,12 +230,12 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
 		a.Touched = true
-		return tea.Batch(a.press(msg), a.Follow())
+		return tea.Batch(a.press(msg), a.UpdateDetail())
 	case tea.MouseMsg:
 		a.Touched = true
-		return tea.Batch(a.point(msg), a.Follow())
+		return tea.Batch(a.point(msg), a.UpdateDetail())
 	}
-	return tea.Batch(a.background(msg), a.Follow())
+	return tea.Batch(a.background(msg), a.UpdateDetail())
 }
 
 // background handles what is no input.
@@ -280,7 +280,7 @@ func (a *app) aged() tea.Cmd {
 
 // Begun opens the detail panel for an answer that is to be seen.
 func (a *app) Begun(r uicontext.Request) tea.Cmd {
-	if r.Show && a.Layout.Place != pane.PlaceHidden {
+	if r.Show && a.Split.Place != pane.PlaceHidden {
 		a.Opened = true
 	}
 	return a.spinIfBusy()

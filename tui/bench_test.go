@@ -118,7 +118,7 @@ func BenchmarkListChange(b *testing.B) {
 	r := warehouse(b, 120, 40)
 	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
 	for b.Loop() {
-		c.Once = false
+		c.Loaded = false
 		r.settled(c.Refresh())
 		_ = r.app.View()
 	}

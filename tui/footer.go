@@ -63,7 +63,7 @@ func (a *app) pointless(id string) bool {
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
-		return !a.DetailShown() && a.Layout.Place != pane.PlaceHidden
+		return !a.DetailShown() && a.Split.Place != pane.PlaceHidden
 	}
 	return false
 }
@@ -120,7 +120,7 @@ func (a *app) does(b *keys.Binding) string {
 	case "widen":
 		return a.doesWiden(b)
 	}
-	if does := a.Acts[a.Open][b.ID].Does; does != nil {
+	if does := a.Handlers[a.Open][b.ID].Does; does != nil {
 		return does()
 	}
 	return b.Hint
@@ -133,7 +133,7 @@ func (a *app) doesWiden(b *keys.Binding) string {
 		return "list again"
 	case a.Inside:
 		return "zoom"
-	case a.Layout.Place == pane.PlaceHidden:
+	case a.Split.Place == pane.PlaceHidden:
 		return "detail panel"
 	}
 	return b.Hint
@@ -159,8 +159,8 @@ func (a *app) filterHints() []keys.Hint {
 // watches reports whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {
 	p := a.Panes[pane.PaneResources].(*pane.Resources)
-	at, _, ok := p.Means(a.Panes[a.Open].Item())
-	return ok && p.Held(at)
+	at, _, ok := p.ResolveItem(a.Panes[a.Open].Item())
+	return ok && p.IsSubscribed(at)
 }
 
 // footer lists the ids of the bindings in the footer, the most useful first.
@@ -169,7 +169,7 @@ func (a *app) footer() []string {
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
-	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
+	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)
 	}
 	return ids

@@ -148,7 +148,7 @@ func (a *app) headerLine() string {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
 	fmt.Fprintf(&b, "  %s req/s", &h.rate)
-	if n := a.Logs().UnderWay(); n > 0 {
+	if n := a.Logs().InFlight(); n > 0 {
 		fmt.Fprintf(&b, "  %d under way", n)
 	}
 	if h.running > 0 {

@@ -76,21 +76,21 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.why(b); why != "" {
 		return a.Complain("%s", why)
 	}
-	run := a.Acts[a.Open][b.ID].Run
+	run := a.Handlers[a.Open][b.ID].Run
 	if run == nil {
 		run = b.Run
 	}
 	if run == nil {
 		return nil
 	}
-	return a.Use(b.ID, run)
+	return a.RunBinding(b.ID, run)
 }
 
 // why says why a binding cannot be run now.
 func (a *app) why(b *keys.Binding) string {
 	why := b.Why
 	if why == nil {
-		why = a.Acts[a.Open][b.ID].Why
+		why = a.Handlers[a.Open][b.ID].Why
 	}
 	if why == nil {
 		return ""
@@ -106,7 +106,7 @@ func (a *app) scroll(id string) func() tea.Cmd {
 			return nil
 		}
 		keys.Scroll(list.Cursor{List: a.Panes[a.Open].Rows()}, id)
-		a.Moved()
+		a.CursorMoved()
 		return nil
 	}
 }
@@ -123,7 +123,7 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	if g.Small {
 		return nil
 	}
-	a.Used[a.Open] = true
+	a.UsedPanes[a.Open] = true
 	switch {
 	case msg.Button == tea.MouseButtonWheelUp:
 		a.wheel(g, msg, -3)
@@ -142,7 +142,7 @@ func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
 		a.Details[a.Open].View.Scroll(by)
 	case g.List.Holds(msg.X, msg.Y):
 		a.Panes[a.Open].Wheel(msg.Y-g.List.Y-g.Border, by)
-		a.Moved()
+		a.CursorMoved()
 	}
 }
 
@@ -168,7 +168,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		if !row {
 			return cmd
 		}
-		a.Moved()
+		a.CursorMoved()
 		if again {
 			return a.run(a.binding("open"))
 		}

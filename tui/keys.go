@@ -71,8 +71,8 @@ func (a *app) goKeys() keys.Table {
 		{ID: "next", Long: "Next list or the detail panel; else the next pane", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Long: "Previous list or the detail panel; else the pane before", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
 		{ID: "enlarge", Hint: "enlarge", Long: "Give the detail panel below a list the whole body", Run: a.Enlarge},
-		{ID: "detail", Long: "Go to the detail panel", Why: detail, Run: a.ToDetail},
-		{ID: "detail-vi", Long: "Go to the detail panel", Why: detail, Run: a.ToDetail},
+		{ID: "detail", Long: "Go to the detail panel", Why: detail, Run: a.FocusDetail},
+		{ID: "detail-vi", Long: "Go to the detail panel", Why: detail, Run: a.FocusDetail},
 		{ID: "back", Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Also: "close escape", Run: a.back},
 		{ID: "leave", Long: "Leave the detail panel", Run: a.back},
 	}
@@ -109,7 +109,7 @@ func (a *app) findKeys() keys.Table {
 // doKeys ask servers for something, and look after servers.
 func (a *app) doKeys() keys.Table {
 	return keys.Table{
-		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", Also: "read show content", Run: a.ToDetail},
+		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", Also: "read show content", Run: a.FocusDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Names: []string{"call", "get", "expand"}, Also: "run execute invoke try use tool prompt template"},
 		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Common, *a.Calls.Last) }},
 		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, Why: a.whyNoPast, Also: "history earlier results", Run: a.showPast},
@@ -162,7 +162,7 @@ func (a *app) textKeys() keys.Table {
 	return keys.Table{
 		{ID: "fold", Long: "Fold the JSON in the detail panel by one level", Names: []string{"fold"}, Also: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
 		{ID: "unfold", Long: "Unfold the JSON in the detail panel by one level", Names: []string{"unfold"}, Also: "expand", Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
-		{ID: "fold-node", Long: "Fold the first node of JSON in sight; a click, any node", Names: []string{"fold-node"}, Also: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
+		{ID: "fold-node", Long: "Fold the first node of JSON in sight; a click, any node", Names: []string{"fold-node"}, Also: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].ToggleNode(0, true) }},
 		{ID: "query", Long: "Filter the JSON by a path, such as items[*].name", Names: []string{"path", "query"}, Also: "jq jsonpath select", Run: a.QueryContent},
 		{ID: "wrap", Long: "Wrap long lines in the detail panel, or not", Names: []string{"wrap"}, Also: "long lines break", Run: a.Rewrap},
 		{ID: "sideways", Long: "Sideways over long lines of the detail panel", Also: "scroll horizontally right", Run: a.sideways(8)},

@@ -174,10 +174,10 @@ func (r *rig) stage(which, tab int, inside bool) {
 	r.run(a.Show(which))
 	r.run(a.SetFilter(""))
 	if p, ok := a.Panes[which].(*pane.Resources); ok {
-		p.Second = false
+		p.TemplatesChosen = false
 	}
 	a.Opened, a.Inside = true, inside
-	r.run(a.Follow())
+	r.run(a.UpdateDetail())
 	a.Details[which].View.Search("e")
 	if now := a.Panes[which].Item(); !now.Blank() && len(a.Calls.Past(now)) == 0 {
 		a.Calls.List = nil
@@ -213,7 +213,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 					continue
 				}
 				name, _ := r.app.Panes[at.which].Tab()
-				act := r.app.Acts[at.which][b.ID]
+				act := r.app.Handlers[at.which][b.ID]
 				require.True(t, b.Run != nil || act.Run != nil, "%s does nothing in %s (detail: %v)", b.ID, name, inside)
 				r.run(r.app.run(b))
 				r.screen()

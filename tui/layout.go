@@ -50,7 +50,7 @@ func (a *app) body(g pane.Geometry) []string {
 		list = a.listBox(g, p)
 	}
 	if g.Detail.H > 0 {
-		detail = a.Details[a.Open].Lines(a.Desk, g.Detail, g.Border, a.Inside)
+		detail = a.Details[a.Open].Lines(a.Layout, g.Detail, g.Border, a.Inside)
 	}
 	if g.Third.H > 0 {
 		third = a.Related(p.Item(), g.Third, g.Border)
@@ -113,7 +113,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 func (a *app) nothing(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
-		if why := a.Sought(typed); why != "" {
+		if why := a.WhyNothingFound(typed); why != "" {
 			return []string{why, "", a.KeyOf("back") + " goes back."}
 		}
 		text := "Nothing matches " + typed

@@ -30,7 +30,7 @@ func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 120, 40, "alpha").ready("alpha")
 	r.app.Touched = false
-	clear(r.app.Used)
+	clear(r.app.UsedPanes)
 	require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 	r.changed(registry.AllChanges)
 	require.Contains(t, r.line("> "), "goblin://servers")

@@ -23,7 +23,7 @@ func demoScreen(t *testing.T, w, h int) *rig {
 	require.NoError(t, reg.AddResource(registry.ServersResource(reg)))
 	r := rigOver(t, reg, clock, w, h, plainEnv)
 	r.app.o.Daemon = Daemon{Demo: true, Owner: true, Command: []string{"goblin", "stdio"}}
-	clear(r.app.Used) // as when it has just been started
+	clear(r.app.UsedPanes) // as when it has just been started
 	r.ready("notes").ready("clock").ready("library")
 	r.list("clock", registry.Resource,
 		`{"uri":"clock://moon","name":"moon","mimeType":"text/plain"}`,

@@ -479,7 +479,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 		},
 		"told while a text without it is made": func(r *rig, told tea.Msg) {
 			r.reg.SetState("weather", registry.ServerState{State: registry.StateConnecting, Listed: true})
-			text := r.app.Follow()
+			text := r.app.UpdateDetail()
 			r.answered("here it is")
 			next := r.app.Update(told)
 			r.run(text)
@@ -513,12 +513,12 @@ func (r *rig) answered(text string) *rig {
 func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 tab")
-	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).TemplatesChosen)
 	r.keys("tab")
 	require.True(t, r.app.Inside)
 	r.keys("tab")
 	require.False(t, r.app.Inside)
-	require.False(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	require.False(t, r.app.Panes[pane.PaneResources].(*pane.Resources).TemplatesChosen)
 	r.keys("shift+tab")
 	require.True(t, r.app.Inside)
 	small := office(t, 80, 24, plainEnv).keys("2 tab")

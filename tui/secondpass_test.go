@@ -182,7 +182,7 @@ func hanging(r *rig) registry.UnderWay {
 
 // pulse lets the screen ask which requests are under way.
 func (r *rig) pulse() *rig {
-	r.run(r.app.Logs().AskUnderWay())
+	r.run(r.app.Logs().ReadInFlight())
 	return r
 }
 

@@ -357,7 +357,7 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	require.Equal(t, registry.Template, it.Kind)
 	r.keys("i")
 	require.Equal(t, pane.PaneResources, r.app.Open)
-	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).TemplatesChosen)
 }
 
 func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {

@@ -28,7 +28,7 @@ func pinnedWhat(p *registry.PinnedTool) string {
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
+func (a *Layout) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func pinnedVersion(tools []registry.PinnedTool) string {
 
 // approve takes tools of a server as they are now for good, once the user has
 // seen how they differ.
-func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
+func (a *Layout) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil
 	}

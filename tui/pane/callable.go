@@ -23,10 +23,9 @@ import (
 	"goblin/tui/viewer"
 )
 
-// offers is the common part of the panes of tools and prompts: one list of
-// things that are called.
-type offers struct {
-	app     *Desk
+// callablePane is the common part of the panes of tools and prompts.
+type callablePane struct {
+	app     *Layout
 	All     *catalog
 	place   keymap.Place
 	index   int // among the panes
@@ -40,27 +39,27 @@ type offers struct {
 	body  func(result json.RawMessage) []viewer.Section
 }
 
-func (p *offers) In() keymap.Place                 { return p.place }
-func (p *offers) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
-func (p *offers) Follows() registry.Changes        { return p.follow | registry.Servers }
-func (p *offers) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
-func (p *offers) Heading() (title, right string)   { return p.All.heading(p.name) }
-func (p *offers) Rows() list.Rows                  { return p.All.Table }
-func (p *offers) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
-func (p *offers) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
-func (p *offers) Item() uicontext.Item             { return p.All.item() }
-func (p *offers) Ticked() []uicontext.Item         { return p.All.ticked() }
-func (p *offers) Empty() []string {
+func (p *callablePane) In() keymap.Place                 { return p.place }
+func (p *callablePane) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
+func (p *callablePane) Follows() registry.Changes        { return p.follow | registry.Servers }
+func (p *callablePane) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
+func (p *callablePane) Heading() (title, right string)   { return p.All.heading(p.name) }
+func (p *callablePane) Rows() list.Rows                  { return p.All.Table }
+func (p *callablePane) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
+func (p *callablePane) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
+func (p *callablePane) Item() uicontext.Item             { return p.All.item() }
+func (p *callablePane) Ticked() []uicontext.Item         { return p.All.ticked() }
+func (p *callablePane) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
-func (p *offers) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *callablePane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
 // arrange gives the list its columns: what is called, what is its own of the kind, and
 // what describes it.
-func (p *offers) arrange(own list.Column[*registry.Entry]) {
+func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
 	p.All.Table.Arrange(
 		list.Column[*registry.Entry]{
 			Name: "name", Least: 16, Wants: 44, Text: func(e *registry.Entry) string { return e.Listed },
@@ -77,10 +76,10 @@ func (p *offers) arrange(own list.Column[*registry.Entry]) {
 }
 
 // mark is the sign of a row.
-func (p *offers) mark(e *registry.Entry) string {
+func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwn(e):
-		if p.All.unfold {
+		if p.All.showsOwnTools {
 			return p.app.Look.Falling
 		}
 		return p.app.Look.Folded
@@ -93,7 +92,7 @@ func (p *offers) mark(e *registry.Entry) string {
 }
 
 // pinned is why a tool awaits approval, nil if it does not.
-func (p *offers) pinned(e *registry.Entry) *registry.PinnedTool {
+func (p *callablePane) pinned(e *registry.Entry) *registry.PinnedTool {
 	if e.Kind != registry.Tool {
 		return nil
 	}
@@ -113,7 +112,7 @@ func firstLine(texts ...string) string {
 	return ""
 }
 
-func (p *offers) Subject() Subject {
+func (p *callablePane) Subject() Subject {
 	e := p.current()
 	if e == nil {
 		if head, ok := p.All.Table.Selected(); ok {
@@ -174,31 +173,31 @@ func calledWith(inv *registry.Invocation) []viewer.Section {
 	return append(blocks, viewer.Section{Title: "Result", Kind: viewer.Note})
 }
 
-func (p *offers) acts() map[string]keys.Act {
+func (p *callablePane) commonHandlers() map[string]keys.Act {
 	return map[string]keys.Act{
 		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
-		"switch":    p.All.turning(),
-		"seen":      p.All.seenAct(p.All.toggleSeen),
+		"switch":    p.All.switchHandler(),
+		"seen":      p.All.hiddenHandler(p.All.toggleHidden),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
 		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Common, p.current()) }},
 	}
 }
 
 // current is the entry under the cursor, nil for none.
-func (p *offers) current() *registry.Entry { return p.All.selected() }
+func (p *callablePane) current() *registry.Entry { return p.All.selected() }
 
-func (p *offers) none() string {
+func (p *callablePane) none() string {
 	if p.current() == nil {
 		return "there is no " + p.noun + " here"
 	}
 	return ""
 }
 
-func (p *offers) whyNoContent() string {
+func (p *callablePane) whyNoContent() string {
 	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), p.untried))
 }
 
-func (p *offers) whyNotAgain() string {
+func (p *callablePane) whyNotAgain() string {
 	if it := p.Item(); !it.Blank() && uicontext.Kept(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
@@ -206,7 +205,7 @@ func (p *offers) whyNotAgain() string {
 }
 
 // emptyList explains why a list of the catalog has no rows.
-func (a *Desk) emptyList(what, hint string) []string {
+func (a *Layout) emptyList(what, hint string) []string {
 	switch {
 	case len(a.Reg.States()) == 0:
 		return []string{"No servers. :setup shows how to add some."}
@@ -218,12 +217,12 @@ func (a *Desk) emptyList(what, hint string) []string {
 
 // Tools is the pane of tools.
 type Tools struct {
-	offers
+	callablePane
 	awaiting int // approval
 }
 
-func newTools(a *Desk) *Tools {
-	p := &Tools{offers: offers{
+func newTools(a *Layout) *Tools {
+	p := &Tools{callablePane: callablePane{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
 		follow: registry.Tools | registry.Skills | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: viewer.FromTool,
@@ -236,7 +235,7 @@ func newTools(a *Desk) *Tools {
 }
 
 func (p *Tools) Tab() (name, count string) {
-	name, count = p.offers.Tab()
+	name, count = p.callablePane.Tab()
 	if p.awaiting > 0 {
 		count += " " + p.app.Look.Failed + uicontext.Grouped(p.awaiting)
 	}
@@ -245,7 +244,7 @@ func (p *Tools) Tab() (name, count string) {
 
 func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
 	p.awaiting = len(p.app.Reg.Pinned(""))
-	return p.offers.Refresh(what)
+	return p.callablePane.Refresh(what)
 }
 
 func (p *Tools) Heading() (title, right string) {
@@ -291,9 +290,9 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, more
 }
 
-func (p *Tools) Acts() map[string]keys.Act {
-	acts := p.offers.acts()
-	maps.Copy(acts, p.ownActs(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
+func (p *Tools) Handlers() map[string]keys.Act {
+	acts := p.callablePane.commonHandlers()
+	maps.Copy(acts, p.ownRowHandlers(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
 	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Common, p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
@@ -319,10 +318,10 @@ func (p *Tools) whyNotApprove() string {
 }
 
 // Prompts is the pane of prompts.
-type Prompts struct{ offers }
+type Prompts struct{ callablePane }
 
-func newPrompts(a *Desk) *Prompts {
-	p := &Prompts{offers{
+func newPrompts(a *Layout) *Prompts {
+	p := &Prompts{callablePane{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: viewer.FromPrompt,
@@ -354,8 +353,8 @@ func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, nil
 }
 
-func (p *Prompts) Acts() map[string]keys.Act {
-	acts := p.offers.acts()
+func (p *Prompts) Handlers() map[string]keys.Act {
+	acts := p.callablePane.commonHandlers()
 	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
 		return dialog.GetPrompt(p.app.Common, p.current())

@@ -24,25 +24,25 @@ import (
 
 // catalog is a list of entries of one kind, as three of the panes have it.
 type catalog struct {
-	app   *Desk
+	app   *Layout
 	kind  registry.Kind
 	below []registry.Kind // what is listed behind them
 	Table *list.Table[*registry.Entry]
 
-	state   state                // of what is shown or being read
-	Reading bool                 // a command reads one
-	fresh   map[string]time.Time // listed names of rows that came a moment ago
-	news    int                  // entries that changed since the pane was open
-	Once    bool                 // it was read before, so that what comes is news
-	began   string               // what the cursor was put on, the listed name
-	texts   map[*registry.Entry]string
-	unfold  bool // Goblin's own tools are listed, too
-	hides   bool // entries that clients do not see are left out
+	state          catalogState         // of what is shown or being read
+	Reading        bool                 // a command reads one
+	fresh          map[string]time.Time // listed names of rows that came a moment ago
+	news           int                  // entries that changed since the pane was open
+	Loaded         bool                 // it was read before, so that what comes is news
+	initialRow     string               // what the cursor was put on, the listed name
+	texts          map[*registry.Entry]string
+	showsOwnTools  bool // Goblin's own tools are listed, too
+	hidesInvisible bool // entries that clients do not see are left out
 }
 
-// state identifies the source of a list: the catalog, and the clients for whom it is
+// catalogState identifies the source of a list: the catalog, and the clients for whom it is
 // shown.
-type state struct {
+type catalogState struct {
 	version uint64
 	view    string
 	sees    [registry.Kinds]int
@@ -51,7 +51,7 @@ type state struct {
 // freshFor is how long new rows have their mark.
 const freshFor = 5 * time.Second
 
-func newCatalog(a *Desk, kind registry.Kind) *catalog {
+func newCatalog(a *Layout, kind registry.Kind) *catalog {
 	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
 	fields := func(rows []*registry.Entry) []list.Field {
 		all := []list.Field{
@@ -138,17 +138,17 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	now, n := state{view: c.app.View, sees: c.app.Backend.Sees(c.app.View)}, 0
+	now, n := catalogState{view: c.app.View, sees: c.app.Backend.Sees(c.app.View)}, 0
 	for _, k := range kinds {
 		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
 	}
-	if c.Reading || now == c.state && c.Once {
+	if c.Reading || now == c.state && c.Loaded {
 		return nil
 	}
 	c.state = now
 	var came, left []string
-	old, first := c.Table.Rows, !c.Once
+	old, first := c.Table.Rows, !c.Loaded
 	c.Reading = true
 	head := c.ownRow(snap, now.view)
 	return c.Table.Refresh(n, func() []*registry.Entry {
@@ -158,7 +158,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		for _, k := range kinds {
 			for e := range snap.All(k) {
-				if c.unneeded(now.view, e) {
+				if c.isUnneeded(now.view, e) {
 					continue
 				}
 				rows = append(rows, e)
@@ -169,7 +169,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once = false, true
+		c.Reading, c.Loaded = false, true
 		c.news += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
@@ -179,13 +179,13 @@ func (c *catalog) Refresh() tea.Cmd {
 			}
 		}
 		clear(c.texts)
-		c.toUsable()
+		c.selectUsable()
 		return c.Refresh()
 	})
 }
 
-// unneeded reports whether something is a tool of Goblin's own that is there for others.
-func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
+// isUnneeded reports whether an entry is a tool of Goblin that no client of a profile needs.
+func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	if e.Server != registry.Local || e.Kind != registry.Tool {
 		return false
 	}
@@ -193,8 +193,8 @@ func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
 	return by == "config"
 }
 
-// turning is the action of x in a list.
-func (c *catalog) turning() keys.Act {
+// switchHandler returns the action of the key that turns entries off or on.
+func (c *catalog) switchHandler() keys.Act {
 	return keys.Act{
 		Why: func() string {
 			return dialog.WhyNotToggle(c.app.Common, c.selected())
@@ -203,11 +203,11 @@ func (c *catalog) turning() keys.Act {
 	}
 }
 
-// toUsable puts the cursor on the first row of a server that can be used, else on one of
-// Goblin's own, if one of the first rows is such; until the user or a jump has moved it.
-func (c *catalog) toUsable() {
+// selectUsable moves the cursor to the first row of a usable server among the first rows,
+// or else to a tool of Goblin. It does nothing once the user or a jump has moved the cursor.
+func (c *catalog) selectUsable() {
 	e, _ := c.Table.Selected()
-	if c.app.Used[paneOf(c.kind)] || c.began != "" && (e == nil || e.Listed != c.began) {
+	if c.app.UsedPanes[paneOf(c.kind)] || c.initialRow != "" && (e == nil || e.Listed != c.initialRow) {
 		return
 	}
 	at := -1
@@ -230,7 +230,7 @@ func (c *catalog) toUsable() {
 	if at >= 0 {
 		c.Table.To(0) // so that the rows above stay visible if there is room
 		c.Table.To(at)
-		c.began = c.Table.Rows[c.Table.Found[at]].Listed
+		c.initialRow = c.Table.Rows[c.Table.Found[at]].Listed
 	}
 }
 

@@ -21,7 +21,7 @@ const sideBySide = 140
 // Exchange shows a request and its response in front of the panes.
 type Exchange struct {
 	uicontext.Still
-	app   *Desk
+	app   *Layout
 	rec   registry.TrafficRecord // without bodies
 	look  *theme.Look
 	Views [2]*viewer.View
@@ -34,13 +34,13 @@ type Exchange struct {
 }
 
 // OpenExchange shows a record's request and response.
-func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
+func (a *Layout) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 	d := &Exchange{app: a, rec: rec, look: a.Look}
 	for i := range d.Views {
 		d.Views[i] = viewer.NewView(a.Look)
 	}
 	d.on = 1
-	if Notified(&rec) {
+	if isNotification(&rec) {
 		d.on = 0
 	}
 	d.ctx, d.end = context.WithCancel(a.Ctx)
@@ -59,7 +59,7 @@ func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 
 func (d *Exchange) Hints() []keys.Hint {
 	t := d.Keys().On(d.app.Actions)
-	if Notified(&d.rec) {
+	if isNotification(&d.rec) {
 		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "exchange.other" })
 	}
 	return t.Hints()
@@ -68,7 +68,7 @@ func (d *Exchange) Hints() []keys.Hint {
 // inside is the room between the borders.
 func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
-func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !Notified(&d.rec) }
+func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
 
 // widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
@@ -90,7 +90,7 @@ func (d *Exchange) build() tea.Cmd {
 	reg := d.app.Reg
 	rec := d.rec
 	ctx := d.ctx
-	wide := d.app.Wide
+	wide := d.app.NoWrap
 	return func() tea.Msg {
 		if full, ok := reg.Traffic().Record(seq); ok {
 			rec = full
@@ -121,7 +121,7 @@ func (d *Exchange) Lines(w, h int) []string {
 			v.SetLook(d.look)
 		}
 	}
-	if Notified(&d.rec) {
+	if isNotification(&d.rec) {
 		d.place = [2]uicontext.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
@@ -159,25 +159,25 @@ func (d *Exchange) side(i int) []string {
 }
 
 func (d *Exchange) Keys() keys.Table {
-	do := func(run func(*Desk) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
+	do := func(run func(*Layout) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
 	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.on] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
 		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
-		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Layout) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: d.recall},
-		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
+		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Layout) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
 		})},
-		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Desk).QueryContent)},
-		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
+		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Layout).QueryContent)},
+		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Layout).Rewrap)},
 		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
 		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
-		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) })},
-		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) })},
-		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return dialog.Save(a.Common, a.Content()) })},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Common, a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
@@ -198,7 +198,7 @@ func (d *Exchange) close() tea.Cmd {
 }
 
 func (d *Exchange) other() tea.Cmd {
-	if !Notified(&d.rec) {
+	if !isNotification(&d.rec) {
 		d.on = 1 - d.on
 	}
 	return nil
@@ -235,7 +235,7 @@ func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
 }
 
 // FrontExchange is the exchange that stands in front of the panes, nil for none.
-func (a *Desk) FrontExchange() *Exchange {
+func (a *Layout) FrontExchange() *Exchange {
 	for i := len(a.Dialogs) - 1; i >= 0; i-- {
 		if d, ok := a.Dialogs[i].(*Exchange); ok {
 			return d

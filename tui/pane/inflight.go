@@ -16,95 +16,95 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// same tells a request that was under way when it ends.
-type same struct {
-	began           int64
+// requestKey identifies a request from its dispatch to its record in the journal.
+type requestKey struct {
+	startTime       int64
 	session, method string
 }
 
-func sameOf(r *registry.TrafficRecord) same {
-	return same{r.Time.UnixNano(), r.Session, r.Method}
+func requestKeyOf(r *registry.TrafficRecord) requestKey {
+	return requestKey{r.Time.UnixNano(), r.Session, r.Method}
 }
 
-// waiting are the requests that were under way when the gateway was asked last.
-type waiting struct {
-	rows   []*trafficRow
-	ended  map[same]uint64 // what has ended lately, and how often it was asked until then
-	asking bool
-	asked  uint64 // how often it was
+// inFlight holds the requests that were in flight at the last reading.
+type inFlight struct {
+	rows    []*trafficRow
+	ended   map[requestKey]uint64 // what has ended lately, and how often it was asked until then
+	reading bool
+	reads   uint64 // how often it was
 }
 
-// waitWords are the words for it that a row may show.
-const waitWords = "waits, " + registry.StatusUnderWay
+// inFlightWords are the words of an in-flight row that a filter can find.
+const inFlightWords = "waits, " + registry.StatusUnderWay
 
-// patience is for how many askings a request that is not under way any more stays in
-// Traffic as if it were: its record, which takes its place, may come a little later.
-const patience = 2
+// graceReads is how many readings a finished request stays in Traffic. Its record, which
+// replaces the row, may arrive a little later.
+const graceReads = 2
 
-// AskUnderWay reads which requests are under way: how many is told everywhere, which
-// ones in Traffic.
-func (p *Logs) AskUnderWay() tea.Cmd {
-	if p.open.asking {
+// ReadInFlight reads which requests are in flight. The header counts them and Traffic
+// lists them.
+func (p *Logs) ReadInFlight() tea.Cmd {
+	if p.inFlight.reading {
 		return nil
 	}
-	p.open.asking = true
-	maps.DeleteFunc(p.open.ended, func(_ same, asked uint64) bool { return asked+patience < p.open.asked })
+	p.inFlight.reading = true
+	maps.DeleteFunc(p.inFlight.ended, func(_ requestKey, asked uint64) bool { return asked+graceReads < p.inFlight.reads })
 	backend := p.app.Backend
 	return func() tea.Msg {
 		found := backend.UnderWay()
 		return keys.FuncMsg(func() tea.Cmd {
-			p.open.asking = false
-			return p.underWay(found)
+			p.inFlight.reading = false
+			return p.setInFlight(found)
 		})
 	}
 }
 
-// underWay takes what was found; what has ended since is in the journal.
-func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
-	p.open.asked++
-	p.open.rows = nil
+// setInFlight takes the result of a reading. Finished requests are in the journal.
+func (p *Logs) setInFlight(found []registry.UnderWay) tea.Cmd {
+	p.inFlight.reads++
+	p.inFlight.rows = nil
 	for i := range found {
 		u := &found[i]
-		at := sameOf(&u.TrafficRecord)
-		if _, ended := p.open.ended[at]; ended {
+		at := requestKeyOf(&u.TrafficRecord)
+		if _, ended := p.inFlight.ended[at]; ended {
 			continue
 		}
-		p.open.rows = append(p.open.rows, &trafficRow{
-			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + waitWords, open: u.ID, asked: p.open.asked,
-			client: p.who(&u.TrafficRecord), name: OwnName(&u.TrafficRecord),
+		p.inFlight.rows = append(p.inFlight.rows, &trafficRow{
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + inFlightWords, inFlightID: u.ID, lastRead: p.inFlight.reads,
+			client: p.who(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
 		})
 	}
 	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
 		return nil // until it is read
 	}
-	p.showWaiting()
+	p.showInFlight()
 	return p.Traffic.Publish()
 }
 
-// showWaiting brings what is under way into Traffic, once the journal was read: what was
-// shown before and has ended may be there.
-func (p *Logs) showWaiting() {
-	before, now := p.Traffic.also, slices.Clone(p.open.rows)
+// showInFlight adds the in-flight requests to Traffic after the journal was read. Requests
+// that finished since the last reading may be in the journal already.
+func (p *Logs) showInFlight() {
+	before, now := p.Traffic.extra, slices.Clone(p.inFlight.rows)
 	for _, r := range before {
-		if r.asked+patience >= p.open.asked && index(now, sameOf(&r.TrafficRecord)) < 0 {
+		if r.lastRead+graceReads >= p.inFlight.reads && indexOfRequest(now, requestKeyOf(&r.TrafficRecord)) < 0 {
 			now = append(now, r)
 		}
 	}
 	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key })
-	p.Traffic.also, p.Traffic.fresh = now, p.Traffic.fresh || !alike
+	p.Traffic.extra, p.Traffic.changed = now, p.Traffic.changed || !alike
 }
 
-// index is where a request stands, -1 if it does not.
-func index(rows []*trafficRow, at same) int {
-	return slices.IndexFunc(rows, func(r *trafficRow) bool { return sameOf(&r.TrafficRecord) == at })
+// indexOfRequest returns the index of a request, or -1.
+func indexOfRequest(rows []*trafficRow, at requestKey) int {
+	return slices.IndexFunc(rows, func(r *trafficRow) bool { return requestKeyOf(&r.TrafficRecord) == at })
 }
 
-// UnderWay is how many requests are under way.
-func (p *Logs) UnderWay() int { return len(p.open.rows) }
+// InFlight returns the number of requests in flight.
+func (p *Logs) InFlight() int { return len(p.inFlight.rows) }
 
-// UnderWayOf is how many of a session are.
-func (p *Logs) UnderWayOf(session string) (n int) {
-	for _, r := range p.open.rows {
+// InFlightOf returns the number of requests of a session in flight.
+func (p *Logs) InFlightOf(session string) (n int) {
+	for _, r := range p.inFlight.rows {
 		if r.Session == session {
 			n++
 		}
@@ -112,62 +112,62 @@ func (p *Logs) UnderWayOf(session string) (n int) {
 	return n
 }
 
-func (s same) key() string { return fmt.Sprintf("%d %s %s", s.began, s.session, s.method) }
+func (s requestKey) key() string { return fmt.Sprintf("%d %s %s", s.startTime, s.session, s.method) }
 
-// Withdrawable is the request under the cursor if it is under way.
-func (p *Logs) withdrawable() *trafficRow {
+// selectedInFlight returns the request under the cursor, or nil if it is not in flight.
+func (p *Logs) selectedInFlight() *trafficRow {
 	if p.Open != TabTraffic {
 		return nil
 	}
 	r, ok := p.Traffic.Table.Selected()
-	if !ok || r.open == "" {
+	if !ok || r.inFlightID == "" {
 		return nil
 	}
 	return r
 }
 
-// withdrawn are the requests that would be cancelled: those that are marked, else the one
+// cancellable returns the requests that Cancel cancels: the marked ones, or else the one
 // under the cursor.
-func (p *Logs) withdrawn() []*trafficRow {
+func (p *Logs) cancellable() []*trafficRow {
 	if p.Open != TabTraffic {
 		return nil
 	}
-	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.open == "" })
-	if r := p.withdrawable(); len(rows) == 0 && r != nil {
+	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.inFlightID == "" })
+	if r := p.selectedInFlight(); len(rows) == 0 && r != nil {
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-// WhyNotWithdraw says why no request here can be cancelled.
-func (p *Logs) WhyNotWithdraw() string {
+// WhyNotCancel returns why no request here can be cancelled, or "".
+func (p *Logs) WhyNotCancel() string {
 	switch r, ok := p.Traffic.Table.Selected(); {
-	case len(p.withdrawn()) > 0:
+	case len(p.cancellable()) > 0:
 		return ""
 	case p.Open != TabTraffic || !ok:
 		return "there is no request here"
-	case Notified(&r.TrafficRecord):
+	case isNotification(&r.TrafficRecord):
 		return "this is a notification: nobody waits for an answer to it"
 	}
 	return "this request has ended already"
 }
 
-// Withdraw cancels the requests that are marked, else the one under the cursor, after
-// asking if one is a client's.
-func (p *Logs) Withdraw() tea.Cmd {
-	a, rows := p.app, p.withdrawn()
+// Cancel cancels the marked requests or the one under the cursor. It asks first if one
+// belongs to a client.
+func (p *Logs) Cancel() tea.Cmd {
+	a, rows := p.app, p.cancellable()
 	var all []func() tea.Cmd
 	var asked []*trafficRow
 	for _, r := range rows {
 		all = append(all, func() tea.Cmd {
 			return func() tea.Msg {
-				done := a.Backend.Withdraw(r.Session, r.open)
+				done := a.Backend.Withdraw(r.Session, r.inFlightID)
 				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
 						return a.Complain("%s %s has ended already", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
 					}
 					a.Say("Cancelled %s %s", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
-					return p.AskUnderWay()
+					return p.ReadInFlight()
 				})
 			}
 		})
@@ -199,11 +199,11 @@ func (p *Logs) Withdraw() tea.Cmd {
 	return a.Push(c)
 }
 
-// ended takes a request off those that are under way and that are shown so, if it was one.
-func (p *Logs) ended(at same) (was bool) {
-	p.open.ended[at] = p.open.asked
-	for _, rows := range []*[]*trafficRow{&p.open.rows, &p.Traffic.also} {
-		if i := index(*rows, at); i >= 0 {
+// removeInFlight removes a finished request from the rows. It reports whether there was one.
+func (p *Logs) removeInFlight(at requestKey) (was bool) {
+	p.inFlight.ended[at] = p.inFlight.reads
+	for _, rows := range []*[]*trafficRow{&p.inFlight.rows, &p.Traffic.extra} {
+		if i := indexOfRequest(*rows, at); i >= 0 {
 			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the other
 		}
 	}

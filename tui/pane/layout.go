@@ -15,45 +15,45 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Desk has what lies on the screen: the panes, their detail panels, and which of
-// them is seen. Panes reach each other through it.
-type Desk struct {
+// Layout holds the panes and their detail panels, and which of them is visible. Panes
+// reach each other through it.
+type Layout struct {
 	*uicontext.Common
-	Panes   []Pane
-	Acts    []map[string]keys.Act // of the panes
-	Details []*detail
-	Open    int          // index of the pane that is shown
-	Inside  bool         // the detail panel has the focus
-	Opened  bool         // the detail panel is open where it does not stand beside
-	Touched bool         // the user has pressed something
-	Used    map[int]bool // panes that the user has done something in
-	since   time.Time
-	Layout  layout
-	Pulse   *Pulse
-	Demo    bool     // the built-in demo
-	Own     bool     // the config is the user's, not the demo
-	Command []string // what clients start, for commands about the same config
-	Wide    bool     // long lines are not wrapped
-	zoomed  bool     // the detail panel has the whole body
-	entered bool     // the zoom moved the focus there
-	path    string   // that was typed last
+	Panes          []Pane
+	Handlers       []map[string]keys.Act // of the panes
+	Details        []*detail
+	Open           int          // index of the pane that is shown
+	Inside         bool         // the detail panel has the focus
+	Opened         bool         // the detail panel is open where it does not stand beside
+	Touched        bool         // the user has pressed something
+	UsedPanes      map[int]bool // panes that the user has done something in
+	startedAt      time.Time
+	Split          split
+	Pulse          *Pulse
+	Demo           bool     // the built-in demo
+	OwnConfig      bool     // the config is the user's, not the demo
+	Command        []string // what clients start, for commands about the same config
+	NoWrap         bool     // long lines are not wrapped
+	zoomed         bool     // the detail panel has the whole body
+	zoomMovedFocus bool     // the zoom moved the focus there
+	queryPath      string   // that was typed last
 
-	trail     []step // the jumps that brought the user here
-	LastClick Click
-	Shown     func()            // another pane is shown
-	FilterSet func(text string) // the filter was not typed
-	Intro     func() []viewer.Section
+	jumps       []jump // the jumps that brought the user here
+	LastClick   Click
+	OnShow      func()            // another pane is shown
+	OnFilterSet func(text string) // the filter was not typed
+	Intro       func() []viewer.Section
 }
 
-// Set puts the panes on the desk, and those that stand elsewhere; its common part is there.
-func (a *Desk) Set(others ...Pane) {
+// AddPanes creates the panes of this package and appends others. Common must be set.
+func (a *Layout) AddPanes(others ...Pane) {
 	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
 	for _, p := range a.Panes {
-		a.Acts = append(a.Acts, p.Acts())
+		a.Handlers = append(a.Handlers, p.Handlers())
 		a.Details = append(a.Details, newDetail(a))
 	}
-	a.Open, a.since, a.Used = PaneResources, a.Now(), map[int]bool{}
-	if a.Own || len(a.Reg.States()) == 0 {
+	a.Open, a.startedAt, a.UsedPanes = PaneResources, a.Now(), map[int]bool{}
+	if a.OwnConfig || len(a.Reg.States()) == 0 {
 		a.Open = PaneServers
 	}
 }
@@ -61,23 +61,23 @@ func (a *Desk) Set(others ...Pane) {
 // paneIDs are the bindings that show a pane, and use none.
 var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
 
-// Use does what a binding does, and notes where.
-func (a *Desk) Use(id string, run func() tea.Cmd) tea.Cmd {
+// RunBinding runs a binding and records the pane as used.
+func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
 	open := a.Open
 	cmd := run()
 	if a.Open == open && !slices.Contains(paneIDs, id) {
-		a.Used[open] = true
+		a.UsedPanes[open] = true
 	}
 	return cmd
 }
 
-// begins is how long servers that start may fail for the screen to show that first.
-const begins = 30 * time.Second
+// alertPeriod is how long after its start the UI shows a server that failed.
+const alertPeriod = 30 * time.Second
 
-// alert goes to the first server that failed, while the screen has just been opened and
-// nobody has used it.
-func (a *Desk) alert() {
-	if a.Touched || a.Now().Sub(a.since) > begins {
+// showFailedServer goes to the first failed server, unless the user has used the UI or
+// alertPeriod is over.
+func (a *Layout) showFailedServer() {
+	if a.Touched || a.Now().Sub(a.startedAt) > alertPeriod {
 		return
 	}
 	states := a.Reg.States()
@@ -90,14 +90,14 @@ func (a *Desk) alert() {
 }
 
 // starting reports whether a server is on its way up.
-func (a *Desk) starting() bool {
+func (a *Layout) starting() bool {
 	return slices.ContainsFunc(a.Reg.States(), func(s registry.ServerState) bool {
 		return s.State == registry.StateConnecting && !IsDown(s)
 	})
 }
 
-// Follow brings the detail panel to what the cursor is on.
-func (a *Desk) Follow() tea.Cmd {
+// UpdateDetail shows the subject under the cursor in the detail panel.
+func (a *Layout) UpdateDetail() tea.Cmd {
 	if !a.DetailShown() {
 		return nil
 	}
@@ -125,11 +125,11 @@ const (
 
 // NextPlace puts the detail panel elsewhere, and says where; what would look the same is
 // left out.
-func (a *Desk) NextPlace() string {
+func (a *Layout) NextPlace() string {
 	was := a.Geometry()
 	for range PlaceHidden {
-		a.Layout.Place = (a.Layout.Place + 1) % (PlaceHidden + 1)
-		a.Opened = a.Opened || a.Layout.Place == placeBelow
+		a.Split.Place = (a.Split.Place + 1) % (PlaceHidden + 1)
+		a.Opened = a.Opened || a.Split.Place == placeBelow
 		if a.Geometry() != was {
 			break
 		}
@@ -138,29 +138,29 @@ func (a *Desk) NextPlace() string {
 }
 
 // PlaceName says where the detail panel is.
-func (a *Desk) PlaceName() string {
-	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place]
+func (a *Layout) PlaceName() string {
+	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Split.Place]
 }
 
 // Zoom toggles whether the focused part fills the whole body.
-func (a *Desk) Zoom() tea.Cmd {
+func (a *Layout) Zoom() tea.Cmd {
 	if a.Inside {
-		a.zoomed, a.entered = !a.zoomed, false
+		a.zoomed, a.zoomMovedFocus = !a.zoomed, false
 		if a.zoomed {
 			return a.Say("The detail panel has the whole body; %s shows the list again", a.KeyOf("widen"))
 		}
 		return nil
 	}
-	if a.Layout.Place == PlaceHidden {
-		a.Layout.Place = a.Layout.Before
+	if a.Split.Place == PlaceHidden {
+		a.Split.Place = a.Split.Before
 		return a.Say("Detail panel: %s", a.PlaceName())
 	}
-	a.Layout.Before, a.Layout.Place = a.Layout.Place, PlaceHidden
+	a.Split.Before, a.Split.Place = a.Split.Place, PlaceHidden
 	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
 }
 
 // WhyNoField says that the list that is open has no such field.
-func (a *Desk) WhyNoField(name string) func(string) string {
+func (a *Layout) WhyNoField(name string) func(string) string {
 	return func(string) string {
 		p := a.Panes[a.Open]
 		if _, ok := list.FindTextField(p.Rows().Terms(), name); ok {
@@ -172,7 +172,7 @@ func (a *Desk) WhyNoField(name string) func(string) string {
 }
 
 // WhyNoOrder says that the list in sight has no order of a name.
-func (a *Desk) WhyNoOrder(name string) string {
+func (a *Layout) WhyNoOrder(name string) string {
 	all := a.Panes[a.Open].Rows().Orderings()
 	if name == "" || slices.Contains(all, name) {
 		return ""
@@ -180,15 +180,15 @@ func (a *Desk) WhyNoOrder(name string) string {
 	return "there is no order by " + uicontext.Clean(name) + "; there are " + strings.Join(all, ", ")
 }
 
-// layout is the user's choice of it.
-type layout struct {
-	Place  int
-	Before int // where it was before it was hidden
-	Part   int // percent of the list
+// split is the place of the detail panel and its share of the room.
+type split struct {
+	Place       int
+	Before      int // where it was before it was hidden
+	ListPercent int // percent of the list
 }
 
-// DefaultLayout is the layout of a new screen.
-func DefaultLayout() layout { return layout{Part: 55} }
+// DefaultSplit returns the split of a new UI.
+func DefaultSplit() split { return split{ListPercent: 55} }
 
 // Geometry is where everything is. It follows from the size alone, so that
 // drawing and clicking agree.
@@ -202,7 +202,7 @@ type Geometry struct {
 }
 
 // Geometry follows from the size and what is open.
-func (a *Desk) Geometry() Geometry {
+func (a *Layout) Geometry() Geometry {
 	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: uicontext.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
 	if a.H >= borderHeight {
 		g.Border = 1
@@ -222,7 +222,7 @@ func (a *Desk) Geometry() Geometry {
 			g.Third = uicontext.Rect{X: all - third, Y: g.body.Y, W: third, H: g.body.H}
 			all -= third
 		}
-		w := all * a.Layout.Part / 100
+		w := all * a.Split.ListPercent / 100
 		g.List.W = w
 		g.Detail = uicontext.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
 		return g
@@ -233,57 +233,57 @@ func (a *Desk) Geometry() Geometry {
 		}
 		return g
 	}
-	h := max(5, g.body.H*(a.Layout.Part-5)/100)
+	h := max(5, g.body.H*(a.Split.ListPercent-5)/100)
 	g.List.H = h
 	g.Detail = uicontext.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
 	return g
 }
 
 // Zoomed reports whether the detail panel has the whole body.
-func (a *Desk) Zoomed() bool { return a.Inside && a.zoomed }
+func (a *Layout) Zoomed() bool { return a.Inside && a.zoomed }
 
 // Unzoom shows the list again and restores the focus. It returns false if the list is
 // visible.
-func (a *Desk) Unzoom() bool {
+func (a *Layout) Unzoom() bool {
 	was := a.Zoomed()
 	if was {
-		a.zoomed, a.Inside = false, !a.entered
+		a.zoomed, a.Inside = false, !a.zoomMovedFocus
 	}
 	return was
 }
 
 // Beside reports whether the detail panel stands beside the list.
-func (a *Desk) Beside() bool {
-	return a.Layout.Place == placeBeside || a.Layout.Place != placeBelow && a.W >= BesideWidth
+func (a *Layout) Beside() bool {
+	return a.Split.Place == placeBeside || a.Split.Place != placeBelow && a.W >= BesideWidth
 }
 
-func (a *Desk) detailWanted() bool {
-	return a.Layout.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
+func (a *Layout) detailWanted() bool {
+	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
 }
 
 // DetailShown reports whether the detail panel is in sight.
-func (a *Desk) DetailShown() bool {
+func (a *Layout) DetailShown() bool {
 	g := a.Geometry()
 	return g.Detail.H > 0 && g.Detail.W > 0
 }
 
-// ToDetail opens the detail panel and goes there.
-func (a *Desk) ToDetail() tea.Cmd {
+// FocusDetail opens the detail panel and moves the focus there.
+func (a *Layout) FocusDetail() tea.Cmd {
 	a.Inside, a.Opened, a.zoomed = true, true, false
 	return nil
 }
 
 // Enlarge makes a detail panel below a list fill the whole body.
-func (a *Desk) Enlarge() tea.Cmd {
+func (a *Layout) Enlarge() tea.Cmd {
 	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
-		a.zoomed, a.entered, a.Inside = true, !a.Inside, true
+		a.zoomed, a.zoomMovedFocus, a.Inside = true, !a.Inside, true
 	}
 	return nil
 }
 
 // openDetail opens the detail panel, and focuses it if beside is false or only one of both
 // has room. An open panel below a list fills the whole body.
-func (a *Desk) openDetail(beside bool) tea.Cmd {
+func (a *Layout) openDetail(beside bool) tea.Cmd {
 	if beside && a.DetailShown() {
 		a.Enlarge()
 	}
@@ -294,13 +294,13 @@ func (a *Desk) openDetail(beside bool) tea.Cmd {
 	return nil
 }
 
-// follower is a pane that wants to know that its user moved the cursor.
-type follower interface{ Moved() }
+// cursorListener is a pane that reacts when the user moves the cursor.
+type cursorListener interface{ CursorMoved() }
 
-// Moved tells the pane in sight that its user moved the cursor.
-func (a *Desk) Moved() {
-	if p, ok := a.Panes[a.Open].(follower); ok {
-		p.Moved()
+// CursorMoved notifies the open pane that the user moved the cursor.
+func (a *Layout) CursorMoved() {
+	if p, ok := a.Panes[a.Open].(cursorListener); ok {
+		p.CursorMoved()
 	}
 }
 
@@ -311,14 +311,14 @@ type Click struct {
 }
 
 // SetFilter filters the open pane by a text, as if it were typed.
-func (a *Desk) SetFilter(text string) tea.Cmd {
-	a.FilterSet(text)
+func (a *Layout) SetFilter(text string) tea.Cmd {
+	a.OnFilterSet(text)
 	return a.Panes[a.Open].Rows().Filter(text)
 }
 
 // whyNoContent says that nothing of an item can be copied or saved, and what helps: its
 // name on a file of something else would be a lie.
-func (a *Desk) whyNoContent(it uicontext.Item, untried string) string {
+func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 	switch inv := uicontext.Kept(a.Reg, it); {
 	case inv == nil:
 		return "it " + untried
@@ -330,9 +330,9 @@ func (a *Desk) whyNoContent(it uicontext.Item, untried string) string {
 
 // Content finds what copying, files, pagers and editors take: the content that is kept of
 // the item; for the latter two, else what the pane shows.
-func (a *Desk) Content() uicontext.Shown {
-	if p, ok := a.Panes[a.Open].(interface{ Shown() uicontext.Shown }); ok {
-		return p.Shown()
+func (a *Layout) Content() uicontext.Shown {
+	if p, ok := a.Panes[a.Open].(interface{ ShownContent() uicontext.Shown }); ok {
+		return p.ShownContent()
 	}
 	it := a.Panes[a.Open].Item()
 	name := path.Base(strings.TrimRight(it.Name, "/"))

@@ -24,18 +24,18 @@ type login struct {
 	before *registry.Account // who was logged in
 	ctx    context.Context
 	cancel context.CancelFunc
-	pages  chan string // the last page to open; capacity 1
-	asked  chan ask    // the question that agree waits for
-	pasted chan string // capacity 1
-	page   string      // "" as long as it is not known
-	wrong  error       // why no browser was started
+	pages  chan string         // the last page to open; capacity 1
+	asked  chan secretQuestion // the question that agree waits for
+	pasted chan string         // capacity 1
+	page   string              // "" as long as it is not known
+	wrong  error               // why no browser was started
 	began  time.Time
 	entry  *dialog.TextPrompt // for what is pasted; nil before it was opened
 	secret *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
-// ask is the question whether an issuer may have the config's client secret.
-type ask struct {
+// secretQuestion is the question whether an issuer may have the config's client secret.
+type secretQuestion struct {
 	issuer, before string
 	answer         chan bool // capacity 1
 }
@@ -43,7 +43,7 @@ type ask struct {
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 	a := p.app.Common
-	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan ask), pasted: make(chan string, 1)}
+	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan secretQuestion), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
 }
@@ -51,7 +51,7 @@ func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 // LogOut forgets a login; it asks when that disturbs somebody.
 func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 	a := p.app
-	return p.disturb("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
+	return p.confirmDisturbing("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
 		return a.Do(func() error { return a.Backend.Logout(a.Ctx, s.Name) }, "log out from "+s.Name,
 			func() tea.Cmd { return a.Say("%s: logged out", s.Name) })
 	})
@@ -64,7 +64,7 @@ func (d *login) Begin() tea.Cmd {
 }
 
 func (d *login) run() tea.Msg {
-	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.agree, d.pasted)
+	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.askToSendSecret, d.pasted)
 	left := d.ctx.Err() != nil
 	d.cancel()
 	return keys.FuncMsg(func() tea.Cmd {
@@ -117,9 +117,9 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// agree asks whether an issuer may have the client secret, and waits for the answer.
-func (d *login) agree(ctx context.Context, issuer, before string) bool {
-	q := ask{issuer, before, make(chan bool, 1)}
+// askToSendSecret asks whether an issuer may have the client secret, and waits for the answer.
+func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
+	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {
 	case d.asked <- q:
 	case <-ctx.Done():
@@ -133,8 +133,8 @@ func (d *login) agree(ctx context.Context, issuer, before string) bool {
 	}
 }
 
-// confirm opens the question of agree.
-func (d *login) confirm(q ask) tea.Cmd {
+// confirm opens the question of askToSendSecret.
+func (d *login) confirm(q secretQuestion) tea.Cmd {
 	body := q.issuer
 	if q.before != "" {
 		body += "\n(until now it was " + q.before + ")"

@@ -38,34 +38,34 @@ const (
 // more than its share while there are others'. Its work for new rows depends on how many
 // it holds, never on the journal.
 type records[R any] struct {
-	Table     *list.Table[R]
-	most      int
-	server    func(R) string
-	apart     func(R) bool // rows with a limit of their own; may be nil
-	mostApart int
-	keep      func(R) bool // nil: all
-	size      func(R) int  // bytes of text, nil where it is short
+	Table        *list.Table[R]
+	most         int
+	server       func(R) string
+	separate     func(R) bool // rows with a limit of their own; may be nil
+	mostSeparate int
+	keep         func(R) bool // nil: all
+	size         func(R) int  // bytes of text, nil where it is short
 
 	Held    []R // replaced, never changed: commands read it
-	also    []R // shown with them; replaced, never changed
+	extra   []R // shown with them; replaced, never changed
 	bytes   int
 	trimmed int  // rows that had to make room
 	news    int  // rows that came since the tab was looked at
-	fresh   bool // held is not what the table shows
+	changed bool // held is not what the table shows
 	reading bool // a command brings it there
 }
 
-// hold replaces the held rows and evicts rows beyond the limits.
-func (f *records[R]) hold(rows []R) {
-	f.Held, f.fresh, f.bytes = rows, true, 0
+// setHeld replaces the held rows and evicts rows beyond the limits.
+func (f *records[R]) setHeld(rows []R) {
+	f.Held, f.changed, f.bytes = rows, true, 0
 	if f.size != nil {
 		for _, r := range rows {
 			f.bytes += f.size(r)
 		}
 	}
 	f.trim(false, f.most)
-	if f.apart != nil {
-		f.trim(true, f.mostApart)
+	if f.separate != nil {
+		f.trim(true, f.mostSeparate)
 	}
 }
 
@@ -73,7 +73,7 @@ func (f *records[R]) hold(rows []R) {
 // which f.apart returns apart.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
-	mine := func(r R) bool { return f.apart == nil || f.apart(r) == apart }
+	mine := func(r R) bool { return f.separate == nil || f.separate(r) == apart }
 	for _, r := range f.Held {
 		if mine(r) {
 			has[f.server(r)]++
@@ -113,10 +113,10 @@ func ShareOf(places int, needs []int) (share int) {
 
 // Publish brings what is held into the table.
 func (f *records[R]) Publish() tea.Cmd {
-	if f.reading || !f.fresh {
+	if f.reading || !f.changed {
 		return nil
 	}
-	f.fresh = false
+	f.changed = false
 	rows := f.Held[:len(f.Held):len(f.Held)]
 	if f.keep != nil {
 		rows = nil
@@ -126,8 +126,8 @@ func (f *records[R]) Publish() tea.Cmd {
 			}
 		}
 	}
-	if len(f.also) > 0 {
-		rows = slices.Concat(rows, f.also)
+	if len(f.extra) > 0 {
+		rows = slices.Concat(rows, f.extra)
 	}
 	expected := len(rows)
 	if f.bytes > heavyText {
@@ -146,22 +146,24 @@ type tabList interface {
 	Lines(lk *theme.Look, w, h int, focused bool) []string
 	Publish() tea.Cmd
 	Count() int
-	Chosen()
-	Fewer() int
+	ClearUnread()
+	Trimmed() int
 	Unread() int
 	Following() bool
 	Follow(on bool) tea.Cmd
-	Moved()
+	CursorMoved()
 	Click(x, y int) (bool, tea.Cmd)
 }
 
-func (f *records[R]) Rows() list.Rows { return below[R]{f.Table} }
+func (f *records[R]) Rows() list.Rows { return tabRows[R]{f.Table} }
 func (f *records[R]) Count() int      { return len(f.Held) }
-func (f *records[R]) Chosen()         { f.news = 0 }
-func (f *records[R]) Fewer() int      { return f.trimmed }
+func (f *records[R]) ClearUnread()    { f.news = 0 }
+func (f *records[R]) Trimmed() int    { return f.trimmed }
 func (f *records[R]) Unread() int     { return f.news }
 func (f *records[R]) Following() bool { return f.Table.Tail }
-func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cursor() >= f.Table.Len()-1 }
+func (f *records[R]) CursorMoved() {
+	f.Table.Tail = f.Table.Ends() && f.Table.Cursor() >= f.Table.Len()-1
+}
 
 func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
@@ -190,13 +192,13 @@ func (f *records[R]) Follow(on bool) tea.Cmd {
 	return nil
 }
 
-// below is a table under the line of tabs.
-type below[R any] struct{ *list.Table[R] }
+// tabRows is a table under the line of tabs.
+type tabRows[R any] struct{ *list.Table[R] }
 
-func (b below[R]) Position() int { return b.Table.Position() + 1 }
+func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
 // Filter ends following when the best match stands first.
-func (b below[R]) Filter(typed string) tea.Cmd {
+func (b tabRows[R]) Filter(typed string) tea.Cmd {
 	if b.Tail && list.Parse(typed, b.Fields(nil)).Ranked() {
 		b.Leave()
 	}
@@ -204,15 +206,15 @@ func (b below[R]) Filter(typed string) tea.Cmd {
 }
 
 // Sorted shows the beginning of what it sorts by, and so do the others.
-func (b below[R]) Sorted() tea.Cmd { return b.sorted(b.Table.Sorted) }
+func (b tabRows[R]) Sorted() tea.Cmd { return b.sorted(b.Table.Sorted) }
 
-func (b below[R]) NextOrder() tea.Cmd { return b.sorted(b.Table.NextOrder) }
+func (b tabRows[R]) NextOrder() tea.Cmd { return b.sorted(b.Table.NextOrder) }
 
-func (b below[R]) Sort(name string) tea.Cmd {
+func (b tabRows[R]) Sort(name string) tea.Cmd {
 	return b.sorted(func() tea.Cmd { return b.Table.Sort(name) })
 }
 
-func (b below[R]) sorted(by func() tea.Cmd) tea.Cmd {
+func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
 	b.Leave()
 	return by()
 }
@@ -267,7 +269,7 @@ func timesNote(lk *theme.Look, n int, last time.Time) string {
 	return lk.Dim.On("× " + uicontext.Exactly(n) + ", last " + clock(last, 8))
 }
 
-func newLogRecords(a *Desk, tab int) *records[*logRow] {
+func newLogRecords(a *Layout, tab int) *records[*logRow] {
 	t := list.New(a.Ctx, a.Now,
 		func(r *logRow) string { return r.key },
 		func(r *logRow) string { return r.Text },
@@ -287,7 +289,7 @@ func newLogRecords(a *Desk, tab int) *records[*logRow] {
 }
 
 // logColumns are those of a log: when, how bad, where it comes from, and what.
-func logColumns(a *Desk) []list.Column[*logRow] {
+func logColumns(a *Layout) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
 		{
@@ -364,14 +366,14 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			facts := []viewer.Field{
-				{Label: "time", Value: moment(rec.Time)},
+				{Label: "time", Value: formatTime(rec.Time)},
 				{Label: "server", Value: rec.Server},
 				{Label: "session", Value: sessionText(reg, rec.Session)},
 				{Label: "level", Value: levelName(rec.Level)},
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
+				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, formatTime(last))})
 			}
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
@@ -382,8 +384,8 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	}
 }
 
-// moment is a time in full; "" when it is not known.
-func moment(t time.Time) string {
+// formatTime is a time in full; "" when it is not known.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -413,7 +415,7 @@ func sessionText(reg *registry.Registry, id string) string {
 
 // plain is a record as a line of a file.
 func (r *logRow) plain() string {
-	parts := []string{moment(r.Time), levelName(r.Level)}
+	parts := []string{formatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
 		if s != "" {
 			parts = append(parts, uicontext.Clean(s))
@@ -421,7 +423,7 @@ func (r *logRow) plain() string {
 	}
 	parts = append(parts, uicontext.Clean(r.Text))
 	if r.times > 1 {
-		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, moment(r.last)))
+		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, formatTime(r.last)))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -454,7 +456,7 @@ func (p *Logs) readLog(upTo uint64) {
 	}
 	for tab, f := range p.Logs {
 		if f != nil && len(parts[tab]) > 0 {
-			f.hold(fold(f.Held, parts[tab]))
+			f.setHeld(fold(f.Held, parts[tab]))
 		}
 	}
 }
@@ -470,7 +472,7 @@ func tabOf(source string) int {
 }
 
 // StderrOf shows what a server printed and said.
-func (a *Desk) StderrOf(server string) tea.Cmd {
+func (a *Layout) StderrOf(server string) tea.Cmd {
 	of := list.Set("", "server", []string{"=" + server})
 	if a.printed(server) {
 		return a.showLogs(TabStderr, of)
@@ -480,7 +482,7 @@ func (a *Desk) StderrOf(server string) tea.Cmd {
 }
 
 // printed reports whether there is a line that a server wrote.
-func (a *Desk) printed(server string) bool {
+func (a *Layout) printed(server string) bool {
 	for _, r := range a.Reg.Logs().Window(0, -1) {
 		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
 			return true

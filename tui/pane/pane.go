@@ -1,7 +1,7 @@
 // Package pane lays the screen out: the panes, the detail panel of
 // each, the lists that are opened over them, and where all of that stands.
 //
-// The [Desk] has the panes, which reach each other through it. A pane follows
+// The [Layout] has the panes, which reach each other through it. A pane follows
 // the registry's changes, draws exactly the lines and cells that it is given,
 // and does its acts; it does no IO, what can wait is a command. The package
 // knows no app: no keys but those of its dialogs, no header, no bar.
@@ -41,9 +41,9 @@ type Pane interface {
 	Wheel(y, by int)
 	// Subject is shown by the detail panel.
 	Subject() Subject
-	// Acts returns the actions of bindings here, or why they cannot act, by their ids. The
+	// Handlers returns the actions of bindings here, or why they cannot act, by their ids. The
 	// others do what they do everywhere.
-	Acts() map[string]keys.Act
+	Handlers() map[string]keys.Act
 	// Empty is drawn in a list without rows.
 	Empty() []string
 	// Item is under the cursor: for traffic, copying and the palette.

@@ -38,7 +38,7 @@ func (p *Servers) Subject() Subject {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
-			blocks = append(blocks, RemedyBlocks(s, p.app.KeyOf)...)
+			blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
@@ -49,7 +49,7 @@ func (p *Servers) Subject() Subject {
 			if len(s.Capabilities) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
 			}
-			return append(blocks, Tail(tail)...)
+			return append(blocks, logTailBlocks(tail)...)
 		},
 	}
 }

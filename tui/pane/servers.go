@@ -20,19 +20,19 @@ import (
 
 // Servers is the pane of servers.
 type Servers struct {
-	app   *Desk
+	app   *Layout
 	Table *list.Table[registry.ServerState]
 
-	settled map[string]registry.State       // states when the pane was last looked at
-	news    int                             // servers whose state is another one now
-	down    int                             // servers that should be up
-	tails   map[string][]registry.LogRecord // replaced, never changed
-	next    uint64                          // record of the journal that comes next
-	found   map[string]*finding
+	lastSeenStates map[string]registry.State       // states when the pane was last looked at
+	news           int                             // servers whose state is another one now
+	down           int                             // servers that should be up
+	tails          map[string][]registry.LogRecord // replaced, never changed
+	next           uint64                          // record of the journal that comes next
+	found          map[string]*finding
 }
 
-func newServers(a *Desk) *Servers {
-	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
+func newServers(a *Layout) *Servers {
+	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
@@ -112,36 +112,36 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 			p.down++
 		}
 	}
-	p.compare(states)
+	p.countNews(states)
 	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd {
-		p.app.alert()
+		p.app.showFailedServer()
 		return nil
 	})
 }
 
-// compare counts the servers that are not as they were when the pane was last
+// countNews counts the servers that are not as they were when the pane was last
 // looked at. That a server comes up for the first time is no news.
-func (p *Servers) compare(states []registry.ServerState) {
+func (p *Servers) countNews(states []registry.ServerState) {
 	p.news = 0
 	known := make(map[string]registry.State, len(states))
 	for _, s := range states {
-		before, was := p.settled[s.Name]
+		before, was := p.lastSeenStates[s.Name]
 		switch {
 		case p.app.Open == PaneServers || !was:
 			if was || s.State != registry.StateStopped && s.State != registry.StateConnecting {
 				known[s.Name] = s.State
 			}
 			continue
-		case before != s.State && !dozes(before, s.State):
+		case before != s.State && !isIdleChange(before, s.State):
 			p.news++
 		}
 		known[s.Name] = before
 	}
-	p.settled = known
+	p.lastSeenStates = known
 }
 
-// dozes is true of a change that shows only that a server is used, or is not.
-func dozes(before, now registry.State) bool {
+// isIdleChange reports whether a change of state only means that a server is used or idle.
+func isIdleChange(before, now registry.State) bool {
 	return before == registry.StateSleeping && (Reachable(now) || now == registry.StateConnecting) ||
 		now == registry.StateSleeping && before == registry.StateReady
 }
@@ -223,7 +223,7 @@ func (p *Servers) arrange() {
 		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
-		p.lately("requests", 10, Requests), p.lately("errors", 12, Failures), p.lately("times", 13, LatencySeries),
+		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
 			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
@@ -263,8 +263,8 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 	return uicontext.Grouped(n), ""
 }
 
-// lately is a column of the last two minutes.
-func (p *Servers) lately(title string, rank int, what What) serverCol {
+// recentColumn returns a column of the last two minutes.
+func (p *Servers) recentColumn(title string, rank int, what What) serverCol {
 	a := p.app
 	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
 		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
@@ -303,17 +303,17 @@ func (p *Servers) Empty() []string {
 // Item is none: a server is nothing that is called, read or kept.
 func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
-// Shown is the detail, for copying, editors and files.
-func (p *Servers) Shown() uicontext.Shown {
+// ShownContent is the detail, for copying, editors and files.
+func (p *Servers) ShownContent() uicontext.Shown {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
-	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.Key != "server "+s.Name {
+	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].subject.Key != "server "+s.Name {
 		return uicontext.Shown{}
 	}
 	return uicontext.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
 }
 
-func (p *Servers) Acts() map[string]keys.Act {
+func (p *Servers) Handlers() map[string]keys.Act {
 	a := p.app
 	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -406,7 +406,7 @@ func (p *Servers) whyNotApprove() string {
 }
 
 func (p *Servers) whyNothingShown() string {
-	if p.Table.Len() > 0 && len(p.Shown().Data) == 0 {
+	if p.Table.Len() > 0 && len(p.ShownContent().Data) == 0 {
 		return p.app.KeyOf("open") + " opens the detail first"
 	}
 	return p.none()
@@ -430,8 +430,8 @@ func (p *Servers) clients() (names string, n int) {
 	return strings.Join(all, ", "), n
 }
 
-// disturb does something to a server; it asks when that disturbs somebody.
-func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
+// confirmDisturbing does something to a server; it asks when that disturbs somebody.
+func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	names, n := p.clients()
 	if n == 0 {
 		return do()
@@ -445,7 +445,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 // Restart restarts a server, and asks before it if that disturbs somebody.
 func (p *Servers) Restart(name string) tea.Cmd {
 	a := p.app
-	return p.disturb("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
+	return p.confirmDisturbing("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
 		a.Say("Restarting %s", name)
 		return a.Do(func() error { return a.Backend.Restart(name) }, "restart "+name, nil)
 	})

@@ -24,11 +24,11 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 		return nil
 	}
 	reg := p.app.Reg
-	read := func() map[spot]registry.SubscriptionState {
+	read := func() map[resourceKey]registry.SubscriptionState {
 		all := reg.Subscriptions()
-		subs := make(map[spot]registry.SubscriptionState, len(all))
+		subs := make(map[resourceKey]registry.SubscriptionState, len(all))
 		for _, s := range all {
-			subs[spot{s.Server, s.URI}] = s
+			subs[resourceKey{s.Server, s.URI}] = s
 		}
 		return subs
 	}
@@ -53,7 +53,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 }
 
 // updatesSince counts the updates that came between two readings.
-func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
+func updatesSince(old, now map[resourceKey]registry.SubscriptionState) (n int) {
 	for at, s := range now {
 		if before := old[at].Updates; s.Updates > before {
 			n += int(s.Updates - before)
@@ -62,7 +62,7 @@ func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
 	return n
 }
 
-func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
+func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news int) tea.Cmd {
 	if news == 0 {
 		news = updatesSince(p.subs, subs)
 	}
@@ -82,22 +82,22 @@ func (p *Resources) follow() tea.Cmd {
 	if p.app.Open != PaneResources || !p.app.DetailShown() || it.Blank() {
 		return nil
 	}
-	at, _, ok := p.Means(it)
+	at, _, ok := p.ResolveItem(it)
 	inv := uicontext.Kept(p.app.Reg, it)
 	sub, has := p.subs[at]
-	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
+	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.rereading[at] {
 		return nil
 	}
 	if s, known := p.app.Reg.State(it.Server); !known || s.State != registry.StateReady {
 		return nil
 	}
-	p.reread[at] = true
-	return p.app.After(settle, keys.FuncMsg(func() tea.Cmd {
-		delete(p.reread, at)
+	p.rereading[at] = true
+	return p.app.After(previewDelay, keys.FuncMsg(func() tea.Cmd {
+		delete(p.rereading, at)
 		if p.Item() != it || p.app.Calls.Of(it) != nil {
 			return nil
 		}
-		p.looked(it)
+		p.markSeen(it)
 		if inv := uicontext.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
 			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
 		}
@@ -105,11 +105,10 @@ func (p *Resources) follow() tea.Cmd {
 	}))
 }
 
-// Means is the resource that an item is: of a template, what it was expanded to
-// last.
-func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
+// ResolveItem returns the resource of an item: for a template, its last expansion.
+func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed string, ok bool) {
 	if it.Kind != registry.Template {
-		return spot{it.Server, it.Name}, it.Listed, !it.Blank()
+		return resourceKey{it.Server, it.Name}, it.Listed, !it.Blank()
 	}
 	inv := uicontext.Kept(p.app.Reg, it)
 	if inv == nil || inv.Expanded == "" {
@@ -119,7 +118,7 @@ func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
 	if err != nil {
 		return at, "", false
 	}
-	return spot{t.Server, t.Name}, inv.Expanded, true
+	return resourceKey{t.Server, t.Name}, inv.Expanded, true
 }
 
 // holders says who holds a subscription. Screens are not counted among clients.
@@ -166,7 +165,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 }
 
 func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
-	at, _, ok := p.Means(it)
+	at, _, ok := p.ResolveItem(it)
 	if !ok {
 		return p.app.KeyOf("call") + " expands the template; " + p.app.KeyOf("subscribe") + " then subscribes to what it stands for"
 	}
@@ -177,9 +176,9 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 		} `json:"resources"`
 	}
 	switch {
-	case p.asking[at]:
+	case p.pending[at]:
 		return "the server is being asked already"
-	case p.Held(at):
+	case p.IsSubscribed(at):
 		return ""
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
@@ -195,19 +194,19 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 // went well; nil for one alone, which is called by its name.
 func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	a := p.app
-	at, listed, _ := p.Means(it)
+	at, listed, _ := p.ResolveItem(it)
 	what := listed
-	method, on := "resources/subscribe", !p.Held(at)
+	method, on := "resources/subscribe", !p.IsSubscribed(at)
 	if !on {
 		method = "resources/unsubscribe"
 	}
-	p.asking[at] = true
-	p.seen[at] = p.subs[at].Updates
+	p.pending[at] = true
+	p.seenUpdates[at] = p.subs[at].Updates
 	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
 	return func() tea.Msg {
 		_, err := a.Backend.Request(a.Ctx, method, params, nil)
 		return keys.FuncMsg(func() tea.Cmd {
-			delete(p.asking, at)
+			delete(p.pending, at)
 			if err == nil && more != nil {
 				*more++
 				what = termtext.Count(*more, "resource")
@@ -236,13 +235,13 @@ func (p *Resources) toggleTicked() tea.Cmd {
 	var cmds []tea.Cmd
 	why, all := "", true
 	for _, e := range rows {
-		all = all && p.Held(spot{e.Server, e.Name})
+		all = all && p.IsSubscribed(resourceKey{e.Server, e.Name})
 	}
 	for _, e := range rows {
 		it := uicontext.EntryItem(e)
 		if no := p.whyNotSubscribe(it); no != "" {
 			why = no
-		} else if at, _, _ := p.Means(it); p.Held(at) == all {
+		} else if at, _, _ := p.ResolveItem(it); p.IsSubscribed(at) == all {
 			cmds = append(cmds, p.toggle(it, &done))
 		}
 	}
@@ -252,13 +251,13 @@ func (p *Resources) toggleTicked() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Held reports whether this screen holds a subscription.
-func (p *Resources) Held(at spot) bool {
+// IsSubscribed reports whether this screen holds a subscription.
+func (p *Resources) IsSubscribed(at resourceKey) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
 }
 
 // ShowSubscriptions opens the list of all subscriptions.
-func (a *Desk) ShowSubscriptions() tea.Cmd {
+func (a *Layout) ShowSubscriptions() tea.Cmd {
 	p := a.resources()
 	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Common: a.Common, Toggle: p.toggleSubscription, Visit: p.visit}))
 }

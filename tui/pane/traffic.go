@@ -24,12 +24,12 @@ import (
 // once.
 type trafficRow struct {
 	registry.TrafficRecord
-	key    string
-	words  string
-	client string // who asked, as it is called here
-	name   string // what it is about, without its server's part of a URI
-	open   string // its id while it is under way, else ""
-	asked  uint64 // number of the last asking at which it was
+	key        string
+	words      string
+	client     string // who asked, as it is called here
+	name       string // what it is about, without its server's part of a URI
+	inFlightID string // its id while it is under way, else ""
+	lastRead   uint64 // number of the last asking at which it was
 }
 
 // number returns the sequence number of the first record in the row.
@@ -50,7 +50,7 @@ func byStart(a, b *trafficRow) int {
 
 // took is how long a request took, or has taken so far.
 func (p *Logs) took(r *trafficRow) time.Duration {
-	if r.open != "" {
+	if r.inFlightID != "" {
 		return max(p.app.Now().Sub(r.Time), 0)
 	}
 	return r.Duration - r.Waited
@@ -72,12 +72,12 @@ func (p *Logs) recall() tea.Cmd {
 }
 
 // Recall opens the form of a recorded call, with its arguments.
-func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
+func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	it, rec := a.Logs().itemOf(r), *r
 	if full, ok := a.Reg.Traffic().Record(r.Seq); ok {
 		rec = full
 	}
-	args, ok := Arguments(&rec)
+	args, ok := callArguments(&rec)
 	switch {
 	case it.Blank():
 		return a.Complain("%s is not listed any more", uicontext.Clean(r.Name))
@@ -108,7 +108,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		trafficFields, list.By("time", byStart))
 	t.Tail = true
 	t.Base = func(r *trafficRow) theme.Style {
-		if Notified(&r.TrafficRecord) {
+		if isNotification(&r.TrafficRecord) {
 			return p.app.Look.Dim
 		}
 		return ""
@@ -122,24 +122,24 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t.Over = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
 	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, most: MostTraffic, mostApart: mostNotes, apart: func(r *trafficRow) bool { return Notified(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, most: MostTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 // trafficColumns are those of Traffic. What was asked stands longest.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
-	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(Size(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
-		if r.open != "" {
+	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
+		if r.inFlightID != "" {
 			return "", ""
 		}
-		return uicontext.Size(Size(&r.TrafficRecord)), p.app.Look.Dim
+		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
 	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
-		case r.open != "":
+		case r.inFlightID != "":
 			return termtext.Age(p.took(r)), ""
-		case Notified(&r.TrafficRecord):
+		case isNotification(&r.TrafficRecord):
 			return "", ""
 		}
 		return uicontext.Millis(p.took(r)), ""
@@ -155,7 +155,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
 		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return MarkedStatus(&r.TrafficRecord) },
+			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,
@@ -168,29 +168,29 @@ func trafficFields(rows []*trafficRow) []list.Field {
 		{Name: "client", Kind: list.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
 		{Name: "method", Kind: list.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
 		{Name: "name", Kind: list.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
-		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
+		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return directionWord(rows[i].Direction) }},
 		{Name: "status", Kind: list.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
-			if rows[i].open != "" {
-				return waitWords // whichever there was room for
+			if rows[i].inFlightID != "" {
+				return inFlightWords // whichever there was room for
 			}
-			return Status(&rows[i].TrafficRecord)
+			return statusText(&rows[i].TrafficRecord)
 		}},
 		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return Failed(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: list.Number, Help: "how long it took: >500", Number: func(i int) float64 {
-			if Notified(&rows[i].TrafficRecord) {
+			if isNotification(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
 			return float64(rows[i].Duration-rows[i].Waited) / float64(time.Millisecond)
 		}},
 		{Name: "size", Kind: list.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
-			return float64(Size(&rows[i].TrafficRecord))
+			return float64(recordSize(&rows[i].TrafficRecord))
 		}},
 		{Name: "session", Kind: list.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
 	}
 }
 
-// way is a direction as the filter spells it.
-func way(d registry.Direction) string {
+// directionWord returns a direction as the filter spells it.
+func directionWord(d registry.Direction) string {
 	if d == registry.ToClient {
 		return "out"
 	}
@@ -216,18 +216,18 @@ func (p *Logs) readTraffic(upTo uint64) {
 		if r.Times > 1 {
 			folded[r.number()] = true
 		}
-		if at := sameOf(&r.TrafficRecord); !Notified(&r.TrafficRecord) && p.ended(at) {
+		if at := requestKeyOf(&r.TrafficRecord); !isNotification(&r.TrafficRecord) && p.removeInFlight(at) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
-		r.client, r.name = p.who(&r.TrafficRecord), OwnName(&r.TrafficRecord)
+		r.client, r.name = p.who(&r.TrafficRecord), nameAtServer(&r.TrafficRecord)
 		all[i] = r
 	}
 	held := p.Traffic.Held
 	if len(folded) > 0 { // new records replace their rows
 		held = slices.DeleteFunc(slices.Clone(held), func(r *trafficRow) bool { return folded[r.number()] })
 	}
-	p.Traffic.hold(slices.Concat(held, all))
+	p.Traffic.setHeld(slices.Concat(held, all))
 }
 
 // What Traffic shows: notifications may come by the second, and what screens ask
@@ -236,38 +236,40 @@ const (
 	showRequests = iota // and notifications as a count
 	showAll
 	showClients // only the requests of clients
-	shows
+	trafficFilters
 )
 
 var (
-	showNames = [shows]string{"requests; notifications are counted", "everything", "requests of clients only"}
-	showHints = [shows]string{"show requests", "show all", "clients only"} // what leads there
+	trafficFilterNames = [trafficFilters]string{"requests; notifications are counted", "everything", "requests of clients only"}
+	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // what leads there
 )
 
-// hintShown says what shows more of the traffic, or less, when it is asked for next.
-func (p *Logs) hintShown() string { return showHints[(p.shown+1)%shows] }
+// trafficFilterHint says what shows more of the traffic, or less, when it is asked for next.
+func (p *Logs) trafficFilterHint() string {
+	return trafficFilterHints[(p.trafficFilter+1)%trafficFilters]
+}
 
-// nextShown shows more of the traffic, or less.
-func (p *Logs) nextShown() tea.Cmd {
-	p.shown = (p.shown + 1) % shows
-	p.app.Say("Traffic: %s", showNames[p.shown])
-	p.keepTraffic()
-	p.Traffic.fresh = true
+// nextTrafficFilter shows more of the traffic, or less.
+func (p *Logs) nextTrafficFilter() tea.Cmd {
+	p.trafficFilter = (p.trafficFilter + 1) % trafficFilters
+	p.app.Say("Traffic: %s", trafficFilterNames[p.trafficFilter])
+	p.applyTrafficFilter()
+	p.Traffic.changed = true
 	return p.Traffic.Publish()
 }
 
-// keepTraffic says which records are shown.
-func (p *Logs) keepTraffic() {
+// applyTrafficFilter says which records are shown.
+func (p *Logs) applyTrafficFilter() {
 	p.screens = map[string]bool{}
 	for _, s := range p.app.Reg.Sessions() {
 		p.screens[s.ID] = s.Screen
 	}
 	screens := p.screens // replaced, never changed
-	switch p.shown {
+	switch p.trafficFilter {
 	case showRequests:
-		p.Traffic.keep = func(r *trafficRow) bool { return !Notified(&r.TrafficRecord) }
+		p.Traffic.keep = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) }
 	case showClients:
-		p.Traffic.keep = func(r *trafficRow) bool { return !Notified(&r.TrafficRecord) && !screens[r.Session] }
+		p.Traffic.keep = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) && !screens[r.Session] }
 	default:
 		p.Traffic.keep = nil
 	}
@@ -282,7 +284,7 @@ func (p *Logs) foldedLine() string {
 	for _, r := range p.Traffic.Held {
 		switch {
 		case p.Traffic.keep(r):
-		case Notified(&r.TrafficRecord):
+		case isNotification(&r.TrafficRecord):
 			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Times, 1)
 		default:
 			own++
@@ -307,8 +309,8 @@ func (p *Logs) foldedLine() string {
 // floods is how many records at a time are too many to show each of them in
 // the detail panel, and calm how long one is shown then.
 const (
-	floods = 20
-	calm   = 250 * time.Millisecond
+	floodSize  = 20
+	floodPause = 250 * time.Millisecond
 )
 
 // arrow points the way a record went.
@@ -320,7 +322,7 @@ func arrow(lk *theme.Look, d registry.Direction) string {
 }
 
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
-	lk, text := p.app.Look, uicontext.Clean(MarkedStatus(&r.TrafficRecord))
+	lk, text := p.app.Look, uicontext.Clean(markedStatusText(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status
@@ -348,10 +350,10 @@ type resolution struct {
 func (p *Logs) itemOf(r *registry.TrafficRecord) uicontext.Item {
 	snap := p.app.Reg.Load()
 	if r.Seq == 0 { // under way
-		return ItemOf(p.app.Reg, r)
+		return itemOfRecord(p.app.Reg, r)
 	}
-	if p.found.seq != r.Seq || p.found.snap != snap {
-		p.found = resolution{r.Seq, snap, ItemOf(p.app.Reg, r)}
+	if p.resolved.seq != r.Seq || p.resolved.snap != snap {
+		p.resolved = resolution{r.Seq, snap, itemOfRecord(p.app.Reg, r)}
 	}
-	return p.found.item
+	return p.resolved.item
 }

@@ -55,7 +55,7 @@ const often = time.Second
 
 // Pane is the pane.
 type Pane struct {
-	app    *pane.Desk
+	app    *pane.Layout
 	Tables [tables]*list.Table[row]
 	at     int
 	spots  pane.Tabs
@@ -68,7 +68,7 @@ type Pane struct {
 }
 
 // New is the pane; it reads nothing before it is open.
-func New(a *pane.Desk) *Pane {
+func New(a *pane.Layout) *Pane {
 	p := &Pane{app: a, at: tools}
 	for i := range p.Tables {
 		p.Tables[i] = list.New(a.Ctx, a.Now,
@@ -243,8 +243,8 @@ func (p *Pane) Item() uicontext.Item {
 	return uicontext.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
 }
 
-// Shown is the part of the bill under the cursor, as JSON.
-func (p *Pane) Shown() uicontext.Shown {
+// ShownContent is the part of the bill under the cursor, as JSON.
+func (p *Pane) ShownContent() uicontext.Shown {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
 		return uicontext.Shown{}
@@ -256,8 +256,8 @@ func (p *Pane) Shown() uicontext.Shown {
 	return uicontext.Shown{Name: "usage.json", Data: text}
 }
 
-// Acts returns the actions of keys here.
-func (p *Pane) Acts() map[string]keys.Act {
+// Handlers returns the actions of keys here.
+func (p *Pane) Handlers() map[string]keys.Act {
 	a := p.app
 	none := keys.Unless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
 	entry := func() *registry.Entry {
