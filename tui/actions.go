@@ -20,7 +20,7 @@ import (
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
-		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().InFlightOf, Failed: pane.Failed,
+		Common: a.Common, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.Failed,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }

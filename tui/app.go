@@ -48,7 +48,7 @@ type app struct {
 	history   []string
 	commands  []string // run from the palette, the last one at the end
 
-	asks     dialog.Asks
+	asks     dialog.QuestionPresenter
 	spinning bool
 	head     header
 
@@ -74,7 +74,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	}
 	a.Shell, a.Poke = a, a.rouse
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
-	a.asks = dialog.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.asks = dialog.QuestionPresenter{Common: a.Common, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme
@@ -87,7 +87,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
 	a.greeted = a.Reg.Sessions()
-	q.Wakes(a.Poke)
+	q.OnChange(a.Poke)
 	if q.Len() > 0 { // asked before the screen was there
 		a.Poke()
 	}
@@ -177,7 +177,7 @@ func (a *app) waitChanges() tea.Cmd {
 
 func (a *app) waitWake() tea.Cmd {
 	return wait(a.Ctx, a.wake, func(struct{}) tea.Cmd {
-		return tea.Batch(a.asks.Questioned(), a.After(frameTime, laterMsg(a.waitWake)))
+		return tea.Batch(a.asks.Sync(), a.After(frameTime, laterMsg(a.waitWake)))
 	})
 }
 

@@ -124,7 +124,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: permanently, or temporarily", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
 		{ID: "switch", Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Names: []string{"off", "on"}, Also: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide what clients do not see, or show it dim again", Names: []string{"seen"}, Also: "hide dimmed profile hidden"},
-		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return dialog.NewChooser(a.Common) }},
+		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Common) }},
 		{ID: "remove", Long: "Remove the server from the config, after asking", Names: []string{"remove"}, Also: "delete"},
 		{ID: "log-in", Hint: "log in", Long: "Log in at the server by your browser", Why: a.whyNotLogIn, Also: "login oauth sign authenticate", Run: a.logIn},
 		{ID: "approve", Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Names: []string{"approve"}, Also: "accept trust pin changed"},

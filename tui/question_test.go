@@ -35,7 +35,7 @@ func (r *rig) ask(method, params string) askedOne {
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
 		came = r.app.asks.Questions.Len() > before
-		r.run(r.app.asks.Questioned())
+		r.run(r.app.asks.Sync())
 	}
 	return one
 }
@@ -44,7 +44,7 @@ func (r *rig) ask(method, params string) askedOne {
 func (r *rig) woken() *rig {
 	r.t.Helper()
 	<-r.app.wake
-	r.run(r.app.asks.Questioned())
+	r.run(r.app.asks.Sync())
 	return r
 }
 
@@ -55,7 +55,7 @@ func (one askedOne) answer() (string, error) {
 
 // later lets the moment pass in which no keys are taken.
 func (r *rig) later() *rig {
-	r.clock.advance(dialog.Grace)
+	r.clock.advance(dialog.KeyGrace)
 	return r
 }
 
@@ -273,7 +273,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
 	for range 5 { // somebody was in the middle of typing
-		r.clock.advance(dialog.Grace - time.Millisecond)
+		r.clock.advance(dialog.KeyGrace - time.Millisecond)
 		r.keys("enter")
 		require.Len(t, r.app.Dialogs, 1)
 	}
@@ -398,7 +398,7 @@ func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	const most = 32
 	q := dialog.NewQuestions()
 	woken, ended := make(chan struct{}, 4*most), make(chan error, most)
-	q.Wakes(func() { woken <- struct{}{} })
+	q.OnChange(func() { woken <- struct{}{} })
 	for range most {
 		go func() {
 			_, err := q.Ask(t.Context(), "elicitation/create", nil, time.Time{})
@@ -424,7 +424,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	t.Parallel()
 	q := dialog.NewQuestions()
 	heard := make(chan struct{})
-	q.Wakes(func() { close(heard) })
+	q.OnChange(func() { close(heard) })
 	go func() {
 		_, _ = q.Ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
 	}()
@@ -432,9 +432,9 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
-	a.asks.Questioned()
+	a.asks.Sync()
 	require.Len(t, a.Dialogs, 1)
-	q.Wakes(func() {})
+	q.OnChange(func() {})
 	q.Close()
 }
 
@@ -475,7 +475,7 @@ func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
-	d := r.app.Dialogs[0].(*dialog.Asking).Inner.(*dialog.Sampling)
+	d := r.app.Dialogs[0].(*dialog.QuestionDialog).Inner.(*dialog.SamplingQuestion)
 	require.Equal(t, 56, d.View.Doc().Width())
 	r.take(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()

@@ -43,7 +43,9 @@ func typists() map[string]struct {
 			r := office(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)
 			return r.later()
-		}, func(r *rig) string { return front(r).(*dialog.Asking).Inner.(*dialog.Sampling).Area.Value() }},
+		}, func(r *rig) string {
+			return front(r).(*dialog.QuestionDialog).Inner.(*dialog.SamplingQuestion).Area.Value()
+		}},
 	}
 }
 

@@ -35,11 +35,11 @@ func callTool(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea.
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
 	}
-	if destroys(e) {
+	if isDestructive(e) {
 		s.Danger = "says that it is destructive: asks before it runs"
 	}
 	it := uicontext.EntryItem(e)
-	return ask(a, it, "Call "+e.Listed, s, destroys(e), func(args, meta json.RawMessage) uicontext.Request {
+	return openForm(a, it, "Call "+e.Listed, s, isDestructive(e), func(args, meta json.RawMessage) uicontext.Request {
 		return uicontext.Request{Item: it, Method: "tools/call", Args: args, Meta: meta, Show: true}
 	})
 }
@@ -53,14 +53,14 @@ func startOrAsk(a *uicontext.Common, r uicontext.Request, danger bool, started f
 		}
 		return a.Calls.Start(r)
 	}
-	if !danger || trusts(a, r.Item) {
+	if !danger || isTrusted(a, r.Item) {
 		return start()
 	}
 	return a.Push(&Confirm{
 		Screen: a, Title: "Call " + r.Item.Listed + "?",
 		Text: []string{risk(a, r.Item) + ". With:"},
 		Body: string(uicontext.Pretty(r.Args)), Yes: "call it", Then: start,
-		Always: "do not ask again for this tool", ToAlways: func() tea.Cmd {
+		Always: "do not ask again for this tool", ThenAlways: func() tea.Cmd {
 			if e := listedTool(a, r.Item); e != nil {
 				a.Calls.Trusted[r.Item] = string(e.JSON())
 			}
@@ -69,9 +69,9 @@ func startOrAsk(a *uicontext.Common, r uicontext.Request, danger bool, started f
 	})
 }
 
-// trusts reports whether the user chose to call the tool without asking, and its definition
+// isTrusted reports whether the user chose to call the tool without asking, and its definition
 // is the same.
-func trusts(a *uicontext.Common, it uicontext.Item) bool {
+func isTrusted(a *uicontext.Common, it uicontext.Item) bool {
 	definition, ok := a.Calls.Trusted[it]
 	e := listedTool(a, it)
 	return ok && e != nil && string(e.JSON()) == definition
@@ -80,7 +80,7 @@ func trusts(a *uicontext.Common, it uicontext.Item) bool {
 // risk returns the reason to ask before a call. In the protocol, a tool without hints may
 // be destructive.
 func risk(a *uicontext.Common, it uicontext.Item) string {
-	if e := listedTool(a, it); e != nil && ToolHints(e) == (hints{}) {
+	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
 		return uicontext.Clean(it.Server) + " gives no hints: this tool may change data"
 	}
 	return uicontext.Clean(it.Server) + " may destroy something with this tool"
@@ -92,7 +92,7 @@ func Again(a *uicontext.Common, r uicontext.Request) tea.Cmd {
 	danger := false
 	if r.Item.Kind == registry.Tool {
 		e := listedTool(a, r.Item)
-		danger = e == nil || !repeatable(e)
+		danger = e == nil || !isRepeatable(e)
 	}
 	a.Say("Again: %s", r.Item.Listed)
 	return startOrAsk(a, r, danger, nil)
@@ -117,7 +117,7 @@ func getPrompt(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea
 		return a.Calls.Start(uicontext.Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
 	}
 	s := form.Spec{Intro: e.Description, Fields: fields, Values: args, Strings: true, Meta: true, Submit: "get"}
-	return ask(a, it, "Get "+e.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
+	return openForm(a, it, "Get "+e.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
 		return uicontext.Request{Item: it, Method: "prompts/get", Args: args, Meta: meta, Show: true}
 	})
 }
@@ -132,7 +132,7 @@ func Expand(a *uicontext.Common, it uicontext.Item) tea.Cmd {
 		Fields: form.FromTemplate(t.Names()), Strings: true, Meta: true, Submit: "read",
 		Preview: t.Expand,
 	}
-	return ask(a, it, "Expand "+it.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
+	return openForm(a, it, "Expand "+it.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
 		var values map[string]string
 		_ = json.Unmarshal(args, &values) // the form made it of texts
 		return uicontext.Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: t.Expand(values), Show: true}
@@ -153,8 +153,8 @@ func CallAgain(a *uicontext.Common, e *registry.Entry) tea.Cmd {
 	return Again(a, r)
 }
 
-// ask opens a form about an item. danger means that its call may destroy something.
-func ask(a *uicontext.Common, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
+// openForm opens a form about an item. danger means that its call may destroy something.
+func openForm(a *uicontext.Common, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
 	s.Last, s.LastMeta = a.Calls.LastArguments(it)
 	if inv := uicontext.Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
 		s.Last, s.LastMeta = inv.Params, inv.Meta

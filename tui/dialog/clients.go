@@ -30,14 +30,14 @@ type clientRow struct {
 	requests, failed int // that the journal still has
 	last             time.Time
 	watches          int
-	waits            int // requests under way
+	inFlight         int // requests under way
 }
 
 // ClientsOptions connect the list of clients with the panes.
 type ClientsOptions struct {
 	*uicontext.Common
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
-	UnderWay func(session string) int     // how many wait for their answers
+	InFlight func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
 	Daemon   string // since when it runs and from where
 }
@@ -134,7 +134,7 @@ func (d *Clients) refill() tea.Cmd {
 		}
 	}
 	for i := range rows {
-		rows[i].waits = a.UnderWay(rows[i].ID)
+		rows[i].inFlight = a.InFlight(rows[i].ID)
 	}
 	return d.Table.Refresh(len(rows), func() []clientRow { return rows }, func() tea.Cmd { return nil })
 }
@@ -244,13 +244,13 @@ func (d *Clients) Lines(w, h int) []string {
 		if quiet := r.Silent(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
 		}
-		if r.waits > 0 {
-			about = append(about, fmt.Sprintf("%d under way", r.waits))
+		if r.inFlight > 0 {
+			about = append(about, fmt.Sprintf("%d under way", r.inFlight))
 		}
 		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Daemon))
-	if d.Typed {
+	if d.Focused {
 		below = append(below, d.line(lk, w))
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
@@ -259,7 +259,7 @@ func (d *Clients) Lines(w, h int) []string {
 
 // Keys are those that work now.
 func (d *Clients) Keys() keys.Table {
-	if d.Typed {
+	if d.Focused {
 		return d.Search.Keys()
 	}
 	return d.ListKeys()
@@ -272,7 +272,7 @@ func (d *Clients) ListKeys() keys.Table {
 			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: d.Table.WithSelected(d.traffic)},
 			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: d.Table.WithSelected(d.disconnect)},
 		},
-		d.Narrowing("clients"), d.Closing("clients", d.close),
+		d.FilterKeys("clients"), d.CloseKeys("clients", d.close),
 		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
 }
 
@@ -289,8 +289,8 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 		return a.Complain("this screen is left by q")
 	}
 	text := []string{"Its session ends; it may connect again."}
-	if r.waits > 0 {
-		text = append(text, termtext.Count(r.waits, "request")+" of it would fail.")
+	if r.inFlight > 0 {
+		text = append(text, termtext.Count(r.inFlight, "request")+" of it would fail.")
 	}
 	return a.Push(&Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {

@@ -15,17 +15,17 @@ import (
 // Confirm asks before something that cannot be undone.
 type Confirm struct {
 	uicontext.Still
-	Screen *uicontext.Common
-	Title  string
-	Text   []string
-	Body   string // foreign text that is shown as far as there is room
-	Yes    string // what y does
-	Then   func() tea.Cmd
-	Good   string // what g does; "" for nothing
-	ToGood func() tea.Cmd
+	Screen        *uicontext.Common
+	Title         string
+	Text          []string
+	Body          string // foreign text that is shown as far as there is room
+	Yes           string // what y does
+	Then          func() tea.Cmd
+	Permanent     string // what g does; "" for nothing
+	ThenPermanent func() tea.Cmd
 
-	Always   string // hint of the key a; "" if there is no such choice
-	ToAlways func() tea.Cmd
+	Always     string // hint of the key a; "" if there is no such choice
+	ThenAlways func() tea.Cmd
 
 	Refuse func() tea.Cmd // what n does; nil closes the dialog only
 }
@@ -85,11 +85,11 @@ func (c *Confirm) Keys() keys.Table {
 		}
 	}
 	t := keys.Table{{ID: "confirm.yes", Long: "Yes", Run: run(c.Then)}}
-	if c.Good != "" {
-		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ToGood)})
+	if c.Permanent != "" {
+		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ThenPermanent)})
 	}
 	if c.Always != "" {
-		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ToAlways)})
+		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ThenAlways)})
 	}
 	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
 }
@@ -103,7 +103,7 @@ func (c *Confirm) close() tea.Cmd {
 }
 
 func (c *Confirm) Hints() []keys.Hint {
-	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Good, "confirm.always": c.Always, "confirm.no": "leave it"}
+	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Permanent, "confirm.always": c.Always, "confirm.no": "leave it"}
 	t := c.Keys().On(c.Screen.Actions)
 	for i := range t {
 		t[i].Hint = does[t[i].ID]

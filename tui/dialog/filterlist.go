@@ -20,29 +20,29 @@ import (
 // writes them as text into the filter bar: there is one filter and one way to clear it.
 type FilterList struct {
 	uicontext.Still
-	app    FilterListOptions
-	field  list.Field
-	known  bool // the list has the field
-	title  string
-	All    []value
-	shown  []int // of all, what the typed text leaves
-	window list.Window
-	Input  textfield.Text
-	ready  bool // counted
+	app      FilterListOptions
+	field    list.Field
+	hasField bool // the list has the field
+	title    string
+	All      []value
+	shown    []int // of all, what the typed text leaves
+	window   list.Window
+	Input    textfield.Text
+	counted  bool // counted
 
-	before []bool // what was ticked at first
-	cancel context.CancelFunc
+	tickedBefore []bool // what was ticked at first
+	cancel       context.CancelFunc
 }
 
 // value is one of a field.
 type value struct {
-	Text string
-	Rows int
-	on   bool
+	Text   string
+	Rows   int
+	ticked bool
 }
 
-// mostValues are listed; a field with more is not for choosing from a list.
-const mostValues = 5000
+// maxValues is how many values are listed.
+const maxValues = 5000
 
 // FilterListOptions connect a FilterList with the list that it filters.
 type FilterListOptions struct {
@@ -54,14 +54,14 @@ type FilterListOptions struct {
 // NewFilterList returns the values of a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
 	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), cancel: func() {}}
-	d.field, d.known = list.FindTextField(o.Rows.Terms(), field)
+	d.field, d.hasField = list.FindTextField(o.Rows.Terms(), field)
 	return d
 }
 
 // Begin counts, in a command when there are many rows.
 func (d *FilterList) Begin() tea.Cmd {
-	if !d.known {
-		d.ready = true
+	if !d.hasField {
+		d.counted = true
 		return nil
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
@@ -78,7 +78,7 @@ func (d *FilterList) Begin() tea.Cmd {
 			err = recount(ctx, all, f, matches)
 		}
 		if err == nil {
-			tick(ctx, all, f, typed)
+			tickFiltered(ctx, all, f, typed)
 		}
 		return all, err
 	}
@@ -99,12 +99,12 @@ func (d *FilterList) Begin() tea.Cmd {
 }
 
 func (d *FilterList) take(all []value) {
-	d.All, d.ready = all, true
-	d.before = make([]bool, len(all))
+	d.All, d.counted = all, true
+	d.tickedBefore = make([]bool, len(all))
 	for i, v := range all {
-		d.before[i] = v.on
+		d.tickedBefore[i] = v.ticked
 	}
-	d.narrow()
+	d.match()
 }
 
 // recount leaves of the counts the rows that match.
@@ -140,12 +140,11 @@ func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, erro
 	slices.SortFunc(all, func(a, b value) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
 	})
-	return all[:min(len(all), mostValues)], nil
+	return all[:min(len(all), maxValues)], nil
 }
 
-// asked are the values that a filter asks for in a field, under any of its
-// names.
-func asked(typed string, f list.Field) []string {
+// filteredValues returns the values that a filter asks for in a field, by any of its names.
+func filteredValues(typed string, f list.Field) []string {
 	values := list.Values(typed, f.Name)
 	for _, alias := range f.Aliases {
 		values = append(values, list.Values(typed, alias)...)
@@ -153,9 +152,9 @@ func asked(typed string, f list.Field) []string {
 	return values
 }
 
-// tick marks the values that a filter asks for, as the filter itself would.
-func tick(ctx context.Context, all []value, f list.Field, typed string) {
-	values := asked(typed, f)
+// tickFiltered ticks the values that a filter matches.
+func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) {
+	values := filteredValues(typed, f)
 	if len(values) == 0 {
 		return
 	}
@@ -167,12 +166,12 @@ func tick(ctx context.Context, all []value, f list.Field, typed string) {
 		return
 	}
 	for _, i := range found {
-		all[i].on = true
+		all[i].ticked = true
 	}
 }
 
-// term is how the filter asks for this value and no other one.
-func (d *FilterList) term(text string) string {
+// filterTerm returns the filter term that matches this value only.
+func (d *FilterList) filterTerm(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -189,13 +188,13 @@ func (d *FilterList) term(text string) string {
 
 // apply writes what is ticked into the filter.
 func (d *FilterList) apply() tea.Cmd {
-	if !d.touched() {
+	if !d.isChanged() {
 		return nil
 	}
 	var values []string
 	for _, v := range d.All {
-		if v.on {
-			values = append(values, d.term(v.Text))
+		if v.ticked {
+			values = append(values, d.filterTerm(v.Text))
 		}
 	}
 	return d.app.SetFilter(list.SetField(d.typed(), d.field, values))
@@ -206,19 +205,19 @@ func (d *FilterList) typed() string {
 	return typed
 }
 
-// narrow leaves the values that contain the typed words.
-func (d *FilterList) narrow() {
+// match lists the values that contain the typed words.
+func (d *FilterList) match() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
 	d.shown = d.shown[:0]
 	for i, v := range d.All {
-		if uicontext.ContainsAll(strings.ToLower(v.shown()), words) {
+		if uicontext.ContainsAll(strings.ToLower(v.label()), words) {
 			d.shown = append(d.shown, i)
 		}
 	}
 	d.window.Reset(len(d.shown))
 }
 
-func (v value) shown() string {
+func (v value) label() string {
 	if v.Text == "" {
 		return "(none)"
 	}
@@ -230,7 +229,7 @@ func (d *FilterList) Heading() string { return d.title }
 func (d *FilterList) Size(w, h int) (int, int) {
 	width := 40
 	for _, v := range d.All[:min(len(d.All), 200)] {
-		width = max(width, theme.Width(v.shown())+20)
+		width = max(width, theme.Width(v.label())+20)
 	}
 	// It does not shrink while one types.
 	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))
@@ -241,16 +240,16 @@ func (d *FilterList) Lines(w, h int) []string {
 	d.Input.Width = max(1, w-20)
 	on := 0
 	for _, v := range d.All {
-		if v.on {
+		if v.ticked {
 			on++
 		}
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
 	out := []string{lk.Sides(left, lk.Dim.On(uicontext.Grouped(on)+" ticked "), w)}
 	switch {
-	case !d.known:
+	case !d.hasField:
 		out = append(out, " This list has no such field.")
-	case !d.ready:
+	case !d.counted:
 		out = append(out, " counting"+lk.Ellipsis)
 	case len(d.shown) == 0 && d.Input.Value() != "":
 		out = append(out, " No value contains "+uicontext.Clean(d.Input.Value())+".")
@@ -260,11 +259,11 @@ func (d *FilterList) Lines(w, h int) []string {
 	rows := d.window.Lines(lk, h-1, func(i int) string {
 		v := d.All[d.shown[i]]
 		box := "[ ] "
-		if v.on {
+		if v.ticked {
 			box = "[x] "
 		}
 		n := uicontext.Grouped(v.Rows)
-		return box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
+		return box + lk.Fit(v.label(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
 	})
 	return lk.Lines(append(out, rows...), w, h)
 }
@@ -272,14 +271,14 @@ func (d *FilterList) Lines(w, h int) []string {
 func (d *FilterList) toggle() tea.Cmd {
 	if i := d.window.Cursor(); i < len(d.shown) {
 		v := &d.All[d.shown[i]]
-		v.on = !v.on
+		v.ticked = !v.ticked
 	}
 	return nil
 }
 
-func (d *FilterList) touched() bool {
+func (d *FilterList) isChanged() bool {
 	for i, v := range d.All {
-		if v.on != d.before[i] {
+		if v.ticked != d.tickedBefore[i] {
 			return true
 		}
 	}
@@ -302,10 +301,10 @@ func (d *FilterList) close() tea.Cmd {
 
 // enter applies, unless nothing was counted yet.
 func (d *FilterList) enter() tea.Cmd {
-	if !d.ready {
+	if !d.counted {
 		return nil
 	}
-	if d.Input.Value() != "" && !d.touched() {
+	if d.Input.Value() != "" && !d.isChanged() {
 		d.toggle() // who typed a value and pressed Enter means that one
 	}
 	d.app.Drop(d)
@@ -314,7 +313,7 @@ func (d *FilterList) enter() tea.Cmd {
 
 func (d *FilterList) untick() tea.Cmd {
 	for i := range d.All {
-		d.All[i].on = false
+		d.All[i].ticked = false
 	}
 	return nil
 }
@@ -336,7 +335,7 @@ func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {
-			d.narrow()
+			d.match()
 		}
 		return
 	}
@@ -344,7 +343,7 @@ func (d *FilterList) typeKey(msg tea.KeyMsg) {
 		if r == ' ' {
 			d.toggle()
 		} else if d.Input.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) {
-			d.narrow()
+			d.match()
 		}
 	}
 }

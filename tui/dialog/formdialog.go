@@ -43,17 +43,17 @@ func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
 		if !uicontext.LeftPress(m) {
 			return nil
 		}
-		return d.acted(d.Form.Click(m.X, m.Y))
+		return d.handleAction(d.Form.Click(m.X, m.Y))
 	}
 	action, cmd := d.Form.Update(msg)
 	if action == form.None && d.warned {
 		d.warned = false
 		d.Form.Fail("")
 	}
-	return d.acted(action, cmd)
+	return d.handleAction(action, cmd)
 }
 
-func (d *FormDialog) acted(action form.Action, cmd tea.Cmd) tea.Cmd {
+func (d *FormDialog) handleAction(action form.Action, cmd tea.Cmd) tea.Cmd {
 	switch action {
 	case form.Submitted:
 		args, meta, err := d.Form.Values()

@@ -65,7 +65,7 @@ func (d *PastCalls) show() tea.Cmd {
 	d.shown, d.width = inv, w
 	gen, lk := d.gen, d.app.Look
 	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: uicontext.Unfolded})
+		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.Unfolded})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -75,8 +75,8 @@ func (d *PastCalls) show() tea.Cmd {
 	}
 }
 
-// blocks show a request and its answer.
-func blocks(inv *registry.Invocation) []viewer.Section {
+// callBlocks returns a request and its response.
+func callBlocks(inv *registry.Invocation) []viewer.Section {
 	var out []viewer.Section
 	if len(inv.Params) > 0 {
 		out = append(out, viewer.Section{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
@@ -84,7 +84,7 @@ func blocks(inv *registry.Invocation) []viewer.Section {
 	if len(inv.Meta) > 0 {
 		out = append(out, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: status(inv)})
+	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: callStatus(inv)})
 	switch {
 	case inv.Cancelled:
 		return out
@@ -98,8 +98,8 @@ func blocks(inv *registry.Invocation) []viewer.Section {
 	return append(out, from(inv.Result)...)
 }
 
-// status is how a call ended, in a word or two.
-func status(inv *registry.Invocation) string {
+// callStatus returns how a call ended, in a word or two.
+func callStatus(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
 		return "cancelled after " + uicontext.Millis(inv.Duration)

@@ -27,24 +27,24 @@ import (
 // Query is the dialog.
 type Query struct {
 	uicontext.Still
-	app   *uicontext.Common
-	of    string
-	data  *Document
-	size  int
-	Input textfield.Text
-	View  *viewer.View
-	look  *theme.Look
-	kept  *string // the path, for the next time
-	old   bool    // it is that of the last time, which what is typed now replaces
+	app        *uicontext.Common
+	of         string
+	data       *Document
+	size       int
+	Input      textfield.Text
+	View       *viewer.View
+	look       *theme.Look
+	savedPath  *string // the path, for the next time
+	isPrevious bool    // it is that of the last time, which what is typed now replaces
 
-	found  []byte
-	n      int
-	err    error
-	asked  string // what is looked for, or was last
-	width  int
-	busy   bool
-	ctx    context.Context
-	cancel context.CancelFunc
+	found    []byte
+	n        int
+	err      error
+	searched string // what is looked for, or was last
+	width    int
+	busy     bool
+	ctx      context.Context
+	cancel   context.CancelFunc
 }
 
 // NewQuery asks for a path into the first of several texts that is JSON, beginning with the one
@@ -60,7 +60,7 @@ func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -71,10 +71,10 @@ func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea
 func (d *Query) search() tea.Cmd {
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	path := d.Input.Value()
-	if d.busy || path == d.asked && w == d.width {
+	if d.busy || path == d.searched && w == d.width {
 		return nil
 	}
-	d.busy, d.asked, d.width, *d.kept = true, path, w, path
+	d.busy, d.searched, d.width, *d.savedPath = true, path, w, path
 	v := d.data
 	size := d.size
 	lk := d.app.Look
@@ -114,14 +114,14 @@ func (d *Query) Lines(w, h int) []string {
 	lk := d.look
 	d.Input.Width = max(w-5, 1)
 	state := lk.Dim.On("  " + termtext.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
-	if d.n > mostFound {
-		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", mostFound, d.n))
+	if d.n > maxFound {
+		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", maxFound, d.n))
 	}
 	if d.err != nil {
 		state = lk.Bad.On("  ! " + d.err.Error())
 	}
 	path := d.Input.View()
-	if d.old {
+	if d.isPrevious {
 		path = lk.Row(lk.Cut(uicontext.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
 	}
 	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + path, lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
@@ -146,10 +146,10 @@ func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.old && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
+	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.isPrevious && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
 		d.Input.Set("")
 	}
-	d.old = false
+	d.isPrevious = false
 	d.Input.Update(key)
 	return d.search()
 }

@@ -15,9 +15,9 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Sampling is a server's wish for a model's answer, which this screen's user
-// writes. The messages are above, the answer is written below.
-type Sampling struct {
+// SamplingQuestion is a request of a server for an answer of a model, which the user of the
+// UI writes. The messages are above the text area.
+type SamplingQuestion struct {
 	uicontext.Still
 	app    *uicontext.Common
 	finish finisher
@@ -28,30 +28,30 @@ type Sampling struct {
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
-	Area   textfield.Text
-	drawn  []string // the area, as long as nothing is typed
-	hidden string   // what its marks stand for
-	aw, ah int
-	note   string
-	sure   bool // Esc rejects, also what is written
+	Area      textfield.Text
+	drawn     []string // the area, as long as nothing is typed
+	hidden    string   // what its marks stand for
+	aw, ah    int
+	note      string
+	confirmed bool // Esc rejects, also what is written
 }
 
-// mostWritten is how many characters an answer can have.
-const mostWritten = 32 << 10
+// maxAnswer is the longest answer, in characters.
+const maxAnswer = 32 << 10
 
 func newSampling(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
-	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: viewer.NewView(a.Look), cancel: func() {}}
+	d := &SamplingQuestion{app: a, finish: finish, params: params, about: askerText(params), View: viewer.NewView(a.Look), cancel: func() {}}
 	d.Area = textfield.NewWrapped(a.Look)
-	d.Area.Limit = mostWritten
+	d.Area.Limit = maxAnswer
 	return d
 }
 
-func (d *Sampling) Heading() string          { return "A server asks for a model's answer" }
-func (d *Sampling) Size(w, h int) (int, int) { return min(w, 110), h }
-func (d *Sampling) Typing() bool             { return true }
+func (d *SamplingQuestion) Heading() string          { return "A server asks for a model's answer" }
+func (d *SamplingQuestion) Size(w, h int) (int, int) { return min(w, 110), h }
+func (d *SamplingQuestion) Typing() bool             { return true }
 
 // build lays the messages out, in a command.
-func (d *Sampling) build(width int) tea.Cmd {
+func (d *SamplingQuestion) build(width int) tea.Cmd {
 	if width <= 0 || width == d.width {
 		return nil
 	}
@@ -123,7 +123,7 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	return blocks
 }
 
-func (d *Sampling) Lines(w, h int) []string {
+func (d *SamplingQuestion) Lines(w, h int) []string {
 	lk := d.app.Look
 	if w != d.width {
 		d.app.Poke() // so that it is laid out anew
@@ -146,7 +146,7 @@ func (d *Sampling) Lines(w, h int) []string {
 	return lk.Lines(out, w, h)
 }
 
-func (d *Sampling) Keys() keys.Table {
+func (d *SamplingQuestion) Keys() keys.Table {
 	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.View.Page(by); return nil } }
 	return keys.Table{
 		{ID: "sampling.send", Hint: "send your answer", Long: "Send your answer", Run: d.send},
@@ -156,29 +156,29 @@ func (d *Sampling) Keys() keys.Table {
 	}
 }
 
-func (d *Sampling) reject() tea.Cmd {
-	if strings.TrimSpace(d.Area.Value()) != "" && !d.sure {
-		d.sure, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
+func (d *SamplingQuestion) reject() tea.Cmd {
+	if strings.TrimSpace(d.Area.Value()) != "" && !d.confirmed {
+		d.confirmed, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
 		return nil
 	}
 	d.cancel()
 	return d.finish(nil, errRejected, "Rejected: the server gets no answer")
 }
 
-func (d *Sampling) send() tea.Cmd {
+func (d *SamplingQuestion) send() tea.Cmd {
 	text := d.Area.Value()
 	if strings.TrimSpace(text) == "" {
 		d.note = "there is nothing to send yet; " + d.app.KeyOf("sampling.reject") + " rejects"
 		return nil
 	}
 	d.cancel()
-	return d.finish(sampled(text), nil, "Answered")
+	return d.finish(samplingResult(text), nil, "Answered")
 }
 
-func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
+func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.View.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok {
-		d.sure, d.note, d.drawn = false, "", nil
+		d.confirmed, d.note, d.drawn = false, "", nil
 		d.Area.Update(key)
 	}
 	return nil
@@ -186,7 +186,7 @@ func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
 
 // draw is the area in w cells; what its marks stand for is shown beside the
 // title.
-func (d *Sampling) draw(w, h int) {
+func (d *SamplingQuestion) draw(w, h int) {
 	d.aw, d.ah = w, h
 	mark := "¤"
 	if d.app.Look.ASCII {
@@ -202,8 +202,8 @@ func (d *Sampling) draw(w, h int) {
 	}
 }
 
-// sampled is the result of sampling/createMessage that a human wrote.
-func sampled(text string) any {
+// samplingResult is the result of sampling/createMessage that a human wrote.
+func samplingResult(text string) any {
 	type textContent struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -216,7 +216,7 @@ func sampled(text string) any {
 	}{"assistant", textContent{"text", text}, "human", "endTurn"}
 }
 
-func (d *Sampling) SetLook() {
+func (d *SamplingQuestion) SetLook() {
 	d.View.SetLook(d.app.Look)
 	d.Area.SetLook(d.app.Look)
 	d.drawn = nil

@@ -12,9 +12,9 @@ import (
 
 // Search is a line of text in a dialog that narrows what it lists.
 type Search struct {
-	Input textfield.Text
-	Typed bool // it has the focus
-	Rows  interface {
+	Input   textfield.Text
+	Focused bool // it has the focus
+	Rows    interface {
 		list.Rows
 		Click(x, y int) (row bool, cmd tea.Cmd)
 	}
@@ -23,7 +23,7 @@ type Search struct {
 func (s *Search) Keys() keys.Table {
 	return append(keys.Table{
 		{ID: "search.keep", Hint: "keep", Long: "Keep what was typed; keys are keys again", Run: func() tea.Cmd {
-			s.Typed = false
+			s.Focused = false
 			return nil
 		}},
 		{ID: "search.clear", Hint: "show all", Long: "Show all again", Run: s.Clear},
@@ -32,12 +32,12 @@ func (s *Search) Keys() keys.Table {
 
 // Start gives the line the focus.
 func (s *Search) Start() tea.Cmd {
-	s.Typed = true
+	s.Focused = true
 	return nil
 }
 
 // Typing reports whether letters are text.
-func (s *Search) Typing() bool { return s.Typed }
+func (s *Search) Typing() bool { return s.Focused }
 
 // line draws the line of text in w cells.
 func (s *Search) line(lk *theme.Look, w int) string {
@@ -47,13 +47,13 @@ func (s *Search) line(lk *theme.Look, w int) string {
 
 // Clear lists everything again.
 func (s *Search) Clear() tea.Cmd {
-	s.Typed = false
+	s.Focused = false
 	s.Input.Set("")
 	return s.Rows.Filter("")
 }
 
-// Narrowing are the keys of the list; place is the dialog's in the table of keys.
-func (s *Search) Narrowing(place string) keys.Table {
+// FilterKeys returns the keys that filter and sort. place is the prefix of their ids.
+func (s *Search) FilterKeys(place string) keys.Table {
 	return keys.Table{
 		{ID: place + ".filter", Hint: "filter", Long: "Filter the list", Run: s.Start},
 		{ID: place + ".sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return s.Rows.Sorted() }},
@@ -61,8 +61,8 @@ func (s *Search) Narrowing(place string) keys.Table {
 	}
 }
 
-// Closing are the keys that end the dialog by end.
-func (s *Search) Closing(place string, end func() tea.Cmd) keys.Table {
+// CloseKeys returns the keys that close the dialog by end.
+func (s *Search) CloseKeys(place string, end func() tea.Cmd) keys.Table {
 	return keys.Table{
 		{ID: place + ".back", Hint: "close", Long: "Clear the filter, then close", Run: func() tea.Cmd {
 			if s.Input.Value() == "" {
@@ -82,7 +82,7 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 		}
 	}
 	uicontext.ScrollWheel(s.Rows.Scroll, msg)
-	if key, ok := msg.(tea.KeyMsg); ok && s.Typed && s.Input.Update(key) {
+	if key, ok := msg.(tea.KeyMsg); ok && s.Focused && s.Input.Update(key) {
 		return s.Rows.Filter(s.Input.Value())
 	}
 	return nil

@@ -32,7 +32,7 @@ type Subscriptions struct {
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
-	late    bool              // it changed since it was read
+	changed bool              // it changed since it was read
 }
 
 // NewSubscriptions returns the current list of subscriptions.
@@ -65,17 +65,17 @@ func (d *Subscriptions) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Subscriptions == 0 {
 		return nil
 	}
-	d.late = true
+	d.changed = true
 	return d.read()
 }
 
 // read brings the list to what there is. One command reads at a time; what
 // changes meanwhile is read after it.
 func (d *Subscriptions) read() tea.Cmd {
-	if d.reading || !d.late {
+	if d.reading || !d.changed {
 		return nil
 	}
-	d.late = false
+	d.changed = false
 	rows := d.app.Reg.Subscriptions()
 	d.reading = true
 	return d.Table.Refresh(len(rows), func() []registry.SubscriptionState { return rows }, func() tea.Cmd {
@@ -123,14 +123,14 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
-		who := s.Status + "  " + cmp.Or(d.holders(s, 20), "nobody holds it")
+		who := s.Status + "  " + cmp.Or(d.holderNames(s, 20), "nobody holds it")
 		if s.Error != "" {
 			who = lk.Bad.On(uicontext.Clean(s.Status + ": " + s.Error))
 		}
 		below = []string{" " + lk.Middle(uicontext.Clean(s.Listed), w-2), " " + who}
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
-	if d.Typed {
+	if d.Focused {
 		below = append(below[:min(1, len(below))], d.line(lk, w))
 	}
 	return lk.Lines(append(out, below...), w, h)
@@ -164,7 +164,7 @@ func (d *Subscriptions) arrange() {
 			if s.Error != "" {
 				return uicontext.Clean(s.Error), d.app.Look.Bad
 			}
-			return d.holders(s, 3), ""
+			return d.holderNames(s, 3), ""
 		}},
 		updates, last)
 	d.Table.Lead = 2
@@ -175,8 +175,8 @@ func (d *Subscriptions) arrange() {
 	d.Table.Also = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
-// holders names at most most of those that hold a subscription.
-func (d *Subscriptions) holders(s registry.SubscriptionState, most int) string {
+// holderNames returns the names of at most most holders of a subscription.
+func (d *Subscriptions) holderNames(s registry.SubscriptionState, most int) string {
 	counts := map[string]int{}
 	var names []string
 	known := 0
@@ -215,7 +215,7 @@ func (d *Subscriptions) holders(s registry.SubscriptionState, most int) string {
 }
 
 func (d *Subscriptions) Keys() keys.Table {
-	if d.Typed {
+	if d.Focused {
 		return d.Search.Keys()
 	}
 	return d.ListKeys()
@@ -228,9 +228,9 @@ func (d *Subscriptions) ListKeys() keys.Table {
 			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: d.Table.WithSelected(d.visit)},
 			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: d.Table.WithSelected(d.app.Toggle)},
 		},
-		d.Narrowing("subscriptions"),
+		d.FilterKeys("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
-		d.Closing("subscriptions", d.close),
+		d.CloseKeys("subscriptions", d.close),
 		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
 }
 

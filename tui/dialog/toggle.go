@@ -16,7 +16,7 @@ func ToggleEntries(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
 		by, _ := a.Backend.Lacks(a.View, e)
-		on = on && by != "" && by != bySearch
+		on = on && by != "" && by != hiddenBySearch
 	}
 	if len(entries) == 0 {
 		return nil
@@ -36,8 +36,8 @@ func ToggleEntries(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
 }
 
-// bySearch keeps something out of lists alone.
-const bySearch = "search"
+// hiddenBySearch is the reason of entries that are not listed, but found by search.
+const hiddenBySearch = "search"
 
 // WhyNotToggle says why an entry cannot be turned off or on.
 func WhyNotToggle(a *uicontext.Common, e *registry.Entry) string {
@@ -62,7 +62,7 @@ func VisibilityFields(a *uicontext.Common, e *registry.Entry) []viewer.Field {
 			return []viewer.Field{{Label: "listed as", Value: name}}
 		}
 		return nil
-	case bySearch:
+	case hiddenBySearch:
 		return []viewer.Field{{Label: "listed", Value: "no: " + why}}
 	}
 	return []viewer.Field{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}

@@ -69,8 +69,8 @@ func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	}
 	c := &dialog.Confirm{Screen: a.Common, Title: title + s.Name + "?", Text: text, Yes: "while this daemon runs", Then: once}
 	if !a.Demo {
-		c.Good = "for good"
-		c.ToGood = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")
+		c.Permanent = "for good"
+		c.ThenPermanent = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")
 	}
 	return a.Push(c)
 }

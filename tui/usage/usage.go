@@ -50,8 +50,8 @@ type row struct {
 	whole  any // as it stands in the bill
 }
 
-// often is how often the bill is asked for at most.
-const often = time.Second
+// readInterval is the minimum time between two readings of the report.
+const readInterval = time.Second
 
 // Pane is the pane.
 type Pane struct {
@@ -132,12 +132,12 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	case p.busy:
 		p.stale = true
 		return nil
-	case what != registry.AllChanges && now.Sub(p.read) < often:
+	case what != registry.AllChanges && now.Sub(p.read) < readInterval:
 		if p.stale {
 			return nil // somebody looks already
 		}
 		p.stale = true
-		return p.app.After(often-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
+		return p.app.After(readInterval-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
 	}
 	p.busy, p.stale = true, false
 	backend := p.app.Backend
@@ -315,7 +315,7 @@ func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 // graphs draw the last hour, and how long all calls took.
 func (p *Pane) graphs(lk *theme.Look, w int) []string {
 	f := &p.report.All
-	calls, failed, took, timed := hour(f.Hour)
+	calls, failed, took, timed := lastHour(f.Hour)
 	cells := max(min(60, w-60), 12)
 	graph := func(label string, values []float64, ends, text string) string {
 		line := lk.Spark(values)
@@ -342,7 +342,7 @@ func (p *Pane) graphs(lk *theme.Look, w int) []string {
 		mean = millis(took/float64(timed)) + " on average"
 	}
 	if f.Waits > 0 {
-		mean = strings.TrimPrefix(mean+", "+waits(f), ", ")
+		mean = strings.TrimPrefix(mean+", "+waitText(f), ", ")
 	}
 	counts := make([]float64, len(p.report.Latency))
 	for i, b := range p.report.Latency {
@@ -354,14 +354,14 @@ func (p *Pane) graphs(lk *theme.Look, w int) []string {
 		ends = " " + millis(p.report.Latency[0].UpTo) + " to " + millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
-		graph("calls", squeeze(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
-		graph("latency", squeeze(values(f.Hour, func(m report.Minute) float64 { return m.Millis }), cells), "", mean),
-		graph("spread", squeeze(counts, cells), ends, spread),
+		graph("calls", downsample(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
+		graph("latency", downsample(values(f.Hour, func(m report.Minute) float64 { return m.Millis }), cells), "", mean),
+		graph("spread", downsample(counts, cells), ends, spread),
 	}
 }
 
-// waits describes how long calls waited for the user. Other times exclude these waits.
-func waits(f *report.Figures) string {
+// waitText describes how long calls waited for the user. Other times exclude these waits.
+func waitText(f *report.Figures) string {
 	return termtext.Count(int(f.Waits), "call") + " waited for the user for " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
@@ -373,8 +373,8 @@ func values(minutes []report.Minute, of func(report.Minute) float64) []float64 {
 	return out
 }
 
-// squeeze makes values fit into so many cells; each is the largest of its part.
-func squeeze(values []float64, cells int) []float64 {
+// downsample reduces values to a number of cells, each the maximum of its part.
+func downsample(values []float64, cells int) []float64 {
 	if len(values) <= cells {
 		return values
 	}
@@ -386,8 +386,8 @@ func squeeze(values []float64, cells int) []float64 {
 	return out
 }
 
-// hour sums the last hour up.
-func hour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
+// lastHour returns the sums of the last hour.
+func lastHour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
 		if m.Millis > 0 {
@@ -459,7 +459,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		{
 			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
-				return lk().Spark(squeeze(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
+				return lk().Spark(downsample(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
 		},
 	}
@@ -497,7 +497,7 @@ func millis(ms float64) string {
 	return uicontext.Millis(time.Duration(ms * float64(time.Millisecond)))
 }
 
-// broken are the limits that a client's row breaks.
-func (r *row) broken(limit string) bool {
+// exceeds reports whether a client's row exceeds a limit.
+func (r *row) exceeds(limit string) bool {
 	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Limit == limit })
 }
