@@ -20,19 +20,19 @@ import (
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
-		Common: a.Common, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.Failed,
+		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.Failed,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
 
 // showPast lists the last calls of the item.
 func (a *app) showPast() tea.Cmd {
-	_, cmd := dialog.NewPastCalls(a.Common, a.Panes[a.Open].Item())
+	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item())
 	return cmd
 }
 
 func (a *app) whyNoPast() string {
-	if it := a.Panes[a.Open].Item(); it.Blank() || len(a.Calls.Past(it)) == 0 {
+	if it := a.Panes[a.Open].Item(); it.IsEmpty() || len(a.Calls.History(it)) == 0 {
 		return "this screen has not called it yet"
 	}
 	return ""
@@ -94,7 +94,7 @@ func (a *app) copyContent() tea.Cmd {
 // clearKept forgets what is kept of the item.
 func (a *app) clearKept() tea.Cmd {
 	it := a.Panes[a.Open].Item()
-	if it.Blank() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
+	if it.IsEmpty() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
 		return a.Complain("nothing is kept of this item")
 	}
 	return a.Say("Forgot what was kept of %s", it.Listed)
@@ -106,15 +106,15 @@ func (a *app) copyName() tea.Cmd {
 	if all := a.marked(); len(all) > 1 {
 		names := make([]string, len(all))
 		for i, it := range all {
-			names[i] = uicontext.Clean(it.Listed)
+			names[i] = uicontext.SanitizeLine(it.Listed)
 		}
 		return a.Copy(strings.Join(names, "\n"), termtext.Count(len(all), "name"))
 	}
 	it := a.Panes[a.Open].Item()
-	if inv := uicontext.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
-		return a.Copy(uicontext.Clean(inv.Expanded), "the expanded URI")
+	if inv := uicontext.CachedInvocation(a.Reg, it); it.Kind == registry.Template && inv != nil {
+		return a.Copy(uicontext.SanitizeLine(inv.Expanded), "the expanded URI")
 	}
-	return a.Copy(uicontext.Clean(it.Listed), "the name")
+	return a.Copy(uicontext.SanitizeLine(it.Listed), "the name")
 }
 
 // marked are the rows that keys are for: those that were marked, else the one under the
@@ -178,7 +178,7 @@ func (a *app) logIn() tea.Cmd {
 }
 
 func (a *app) whyNotInspect() string {
-	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().Blank() {
+	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().IsEmpty() {
 		return "there is no item here"
 	}
 	return ""
@@ -245,7 +245,7 @@ func (a *app) returns(cmd *tea.Cmd) (ok bool) {
 
 // cancels is the running call that Esc cancels: the one that is looked at.
 func (a *app) cancels() *uicontext.Running {
-	run := a.Calls.Of(a.Panes[a.Open].Item())
+	run := a.Calls.ForItem(a.Panes[a.Open].Item())
 	if run == nil || run.Quiet {
 		return nil
 	}
@@ -263,11 +263,11 @@ func (a *app) cancel() tea.Cmd {
 // cancellable is the running call that is meant: the one under the cursor, or
 // the only one; nil if that is not clear.
 func (a *app) cancellable() *uicontext.Running {
-	if run := a.Calls.Of(a.Panes[a.Open].Item()); run != nil {
+	if run := a.Calls.ForItem(a.Panes[a.Open].Item()); run != nil {
 		return run
 	}
 	if a.Calls.Len() == 1 {
-		return a.Calls.List[0]
+		return a.Calls.Running[0]
 	}
 	return nil
 }
@@ -293,7 +293,7 @@ func (a *app) quit() tea.Cmd {
 	}
 	if clients+screens == 0 {
 		return a.Push(&dialog.Confirm{
-			Screen: a.Common, Title: "Quit?",
+			Screen: a.Context, Title: "Quit?",
 			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
@@ -312,5 +312,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next daemon.")
 	}
-	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
+	return a.Push(&dialog.Confirm{Screen: a.Context, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

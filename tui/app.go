@@ -66,15 +66,15 @@ type laterMsg func() tea.Cmd
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
 		Layout: &pane.Layout{
-			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Split:  pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
+			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
+			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
-	a.Shell, a.Poke = a, a.rouse
+	a.Shell, a.Wake = a, a.rouse
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
-	a.asks = dialog.QuestionPresenter{Common: a.Common, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.asks = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme
@@ -82,14 +82,14 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.setImages()
 	a.SetLook()
 	a.bar = textfield.New(a.Look)
-	a.Calls = uicontext.NewCalls(a.Common)
+	a.Calls = uicontext.NewCalls(a.Context)
 	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
 	a.greeted = a.Reg.Sessions()
-	q.OnChange(a.Poke)
+	q.OnChange(a.Wake)
 	if q.Len() > 0 { // asked before the screen was there
-		a.Poke()
+		a.Wake()
 	}
 	return a
 }
@@ -278,16 +278,16 @@ func (a *app) aged() tea.Cmd {
 	return nil
 }
 
-// Begun opens the detail panel for an answer that is to be seen.
-func (a *app) Begun(r uicontext.Request) tea.Cmd {
+// RequestStarted opens the detail panel for an answer that is to be seen.
+func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
 	if r.Show && a.Split.Place != pane.PlaceHidden {
 		a.Opened = true
 	}
 	return a.spinIfBusy()
 }
 
-// Answered has the detail panel go to an answer that is waited for.
-func (a *app) Answered(r uicontext.Request) {
+// RequestAnswered has the detail panel go to an answer that is waited for.
+func (a *app) RequestAnswered(r uicontext.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
 		a.Details[a.Open].AnswerOf = p.Subject().Key
 	}
@@ -301,8 +301,8 @@ func (a *app) spinIfBusy() tea.Cmd {
 	return a.Spin.Tick
 }
 
-// Relist implements what dialogs know of the screen.
-func (a *app) Relist() tea.Cmd { return a.changed(registry.AllChanges) }
+// ReloadLists implements what dialogs know of the screen.
+func (a *app) ReloadLists() tea.Cmd { return a.changed(registry.AllChanges) }
 
 // changed has the panes read what changed.
 func (a *app) changed(what registry.Changes) tea.Cmd {

@@ -160,7 +160,7 @@ func (a *app) mimeTypes() []string {
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {
-			all = append(all, uicontext.Clean(v.Text))
+			all = append(all, uicontext.SanitizeLine(v.Text))
 		}
 	}
 	return all
@@ -260,7 +260,7 @@ func (a *app) serverCommands() []command {
 	return []command{
 		one("restart", "Restart the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
+				return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"
 			}
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
@@ -269,13 +269,13 @@ func (a *app) serverCommands() []command {
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is enabled already"
+				return uicontext.SanitizeLine(s.Name) + " is enabled already"
 			}
 			return ""
 		}, servers.Enable),
 		one("disable", "Disable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is disabled already"
+				return uicontext.SanitizeLine(s.Name) + " is disabled already"
 			}
 			return ""
 		}, servers.Enable),
@@ -284,7 +284,7 @@ func (a *app) serverCommands() []command {
 
 func whyNoLogout(s registry.ServerState) string {
 	if s.Login == nil {
-		return "nobody is logged in at " + uicontext.Clean(s.Name)
+		return "nobody is logged in at " + uicontext.SanitizeLine(s.Name)
 	}
 	return ""
 }
@@ -307,7 +307,7 @@ func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	}
 	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server is called " + uicontext.Clean(name)
+		return s, "no server is called " + uicontext.SanitizeLine(name)
 	}
 	return s, ""
 }

@@ -16,7 +16,7 @@ import (
 func (a *app) footerLine() string {
 	lk := a.Look
 	if n := len(a.Dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(a.HintsOf(a.Dialogs[n-1])), a.W)
+		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
 		return lk.Fit(" "+a.hints(append(a.filterKeys().On(a.Actions).Hints(), a.filterHints()...)), a.W)
@@ -47,7 +47,7 @@ func (a *app) pointless(id string) bool {
 	case "call":
 		return a.Open != pane.PaneLogs && !a.answers(it)
 	case "reload": // what was not fetched yet is opened first
-		return a.Open != pane.PaneServers && (!a.answers(it) || uicontext.Kept(a.Reg, it) == nil)
+		return a.Open != pane.PaneServers && (!a.answers(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter":
@@ -55,11 +55,11 @@ func (a *app) pointless(id string) bool {
 	case "follow", "pause":
 		return a.Panes[a.Open].Rows().Total() == 0
 	case "switch":
-		return it.Blank()
+		return it.IsEmpty()
 	case "sort":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "seen":
-		return a.Common.View == "" // without a profile few rows are dim
+		return a.Context.Profile == "" // without a profile few rows are dim
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
@@ -70,8 +70,8 @@ func (a *app) pointless(id string) bool {
 
 // answers reports whether the owner of the item can be asked.
 func (a *app) answers(it uicontext.Item) bool {
-	if it.Blank() || it.Server == registry.Local {
-		return !it.Blank()
+	if it.IsEmpty() || it.Server == registry.Local {
+		return !it.IsEmpty()
 	}
 	s, ok := a.Reg.State(it.Server)
 	return ok && pane.Reachable(s.State)

@@ -104,7 +104,7 @@ func (r *rate) String() string {
 }
 
 // busy is the number of things that make the spinner turn.
-func (a *app) busy() int { return a.head.starting + a.head.running + a.Waiting }
+func (a *app) busy() int { return a.head.starting + a.head.running + a.Logins }
 
 // configName is the config's file without its folder.
 func (a *app) configName() string {
@@ -121,7 +121,7 @@ func (a *app) headerLine() string {
 		name = "demo"
 	}
 	if name != "" {
-		b.WriteString("  " + uicontext.Clean(name))
+		b.WriteString("  " + uicontext.SanitizeLine(name))
 	}
 	if len(a.Reg.Mistakes()) > 0 {
 		mark := "! config invalid"
@@ -165,7 +165,7 @@ func (a *app) headerLine() string {
 		right = append(right, "mouse off")
 	}
 	if a.o.Daemon.Address != "" && a.W >= 120 {
-		right = append(right, lk.Dim.On(uicontext.Clean(a.o.Daemon.Address)))
+		right = append(right, lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
@@ -226,32 +226,32 @@ func (a *app) barLine() string {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
 		if a.chosen {
-			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
+			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total()), uicontext.Millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.Millis(r.Spent())))
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(uicontext.Clean(p) + " ")
+			right = lk.Warn.On(uicontext.SanitizeLine(p) + " ")
 		}
 		return lk.Sides(left, right, a.W)
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + uicontext.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total())))
+		left = " / " + uicontext.SanitizeLine(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total())))
 		right = lk.Dim.On(a.KeyOf("back") + " clears ")
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(lk.Cut("! "+uicontext.Clean(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
+			right = lk.Warn.On(lk.Cut("! "+uicontext.SanitizeLine(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}
 	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
 		left, right = " "+a.Details[a.Open].View.Tally("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
-		text := " " + uicontext.Clean(a.Flash.Text)
+		text := " " + uicontext.SanitizeLine(a.Flash.Text)
 		if a.Flash.Bad {
-			text = lk.Bad.On(" ! " + uicontext.Clean(a.Flash.Text))
+			text = lk.Bad.On(" ! " + uicontext.SanitizeLine(a.Flash.Text))
 		}
 		if left == "" || theme.Width(left)+theme.Width(text)+4 > a.W {
 			return lk.Fit(text, a.W)
@@ -263,7 +263,7 @@ func (a *app) barLine() string {
 		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
+		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.SanitizeLine(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
 		if left == "" {
 			return lk.Fit(right, a.W)
 		}

@@ -20,7 +20,7 @@ import (
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app    *app
 	title  string
 	all    []helpLine
@@ -54,7 +54,7 @@ func newHelp(a *app) uicontext.Dialog {
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
 			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.Also
-			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.Clean(a.why(b)), low: also})
+			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.SanitizeLine(a.why(b)), low: also})
 		}
 	}
 	for _, name := range groupsHere(focus) {
@@ -158,7 +158,7 @@ func (d *help) draw(w int) []string {
 	lk := d.app.Look
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + uicontext.Clean(d.input.Value()) + "."}
+		return []string{"", " Nothing here says " + uicontext.SanitizeLine(d.input.Value()) + "."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {

@@ -24,7 +24,7 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.Asks(a.Dialogs[n-1]) {
+			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.NeedsReading(a.Dialogs[n-1]) {
 				break // nobody has seen yet what the rest would answer
 			}
 			if a.typing() { // one of the keys opened a text field
@@ -51,7 +51,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
-		return a.ToDialog(msg)
+		return a.SendToDialog(msg)
 	}
 	if a.filtering {
 		return a.typeFilter(msg)
@@ -117,7 +117,7 @@ const doubleClick = 400 * time.Millisecond
 // scrolls what is under it.
 func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	if n := len(a.Dialogs); n > 0 {
-		return a.ToDialog(msg)
+		return a.SendToDialog(msg)
 	}
 	g := a.Geometry()
 	if g.Small {
@@ -138,9 +138,9 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 // wheel scrolls what is under the mouse.
 func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
-	case g.Detail.Holds(msg.X, msg.Y):
+	case g.Detail.Contains(msg.X, msg.Y):
 		a.Details[a.Open].View.Scroll(by)
-	case g.List.Holds(msg.X, msg.Y):
+	case g.List.Contains(msg.X, msg.Y):
 		a.Panes[a.Open].Wheel(msg.Y-g.List.Y-g.Border, by)
 		a.CursorMoved()
 	}
@@ -162,7 +162,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
 			return a.Visit(tabs.At(msg.X))
 		}
-	case g.List.Holds(msg.X, msg.Y):
+	case g.List.Contains(msg.X, msg.Y):
 		a.Inside = false
 		row, cmd := a.Panes[a.Open].Click(msg.X-g.List.X-g.Border, msg.Y-g.List.Y-g.Border)
 		if !row {
@@ -172,7 +172,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		if again {
 			return a.run(a.binding("open"))
 		}
-	case g.Detail.Holds(msg.X, msg.Y):
+	case g.Detail.Contains(msg.X, msg.Y):
 		a.Inside = true
 		return a.Details[a.Open].Click(msg.Y - g.Detail.Y - g.Border)
 	case msg.Y == a.H-2:

@@ -50,7 +50,7 @@ func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
 // filterList opens the list of values of a field of the open pane.
 func (a *app) filterList(field, title string) func() tea.Cmd {
 	return func() tea.Cmd {
-		o := dialog.FilterListOptions{Common: a.Common, Rows: a.Panes[a.Open].Rows(), SetFilter: a.SetFilter}
+		o := dialog.FilterListOptions{Context: a.Context, Rows: a.Panes[a.Open].Rows(), SetFilter: a.SetFilter}
 		return a.Push(dialog.NewFilterList(o, field, title))
 	}
 }
@@ -67,7 +67,7 @@ func (a *app) goKeys() keys.Table {
 		{ID: "logs", Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Names: []string{"logs"}, Also: "traffic events stderr errors", Run: show(pane.PaneLogs)},
 		{ID: "usage", Long: "Go to Usage: what tools cost, by server, tool and client", Names: []string{"usage", "bill"}, Also: "tokens latency calls errors unused limits", Run: show(pane.PaneUsage)},
 		{ID: "clients", Long: "List of clients: requests, errors, subscriptions, age", Names: []string{"clients"}, Also: "sessions who is connected disconnect", Run: a.showClients},
-		{ID: "mistakes", Long: "List of mistakes in the edited config", Names: []string{"mistakes"}, Also: "config invalid errors edit line", Run: func() tea.Cmd { return dialog.NewMistakes(a.Common) }},
+		{ID: "mistakes", Long: "List of mistakes in the edited config", Names: []string{"mistakes"}, Also: "config invalid errors edit line", Run: func() tea.Cmd { return dialog.NewMistakes(a.Context) }},
 		{ID: "next", Long: "Next list or the detail panel; else the next pane", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Long: "Previous list or the detail panel; else the pane before", Also: "focus", Run: func() tea.Cmd { return a.nextFocus(-1) }},
 		{ID: "enlarge", Hint: "enlarge", Long: "Give the detail panel below a list the whole body", Run: a.Enlarge},
@@ -111,7 +111,7 @@ func (a *app) doKeys() keys.Table {
 	return keys.Table{
 		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", Also: "read show content", Run: a.FocusDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Names: []string{"call", "get", "expand"}, Also: "run execute invoke try use tool prompt template"},
-		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Common, *a.Calls.Last) }},
+		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Also: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Context, *a.Calls.Last) }},
 		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, Why: a.whyNoPast, Also: "history earlier results", Run: a.showPast},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Names: []string{"cancel"}, Why: a.whyNotCancel, Also: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer what a server asks; in Servers, else add a server", Names: []string{"answer"}, Why: a.whyNotAnswer, Also: "elicitation sampling reply question new", Run: a.answer},
@@ -124,7 +124,7 @@ func (a *app) doKeys() keys.Table {
 		{ID: "enable", Hint: "enable/disable", Long: "Disable or enable the server: permanently, or temporarily", Names: []string{"toggle"}, Also: "turn off on stop start disable"},
 		{ID: "switch", Hint: "off/on", Long: "Turn it off for clients, or on; for those of the view", Names: []string{"off", "on"}, Also: "disable enable hide tool"},
 		{ID: "seen", Hint: "hide dim rows", Long: "Hide what clients do not see, or show it dim again", Names: []string{"seen"}, Also: "hide dimmed profile hidden"},
-		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Common) }},
+		{ID: "view", Long: "Choose a profile, to see what its clients see", Names: []string{"view", "profile"}, Also: "clients", Run: func() tea.Cmd { return dialog.NewProfileChooser(a.Context) }},
 		{ID: "remove", Long: "Remove the server from the config, after asking", Names: []string{"remove"}, Also: "delete"},
 		{ID: "log-in", Hint: "log in", Long: "Log in at the server by your browser", Why: a.whyNotLogIn, Also: "login oauth sign authenticate", Run: a.logIn},
 		{ID: "approve", Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Names: []string{"approve"}, Also: "accept trust pin changed"},
@@ -136,9 +136,9 @@ func (a *app) keepKeys() keys.Table {
 	return keys.Table{
 		{ID: "copy", Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Names: []string{"copy"}, Also: "yank clipboard", Run: a.copyName},
 		{ID: "copy-content", Long: "Copy the content, raw; of traffic, a goblin command", Names: []string{"copy-content"}, Also: "yank clipboard curl result text", Run: a.copyContent},
-		{ID: "pager", Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Names: []string{"pager", "less"}, Also: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) }},
-		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, Also: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) }},
-		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, Also: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Common, a.Content()) }},
+		{ID: "pager", Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Names: []string{"pager", "less"}, Also: "less view read whole stderr", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) }},
+		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, Also: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) }},
+		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, Also: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Context, a.Content()) }},
 		{ID: "inspect", Long: "Show the requests about this item; of traffic, the item", Names: []string{"inspect"}, Why: a.whyNotInspect, Also: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
 		{ID: "clear", Long: "Forget the content that is kept of the selected item", Names: []string{"clear"}, Also: "cache", Run: a.clearKept},
 	}

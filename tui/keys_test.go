@@ -179,13 +179,13 @@ func (r *rig) stage(which, tab int, inside bool) {
 	a.Opened, a.Inside = true, inside
 	r.run(a.UpdateDetail())
 	a.Details[which].View.Search("e")
-	if now := a.Panes[which].Item(); !now.Blank() && len(a.Calls.Past(now)) == 0 {
-		a.Calls.List = nil
+	if now := a.Panes[which].Item(); !now.IsEmpty() && len(a.Calls.History(now)) == 0 {
+		a.Calls.Running = nil
 		r.run(a.Calls.Start(uicontext.Request{Item: now, Method: "tools/call"}))
 	}
 	it := uicontext.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
 	a.Calls.Last = &uicontext.Request{Item: it, Method: "tools/call"}
-	a.Calls.List = []*uicontext.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
+	a.Calls.Running = []*uicontext.Running{{Request: *a.Calls.Last, Started: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
 	a.asks.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Gone: never}}
 }

@@ -120,7 +120,7 @@ func (a *app) nothing(p pane.Pane, w int) []string {
 		if word := r.Excludes(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
-		return []string{a.Look.Cut(uicontext.Clean(text), w-4), "", a.KeyOf("back") + " clears the filter."}
+		return []string{a.Look.Cut(uicontext.SanitizeLine(text), w-4), "", a.KeyOf("back") + " clears the filter."}
 	}
 	return p.Empty()
 }
@@ -130,9 +130,9 @@ func (a *app) overlay(lines []string, d uicontext.Dialog) []string {
 	room := a.H - 2 // what a dialog says stands in the lines below
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
-	text, where := d.Lines(w-2, h-2), uicontext.Far(d)
-	box := a.Look.Frame(text, a.Look.Title.On(uicontext.Clean(d.Heading())), where, w, h, a.Look.Accent)
+	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)
+	box := a.Look.Frame(text, a.Look.Title.On(uicontext.SanitizeLine(d.Heading())), where, w, h, a.Look.Accent)
 	x, y := (a.W-w)/2, (room-h)/2
-	a.Front = uicontext.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
+	a.FrontRect = uicontext.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return theme.Overlay(lines, box, x, y)
 }

@@ -35,7 +35,7 @@ func TestNothingIsSavedOrCopiedOfWhatWasNotReadYet(t *testing.T) {
 func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4").text("Vj").keys("enter")
-	require.Equal(t, "coding", r.app.Common.View)
+	require.Equal(t, "coding", r.app.Context.Profile)
 	require.Empty(t, r.app.Dialogs)
 	r.text("0jj")
 	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])

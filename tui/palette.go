@@ -21,7 +21,7 @@ import (
 
 // palette runs commands by name.
 type palette struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app     *app
 	all     []command
 	input   textfield.Text
@@ -172,7 +172,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			}
 			d.looking = false
 			for _, e := range found {
-				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.Clean(e.Listed)})
+				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.SanitizeLine(e.Listed)})
 			}
 			d.window.Reset(len(d.list))
 			if d.entered && len(d.list) > 0 {
@@ -281,7 +281,7 @@ func (d *palette) says() string {
 	case c != nil && c.arg != "" && arg == "":
 		return lk.Dim.On(c.usage() + ": " + c.long)
 	case c != nil && c.names[0] == "open":
-		return "Nothing is called " + uicontext.Clean(arg) + "."
+		return "Nothing is called " + uicontext.SanitizeLine(arg) + "."
 	case text != "":
 		return d.unknown(text)
 	}
@@ -289,7 +289,7 @@ func (d *palette) says() string {
 }
 
 func (d *palette) unknown(text string) string {
-	says := "no such command: " + uicontext.Clean(text)
+	says := "no such command: " + uicontext.SanitizeLine(text)
 	if near := d.nearest(text); near != "" {
 		says += "; the nearest is " + near + " (tab takes it)"
 	}
@@ -302,7 +302,7 @@ func (d *palette) row(c *choice, w int) string {
 	lk := d.app.Look
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
-		server := uicontext.Clean(c.entry.Server)
+		server := uicontext.SanitizeLine(c.entry.Server)
 		server = lk.Fit(server, min(theme.Width(server), 16))
 		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
@@ -310,14 +310,14 @@ func (d *palette) row(c *choice, w int) string {
 	if len(c.command.keys) > 0 {
 		key = keymap.Show(c.command.keys[0])
 	}
-	name := uicontext.Clean(c.name)
+	name := uicontext.SanitizeLine(c.name)
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
 	text := c.command.long
 	style := theme.Style("")
 	if c.why != "" {
 		style = lk.Dim
-		why := "(" + uicontext.Clean(c.why) + ")"
+		why := "(" + uicontext.SanitizeLine(c.why) + ")"
 		if theme.Width(text)+2+theme.Width(why) > room {
 			text = why
 		} else {
@@ -437,11 +437,11 @@ func (d *palette) enter() tea.Cmd {
 	}
 	c := d.list[d.window.Cursor()]
 	if c.why != "" {
-		d.note = uicontext.Clean(c.why)
+		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
 	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
-		d.note = "nothing is called " + uicontext.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
+		d.note = "nothing is called " + uicontext.SanitizeLine(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.bare {

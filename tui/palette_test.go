@@ -156,13 +156,13 @@ func TestPaletteAsksBeforeItDisturbsClients(t *testing.T) {
 func TestPaletteClearsWhatIsKept(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys("4 enter j enter")
-	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.NotNil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.command("clear")
-	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.keys("k")
-	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
+	require.NotNil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
 	r.command("clear all")
-	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.Contains(t, r.screen(), "Forgot 1 kept result")
 }
 
@@ -234,7 +234,7 @@ func TestPaletteTakesClicks(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv).keys(":").text("prompts")
 	r.screen()
-	rect := r.app.Front
+	rect := r.app.FrontRect
 	r.take(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Equal(t, pane.PanePrompts, r.app.Open)
 	require.Empty(t, r.app.Dialogs)

@@ -215,7 +215,7 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 func TestAToolThatIsNotListedAnyMoreIsNotRepeatedUnasked(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, plainEnv)
-	r.run(dialog.Again(r.app.Common, uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
+	r.run(dialog.Again(r.app.Context, uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
 	require.Contains(t, r.screen(), "may destroy something with this tool")
 	require.Empty(t, r.backend.asked())
 }
@@ -492,7 +492,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 			r.screen()
 			item := r.app.Panes[r.app.Open].Item()
 			hear(r, keys.FuncMsg(func() tea.Cmd {
-				r.app.Answered(uicontext.Request{Item: item, Show: true})
+				r.app.RequestAnswered(uicontext.Request{Item: item, Show: true})
 				return nil
 			}))
 			require.Contains(t, r.screen(), "here it is")

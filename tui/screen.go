@@ -57,7 +57,7 @@ type Daemon struct {
 func (h *Daemon) runs(now time.Time) string {
 	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
-		text += " from " + uicontext.Clean(h.Terminal)
+		text += " from " + uicontext.SanitizeLine(h.Terminal)
 	}
 	if h.TerminalGone {
 		text += ", which is gone"

@@ -135,7 +135,7 @@ func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
 	r.text("Oslo")
 	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		r.clock.advance(4 * time.Second)
-		r.app.Calls.List[0].Cancel()
+		r.app.Calls.Running[0].Cancel()
 		return nil, fmt.Errorf("context canceled")
 	}
 	r.keys("ctrl+s")
@@ -153,7 +153,7 @@ func TestACallThatWasCancelledStandsAmongTheLast(t *testing.T) {
 	r.text("Oslo")
 	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		r.clock.advance(4 * time.Second)
-		r.app.Calls.List[0].Cancel()
+		r.app.Calls.Running[0].Cancel()
 		return nil, fmt.Errorf("context canceled")
 	}
 	r.keys("ctrl+s H")

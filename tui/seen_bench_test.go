@@ -19,7 +19,7 @@ func narrowed(b *testing.B) *rig {
 			r.backend.lacks["coding "+e.Listed] = "profile"
 		}
 	}
-	r.app.Common.View = "coding"
+	r.app.Context.Profile = "coding"
 	return r.changed(registry.AllChanges)
 }
 

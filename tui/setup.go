@@ -27,7 +27,7 @@ const exampleConfig = `servers:
 
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app  *app
 	view *viewer.View
 	look *theme.Look // that the page was made for
@@ -37,7 +37,7 @@ type setup struct {
 func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
 
 func (d *setup) Heading() string          { return "Setup" }
-func (d *setup) Where() string            { return uicontext.Where(d.view) }
+func (d *setup) Where() string            { return uicontext.PositionText(d.view) }
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {

@@ -353,7 +353,7 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic).keys("G")
 	it := r.app.Logs().Item()
-	require.False(t, it.Blank())
+	require.False(t, it.IsEmpty())
 	require.Equal(t, registry.Template, it.Kind)
 	r.keys("i")
 	require.Equal(t, pane.PaneResources, r.app.Open)

@@ -36,7 +36,7 @@ func typists() map[string]struct {
 		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*dialog.FilterList).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
-			r.run(r.app.Push(dialog.NewTextPrompt(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
+			r.run(r.app.Push(dialog.NewTextPrompt(r.app.Context, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
 		}, func(r *rig) string { return front(r).(*dialog.TextPrompt).Input.Value() }},
 		"sampling": {func(t *testing.T) *rig {

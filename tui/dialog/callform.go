@@ -12,10 +12,10 @@ import (
 )
 
 // CallTool opens the form of a tool's arguments.
-func CallTool(a *uicontext.Common, e *registry.Entry) tea.Cmd { return callTool(a, e, nil) }
+func CallTool(a *uicontext.Context, e *registry.Entry) tea.Cmd { return callTool(a, e, nil) }
 
 // CallWith opens the form of a tool or prompt with arguments.
-func CallWith(a *uicontext.Common, it uicontext.Item, args json.RawMessage) tea.Cmd {
+func CallWith(a *uicontext.Context, it uicontext.Item, args json.RawMessage) tea.Cmd {
 	if it.Kind == registry.Prompt {
 		if t, err := a.Reg.ResolvePrompt(it.Listed); err == nil && t.Entry != nil {
 			return getPrompt(a, t.Entry, args)
@@ -26,7 +26,7 @@ func CallWith(a *uicontext.Common, it uicontext.Item, args json.RawMessage) tea.
 	return a.Complain("%s is not listed any more", it.Listed)
 }
 
-func callTool(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea.Cmd {
+func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
 	var def struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
@@ -46,7 +46,7 @@ func callTool(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea.
 
 // startOrAsk runs a request, and asks for confirmation first if danger is true.
 // started, if not nil, is called when it runs.
-func startOrAsk(a *uicontext.Common, r uicontext.Request, danger bool, started func()) tea.Cmd {
+func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started func()) tea.Cmd {
 	start := func() tea.Cmd {
 		if started != nil {
 			started()
@@ -71,7 +71,7 @@ func startOrAsk(a *uicontext.Common, r uicontext.Request, danger bool, started f
 
 // isTrusted reports whether the user chose to call the tool without asking, and its definition
 // is the same.
-func isTrusted(a *uicontext.Common, it uicontext.Item) bool {
+func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 	definition, ok := a.Calls.Trusted[it]
 	e := listedTool(a, it)
 	return ok && e != nil && string(e.JSON()) == definition
@@ -79,16 +79,16 @@ func isTrusted(a *uicontext.Common, it uicontext.Item) bool {
 
 // risk returns the reason to ask before a call. In the protocol, a tool without hints may
 // be destructive.
-func risk(a *uicontext.Common, it uicontext.Item) string {
+func risk(a *uicontext.Context, it uicontext.Item) string {
 	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
-		return uicontext.Clean(it.Server) + " gives no hints: this tool may change data"
+		return uicontext.SanitizeLine(it.Server) + " gives no hints: this tool may change data"
 	}
-	return uicontext.Clean(it.Server) + " may destroy something with this tool"
+	return uicontext.SanitizeLine(it.Server) + " may destroy something with this tool"
 }
 
 // Again repeats a request without its form: what does not say that this is
 // harmless is asked for.
-func Again(a *uicontext.Common, r uicontext.Request) tea.Cmd {
+func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
 	danger := false
 	if r.Item.Kind == registry.Tool {
 		e := listedTool(a, r.Item)
@@ -99,7 +99,7 @@ func Again(a *uicontext.Common, r uicontext.Request) tea.Cmd {
 }
 
 // listedTool returns the tool of an item, nil if it is no longer listed.
-func listedTool(a *uicontext.Common, it uicontext.Item) *registry.Entry {
+func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
 	t, err := a.Reg.ResolveTool(it.Listed)
 	if err != nil || t.Server != it.Server || t.Name != it.Name {
 		return nil
@@ -108,9 +108,9 @@ func listedTool(a *uicontext.Common, it uicontext.Item) *registry.Entry {
 }
 
 // GetPrompt opens the form of a prompt's arguments; one without any is fetched.
-func GetPrompt(a *uicontext.Common, e *registry.Entry) tea.Cmd { return getPrompt(a, e, nil) }
+func GetPrompt(a *uicontext.Context, e *registry.Entry) tea.Cmd { return getPrompt(a, e, nil) }
 
-func getPrompt(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea.Cmd {
+func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
 	it := uicontext.EntryItem(e)
 	fields := form.FromPrompt(e.JSON())
 	if len(fields) == 0 {
@@ -123,7 +123,7 @@ func getPrompt(a *uicontext.Common, e *registry.Entry, args json.RawMessage) tea
 }
 
 // Expand opens the form of a template's variables.
-func Expand(a *uicontext.Common, it uicontext.Item) tea.Cmd {
+func Expand(a *uicontext.Context, it uicontext.Item) tea.Cmd {
 	t, err := names.ParseTemplate(it.Listed)
 	if err != nil {
 		return a.Complain("%s: %v", it.Listed, err)
@@ -140,9 +140,9 @@ func Expand(a *uicontext.Common, it uicontext.Item) tea.Cmd {
 }
 
 // CallAgain repeats what is kept of an item.
-func CallAgain(a *uicontext.Common, e *registry.Entry) tea.Cmd {
+func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
 	it := uicontext.EntryItem(e)
-	inv := uicontext.Kept(a.Reg, it)
+	inv := uicontext.CachedInvocation(a.Reg, it)
 	if inv == nil {
 		return nil
 	}
@@ -154,9 +154,9 @@ func CallAgain(a *uicontext.Common, e *registry.Entry) tea.Cmd {
 }
 
 // openForm opens a form about an item. danger means that its call may destroy something.
-func openForm(a *uicontext.Common, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
+func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
 	s.Last, s.LastMeta = a.Calls.LastArguments(it)
-	if inv := uicontext.Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
+	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
 	s.Actions = a.Actions

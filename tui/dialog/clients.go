@@ -35,7 +35,7 @@ type clientRow struct {
 
 // ClientsOptions connect the list of clients with the panes.
 type ClientsOptions struct {
-	*uicontext.Common
+	*uicontext.Context
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
 	InFlight func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
@@ -44,7 +44,7 @@ type ClientsOptions struct {
 
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
-	uicontext.Listing
+	uicontext.ListDialog
 	Search
 	app   ClientsOptions
 	Table *list.Table[clientRow]
@@ -233,13 +233,13 @@ func (d *Clients) Lines(w, h int) []string {
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {
-		about := []string{uicontext.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.Clean(r.ID)}
+		about := []string{uicontext.SanitizeLine(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.SanitizeLine(r.ID)}
 		if r.Protocol != "" {
-			about = append(about, "revision "+uicontext.Clean(r.Protocol))
+			about = append(about, "revision "+uicontext.SanitizeLine(r.Protocol))
 		}
 		if quiet := r.Silent(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
@@ -247,7 +247,7 @@ func (d *Clients) Lines(w, h int) []string {
 		if r.inFlight > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.inFlight))
 		}
-		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
+		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Daemon))
 	if d.Focused {
@@ -284,7 +284,7 @@ func (d *Clients) traffic(r clientRow) tea.Cmd {
 }
 
 func (d *Clients) disconnect(r clientRow) tea.Cmd {
-	a, name := d.app, uicontext.Clean(d.name(r))
+	a, name := d.app, uicontext.SanitizeLine(d.name(r))
 	if r.ID == a.Backend.Session() {
 		return a.Complain("this screen is left by q")
 	}
@@ -292,7 +292,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	if r.inFlight > 0 {
 		text = append(text, termtext.Count(r.inFlight, "request")+" of it would fail.")
 	}
-	return a.Push(&Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
+	return a.Push(&Confirm{Screen: a.Context, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
 			return keys.FuncMsg(func() tea.Cmd {

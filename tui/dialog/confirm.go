@@ -14,8 +14,8 @@ import (
 
 // Confirm asks before something that cannot be undone.
 type Confirm struct {
-	uicontext.Still
-	Screen        *uicontext.Common
+	uicontext.BaseDialog
+	Screen        *uicontext.Context
 	Title         string
 	Text          []string
 	Body          string // foreign text that is shown as far as there is room

@@ -14,7 +14,7 @@ import (
 // OpenIn shows the content in the user's pager or editor. Pagers pass escape
 // sequences on to the terminal and editors may obey what they open, so they get
 // what the screen would show. Copies and saved files are what arrived.
-func OpenIn(a *uicontext.Common, program string, c uicontext.Shown) tea.Cmd {
+func OpenIn(a *uicontext.Context, program string, c uicontext.CachedContent) tea.Cmd {
 	switch {
 	case len(c.Data) == 0:
 		return a.Complain("there is nothing to open; %s fetches the content", a.KeyOf("open"))
@@ -38,14 +38,14 @@ func OpenIn(a *uicontext.Common, program string, c uicontext.Shown) tea.Cmd {
 }
 
 // Save asks for a path and writes the content there, where the terminal is.
-func Save(a *uicontext.Common, c uicontext.Shown) tea.Cmd {
+func Save(a *uicontext.Context, c uicontext.CachedContent) tea.Cmd {
 	if len(c.Data) == 0 {
 		return a.Complain("there is nothing to save; %s fetches the content", a.KeyOf("open"))
 	}
-	return saveTo(a, c, uicontext.Clean(c.Name))
+	return saveTo(a, c, uicontext.SanitizeLine(c.Name))
 }
 
-func saveTo(a *uicontext.Common, c uicontext.Shown, path string) tea.Cmd {
+func saveTo(a *uicontext.Context, c uicontext.CachedContent, path string) tea.Cmd {
 	ctx, term := a.Ctx, a.Term
 	return a.Push(NewTextPrompt(a, "Save "+uicontext.Size(int64(len(c.Data)))+" to", path, func(to string) tea.Cmd {
 		return func() tea.Msg {

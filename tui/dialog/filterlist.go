@@ -19,7 +19,7 @@ import (
 // FilterList is a dialog that chooses values of a field from a list with counts. It
 // writes them as text into the filter bar: there is one filter and one way to clear it.
 type FilterList struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app      FilterListOptions
 	field    list.Field
 	hasField bool // the list has the field
@@ -46,7 +46,7 @@ const maxValues = 5000
 
 // FilterListOptions connect a FilterList with the list that it filters.
 type FilterListOptions struct {
-	*uicontext.Common
+	*uicontext.Context
 	Rows      list.Rows
 	SetFilter func(text string) tea.Cmd
 }
@@ -221,7 +221,7 @@ func (v value) label() string {
 	if v.Text == "" {
 		return "(none)"
 	}
-	return uicontext.Clean(v.Text)
+	return uicontext.SanitizeLine(v.Text)
 }
 
 func (d *FilterList) Heading() string { return d.title }
@@ -252,7 +252,7 @@ func (d *FilterList) Lines(w, h int) []string {
 	case !d.counted:
 		out = append(out, " counting"+lk.Ellipsis)
 	case len(d.shown) == 0 && d.Input.Value() != "":
-		out = append(out, " No value contains "+uicontext.Clean(d.Input.Value())+".")
+		out = append(out, " No value contains "+uicontext.SanitizeLine(d.Input.Value())+".")
 	case len(d.shown) == 0:
 		out = append(out, " There are no rows to choose from.")
 	}

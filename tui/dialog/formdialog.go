@@ -15,7 +15,7 @@ import (
 
 // FormDialog is a form in front of the panes.
 type FormDialog struct {
-	Screen *uicontext.Common
+	Screen *uicontext.Context
 	item   uicontext.Item
 	Title  string
 	Form   *form.Form

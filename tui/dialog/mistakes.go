@@ -18,13 +18,13 @@ import (
 
 // mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
 type mistakes struct {
-	uicontext.Listing
-	app   *uicontext.Common
+	uicontext.ListDialog
+	app   *uicontext.Context
 	Table *list.Table[registry.Mistake]
 }
 
 // NewMistakes opens the list of mistakes in the edited config.
-func NewMistakes(a *uicontext.Common) tea.Cmd {
+func NewMistakes(a *uicontext.Context) tea.Cmd {
 	if len(a.Reg.Mistakes()) == 0 {
 		return a.Say("The config is valid")
 	}
@@ -86,7 +86,7 @@ func (d *mistakes) Keys() keys.Table {
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()
-			return d.app.Copy(uicontext.Clean(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
+			return d.app.Copy(uicontext.SanitizeLine(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
 		}},
 		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }

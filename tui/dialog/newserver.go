@@ -25,7 +25,7 @@ const newServerTitle = "Add a server"
 const maxProblem = 200
 
 // NewServerForm opens the form; added follows once the server is in the config.
-func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
+func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
 	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Look, form.Spec{
 		Actions: a.Actions,
@@ -68,10 +68,10 @@ func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
-					d.Form.Fail(uicontext.Clean(err.Error()))
+					d.Form.Fail(uicontext.SanitizeLine(err.Error()))
 				case lacks != "":
 					failed = string(args)
-					d.Form.Fail("not added: " + uicontext.CutText(uicontext.Clean(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+					d.Form.Fail("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
 				default:
 					giveUp()
 					a.Drop(d)

@@ -26,8 +26,8 @@ import (
 
 // PastCalls is the list, and below it the call under the cursor.
 type PastCalls struct {
-	uicontext.Listing
-	app   *uicontext.Common
+	uicontext.ListDialog
+	app   *uicontext.Context
 	item  uicontext.Item
 	Table *list.Table[*registry.Invocation]
 	View  *viewer.View
@@ -39,8 +39,8 @@ type PastCalls struct {
 }
 
 // NewPastCalls lists the last calls of an item, the newest first.
-func NewPastCalls(a *uicontext.Common, it uicontext.Item) (*PastCalls, tea.Cmd) {
-	calls := a.Calls.Past(it)
+func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
+	calls := a.Calls.History(it)
 	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
@@ -65,7 +65,7 @@ func (d *PastCalls) show() tea.Cmd {
 	d.shown, d.width = inv, w
 	gen, lk := d.gen, d.app.Look
 	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.Unfolded})
+		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -126,7 +126,7 @@ func (d *PastCalls) Lines(w, h int) []string {
 	lk := d.look
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
-	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.Where(d.View), lk.Horizontal, w, lk.Border))
+	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
@@ -165,7 +165,7 @@ func (d *PastCalls) arrange() {
 			return uicontext.Size(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			args := uicontext.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+			args := uicontext.SanitizeLine(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})
 }

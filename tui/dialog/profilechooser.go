@@ -20,8 +20,8 @@ import (
 
 // ProfileChooser is the list of profiles to choose from.
 type ProfileChooser struct {
-	uicontext.Listing
-	app   *uicontext.Common
+	uicontext.ListDialog
+	app   *uicontext.Context
 	Table *list.Table[profileRow]
 }
 
@@ -34,7 +34,7 @@ type profileRow struct {
 func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 
 // NewProfileChooser opens the list of profiles.
-func NewProfileChooser(a *uicontext.Common) tea.Cmd {
+func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
 		rows = append(rows, profileRow{name, a.Backend.Sees(name)})
@@ -44,7 +44,7 @@ func NewProfileChooser(a *uicontext.Common) tea.Cmd {
 	d.arrange()
 	fill := d.Table.Refresh(len(rows), func() []profileRow { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {
-		if r.profile == a.View {
+		if r.profile == a.Profile {
 			d.Table.To(i)
 		}
 	}
@@ -74,7 +74,7 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 func (d *ProfileChooser) arrange() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
 		return list.Figure(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
-			return uicontext.Exactly(r.sees[kind]), d.app.Look.Dim
+			return uicontext.FormatInt(r.sees[kind]), d.app.Look.Dim
 		})
 	}
 	d.Table.Arrange(
@@ -82,7 +82,7 @@ func (d *ProfileChooser) arrange() {
 		count("tools", registry.Tool), count("prompts", registry.Prompt), count("resources", registry.Resource))
 	d.Table.Lead = 2
 	d.Table.Marks = func(r profileRow) string {
-		if r.profile == d.app.View {
+		if r.profile == d.app.Profile {
 			return d.app.Look.Up
 		}
 		return ""
@@ -107,9 +107,9 @@ func (d *ProfileChooser) Keys() keys.Table {
 
 func (d *ProfileChooser) choose() tea.Cmd {
 	if r, ok := d.Table.Selected(); ok {
-		d.app.View = r.profile
+		d.app.Profile = r.profile
 	}
-	return tea.Batch(d.app.Drop(d), d.app.Shell.Relist())
+	return tea.Batch(d.app.Drop(d), d.app.Shell.ReloadLists())
 }
 
 // Update handles the mouse.

@@ -26,8 +26,8 @@ import (
 
 // Query is the dialog.
 type Query struct {
-	uicontext.Still
-	app        *uicontext.Common
+	uicontext.BaseDialog
+	app        *uicontext.Context
 	of         string
 	data       *Document
 	size       int
@@ -49,7 +49,7 @@ type Query struct {
 
 // NewQuery asks for a path into the first of several texts that is JSON, beginning with the one
 // in kept, where it leaves the last one. of names what is looked through.
-func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
+func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
 	err := errors.New("there is no JSON here")
@@ -81,7 +81,7 @@ func (d *Query) search() tea.Cmd {
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := FindInDocument(v, size, path)
-		doc, failed := viewer.Build(ctx, lk, []viewer.Section{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
+		doc, failed := viewer.Build(ctx, lk, []viewer.Section{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {
@@ -100,7 +100,7 @@ func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Where is how far down what was found is shown.
-func (d *Query) Where() string { return uicontext.Where(d.View) }
+func (d *Query) Where() string { return uicontext.PositionText(d.View) }
 
 // Typing reports that letters are text.
 func (d *Query) Typing() bool { return true }
@@ -122,7 +122,7 @@ func (d *Query) Lines(w, h int) []string {
 	}
 	path := d.Input.View()
 	if d.isPrevious {
-		path = lk.Row(lk.Cut(uicontext.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
+		path = lk.Row(lk.Cut(uicontext.SanitizeLine(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
 	}
 	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + path, lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)

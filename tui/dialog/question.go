@@ -49,7 +49,7 @@ const (
 )
 
 // dialogOpener creates the dialog of a question.
-type dialogOpener func(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog
+type dialogOpener func(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog
 
 // opener says how a question is shown, or why nobody can answer it here.
 func (o *Question) opener() (dialogOpener, error) {
@@ -90,7 +90,7 @@ func (q *Questions) waiting() []*Question {
 
 // QuestionPresenter shows the queued questions of servers in one UI.
 type QuestionPresenter struct {
-	*uicontext.Common
+	*uicontext.Context
 	Questions *Questions
 	known     []*Question // those that the user knows of
 	IsIdle    func() bool // nothing is typed, and a dialog is seen
@@ -154,7 +154,7 @@ func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
 		return a.Sync()
 	}
 	d := &QuestionDialog{app: a, q: q, lastIgnored: a.Now(), ready: !byItself}
-	d.Inner = open(a.Common, q.Params, d.finish)
+	d.Inner = open(a.Context, q.Params, d.finish)
 	if f, ok := d.Inner.(*FormDialog); ok {
 		d.buttonsOnly = byItself && f.Form.OnButton()
 	}
@@ -217,7 +217,7 @@ func (d *QuestionDialog) Hints() []keys.Hint {
 	if !d.takesKeys() {
 		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
 	}
-	return d.app.HintsOf(d.Inner)
+	return d.app.DialogHints(d.Inner)
 }
 
 func (d *QuestionDialog) takesKeys() bool {
@@ -235,7 +235,7 @@ func (d *QuestionDialog) Update(msg tea.Msg) tea.Cmd {
 		d.buttonsOnly = false
 		return d.app.Say("The question opened by itself: press the key again if you mean it")
 	}
-	return d.app.Press(d.Inner, msg)
+	return d.app.SendTo(d.Inner, msg)
 }
 
 // pressesButton reports whether a key presses a button.
@@ -297,7 +297,7 @@ type elicitationAnswer struct {
 }
 
 // newElicitation is the form of what a server wants to know.
-func newElicitation(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
+func newElicitation(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	s := form.Spec{

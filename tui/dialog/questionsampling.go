@@ -18,8 +18,8 @@ import (
 // SamplingQuestion is a request of a server for an answer of a model, which the user of the
 // UI writes. The messages are above the text area.
 type SamplingQuestion struct {
-	uicontext.Still
-	app    *uicontext.Common
+	uicontext.BaseDialog
+	app    *uicontext.Context
 	finish finisher
 	params json.RawMessage
 	about  string
@@ -39,7 +39,7 @@ type SamplingQuestion struct {
 // maxAnswer is the longest answer, in characters.
 const maxAnswer = 32 << 10
 
-func newSampling(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
+func newSampling(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	d := &SamplingQuestion{app: a, finish: finish, params: params, about: askerText(params), View: viewer.NewView(a.Look), cancel: func() {}}
 	d.Area = textfield.NewWrapped(a.Look)
 	d.Area.Limit = maxAnswer
@@ -61,7 +61,7 @@ func (d *SamplingQuestion) build(width int) tea.Cmd {
 	lk, params, about := d.app.Look, d.params, d.about
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.Unfolded})
+		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.View.Show(doc, true)
@@ -126,7 +126,7 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 func (d *SamplingQuestion) Lines(w, h int) []string {
 	lk := d.app.Look
 	if w != d.width {
-		d.app.Poke() // so that it is laid out anew
+		d.app.Wake() // so that it is laid out anew
 	}
 	below := max(3, min(h/3, 12))
 	top := max(h-below-1, 0)
@@ -135,7 +135,7 @@ func (d *SamplingQuestion) Lines(w, h int) []string {
 		d.draw(w, below)
 	}
 	title := lk.Title.On("Your answer")
-	right := uicontext.Where(d.View)
+	right := uicontext.PositionText(d.View)
 	if note := cmp.Or(d.note, d.hidden); note != "" {
 		right = lk.Warn.On(note)
 	}
@@ -195,7 +195,7 @@ func (d *SamplingQuestion) draw(w, h int) {
 	rows, hidden := d.Area.Wrapped(max(w-2, 1), h, mark)
 	d.drawn, d.hidden = rows, ""
 	for _, piece := range hidden {
-		d.hidden += " " + uicontext.Clean(piece)
+		d.hidden += " " + uicontext.SanitizeLine(piece)
 	}
 	if d.hidden != "" {
 		d.hidden = mark + " is" + uicontext.CutText(d.hidden, 60)

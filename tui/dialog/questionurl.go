@@ -17,8 +17,8 @@ import (
 // URLQuestion is a request of a server that its user opens an address. Goblin does not open
 // it: it shows where the address leads, and copies it.
 type URLQuestion struct {
-	uicontext.Still
-	app      *uicontext.Common
+	uicontext.BaseDialog
+	app      *uicontext.Context
 	finish   finisher
 	message  string
 	address  string
@@ -29,7 +29,7 @@ type URLQuestion struct {
 	copied   bool     // so that it can be opened, and accepted
 }
 
-func newURLQuestion(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
+func newURLQuestion(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	d := &URLQuestion{app: a, finish: finish, message: p.Message, address: p.URL, about: askerText(params)}
@@ -103,13 +103,13 @@ func (d *URLQuestion) text(w, h int) []string {
 		add(lk.Bad, "! "+d.problem.Error()+":")
 	} else {
 		add("", "It leads to")
-		host := uicontext.Clean(d.host)
+		host := uicontext.SanitizeLine(d.host)
 		for _, part := range strings.Split(ansi.Hardwrap(host, max(room-2, 1), true), "\n") {
 			add(lk.Accent, "  "+part)
 		}
 		add("", "", "The whole address:")
 	}
-	parts := strings.Split(ansi.Hardwrap(uicontext.Clean(uicontext.CutText(d.address, 4096)), room, true), "\n")
+	parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(uicontext.CutText(d.address, 4096)), room, true), "\n")
 	if most := max(h/3, 2); len(parts) > most {
 		parts = append(parts[:most-1], lk.Cut(parts[most-1], room-1)+lk.Ellipsis)
 	}

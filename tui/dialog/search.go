@@ -91,7 +91,7 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 // RowCount returns the number of rows, after the number of matches if there is a filter.
 func RowCount(r list.Rows) string {
 	if typed, _ := r.Filtered(); typed != "" {
-		return uicontext.Exactly(r.Len()) + "/" + uicontext.Exactly(r.Total())
+		return uicontext.FormatInt(r.Len()) + "/" + uicontext.FormatInt(r.Total())
 	}
-	return uicontext.Exactly(r.Total())
+	return uicontext.FormatInt(r.Total())
 }

@@ -19,14 +19,14 @@ import (
 
 // SubscriptionsOptions connect the list of subscriptions with the panes.
 type SubscriptionsOptions struct {
-	*uicontext.Common
+	*uicontext.Context
 	Toggle func(registry.SubscriptionState) tea.Cmd // subscribes or unsubscribes the UI itself
 	Visit  func(registry.SubscriptionState) tea.Cmd // goes to the resource
 }
 
 // Subscriptions is the list of the subscriptions of all clients and UIs.
 type Subscriptions struct {
-	uicontext.Listing
+	uicontext.ListDialog
 	Search
 	app     SubscriptionsOptions
 	Table   *list.Table[registry.SubscriptionState]
@@ -87,7 +87,7 @@ func (d *Subscriptions) read() tea.Cmd {
 func (d *Subscriptions) readNames() {
 	d.names = map[string]string{}
 	for _, s := range d.app.Reg.Sessions() {
-		name := uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID))
+		name := uicontext.SanitizeLine(cmp.Or(s.ClientTitle, s.Client, s.ID))
 		switch {
 		case s.ID == d.app.Backend.Session():
 			name = "you"
@@ -119,15 +119,15 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	body := max(h-3, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.Clean(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
 		who := s.Status + "  " + cmp.Or(d.holderNames(s, 20), "nobody holds it")
 		if s.Error != "" {
-			who = lk.Bad.On(uicontext.Clean(s.Status + ": " + s.Error))
+			who = lk.Bad.On(uicontext.SanitizeLine(s.Status + ": " + s.Error))
 		}
-		below = []string{" " + lk.Middle(uicontext.Clean(s.Listed), w-2), " " + who}
+		below = []string{" " + lk.Middle(uicontext.SanitizeLine(s.Listed), w-2), " " + who}
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	if d.Focused {
@@ -162,7 +162,7 @@ func (d *Subscriptions) arrange() {
 		column{Name: "URI", Least: 16, Wants: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
 		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
-				return uicontext.Clean(s.Error), d.app.Look.Bad
+				return uicontext.SanitizeLine(s.Error), d.app.Look.Bad
 			}
 			return d.holderNames(s, 3), ""
 		}},

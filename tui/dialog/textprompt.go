@@ -10,15 +10,15 @@ import (
 
 // TextPrompt asks for one line of text.
 type TextPrompt struct {
-	uicontext.Still
-	app   *uicontext.Common
+	uicontext.BaseDialog
+	app   *uicontext.Context
 	title string
 	Input textfield.Text
 	then  func(text string) tea.Cmd
 }
 
 // NewTextPrompt asks for a line, which begins as text.
-func NewTextPrompt(a *uicontext.Common, title, text string, then func(string) tea.Cmd) *TextPrompt {
+func NewTextPrompt(a *uicontext.Context, title, text string, then func(string) tea.Cmd) *TextPrompt {
 	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Look), then: then}
 	e.Input.Set(text)
 	return e

@@ -83,7 +83,7 @@ func (p *callablePane) mark(e *registry.Entry) string {
 			return p.app.Look.Falling
 		}
 		return p.app.Look.Folded
-	case p.app.Calls.Of(uicontext.EntryItem(e)) != nil:
+	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.pinned(e) != nil:
 		return p.app.Look.Warn.On("!")
@@ -121,15 +121,15 @@ func (p *callablePane) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv, left := uicontext.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
+	inv, left := uicontext.CachedInvocation(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
-	seen := dialog.VisibilityFields(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Context, e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}
 	}
 	return Subject{
-		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
+		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it),
 		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
 		Blocks: func(context.Context) []viewer.Section {
 			arguments, more := p.about(e)
@@ -149,7 +149,7 @@ func (p *callablePane) Subject() Subject {
 }
 
 // leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *uicontext.Left) []viewer.Section {
+func leftBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (p *callablePane) commonHandlers() map[string]keys.Act {
 		"switch":    p.All.switchHandler(),
 		"seen":      p.All.hiddenHandler(p.All.toggleHidden),
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
-		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Common, p.current()) }},
+		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Context, p.current()) }},
 	}
 }
 
@@ -198,7 +198,7 @@ func (p *callablePane) whyNoContent() string {
 }
 
 func (p *callablePane) whyNotAgain() string {
-	if it := p.Item(); !it.Blank() && uicontext.Kept(p.app.Reg, it) == nil {
+	if it := p.Item(); !it.IsEmpty() && uicontext.CachedInvocation(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
 	return p.none()
@@ -293,7 +293,7 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 func (p *Tools) Handlers() map[string]keys.Act {
 	acts := p.callablePane.commonHandlers()
 	maps.Copy(acts, p.ownRowHandlers(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
-	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Common, p.current()) }}
+	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
 		for _, e := range entries(p.All.Table.Ticked()) {
@@ -357,7 +357,7 @@ func (p *Prompts) Handlers() map[string]keys.Act {
 	acts := p.callablePane.commonHandlers()
 	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
-		return dialog.GetPrompt(p.app.Common, p.current())
+		return dialog.GetPrompt(p.app.Context, p.current())
 	}}
 	acts["open"], acts["call"] = get, get
 	return acts

@@ -138,7 +138,7 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	now, n := catalogState{view: c.app.View, sees: c.app.Backend.Sees(c.app.View)}, 0
+	now, n := catalogState{view: c.app.Profile, sees: c.app.Backend.Sees(c.app.Profile)}, 0
 	for _, k := range kinds {
 		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
@@ -197,9 +197,9 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 func (c *catalog) switchHandler() keys.Act {
 	return keys.Act{
 		Why: func() string {
-			return dialog.WhyNotToggle(c.app.Common, c.selected())
+			return dialog.WhyNotToggle(c.app.Context, c.selected())
 		},
-		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Common, entries(c.Table.Ticked())) },
+		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Context, entries(c.Table.Ticked())) },
 	}
 }
 
@@ -295,8 +295,8 @@ func (c *catalog) count(open bool) string {
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.Sorting(c.app.Look)
-	if c.app.View != "" {
-		title += " " + c.app.Look.Accent.On("as "+uicontext.Clean(c.app.View)+" sees them")
+	if c.app.Profile != "" {
+		title += " " + c.app.Look.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
 	}
 	return title, right
 }
@@ -340,7 +340,7 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwn(e) {
 		return c.app.Look.Dim, ""
 	}
-	switch by, _ := c.app.Backend.Lacks(c.app.View, e); by {
+	switch by, _ := c.app.Backend.Lacks(c.app.Profile, e); by {
 	case "":
 	case "profile":
 		return c.app.Look.Stale, "left out"
@@ -409,7 +409,7 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Se
 		note += ", " + uicontext.Size(int64(len(inv.Result)))
 	}
 	if inv.Stale {
-		note += ", stale: " + uicontext.Clean(inv.StaleReason)
+		note += ", stale: " + uicontext.SanitizeLine(inv.StaleReason)
 	}
 	blocks := []viewer.Section{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {

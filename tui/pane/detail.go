@@ -86,7 +86,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := viewer.Options{Width: d.width, Depth: uicontext.Unfolded, Fold: d.foldLevels, Turned: d.toggled, Numbers: s.numbers, Wide: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Turned: d.toggled, Numbers: s.numbers, Wide: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
@@ -116,7 +116,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 // Fold shows more levels of JSON, or fewer if negative, of those that there are.
 func (d *detail) Fold(by int) tea.Cmd {
 	levels := d.View.Doc().Levels()
-	shown := min(levels, uicontext.Unfolded)
+	shown := min(levels, uicontext.DefaultDepth)
 	fold := max(shown-levels, min(min(d.foldLevels, shown)-by, shown))
 	switch {
 	case levels == 0:
@@ -175,19 +175,21 @@ func (a *Layout) Redraw() tea.Cmd {
 // definition.
 func (a *Layout) QueryContent() tea.Cmd {
 	c, p := a.Content(), a.Panes[a.Open]
-	of, texts := uicontext.Clean(c.Name), [][]byte{c.Data}
-	_, shows := p.(interface{ ShownContent() uicontext.Shown })
-	if inv := uicontext.Kept(a.Reg, p.Item()); inv != nil && inv.Result != nil {
+	of, texts := uicontext.SanitizeLine(c.Name), [][]byte{c.Data}
+	_, shows := p.(interface {
+		ShownContent() uicontext.CachedContent
+	})
+	if inv := uicontext.CachedInvocation(a.Reg, p.Item()); inv != nil && inv.Result != nil {
 		texts = append(texts, inv.Result)
-	} else if !shows && !p.Item().Blank() {
-		of = "the definition of " + uicontext.Clean(p.Item().Listed)
+	} else if !shows && !p.Item().IsEmpty() {
+		of = "the definition of " + uicontext.SanitizeLine(p.Item().Listed)
 		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
 			if b.Kind == viewer.JSON {
 				texts[0] = b.Data
 			}
 		}
 	}
-	return dialog.NewQuery(a.Common, of, &a.queryPath, texts...)
+	return dialog.NewQuery(a.Context, of, &a.queryPath, texts...)
 }
 
 // Click is one on a line of the panel.
@@ -210,7 +212,7 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	w, h := r.W-2*border, r.H-2*border
 	var lines []string
 	if run := d.subject.running; run != nil {
-		lines = run.Lines(a.Common, w, min(h, 4))
+		lines = run.Lines(a.Context, w, min(h, 4))
 		h -= len(lines)
 	}
 	lines = append(lines, d.View.Lines(w, max(h, 0))...)
@@ -221,7 +223,7 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	if focused {
 		style = a.Look.Accent
 	}
-	return a.Look.Frame(lines, uicontext.Clean(d.subject.Title), uicontext.Where(d.View), r.W, r.H, style)
+	return a.Look.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

@@ -20,7 +20,7 @@ const sideBySide = 140
 
 // Exchange shows a request and its response in front of the panes.
 type Exchange struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app   *Layout
 	rec   registry.TrafficRecord // without bodies
 	look  *theme.Look
@@ -97,7 +97,7 @@ func (d *Exchange) build() tea.Cmd {
 		}
 		var docs [2]*viewer.Doc
 		for i, blocks := range [][]viewer.Section{requestSide(reg, &rec, lk), responseSide(&rec)} {
-			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.Unfolded, Wide: wide})
+			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}
@@ -155,7 +155,7 @@ func (d *Exchange) side(i int) []string {
 		title, style = "["+title+"]", lk.Accent
 	}
 	body := d.Views[i].Lines(r.W, max(r.H, 0))
-	return append([]string{lk.Rule(lk.Horizontal, style.On(title), uicontext.Where(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), uicontext.PositionText(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
 }
 
 func (d *Exchange) Keys() keys.Table {
@@ -175,9 +175,9 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Layout).Rewrap)},
 		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
 		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
-		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Common, "pager", a.Content()) })},
-		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Common, "editor", a.Content()) })},
-		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Common, a.Content()) })},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
@@ -215,7 +215,7 @@ func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
 func (d *Exchange) point(m tea.MouseMsg) {
 	for i, r := range d.place {
 		r.Y, r.H = r.Y-1, r.H+1 // with its title
-		if !r.Holds(m.X, m.Y) {
+		if !r.Contains(m.X, m.Y) {
 			continue
 		}
 		uicontext.ScrollWheel(d.Views[i].Scroll, m)

@@ -164,9 +164,9 @@ func (p *Logs) Cancel() tea.Cmd {
 				done := a.Backend.Withdraw(r.Session, r.inFlightID)
 				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
-						return a.Complain("%s %s has ended already", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
+						return a.Complain("%s %s has ended already", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
 					}
-					a.Say("Cancelled %s %s", uicontext.Clean(r.Method), uicontext.Clean(r.Name))
+					a.Say("Cancelled %s %s", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
 					return p.ReadInFlight()
 				})
 			}
@@ -188,8 +188,8 @@ func (p *Logs) Cancel() tea.Cmd {
 	}
 	r := asked[0]
 	c := &dialog.Confirm{
-		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(uicontext.Clean(r.Method)+" "+uicontext.Clean(r.Name)) + "?",
-		Text: []string{uicontext.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
+		Screen: a.Context, Title: "Cancel " + strings.TrimSpace(uicontext.SanitizeLine(r.Method)+" "+uicontext.SanitizeLine(r.Name)) + "?",
+		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
 	}
 	if n := len(asked); n > 1 {

@@ -18,7 +18,7 @@ import (
 // Layout holds the panes and their detail panels, and which of them is visible. Panes
 // reach each other through it.
 type Layout struct {
-	*uicontext.Common
+	*uicontext.Context
 	Panes          []Pane
 	Handlers       []map[string]keys.Act // of the panes
 	Details        []*detail
@@ -45,7 +45,7 @@ type Layout struct {
 	Intro       func() []viewer.Section
 }
 
-// AddPanes creates the panes of this package and appends others. Common must be set.
+// AddPanes creates the panes of this package and appends others. The Context must be set.
 func (a *Layout) AddPanes(others ...Pane) {
 	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
 	for _, p := range a.Panes {
@@ -177,7 +177,7 @@ func (a *Layout) WhyNoOrder(name string) string {
 	if name == "" || slices.Contains(all, name) {
 		return ""
 	}
-	return "there is no order by " + uicontext.Clean(name) + "; there are " + strings.Join(all, ", ")
+	return "there is no order by " + uicontext.SanitizeLine(name) + "; there are " + strings.Join(all, ", ")
 }
 
 // split is the place of the detail panel and its share of the room.
@@ -319,7 +319,7 @@ func (a *Layout) SetFilter(text string) tea.Cmd {
 // whyNoContent says that nothing of an item can be copied or saved, and what helps: its
 // name on a file of something else would be a lie.
 func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
-	switch inv := uicontext.Kept(a.Reg, it); {
+	switch inv := uicontext.CachedInvocation(a.Reg, it); {
 	case inv == nil:
 		return "it " + untried
 	case inv.Result == nil:
@@ -330,13 +330,15 @@ func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 
 // Content finds what copying, files, pagers and editors take: the content that is kept of
 // the item; for the latter two, else what the pane shows.
-func (a *Layout) Content() uicontext.Shown {
-	if p, ok := a.Panes[a.Open].(interface{ ShownContent() uicontext.Shown }); ok {
+func (a *Layout) Content() uicontext.CachedContent {
+	if p, ok := a.Panes[a.Open].(interface {
+		ShownContent() uicontext.CachedContent
+	}); ok {
 		return p.ShownContent()
 	}
 	it := a.Panes[a.Open].Item()
 	name := path.Base(strings.TrimRight(it.Name, "/"))
-	if inv := uicontext.Kept(a.Reg, it); inv != nil && inv.Result != nil {
+	if inv := uicontext.CachedInvocation(a.Reg, it); inv != nil && inv.Result != nil {
 		if inv.Expanded != "" {
 			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
 		}
@@ -344,24 +346,24 @@ func (a *Layout) Content() uicontext.Shown {
 			if file != "" {
 				name = path.Base(file)
 			}
-			return uicontext.Shown{Name: name, Data: data, Blob: true}
+			return uicontext.CachedContent{Name: name, Data: data, Blob: true}
 		}
 		if text := viewer.TextOf(inv.Result); text != "" {
-			return uicontext.Shown{Name: name, Data: []byte(text), Blob: false}
+			return uicontext.CachedContent{Name: name, Data: []byte(text), Blob: false}
 		}
-		return uicontext.Shown{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}
+		return uicontext.CachedContent{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}
 	}
 	// The panel may be closed or still at the row before, so its text is no help;
 	// what is not fetched yet is short.
 	s := a.Panes[a.Open].Subject()
 	if s.Blocks == nil {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
 	doc, err := viewer.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
 	if err != nil {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
+	return uicontext.CachedContent{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
 }
 
 // The least size that is drawn, and sizes at which the layout changes.

@@ -18,8 +18,8 @@ import (
 
 // login is a login under way: it shows the page to log in at, and waits.
 type login struct {
-	uicontext.Still
-	app    *uicontext.Common
+	uicontext.BaseDialog
+	app    *uicontext.Context
 	server string
 	before *registry.Account // who was logged in
 	ctx    context.Context
@@ -42,7 +42,7 @@ type secretQuestion struct {
 
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
-	a := p.app.Common
+	a := p.app.Context
 	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan secretQuestion), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
@@ -59,7 +59,7 @@ func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 
 // Begin starts the login.
 func (d *login) Begin() tea.Cmd {
-	d.app.Waiting++
+	d.app.Logins++
 	return tea.Batch(d.run, d.await)
 }
 
@@ -68,7 +68,7 @@ func (d *login) run() tea.Msg {
 	left := d.ctx.Err() != nil
 	d.cancel()
 	return keys.FuncMsg(func() tea.Cmd {
-		d.app.Waiting--
+		d.app.Logins--
 		d.close()
 		switch {
 		case left: // it was said
@@ -95,7 +95,7 @@ func (d *login) welcome(user string) tea.Cmd {
 	if user == "" {
 		return d.app.Say("%s: logged in", d.server)
 	}
-	return d.app.Say("%s: logged in as %s", d.server, uicontext.Clean(user))
+	return d.app.Say("%s: logged in as %s", d.server, uicontext.SanitizeLine(user))
 }
 
 // Refresh ends the login when somebody has logged in otherwise.
@@ -146,7 +146,7 @@ func (d *login) confirm(q secretQuestion) tea.Cmd {
 		}
 	}
 	d.secret = &dialog.Confirm{
-		Screen: d.app, Title: "Send the client secret of " + uicontext.Clean(d.server) + "?",
+		Screen: d.app, Title: "Send the client secret of " + uicontext.SanitizeLine(d.server) + "?",
 		Text: []string{"The authorization server that gets it is"}, Body: body,
 		Yes: "send it", Then: reply(true), Refuse: reply(false),
 	}
@@ -175,7 +175,7 @@ func (d *login) await() tea.Msg {
 	}
 }
 
-func (d *login) Heading() string { return "Log in at " + uicontext.Clean(d.server) }
+func (d *login) Heading() string { return "Log in at " + uicontext.SanitizeLine(d.server) }
 
 func (d *login) Size(w, h int) (int, int) {
 	w = min(w, 92)
@@ -200,9 +200,9 @@ func (d *login) text(w, h int) []string {
 		if d.wrong == nil {
 			add("Your browser opens this page. Log in there:", "")
 		} else {
-			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.Clean(d.wrong.Error()), room-2)), "Open this page yourself:", "")
+			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.SanitizeLine(d.wrong.Error()), room-2)), "Open this page yourself:", "")
 		}
-		parts := strings.Split(ansi.Hardwrap(uicontext.Clean(d.page), room, true), "\n")
+		parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(d.page), room, true), "\n")
 		if most := max(h-len(out)-3, 1); len(parts) > most {
 			parts = append(parts[:most-1], lk.Cut(parts[most-1]+parts[most], room))
 		}
@@ -245,7 +245,7 @@ func (d *login) Keys() keys.Table {
 	}
 	return append(keys.Table{
 		{ID: "login.copy", Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
-			return d.app.Copy(uicontext.Clean(d.page), "the URL")
+			return d.app.Copy(uicontext.SanitizeLine(d.page), "the URL")
 		}},
 		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
 			d.entry = dialog.NewTextPrompt(d.app, "The URL that the browser ended at", "", d.paste)

@@ -372,7 +372,7 @@ func (p *Logs) copyRecord() tea.Cmd {
 		return p.app.copyExchange(seqs...)
 	}
 	r, _ := p.Logs[p.Open].Table.Selected()
-	return p.app.Copy(uicontext.Clean(r.Text), "the line")
+	return p.app.Copy(uicontext.SanitizeLine(r.Text), "the line")
 }
 
 // copyLines copies a command that asks for the same, or the lines of the log.
@@ -406,19 +406,19 @@ func (p *Logs) inspectRecord() tea.Cmd {
 // ShownContent gives pagers, editors and files their content: of stderr all lines of the
 // server, of the other logs the lines that the filter leaves, of traffic the
 // exchange.
-func (p *Logs) ShownContent() uicontext.Shown {
+func (p *Logs) ShownContent() uicontext.CachedContent {
 	if p.Open == TabTraffic {
 		return p.shownTraffic()
 	}
 	f := p.Logs[p.Open]
 	r, ok := f.Table.Selected()
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
 	name := strings.ToLower(tabNames[p.Open])
 	var b strings.Builder
 	if p.Open == TabStderr {
-		name = uicontext.Clean(r.Server) + "-stderr"
+		name = uicontext.SanitizeLine(r.Server) + "-stderr"
 		for _, line := range f.Held {
 			if line.Server == r.Server {
 				b.WriteString(line.plain() + "\n")
@@ -429,7 +429,7 @@ func (p *Logs) ShownContent() uicontext.Shown {
 			b.WriteString(f.Table.Rows[i].plain() + "\n")
 		}
 	}
-	return uicontext.Shown{Name: name + ".log", Data: []byte(b.String())}
+	return uicontext.CachedContent{Name: name + ".log", Data: []byte(b.String())}
 }
 
 // Subject is the selected record. In a flood that is followed, one record is

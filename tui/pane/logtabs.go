@@ -266,7 +266,7 @@ func timesNote(lk *theme.Look, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On("× " + uicontext.Exactly(n) + ", last " + clock(last, 8))
+	return lk.Dim.On("× " + uicontext.FormatInt(n) + ", last " + clock(last, 8))
 }
 
 func newLogRecords(a *Layout, tab int) *records[*logRow] {
@@ -316,7 +316,7 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
-					r.line = uicontext.Clean(uicontext.CutText(r.Text, mostDrawn))
+					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, mostDrawn))
 				}
 				return r.line, ""
 			},
@@ -418,10 +418,10 @@ func (r *logRow) plain() string {
 	parts := []string{formatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
 		if s != "" {
-			parts = append(parts, uicontext.Clean(s))
+			parts = append(parts, uicontext.SanitizeLine(s))
 		}
 	}
-	parts = append(parts, uicontext.Clean(r.Text))
+	parts = append(parts, uicontext.SanitizeLine(r.Text))
 	if r.times > 1 {
 		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, formatTime(r.last)))
 	}
@@ -478,7 +478,7 @@ func (a *Layout) StderrOf(server string) tea.Cmd {
 		return a.showLogs(TabStderr, of)
 	}
 	// Where it never got that far, Goblin's own log knows why.
-	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.Clean(server)))
+	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.SanitizeLine(server)))
 }
 
 // printed reports whether there is a line that a server wrote.

@@ -180,11 +180,11 @@ func trafficFilterFor(it uicontext.Item) string {
 // GoToItem goes to what a record is about, else to its server.
 func (a *Layout) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	switch it := a.Logs().itemOf(r); {
-	case !it.Blank():
+	case !it.IsEmpty():
 		return a.GoToListed(it.Kind, it.Listed)
 	case r.Server == "" || r.Server == registry.Local:
 		return a.Complain("%s is about nothing that is listed", r.Method)
 	}
-	a.Say("%s is about no item; this is its server", uicontext.Clean(r.Method))
+	a.Say("%s is about no item; this is its server", uicontext.SanitizeLine(r.Method))
 	return a.GoTo(PaneServers, r.Server)
 }

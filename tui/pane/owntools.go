@@ -64,12 +64,12 @@ func (c *catalog) selected() *registry.Entry {
 // rowCount returns the number of entries. With a filter or a profile, it first counts those
 // that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
-	all := uicontext.Exactly(c.Table.Total())
+	all := uicontext.FormatInt(c.Table.Total())
 	if typed, _ := c.Table.Filtered(); typed != "" {
-		return uicontext.Exactly(c.Table.Len()) + "/" + all
+		return uicontext.FormatInt(c.Table.Len()) + "/" + all
 	}
-	if c.app.View != "" || c.hidesInvisible {
-		return uicontext.Exactly(c.countVisible()) + " of " + all
+	if c.app.Profile != "" || c.hidesInvisible {
+		return uicontext.FormatInt(c.countVisible()) + " of " + all
 	}
 	return all
 }
@@ -85,7 +85,7 @@ func (c *catalog) countVisible() (n int) {
 // hidden returns a function that reports whether the list leaves an entry out.
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	folds, hides := c.kind == registry.Tool && !c.showsOwnTools, c.hidesInvisible
-	backend, profile := c.app.Backend, c.app.View
+	backend, profile := c.app.Backend, c.app.Profile
 	return func(e *registry.Entry, filtered bool) bool {
 		switch {
 		case isOwn(e):

@@ -258,7 +258,7 @@ func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
 		if r.Source == registry.SourceMessage {
 			b.WriteString(strings.ToLower(r.Level.String()) + " ")
 		}
-		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.Clean(r.Text), " "), 2000))
+		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.SanitizeLine(r.Text), " "), 2000))
 	}
 	return []viewer.Section{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

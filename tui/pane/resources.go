@@ -267,14 +267,14 @@ func (p *Resources) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv := uicontext.Kept(p.app.Reg, it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
 	at, _, _ := p.ResolveItem(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := p.holders(sub)
-	seen := dialog.VisibilityFields(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Context, e)
 	return Subject{
-		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
+		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
 		Blocks: func(context.Context) []viewer.Section {
 			key := p.app.KeyOf
@@ -311,7 +311,7 @@ func (p *Resources) Handlers() map[string]keys.Act {
 		"open":      {Why: p.none, Run: p.openItem},
 		"reload":    {Why: p.none, Run: p.reload},
 		"switch":    {Why: func() string { return p.current().switchHandler().Why() }, Run: func() tea.Cmd { return p.current().switchHandler().Run() }},
-		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Common, p.Item()) }},
+		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Context, p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
 		"seen":      p.All.hiddenHandler(func() tea.Cmd { return tea.Batch(p.All.toggleHidden(), p.Templates.toggleHidden()) }),
 		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
@@ -339,7 +339,7 @@ func (p *Resources) whyNotTurn() string {
 }
 
 func (p *Resources) none() string {
-	if p.Item().Blank() {
+	if p.Item().IsEmpty() {
 		return "there is no resource here"
 	}
 	return ""
@@ -361,7 +361,7 @@ func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
 	if it.Kind == registry.Template {
 		p.app.Opened = true
-		return dialog.Expand(p.app.Common, it)
+		return dialog.Expand(p.app.Context, it)
 	}
 	p.markSeen(it)
 	p.app.openDetail(true)
@@ -375,10 +375,10 @@ func (p *Resources) reload() tea.Cmd {
 		p.markSeen(it)
 		return p.read(it, false, true)
 	}
-	if inv := uicontext.Kept(p.app.Reg, it); inv != nil {
+	if inv := uicontext.CachedInvocation(p.app.Reg, it); inv != nil {
 		return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
 	}
-	return dialog.Expand(p.app.Common, it)
+	return dialog.Expand(p.app.Context, it)
 }
 
 // markSeen records that the user has seen the updates so far.
@@ -389,7 +389,7 @@ func (p *Resources) markSeen(it uicontext.Item) {
 
 // read fetches a resource, unless that is under way.
 func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
-	if p.app.Calls.Of(it) != nil {
+	if p.app.Calls.ForItem(it) != nil {
 		return nil
 	}
 	return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})

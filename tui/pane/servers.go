@@ -230,7 +230,7 @@ func (p *Servers) arrange() {
 				if IsDown(s) {
 					return p.problem(s), p.app.Look.Bad
 				}
-				return uicontext.Clean(s.LastError), p.app.Look.Dim
+				return uicontext.SanitizeLine(s.LastError), p.app.Look.Dim
 			},
 		})
 	p.Table.Base = func(s registry.ServerState) theme.Style {
@@ -274,9 +274,9 @@ func (p *Servers) recentColumn(title string, rank int, what What) serverCol {
 // problem is why a server is down, and what helps at once.
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return p.app.KeyOf("log-in") + " logs in: " + uicontext.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
-	return uicontext.Clean(s.LastError)
+	return uicontext.SanitizeLine(s.LastError)
 }
 
 func stateMark(lk *theme.Look, s registry.State) (string, theme.Style) {
@@ -304,13 +304,13 @@ func (p *Servers) Empty() []string {
 func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
 // ShownContent is the detail, for copying, editors and files.
-func (p *Servers) ShownContent() uicontext.Shown {
+func (p *Servers) ShownContent() uicontext.CachedContent {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
 	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].subject.Key != "server "+s.Name {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
+	return uicontext.CachedContent{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
 }
 
 func (p *Servers) Handlers() map[string]keys.Act {
@@ -380,7 +380,7 @@ func (p *Servers) unless(why string) func() string {
 
 func (p *Servers) whyNotRestart() string {
 	if s, _ := p.Table.Selected(); s.State == registry.StateDisabled {
-		return uicontext.Clean(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
+		return uicontext.SanitizeLine(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
 	}
 	return p.none()
 }
@@ -389,18 +389,18 @@ func (p *Servers) whyNotRestart() string {
 func WhyNoLogin(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
-		return uicontext.Clean(s.Name) + " is a local program, which has no login"
+		return uicontext.SanitizeLine(s.Name) + " is a local program, which has no login"
 	case !s.CanLogIn:
-		return uicontext.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
+		return uicontext.SanitizeLine(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
 	case s.State == registry.StateDisabled:
-		return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
+		return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"
 	}
 	return ""
 }
 
 func (p *Servers) whyNotApprove() string {
 	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
-		return "no tool of " + uicontext.Clean(s.Name) + " awaits approval"
+		return "no tool of " + uicontext.SanitizeLine(s.Name) + " awaits approval"
 	}
 	return p.none()
 }
@@ -419,7 +419,7 @@ func (p *Servers) clients() (names string, n int) {
 	for _, s := range p.app.Reg.Sessions() {
 		if !s.Screen {
 			n++
-			all = append(all, uicontext.CutText(uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
+			all = append(all, uicontext.CutText(uicontext.SanitizeLine(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
 		}
 	}
 	slices.Sort(all)
@@ -437,7 +437,7 @@ func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) 
 		return do()
 	}
 	return p.app.Push(&dialog.Confirm{
-		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
+		Screen: p.app.Context, Title: title, Yes: yes, Then: do,
 		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")), then},
 	})
 }

@@ -79,11 +79,11 @@ func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news i
 // updates in a row are one read.
 func (p *Resources) follow() tea.Cmd {
 	it := p.Item()
-	if p.app.Open != PaneResources || !p.app.DetailShown() || it.Blank() {
+	if p.app.Open != PaneResources || !p.app.DetailShown() || it.IsEmpty() {
 		return nil
 	}
 	at, _, ok := p.ResolveItem(it)
-	inv := uicontext.Kept(p.app.Reg, it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
 	sub, has := p.subs[at]
 	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.rereading[at] {
 		return nil
@@ -94,11 +94,11 @@ func (p *Resources) follow() tea.Cmd {
 	p.rereading[at] = true
 	return p.app.After(previewDelay, keys.FuncMsg(func() tea.Cmd {
 		delete(p.rereading, at)
-		if p.Item() != it || p.app.Calls.Of(it) != nil {
+		if p.Item() != it || p.app.Calls.ForItem(it) != nil {
 			return nil
 		}
 		p.markSeen(it)
-		if inv := uicontext.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
+		if inv := uicontext.CachedInvocation(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
 			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
 		}
 		return p.read(it, true, false)
@@ -108,9 +108,9 @@ func (p *Resources) follow() tea.Cmd {
 // ResolveItem returns the resource of an item: for a template, its last expansion.
 func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed string, ok bool) {
 	if it.Kind != registry.Template {
-		return resourceKey{it.Server, it.Name}, it.Listed, !it.Blank()
+		return resourceKey{it.Server, it.Name}, it.Listed, !it.IsEmpty()
 	}
-	inv := uicontext.Kept(p.app.Reg, it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
 	if inv == nil || inv.Expanded == "" {
 		return at, "", false
 	}
@@ -259,7 +259,7 @@ func (p *Resources) IsSubscribed(at resourceKey) bool {
 // ShowSubscriptions opens the list of all subscriptions.
 func (a *Layout) ShowSubscriptions() tea.Cmd {
 	p := a.resources()
-	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Common: a.Common, Toggle: p.toggleSubscription, Visit: p.visit}))
+	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Context: a.Context, Toggle: p.toggleSubscription, Visit: p.visit}))
 }
 
 // toggleSubscription starts or ends this UI's own subscription.

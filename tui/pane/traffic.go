@@ -79,12 +79,12 @@ func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	}
 	args, ok := callArguments(&rec)
 	switch {
-	case it.Blank():
-		return a.Complain("%s is not listed any more", uicontext.Clean(r.Name))
+	case it.IsEmpty():
+		return a.Complain("%s is not listed any more", uicontext.SanitizeLine(r.Name))
 	case !ok:
 		return a.Complain("the journal has not kept these arguments whole")
 	}
-	return dialog.CallWith(a.Common, it, args)
+	return dialog.CallWith(a.Context, it, args)
 }
 
 // who names the client of a request, or the clients.
@@ -294,7 +294,7 @@ func (p *Logs) foldedLine() string {
 	for _, source := range slices.SortedFunc(maps.Keys(from), func(a, b string) int {
 		return cmp.Or(cmp.Compare(from[b], from[a]), cmp.Compare(a, b))
 	}) {
-		parts = append(parts, uicontext.Clean(source)+" "+uicontext.Grouped(from[source]))
+		parts = append(parts, uicontext.SanitizeLine(source)+" "+uicontext.Grouped(from[source]))
 	}
 	var all []string
 	if len(parts) > 0 {
@@ -322,7 +322,7 @@ func arrow(lk *theme.Look, d registry.Direction) string {
 }
 
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
-	lk, text := p.app.Look, uicontext.Clean(markedStatusText(&r.TrafficRecord))
+	lk, text := p.app.Look, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status

@@ -68,7 +68,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
 	if !isNotification(r) {
 		first = append(first, durationText(r), uicontext.Size(r.Size))
 	}
-	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
 // between returns a line with the time, client, server and size of a request.
@@ -82,7 +82,7 @@ func between(r *registry.TrafficRecord, lk *theme.Look) string {
 		if i == 1 {
 			parts = append(parts, arrow(lk, r.Direction))
 		}
-		parts = append(parts, uicontext.Clean(end))
+		parts = append(parts, uicontext.SanitizeLine(end))
 	}
 	if r.RequestSize > 0 {
 		parts = append(parts, uicontext.Size(int64(r.RequestSize)))
@@ -127,7 +127,7 @@ func endOf(r *registry.TrafficRecord) string {
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
-	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.Clean(r.Name)) + "\n" + between(r, lk)}}
+	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
 	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, requestHeaders(r)...)
@@ -213,7 +213,7 @@ func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 
 // shownTraffic is the exchange of the dialog in front, or of the selected
 // record, for pagers, editors and files.
-func (p *Logs) shownTraffic() uicontext.Shown {
+func (p *Logs) shownTraffic() uicontext.CachedContent {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
 		seq = d.rec.Seq
@@ -222,7 +222,7 @@ func (p *Logs) shownTraffic() uicontext.Shown {
 	}
 	text, _, ok := p.app.exchangeText(seq, "  ")
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
+	return uicontext.CachedContent{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
 }

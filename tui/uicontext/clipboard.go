@@ -7,16 +7,16 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// mostCopied is how much terminals take by OSC 52.
-const mostCopied = 1 << 20
+// maxCopied is the largest text that terminals accept by OSC 52, in bytes.
+const maxCopied = 1 << 20
 
 // Copy gives text to the clipboard of the terminal, wherever that is (OSC 52).
-func (a *Common) Copy(text, what string) tea.Cmd {
+func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
 		return a.Complain("there is nothing to copy")
-	case len(text) > mostCopied:
-		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, Size(int64(len(text))), Size(mostCopied), a.KeyOf("pager"), a.KeyOf("save"))
+	case len(text) > maxCopied:
+		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, Size(int64(len(text))), Size(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {
@@ -31,8 +31,8 @@ func (a *Common) Copy(text, what string) tea.Cmd {
 	}, "copy", nil)
 }
 
-// Shown is the content of what the cursor is on.
-type Shown struct {
+// CachedContent is the content of the item under the cursor.
+type CachedContent struct {
 	Name string // a file name for it
 	Data []byte
 	Blob bool

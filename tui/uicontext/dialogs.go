@@ -8,14 +8,14 @@ import (
 	"goblin/tui/keys"
 )
 
-// Dialog is something in front of the panes. The last one of app.dialogs sees
-// the input first. It takes itself off the screen with [app.drop].
+// Dialog is a box in front of the panes. The last one in [Context.Dialogs] gets the
+// input. It closes itself by [Context.Drop].
 type Dialog interface {
 	Heading() string
 	// Size is the room that it wants, with its border, of w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
-	// Keys returns the actions of keys now, without the keys: those are [Common.Actions].
+	// Keys returns the actions of keys now, without the keys: those are [Context.Actions].
 	Keys() keys.Table
 	// Update handles other keys and the mouse (in coordinates of lines).
 	Update(msg tea.Msg) tea.Cmd
@@ -25,34 +25,34 @@ type Dialog interface {
 	Typing() bool
 }
 
-// Still is embedded by dialogs that wait for keys alone.
-type Still struct{}
+// BaseDialog is embedded by dialogs that only react to keys.
+type BaseDialog struct{}
 
-func (Still) Update(tea.Msg) tea.Cmd     { return nil }
-func (Still) Background(tea.Msg) tea.Cmd { return nil }
-func (Still) Typing() bool               { return false }
+func (BaseDialog) Update(tea.Msg) tea.Cmd     { return nil }
+func (BaseDialog) Background(tea.Msg) tea.Cmd { return nil }
+func (BaseDialog) Typing() bool               { return false }
 
-// Listing is embedded by dialogs that list what there is: keys typed ahead choose in them.
-type Listing struct{ Still }
+// ListDialog is embedded by dialogs with a list, in which keys typed ahead may choose.
+type ListDialog struct{ BaseDialog }
 
-func (Listing) lists() {}
+func (ListDialog) lists() {}
 
-// Asks reports whether a key may be an answer to a dialog, which has to be seen before that.
-func Asks(d Dialog) bool {
+// NeedsReading reports whether keys typed before a dialog is visible could answer it.
+func NeedsReading(d Dialog) bool {
 	_, lists := d.(interface{ lists() })
 	return !lists
 }
 
-// Far is how far down a dialog's text is, as it was drawn; "" if it does not tell.
-func Far(d Dialog) string {
+// ScrollPosition returns how far a dialog is scrolled, or "" if it does not scroll.
+func ScrollPosition(d Dialog) string {
 	if d, ok := d.(interface{ Where() string }); ok {
 		return d.Where()
 	}
 	return ""
 }
 
-// Press gives input to a dialog.
-func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
+// SendTo gives input to a dialog.
+func (a *Context) SendTo(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
 		if b := d.Keys().On(a.Actions).Find(key, 0); b != nil {
 			return b.Run()
@@ -61,8 +61,8 @@ func (a *Common) Press(d Dialog, msg tea.Msg) tea.Cmd {
 	return d.Update(msg)
 }
 
-// HintsOf returns the footer's words on a dialog.
-func (a *Common) HintsOf(d Dialog) []keys.Hint {
+// DialogHints returns the hints of a dialog for the footer.
+func (a *Context) DialogHints(d Dialog) []keys.Hint {
 	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
 		return d.Hints()
 	}
@@ -70,7 +70,7 @@ func (a *Common) HintsOf(d Dialog) []keys.Hint {
 }
 
 // Push puts a dialog in front.
-func (a *Common) Push(d Dialog) tea.Cmd {
+func (a *Context) Push(d Dialog) tea.Cmd {
 	a.Dialogs = append(a.Dialogs, d)
 	if d, ok := d.(interface{ Begin() tea.Cmd }); ok {
 		return d.Begin()
@@ -78,17 +78,17 @@ func (a *Common) Push(d Dialog) tea.Cmd {
 	return nil
 }
 
-// ToDialog hands input to the dialog in front.
-func (a *Common) ToDialog(msg tea.Msg) tea.Cmd {
+// SendToDialog gives input to the dialog in front.
+func (a *Context) SendToDialog(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
-		m.X, m.Y = m.X-a.Front.X, m.Y-a.Front.Y
+		m.X, m.Y = m.X-a.FrontRect.X, m.Y-a.FrontRect.Y
 		msg = m
 	}
-	return a.Press(a.Dialogs[len(a.Dialogs)-1], msg)
+	return a.SendTo(a.Dialogs[len(a.Dialogs)-1], msg)
 }
 
 // Drop closes a dialog, wherever it stands.
-func (a *Common) Drop(d Dialog) tea.Cmd {
+func (a *Context) Drop(d Dialog) tea.Cmd {
 	a.Dialogs = slices.DeleteFunc(slices.Clone(a.Dialogs), func(o Dialog) bool { return o == d })
 	return nil
 }

@@ -184,9 +184,9 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 // Heading counts the rows of the open table, and says by what they are sorted.
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
-	count := uicontext.Exactly(t.Total())
+	count := uicontext.FormatInt(t.Total())
 	if t.Typed != "" {
-		count = uicontext.Exactly(t.Len()) + "/" + count
+		count = uicontext.FormatInt(t.Len()) + "/" + count
 	}
 	return p.app.Look.Title.On("Usage") + " " + count, t.Sorting(p.app.Look)
 }
@@ -244,16 +244,16 @@ func (p *Pane) Item() uicontext.Item {
 }
 
 // ShownContent is the part of the bill under the cursor, as JSON.
-func (p *Pane) ShownContent() uicontext.Shown {
+func (p *Pane) ShownContent() uicontext.CachedContent {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
 	text, err := json.MarshalIndent(r.whole, "", "  ")
 	if err != nil {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: "usage.json", Data: text}
+	return uicontext.CachedContent{Name: "usage.json", Data: text}
 }
 
 // Handlers returns the actions of keys here.
@@ -262,7 +262,7 @@ func (p *Pane) Handlers() map[string]keys.Act {
 	none := keys.Unless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
 	entry := func() *registry.Entry {
 		it := p.Item()
-		if it.Blank() {
+		if it.IsEmpty() {
 			return nil
 		}
 		return a.Reg.Load().Named(it.Server, registry.Tool, it.Name)
@@ -271,7 +271,7 @@ func (p *Pane) Handlers() map[string]keys.Act {
 		"open": {Why: none}, "pager": {Why: none}, "editor": {Why: none}, "save": {Why: none}, "copy-content": {Why: none},
 		"copy": {Why: none, Run: func() tea.Cmd {
 			r, _ := p.Tables[p.at].Selected()
-			return a.Copy(uicontext.Clean(r.name), "the name")
+			return a.Copy(uicontext.SanitizeLine(r.name), "the name")
 		}},
 		"reload":    {Run: func() tea.Cmd { return p.Refresh(registry.AllChanges) }},
 		"tab-left":  {Run: func() tea.Cmd { return p.choose(p.at - 1) }},
@@ -281,9 +281,9 @@ func (p *Pane) Handlers() map[string]keys.Act {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
-				return dialog.WhyNotToggle(a.Common, entry())
+				return dialog.WhyNotToggle(a.Context, entry())
 			},
-			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Common, []*registry.Entry{entry()}) },
+			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Context, []*registry.Entry{entry()}) },
 		},
 		"call":      {Why: keys.Never("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
 		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
@@ -434,9 +434,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.client != nil && len(r.client.Breaks) > 0 {
-					return lk().Failed + " " + uicontext.Clean(r.name), lk().Bad
+					return lk().Failed + " " + uicontext.SanitizeLine(r.name), lk().Bad
 				}
-				return uicontext.Clean(r.name), ""
+				return uicontext.SanitizeLine(r.name), ""
 			},
 		},
 		tokens,
