@@ -58,7 +58,7 @@ func (a *app) found(step func(*viewer.View)) func() tea.Cmd {
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
-	a.Say("Sorted %s", cmp.Or(r.Sorting(a.Look), "as listed"))
+	a.Say("Sorted %s", cmp.Or(r.OrderText(a.Look), "as listed"))
 	return cmd
 }
 

@@ -312,7 +312,7 @@ func crowd(t testing.TB, n int) (table *list.Table[int], asked *int) {
 		return fmt.Sprintf("row %05d", (i*7919)%n)
 	}
 	table = list.New(context.Background(), time.Now, text, text, func([]int) []list.Field { return nil })
-	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, Least: 4, Text: text})
+	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, MinWidth: 4, Text: text})
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i

@@ -86,7 +86,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
 		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
-		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().Orderings() }},
+		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
@@ -127,7 +127,7 @@ func (a *app) logCommands() []command {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.Panes[a.Open].Rows()
-		f, ok := list.FindTextField(r.Terms(), name)
+		f, ok := list.FindTextField(r.FilterFields(), name)
 		if !ok {
 			return nil
 		}
@@ -152,11 +152,11 @@ func (a *app) serverNames() []string {
 // is what m counts.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
-	f, ok := list.FindTextField(r.Terms(), "mime")
+	f, ok := list.FindTextField(r.FilterFields(), "mime")
 	if !ok {
 		return nil
 	}
-	values, _ := dialog.CountValues(a.Ctx, f, r.Uncounted(), min(r.Uncounted()+r.Total(), list.AtOnce))
+	values, _ := dialog.CountValues(a.Ctx, f, r.HeadRows(), min(r.HeadRows()+r.Total(), list.MaxSyncRows))
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {

@@ -150,7 +150,7 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24, "a")
 	r.ready("a")
-	items := make([]string, list.AtOnce+1)
+	items := make([]string, list.MaxSyncRows+1)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://%d","name":"n","mimeType":"type/%d"}`, i, i%3)
 	}

@@ -144,7 +144,7 @@ func (a *app) doesWiden(b *keys.Binding) string {
 func (a *app) filterHints() []keys.Hint {
 	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
 	names := ""
-	for i, f := range a.Panes[a.Open].Rows().Terms() {
+	for i, f := range a.Panes[a.Open].Rows().FilterFields() {
 		if i > 0 {
 			names += " "
 		}

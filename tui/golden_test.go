@@ -245,19 +245,19 @@ func (r *rig) untimed() {
 	for _, p := range r.app.Panes {
 		switch p := p.(type) {
 		case *pane.Servers:
-			p.Table.Took = 0
+			p.Table.LastSearch = 0
 		case *pane.Tools:
-			p.All.Table.Took = 0
+			p.All.Table.LastSearch = 0
 		case *pane.Prompts:
-			p.All.Table.Took = 0
+			p.All.Table.LastSearch = 0
 		case *pane.Resources:
-			p.All.Table.Took, p.Templates.Table.Took = 0, 0
+			p.All.Table.LastSearch, p.Templates.Table.LastSearch = 0, 0
 		case *usage.Pane:
 			for _, t := range p.Tables {
-				t.Took = 0
+				t.LastSearch = 0
 			}
 		case *pane.Logs:
-			p.Logs[pane.TabEvents].Table.Took, p.Logs[pane.TabStderr].Table.Took, p.Logs[pane.TabGoblin].Table.Took, p.Traffic.Table.Took = 0, 0, 0, 0
+			p.Logs[pane.TabEvents].Table.LastSearch, p.Logs[pane.TabStderr].Table.LastSearch, p.Logs[pane.TabGoblin].Table.LastSearch, p.Traffic.Table.LastSearch = 0, 0, 0, 0
 		}
 	}
 }

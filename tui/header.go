@@ -231,7 +231,7 @@ func (a *app) barLine() string {
 		if a.searching {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.Millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.Millis(r.SearchTime())))
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(uicontext.SanitizeLine(p) + " ")
 		}

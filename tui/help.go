@@ -62,7 +62,7 @@ func newHelp(a *app) uicontext.Dialog {
 	}
 	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
-	for _, f := range a.Panes[a.Open].Rows().Terms() {
+	for _, f := range a.Panes[a.Open].Rows().FilterFields() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
 	}
 	name, _ := a.Panes[a.Open].Tab()

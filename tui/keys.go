@@ -101,8 +101,8 @@ func (a *app) findKeys() keys.Table {
 		{ID: "server-facet", Long: "Choose servers from a list with counts", Names: []string{"server"}, Also: "narrow filter by", Run: a.filterList("server", "Servers")},
 		{ID: "mime-facet", Long: "Choose MIME types from a list with counts", Names: []string{"mime", "type"}, Also: "narrow filter by type", Run: a.filterList("mime", "MIME types")},
 		{ID: "method-facet", Long: "Choose methods of traffic from a list with counts", Names: []string{"method"}, Also: "narrow filter by", Run: a.filterList("method", "Methods")},
-		{ID: "sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Names: []string{"sort"}, Also: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.Sorted) }},
-		{ID: "sort-column", Long: "Sort by the next column at once; as a click on its head", Also: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.NextOrder) }},
+		{ID: "sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Names: []string{"sort"}, Also: "order reverse turn", Run: func() tea.Cmd { return a.sort(list.Rows.SortNext) }},
+		{ID: "sort-column", Long: "Sort by the next column at once; as a click on its head", Also: "order head", Run: func() tea.Cmd { return a.sort(list.Rows.SortNextColumn) }},
 	}
 }
 

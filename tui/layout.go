@@ -117,7 +117,7 @@ func (a *app) nothing(p pane.Pane, w int) []string {
 			return []string{why, "", a.KeyOf("back") + " goes back."}
 		}
 		text := "Nothing matches " + typed
-		if word := r.Excludes(); word != "" && word != typed {
+		if word := r.ExcludingTerm(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
 		return []string{a.Look.Cut(uicontext.SanitizeLine(text), w-4), "", a.KeyOf("back") + " clears the filter."}

@@ -440,7 +440,7 @@ func (d *palette) enter() tea.Cmd {
 		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.SpellsName(arg, c.entry.Listed) && !list.SpellsName(arg, c.entry.Label) {
 		d.note = "nothing is called " + uicontext.SanitizeLine(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}

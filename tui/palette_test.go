@@ -193,7 +193,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 120, 40, "a")
 	r.ready("a")
-	items := make([]string, list.AtOnce+500)
+	items := make([]string, list.MaxSyncRows+500)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://thing-%05d","name":"n"}`, i)
 	}

@@ -98,7 +98,7 @@ func TestWatchedGoesThroughALongListToo(t *testing.T) {
 	t.Parallel()
 	r := subs(t, 120, 30)
 	var items []string
-	for i := range list.AtOnce + 100 {
+	for i := range list.MaxSyncRows + 100 {
 		items = append(items, fmt.Sprintf(`{"uri":"file:///%05d","name":"n"}`, i))
 	}
 	r.list("files", registry.Resource, items...)

@@ -145,7 +145,7 @@ func (d *Clients) Heading() string {
 	if n := d.silent(); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
 	}
-	return strings.TrimSpace(text + " " + d.Table.Sorting(d.app.Look))
+	return strings.TrimSpace(text + " " + d.Table.OrderText(d.app.Look))
 }
 
 // silent counts the clients that have likely left.
@@ -166,20 +166,20 @@ func (d *Clients) arrange() {
 	type column = list.Column[clientRow]
 	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
 		has := func(r clientRow) bool { return value(r) > 0 || name == "requests" }
-		c := list.Figure(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, theme.Style) {
+		c := list.NumberColumn(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, theme.Style) {
 			if !has(r) {
 				return "", ""
 			}
 			return sign + uicontext.Grouped(value(r)), ""
 		})
-		c.Has = has
+		c.HasValue = has
 		return c
 	}
 	ago := func(name string, rank int, value func(clientRow) time.Time) column {
 		return column{
-			Name: name, Rank: rank, Fixed: 10, Right: true, Down: true,
-			By:  func(x, y clientRow) int { return value(x).Compare(value(y)) },
-			Has: func(r clientRow) bool { return !value(r).IsZero() },
+			Name: name, Rank: rank, Fixed: 10, Right: true, Descending: true,
+			By:       func(x, y clientRow) int { return value(x).Compare(value(y)) },
+			HasValue: func(r clientRow) bool { return !value(r).IsZero() },
 			Show: func(r clientRow, _ int) (string, theme.Style) {
 				if value(r).IsZero() {
 					return "", ""
@@ -190,8 +190,8 @@ func (d *Clients) arrange() {
 	}
 	own := d.app.Backend.Session()
 	d.Table.Arrange(
-		column{Name: "client", Least: 8, Wants: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
-		column{Name: "version", Rank: 7, Least: 6, Wants: 10, Text: func(r clientRow) string { return r.Version }},
+		column{Name: "client", MinWidth: 8, PreferredWidth: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
+		column{Name: "version", Rank: 7, MinWidth: 6, PreferredWidth: 10, Text: func(r clientRow) string { return r.Version }},
 		column{Name: "transport", Rank: 5, Fixed: 9, Text: func(r clientRow) string { return r.Transport }},
 		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
@@ -210,7 +210,7 @@ func (d *Clients) arrange() {
 		}
 		return ""
 	}
-	d.Table.Also = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
+	d.Table.HiddenTexts = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
 // nameOf names a session on the screen that has one of its own.
@@ -233,7 +233,7 @@ func (d *Clients) Lines(w, h int) []string {
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {

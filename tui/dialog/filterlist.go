@@ -54,7 +54,7 @@ type FilterListOptions struct {
 // NewFilterList returns the values of a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
 	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), cancel: func() {}}
-	d.field, d.hasField = list.FindTextField(o.Rows.Terms(), field)
+	d.field, d.hasField = list.FindTextField(o.Rows.FilterFields(), field)
 	return d
 }
 
@@ -67,11 +67,11 @@ func (d *FilterList) Begin() tea.Cmd {
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
 	r := d.app.Rows
-	n, heads := r.Total(), r.Uncounted()
+	n, heads := r.Total(), r.HeadRows()
 	typed, _ := r.Filtered()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
-	matches := r.Matching(list.Set(typed, f.Name, nil))
+	matches := r.Matcher(list.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
 		all, err := CountValues(ctx, f, heads, heads+n)
 		if err == nil {
@@ -89,7 +89,7 @@ func (d *FilterList) Begin() tea.Cmd {
 		}
 		return nil
 	}
-	if n <= list.AtOnce {
+	if n <= list.MaxSyncRows {
 		return take(find())
 	}
 	return func() tea.Msg {

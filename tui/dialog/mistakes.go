@@ -32,14 +32,14 @@ func NewMistakes(a *uicontext.Context) tea.Cmd {
 	text := func(m registry.Mistake) string { return fmt.Sprintf("%s:%d %s", m.File, m.Line, m.Text) }
 	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []list.Field { return nil })
 	d.Table.Arrange(
-		list.Column[registry.Mistake]{Name: "file", Rank: 1, Least: 8, Wants: 20, Quiet: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
+		list.Column[registry.Mistake]{Name: "file", Rank: 1, MinWidth: 8, PreferredWidth: 20, Dim: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
 		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {
 			if m.Line == 0 {
 				return "", ""
 			}
 			return strconv.Itoa(m.Line), ""
 		}},
-		list.Column[registry.Mistake]{Name: "mistake", Least: 20, Wants: 40, Rest: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
+		list.Column[registry.Mistake]{Name: "mistake", MinWidth: 20, PreferredWidth: 40, Fills: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
 	return tea.Batch(d.read(), a.Push(d))
 }
 

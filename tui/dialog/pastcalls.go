@@ -143,7 +143,7 @@ func (d *PastCalls) arrange() {
 		return "ok"
 	}
 	d.Table.Arrange(
-		column{Name: "time", Fixed: 8, Down: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		column{Name: "time", Fixed: 8, Descending: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return inv.Time.Format("15:04:05"), ""
 		}},
 		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
@@ -158,13 +158,13 @@ func (d *PastCalls) arrange() {
 			}
 			return d.look.Failed + " error", d.look.Bad
 		}},
-		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		list.NumberColumn("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.Millis(inv.Duration), ""
 		}),
-		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		list.NumberColumn("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.Size(int64(len(inv.Result))), ""
 		}),
-		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			args := uicontext.SanitizeLine(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})

@@ -73,14 +73,14 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 // arrange gives the list its columns.
 func (d *ProfileChooser) arrange() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
-		return list.Figure(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
+		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
 			return uicontext.FormatInt(r.sees[kind]), d.app.Look.Dim
 		})
 	}
 	d.Table.Arrange(
-		list.Column[profileRow]{Name: "profile", Least: 12, Wants: 24, Text: profileRow.name},
+		list.Column[profileRow]{Name: "profile", MinWidth: 12, PreferredWidth: 24, Text: profileRow.name},
 		count("tools", registry.Tool), count("prompts", registry.Prompt), count("resources", registry.Resource))
-	d.Table.Lead = 2
+	d.Table.MarkWidth = 2
 	d.Table.Marks = func(r profileRow) string {
 		if r.profile == d.app.Profile {
 			return d.app.Look.Up

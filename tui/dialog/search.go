@@ -56,8 +56,8 @@ func (s *Search) Clear() tea.Cmd {
 func (s *Search) FilterKeys(place string) keys.Table {
 	return keys.Table{
 		{ID: place + ".filter", Hint: "filter", Long: "Filter the list", Run: s.Start},
-		{ID: place + ".sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return s.Rows.Sorted() }},
-		{ID: place + ".sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return s.Rows.NextOrder() }},
+		{ID: place + ".sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return s.Rows.SortNext() }},
+		{ID: place + ".sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return s.Rows.SortNextColumn() }},
 	}
 }
 

@@ -99,7 +99,7 @@ func (d *Subscriptions) readNames() {
 }
 
 func (d *Subscriptions) Heading() string {
-	return strings.TrimSpace("Subscriptions " + RowCount(d.Table) + " " + d.Table.Sorting(d.app.Look))
+	return strings.TrimSpace("Subscriptions " + RowCount(d.Table) + " " + d.Table.OrderText(d.app.Look))
 }
 
 func (d *Subscriptions) Size(w, h int) (int, int) {
@@ -119,7 +119,7 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	body := max(h-3, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.Typed)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
@@ -139,17 +139,17 @@ func (d *Subscriptions) Lines(w, h int) []string {
 // arrange gives the list its columns.
 func (d *Subscriptions) arrange() {
 	type column = list.Column[registry.SubscriptionState]
-	updates := list.Figure("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {
+	updates := list.NumberColumn("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 		if s.Updates == 0 {
 			return "", ""
 		}
 		return uicontext.Grouped(int(s.Updates)), ""
 	})
-	updates.Has = func(s registry.SubscriptionState) bool { return s.Updates > 0 }
+	updates.HasValue = func(s registry.SubscriptionState) bool { return s.Updates > 0 }
 	last := column{
-		Name: "last change", Rank: 3, Fixed: 11, Right: true, Down: true, Quiet: true,
-		By:  func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
-		Has: updates.Has,
+		Name: "last change", Rank: 3, Fixed: 11, Right: true, Descending: true, Dim: true,
+		By:       func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
+		HasValue: updates.HasValue,
 		Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Updates == 0 {
 				return "", ""
@@ -158,21 +158,21 @@ func (d *Subscriptions) arrange() {
 		},
 	}
 	d.Table.Arrange(
-		column{Name: "server", Rank: 4, Least: 6, Wants: 14, Quiet: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
-		column{Name: "URI", Least: 16, Wants: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
-		column{Name: "held by", Rank: 1, Least: 8, Wants: 18, Rest: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
+		column{Name: "server", Rank: 4, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
+		column{Name: "URI", MinWidth: 16, PreferredWidth: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
+		column{Name: "held by", Rank: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
 				return uicontext.SanitizeLine(s.Error), d.app.Look.Bad
 			}
 			return d.holderNames(s, 3), ""
 		}},
 		updates, last)
-	d.Table.Lead = 2
+	d.Table.MarkWidth = 2
 	d.Table.Marks = func(s registry.SubscriptionState) string {
 		mark, style := SubscriptionMark(d.app.Look, s.Status)
 		return style.On(mark)
 	}
-	d.Table.Also = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
+	d.Table.HiddenTexts = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
 // holderNames returns the names of at most most holders of a subscription.

@@ -62,16 +62,16 @@ func (p *callablePane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
 	p.All.Table.Arrange(
 		list.Column[*registry.Entry]{
-			Name: "name", Least: 16, Wants: 44, Text: func(e *registry.Entry) string { return e.Listed },
+			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
 		},
 		own,
 		titleColumn(3),
 		serverColumn(4),
 		list.Column[*registry.Entry]{
-			Name: "description", Rank: 2, Least: 12, Wants: 40, Rest: true, Quiet: true, Unsorted: true,
+			Name: "description", Rank: 2, MinWidth: 12, PreferredWidth: 40, Fills: true, Dim: true, Unsorted: true,
 			Text: func(e *registry.Entry) string { return firstLine(e.Description) },
 		})
-	p.All.Table.Lead = 2
+	p.All.Table.MarkWidth = 2
 	p.All.Table.Marks = p.mark
 }
 
@@ -326,7 +326,7 @@ func newPrompts(a *Layout) *Prompts {
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
-	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, Least: 12, Wants: 24, Text: signature, Unsorted: true})
+	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
 	return p
 }
 

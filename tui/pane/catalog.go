@@ -78,7 +78,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 			base, since := c.stale(e)
 			return base.On(since)
 		},
-		Also: func(e *registry.Entry) []string { return []string{e.Title, e.Listed, e.Label, e.Name, e.Description} },
+		HiddenTexts: func(e *registry.Entry) []string { return []string{e.Title, e.Listed, e.Label, e.Name, e.Description} },
 	}
 	return c
 }
@@ -87,7 +87,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 
 func serverColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{
-		Name: "server", Rank: rank, Least: 6, Wants: 14, Quiet: true, Text: func(e *registry.Entry) string { return e.Server },
+		Name: "server", Rank: rank, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(e *registry.Entry) string { return e.Server },
 		By: func(a, b *registry.Entry) int {
 			return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
 		},
@@ -95,11 +95,11 @@ func serverColumn(rank int) list.Column[*registry.Entry] {
 }
 
 func titleColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "title", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Title }}
+	return list.Column[*registry.Entry]{Name: "title", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Title }}
 }
 
 func mimeColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, Least: 13, Wants: 18, Quiet: true, Text: func(e *registry.Entry) string {
+	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, MinWidth: 13, PreferredWidth: 18, Dim: true, Text: func(e *registry.Entry) string {
 		if e.Kind == registry.Skill {
 			return "skill"
 		}
@@ -109,12 +109,12 @@ func mimeColumn(rank int) list.Column[*registry.Entry] {
 
 // labelColumn has the names of what is known by its URI.
 func labelColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "name", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Label }}
+	return list.Column[*registry.Entry]{Name: "name", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
 
 // ownColumn has the URIs as their server spells them.
 func ownColumn(name string) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: name, Least: 16, Wants: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
+	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
 // words gives the text that a filter searches: name, title, URI, then what describes it.
@@ -294,7 +294,7 @@ func (c *catalog) count(open bool) string {
 
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
-	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.Sorting(c.app.Look)
+	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Look)
 	if c.app.Profile != "" {
 		title += " " + c.app.Look.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
 	}
@@ -302,7 +302,7 @@ func (c *catalog) heading(name string) (title, right string) {
 }
 
 func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right string) {
-	return lk.Title.On(name) + " " + dialog.RowCount(t), t.Sorting(lk)
+	return lk.Title.On(name) + " " + dialog.RowCount(t), t.OrderText(lk)
 }
 
 // mark is the sign before a row that came a moment ago.

@@ -163,7 +163,7 @@ func (a *Layout) Zoom() tea.Cmd {
 func (a *Layout) WhyNoField(name string) func(string) string {
 	return func(string) string {
 		p := a.Panes[a.Open]
-		if _, ok := list.FindTextField(p.Rows().Terms(), name); ok {
+		if _, ok := list.FindTextField(p.Rows().FilterFields(), name); ok {
 			return ""
 		}
 		of, _ := p.Tab()
@@ -173,7 +173,7 @@ func (a *Layout) WhyNoField(name string) func(string) string {
 
 // WhyNoOrder says that the list in sight has no order of a name.
 func (a *Layout) WhyNoOrder(name string) string {
-	all := a.Panes[a.Open].Rows().Orderings()
+	all := a.Panes[a.Open].Rows().OrderNames()
 	if name == "" || slices.Contains(all, name) {
 		return ""
 	}

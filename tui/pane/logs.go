@@ -200,7 +200,7 @@ func (p *Logs) Heading() (title, right string) {
 	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
 		parts = append(parts, levelName(p.minLevel)+" and worse")
 	}
-	if by := r.Sorting(lk); by != "" {
+	if by := r.OrderText(lk); by != "" {
 		parts = append(parts, by)
 	} else if p.list().Following() && !p.Paused {
 		parts = append(parts, "following")

@@ -131,7 +131,7 @@ func (f *records[R]) Publish() tea.Cmd {
 	}
 	expected := len(rows)
 	if f.bytes > heavyText {
-		expected = max(expected, list.AtOnce+1)
+		expected = max(expected, list.MaxSyncRows+1)
 	}
 	f.reading = true
 	return f.Table.Refresh(expected, func() []R { return rows }, func() tea.Cmd {
@@ -160,9 +160,9 @@ func (f *records[R]) Count() int      { return len(f.Held) }
 func (f *records[R]) ClearUnread()    { f.news = 0 }
 func (f *records[R]) Trimmed() int    { return f.trimmed }
 func (f *records[R]) Unread() int     { return f.news }
-func (f *records[R]) Following() bool { return f.Table.Tail }
+func (f *records[R]) Following() bool { return f.Table.Following }
 func (f *records[R]) CursorMoved() {
-	f.Table.Tail = f.Table.Ends() && f.Table.Cursor() >= f.Table.Len()-1
+	f.Table.Following = f.Table.NewestLast() && f.Table.Cursor() >= f.Table.Len()-1
 }
 
 func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
@@ -172,21 +172,21 @@ func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
 // Click shows the other end of what it sorts by, if it was on a head.
 func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
 	row, cmd := f.Table.Click(x, y)
-	if !row && !f.Table.Ends() {
-		f.Table.Leave()
+	if !row && !f.Table.NewestLast() {
+		f.Table.StopFollowing()
 	}
 	return row, cmd
 }
 
 // Follow goes to the newest row and stays there, or stays where the cursor is.
 func (f *records[R]) Follow(on bool) tea.Cmd {
-	f.Table.Tail = on
+	f.Table.Following = on
 	if !on {
 		return nil
 	}
 	if f.Table.Order != 0 || f.Table.Reversed {
 		f.Table.Order, f.Table.Reversed = 0, false
-		return f.Table.Again()
+		return f.Table.Rerun()
 	}
 	f.Table.To(f.Table.Len() - 1)
 	return nil
@@ -199,23 +199,23 @@ func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
 // Filter ends following when the best match stands first.
 func (b tabRows[R]) Filter(typed string) tea.Cmd {
-	if b.Tail && list.Parse(typed, b.Fields(nil)).Ranked() {
-		b.Leave()
+	if b.Following && list.Parse(typed, b.Fields(nil)).Ranked() {
+		b.StopFollowing()
 	}
 	return b.Table.Filter(typed)
 }
 
-// Sorted shows the beginning of what it sorts by, and so do the others.
-func (b tabRows[R]) Sorted() tea.Cmd { return b.sorted(b.Table.Sorted) }
+// SortNext shows the beginning of what it sorts by, and so do the others.
+func (b tabRows[R]) SortNext() tea.Cmd { return b.sorted(b.Table.SortNext) }
 
-func (b tabRows[R]) NextOrder() tea.Cmd { return b.sorted(b.Table.NextOrder) }
+func (b tabRows[R]) SortNextColumn() tea.Cmd { return b.sorted(b.Table.SortNextColumn) }
 
 func (b tabRows[R]) Sort(name string) tea.Cmd {
 	return b.sorted(func() tea.Cmd { return b.Table.Sort(name) })
 }
 
 func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
-	b.Leave()
+	b.StopFollowing()
 	return by()
 }
 
@@ -274,14 +274,14 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 		func(r *logRow) string { return r.key },
 		func(r *logRow) string { return r.Text },
 		logFields, list.Order[*logRow]{Name: "time"})
-	t.Tail = true
+	t.Following = true
 	t.Base = func(r *logRow) theme.Style {
 		if r.Level < slog.LevelInfo {
 			return a.Look.Dim
 		}
 		return ""
 	}
-	t.Over = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
+	t.Overlay = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
 	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
@@ -293,11 +293,11 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
 		{
-			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
+			Name: "time", Rank: 2, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
 			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Look.Dim },
 		},
 		{
-			Name: "level", Fixed: 6, Down: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
+			Name: "level", Fixed: 6, Descending: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				switch lk := a.Look; {
 				case r.Level >= slog.LevelError:
@@ -309,11 +309,11 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 				}
 			},
 		},
-		{Name: "server", Rank: 1, Least: 6, Wants: 10, Text: func(r *logRow) string { return r.Server }},
-		{Name: "source", Rank: 4, Least: 3, Wants: 7, Quiet: true, Text: func(r *logRow) string { return r.Source }},
-		{Name: "session", Rank: 5, Least: 4, Wants: 8, Quiet: true, Text: func(r *logRow) string { return r.Session }},
+		{Name: "server", Rank: 1, MinWidth: 6, PreferredWidth: 10, Text: func(r *logRow) string { return r.Server }},
+		{Name: "source", Rank: 4, MinWidth: 3, PreferredWidth: 7, Dim: true, Text: func(r *logRow) string { return r.Source }},
+		{Name: "session", Rank: 5, MinWidth: 4, PreferredWidth: 8, Dim: true, Text: func(r *logRow) string { return r.Session }},
 		{
-			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
+			Name: "message", MinWidth: 12, PreferredWidth: 34, Fills: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
 					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, mostDrawn))

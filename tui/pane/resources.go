@@ -71,7 +71,7 @@ func newResources(a *Layout) *Resources {
 		subs := p.subs
 		x, y := subs[resourceKey{a.Server, a.Name}], subs[resourceKey{b.Server, b.Name}]
 		return x.LastUpdate.Compare(y.LastUpdate)
-	}).Down())
+	}).Descending())
 	p.arrange()
 	return p
 }
@@ -113,7 +113,7 @@ func (p *Resources) templatesFocused() bool {
 		here, there = there, here
 	}
 	_, query := there.Filtered() // which may ask for what only one of them has
-	return p.TemplatesChosen != (here.Typed != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
+	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
 // current is the section that has the cursor.
@@ -155,24 +155,24 @@ func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
 		part = 2
 	}
 	below := min(p.Templates.Table.Len(), max(2, h/part))
-	p.Templates.Table.Bare = below == 0 || h < 12
-	if !p.Templates.Table.Bare {
+	p.Templates.Table.NoHeader = below == 0 || h < 12
+	if !p.Templates.Table.NoHeader {
 		below++
 	}
 	p.ruleLine = max(0, h-below-1)
-	lines := p.All.Table.Section(!second).Grid(lk, w, p.ruleLine, focused)
+	lines := p.All.Table.SetFocused(!second).Grid(lk, w, p.ruleLine, focused)
 	lines = append(lines, theme.Blank(w))
-	return append(lines, p.Templates.Table.Section(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
+	return append(lines, p.Templates.Table.SetFocused(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
 }
 
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
-	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
+	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
 		return uicontext.Size(e.Size), p.app.Look.Dim
 	})
-	size.Has = func(e *registry.Entry) bool { return e.Size >= 0 }
+	size.HasValue = func(e *registry.Entry) bool { return e.Size >= 0 }
 	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
-	p.All.Table.Lead = 3
+	p.All.Table.MarkWidth = 3
 	p.All.Table.Marks = func(e *registry.Entry) string {
 		mark := " "
 		if sub, has := p.subs[resourceKey{e.Server, e.Name}]; has {
@@ -193,7 +193,7 @@ func (p *Resources) arrange() {
 		return note
 	}
 	p.Templates.Table.Arrange(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
-	p.Templates.Table.Lead = 3
+	p.Templates.Table.MarkWidth = 3
 	p.Templates.Table.Marks = func(e *registry.Entry) string {
 		sign := p.app.Look.Template
 		if e.Kind == registry.Skill {

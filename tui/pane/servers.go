@@ -189,27 +189,27 @@ type serverCol = list.Column[registry.ServerState]
 // arrange gives the list its columns. The most useful ones stand longest.
 func (p *Servers) arrange() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
-		c := list.Figure(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
+		c := list.NumberColumn(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
 			func(s registry.ServerState, _ int) (string, theme.Style) { return p.count(s, kind) })
-		c.Has = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
+		c.HasValue = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
 		return c
 	}
-	latency := list.Figure("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
+	latency := list.NumberColumn("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Latency <= 0 {
 				return "", ""
 			}
 			return uicontext.Millis(s.Latency), ""
 		})
-	restarts := list.Figure("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
+	restarts := list.NumberColumn("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
 				return p.app.Look.Sep, p.app.Look.Dim
 			}
 			return uicontext.Grouped(s.Restarts), p.app.Look.Warn
 		})
-	latency.Has = func(s registry.ServerState) bool { return s.Latency > 0 }
-	restarts.Has = func(s registry.ServerState) bool { return s.Restarts > 0 }
+	latency.HasValue = func(s registry.ServerState) bool { return s.Latency > 0 }
+	restarts.HasValue = func(s registry.ServerState) bool { return s.Restarts > 0 }
 	p.Table.Arrange(
 		serverCol{
 			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
@@ -218,14 +218,14 @@ func (p *Servers) arrange() {
 			},
 			By: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
 		},
-		serverCol{Name: "server", Least: 6, Wants: 24, Text: func(s registry.ServerState) string { return s.Name }},
+		serverCol{Name: "server", MinWidth: 6, PreferredWidth: 24, Text: func(s registry.ServerState) string { return s.Name }},
 		serverCol{Name: "via", Rank: 7, Text: func(s registry.ServerState) string { return s.Transport }},
 		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
 		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
-			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
+			Name: "last error", Rank: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
 					return p.problem(s), p.app.Look.Bad
@@ -239,7 +239,7 @@ func (p *Servers) arrange() {
 		}
 		return ""
 	}
-	p.Table.Instead = func(s registry.ServerState) (string, theme.Style) {
+	p.Table.Replacement = func(s registry.ServerState) (string, theme.Style) {
 		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
 			return p.problem(s), p.app.Look.Bad
 		}

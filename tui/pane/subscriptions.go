@@ -32,7 +32,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 		}
 		return subs
 	}
-	if len(p.subs) <= list.AtOnce/3 {
+	if len(p.subs) <= list.MaxSyncRows/3 {
 		return p.take(read(), 0)
 	}
 	p.reading = true
@@ -69,7 +69,7 @@ func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news i
 	p.updates += news
 	p.subs = subs
 	t := p.All.Table
-	if strings.Contains(t.Typed, "sub:") || strings.Contains(t.Typed, "updated:") || t.Orders[t.Order].Name == byUpdate {
+	if strings.Contains(t.FilterText, "sub:") || strings.Contains(t.FilterText, "updated:") || t.Orders[t.Order].Name == byUpdate {
 		return tea.Batch(t.Refilter(), p.follow())
 	}
 	return p.follow()

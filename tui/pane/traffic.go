@@ -106,7 +106,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
 		trafficFields, list.By("time", byStart))
-	t.Tail = true
+	t.Following = true
 	t.Base = func(r *trafficRow) theme.Style {
 		if isNotification(&r.TrafficRecord) {
 			return p.app.Look.Dim
@@ -119,8 +119,8 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		}
 		return ""
 	}
-	t.Over = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
-	t.Also = func(r *trafficRow) []string { return []string{r.Name} }
+	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
+	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, most: MostTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
@@ -128,14 +128,14 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 // trafficColumns are those of Traffic. What was asked stands longest.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
-	size := list.Figure("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	size := list.NumberColumn("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		if r.inFlightID != "" {
 			return "", ""
 		}
 		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Look.Dim
 	})
 	size.Spare = true
-	took := list.Figure("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
 			return termtext.Age(p.took(r)), ""
@@ -146,16 +146,16 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	})
 	return []column{
 		{
-			Name: "time", Rank: 4, Fixed: 12, Least: 8, Wants: 8,
+			Name: "time", Rank: 4, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
 			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Look.Dim },
 		},
-		{Name: "client", Rank: 3, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.client }},
+		{Name: "client", Rank: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
 		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Look, r.Direction), "" }},
-		{Name: "server", Rank: 2, Least: 6, Wants: 6, Text: func(r *trafficRow) string { return r.Server }},
-		{Name: "method", Least: 11, Wants: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
-		{Name: "name", Least: 12, Wants: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
+		{Name: "server", Rank: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.Server }},
+		{Name: "method", MinWidth: 11, PreferredWidth: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
+		{Name: "name", MinWidth: 12, PreferredWidth: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
-			Name: "status", Least: 7, Wants: 12, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
+			Name: "status", MinWidth: 7, PreferredWidth: 12, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
 			Show: p.statusCell,
 		},
 		took, size,

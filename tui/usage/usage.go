@@ -75,7 +75,7 @@ func New(a *pane.Layout) *Pane {
 			func(r row) string { return r.key },
 			func(r row) string { return r.name + "\x00" + r.original },
 			fields,
-			list.By("tokens", byTokens).Down())
+			list.By("tokens", byTokens).Descending())
 		p.Tables[i].Arrange(p.columns(i)...)
 		p.Tables[i].Base = p.style
 	}
@@ -185,10 +185,10 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
 	count := uicontext.FormatInt(t.Total())
-	if t.Typed != "" {
+	if t.FilterText != "" {
 		count = uicontext.FormatInt(t.Len()) + "/" + count
 	}
-	return p.app.Look.Title.On("Usage") + " " + count, t.Sorting(p.app.Look)
+	return p.app.Look.Title.On("Usage") + " " + count, t.OrderText(p.app.Look)
 }
 
 // Rows is the open table.
@@ -406,14 +406,14 @@ func byTokens(x, y row) int {
 func (p *Pane) columns(table int) []list.Column[row] {
 	lk := func() *theme.Look { return p.app.Look }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
-		c := list.Figure(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
+		c := list.NumberColumn(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
 			if value(r) == 0 {
 				return lk().Sep, ""
 			}
 			return text(r), ""
 		})
 		if rank > 0 {
-			c.Has = func(r row) bool { return value(r) > 0 }
+			c.HasValue = func(r row) bool { return value(r) > 0 }
 		}
 		return c
 	}
@@ -431,7 +431,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	}
 	all := []list.Column[row]{
 		{
-			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
+			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), MinWidth: 4, PreferredWidth: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.client != nil && len(r.client.Breaks) > 0 {
 					return lk().Failed + " " + uicontext.SanitizeLine(r.name), lk().Bad
@@ -446,9 +446,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
 		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.Size(int64(r.Figures.Bytes)) }),
 		{
-			Name: "last call", Rank: 4, Fixed: 9, Right: true, Down: true,
-			By:  func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
-			Has: func(r row) bool { return r.Calls > 0 },
+			Name: "last call", Rank: 4, Fixed: 9, Right: true, Descending: true,
+			By:       func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
+			HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.Calls == 0 {
 					return "never", ""
@@ -457,7 +457,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			},
 		},
 		{
-			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
+			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
 				return lk().Spark(downsample(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
