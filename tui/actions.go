@@ -46,8 +46,8 @@ func (a *app) sideways(cells int) func() tea.Cmd {
 	}
 }
 
-// found walks the matches of the search in the detail panel.
-func (a *app) found(step func(*viewer.View)) func() tea.Cmd {
+// searchStep returns a function that goes to another match in the detail panel.
+func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 	return func() tea.Cmd {
 		step(a.Details[a.Open].View)
 		return nil
@@ -184,8 +184,8 @@ func (a *app) whyNotInspect() string {
 	return ""
 }
 
-// parts is a pane of several lists, one of which has the cursor.
-type parts interface {
+// multiList is a pane of several lists, one of which has the cursor.
+type multiList interface {
 	Part() (at, of int)
 	Choose(part int)
 }
@@ -194,7 +194,7 @@ type parts interface {
 // list alone, the panes.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
-	several, ok := a.Panes[a.Open].(parts)
+	several, ok := a.Panes[a.Open].(multiList)
 	if ok {
 		at, of = several.Part()
 	}
@@ -227,7 +227,7 @@ func (a *app) back() tea.Cmd {
 	case a.Inside:
 		a.Inside = false
 	case a.Panes[a.Open].Rows().Untick():
-	case a.returns(&cmd):
+	case a.goBack(&cmd):
 		return cmd
 	case typed != "":
 		return a.SetFilter("")
@@ -237,8 +237,8 @@ func (a *app) back() tea.Cmd {
 	return nil
 }
 
-// returns goes back to where a jump began, if one did.
-func (a *app) returns(cmd *tea.Cmd) (ok bool) {
+// goBack returns to the place before the last jump, if there is one.
+func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
 	*cmd, ok = a.GoBack()
 	return ok
 }

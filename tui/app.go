@@ -41,23 +41,23 @@ type app struct {
 	keys   keys.Table
 	mouse  bool
 
-	bar       textfield.Text
-	filtering bool // the bar has the focus
-	searching bool // … for a search in the detail panel
-	chosen    bool // what stands in the bar is replaced by what is typed
-	history   []string
-	commands  []string // run from the palette, the last one at the end
+	bar         textfield.Text
+	filtering   bool // the bar has the focus
+	searching   bool // … for a search in the detail panel
+	barSelected bool // what stands in the bar is replaced by what is typed
+	history     []string
+	commands    []string // run from the palette, the last one at the end
 
-	asks     dialog.QuestionPresenter
-	spinning bool
-	head     header
+	questions dialog.QuestionPresenter
+	spinning  bool
+	head      header
 
 	clientsEnd int // where the number of clients ends in the first line
 	changes    <-chan registry.Changes
 	wake       chan struct{}      // capacity 1: something of this screen's own changed
-	greeted    []registry.Session // those whose coming was told
+	announced  []registry.Session // those whose coming was told
 	quitting   bool
-	beats      int
+	beatCount  int
 }
 
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.
@@ -72,9 +72,9 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
-	a.Shell, a.Wake = a, a.rouse
+	a.Shell, a.Wake = a, a.wakeUp
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
-	a.asks = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.theme = o.Theme
@@ -86,7 +86,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
-	a.greeted = a.Reg.Sessions()
+	a.announced = a.Reg.Sessions()
 	q.OnChange(a.Wake)
 	if q.Len() > 0 { // asked before the screen was there
 		a.Wake()
@@ -134,8 +134,8 @@ func (a *app) setImages() bool {
 	return a.images.Set(p, f, a.Term.Getenv("TMUX") != "", rand.Int())
 }
 
-// rouse wakes the screen. It never blocks and may be called from anywhere.
-func (a *app) rouse() {
+// wakeUp wakes the UI. It never blocks and may be called from any goroutine.
+func (a *app) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
 	default: // it is awake already and will look
@@ -177,7 +177,7 @@ func (a *app) waitChanges() tea.Cmd {
 
 func (a *app) waitWake() tea.Cmd {
 	return wait(a.Ctx, a.wake, func(struct{}) tea.Cmd {
-		return tea.Batch(a.asks.Sync(), a.After(frameTime, laterMsg(a.waitWake)))
+		return tea.Batch(a.questions.Sync(), a.After(frameTime, laterMsg(a.waitWake)))
 	})
 }
 
@@ -222,7 +222,7 @@ func (a *app) beat() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged(), a.Logs().ReadInFlight())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight())
 }
 
 // Update is the only place where the screen's state changes.
@@ -266,13 +266,13 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// agedEvery beats a filter by age is run again: time alone changes what it finds.
-const agedEvery = 20
+// refilterBeats is after how many beats a filter by age runs again.
+const refilterBeats = 20
 
-func (a *app) aged() tea.Cmd {
-	a.beats++
+func (a *app) refilterByAge() tea.Cmd {
+	a.beatCount++
 	r := a.Panes[a.Open].Rows()
-	if typed, _ := r.Filtered(); a.beats%agedEvery == 0 && strings.Contains(typed, "updated:") {
+	if typed, _ := r.Filtered(); a.beatCount%refilterBeats == 0 && strings.Contains(typed, "updated:") {
 		return r.Refilter()
 	}
 	return nil
@@ -321,15 +321,15 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 	}
 	if what&registry.Sessions != 0 {
 		a.head.refresh(a)
-		a.greet()
+		a.announceClients()
 	}
 	return tea.Batch(cmds...)
 }
 
-// greet says which clients came and left.
-func (a *app) greet() {
-	before, now := a.greeted, a.head.sessions
-	a.greeted = now
+// announceClients flashes which clients connected and left.
+func (a *app) announceClients() {
+	before, now := a.announced, a.head.sessions
+	a.announced = now
 	has := func(list []registry.Session, s registry.Session) bool {
 		return slices.ContainsFunc(list, func(o registry.Session) bool { return o.ID == s.ID && o.Client == s.Client })
 	}

@@ -23,22 +23,22 @@ import (
 // command is a line of the palette: a binding, or one of those that take an
 // argument or have no key.
 type command struct {
-	names []string // the first is shown
-	arg   string   // what it takes, as "NAME"; "" for nothing
-	long  string
-	keys  []string
-	bare  bool // the argument may be left out
-	moves bool // it is about the cursor and has no name of its own
-	why   func(arg string) string
-	run   func(arg string) tea.Cmd
-	args  func() []string // to choose from; nil: none are known
+	names       []string // the first is shown
+	arg         string   // what it takes, as "NAME"; "" for nothing
+	long        string
+	keys        []string
+	argOptional bool // the argument may be left out
+	cursorOnly  bool // it is about the cursor and has no name of its own
+	why         func(arg string) string
+	run         func(arg string) tea.Cmd
+	args        func() []string // to choose from; nil: none are known
 }
 
 func (c *command) usage() string {
 	switch {
 	case c.arg == "":
 		return c.names[0]
-	case c.bare:
+	case c.argOptional:
 		return c.names[0] + " [" + c.arg + "]"
 	}
 	return c.names[0] + " " + c.arg
@@ -64,7 +64,7 @@ func (a *app) allCommands() []command {
 			names = []string{b.ID}
 		}
 		all = append(all, command{
-			names: names, long: b.Long, keys: b.Keys, moves: len(b.Names) == 0,
+			names: names, long: b.Long, keys: b.Keys, cursorOnly: len(b.Names) == 0,
 			why: func(string) string { return a.whyHere(b) },
 			run: func(string) tea.Cmd { return a.run(b) },
 		})
@@ -105,7 +105,7 @@ func (a *app) logCommands() []command {
 		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(pane.TabEvents)},
 		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(pane.TabTraffic)},
 		{
-			names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
+			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to what servers print", args: a.serverNames,
 			why: func(arg string) string {
 				if arg == "" {
 					return ""
@@ -184,19 +184,19 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.Details[a.Open].Build(true, false)
 }
 
-// places are searched by "open": the catalog as it was when the palette was opened.
-type places struct {
+// entrySearch is what "open" searches: the catalog when the palette was opened.
+type entrySearch struct {
 	rows  [registry.Kinds][]*registry.Entry
 	index [registry.Kinds]*list.Index
 }
 
-// mostOpened of each kind are offered.
-const mostOpened = 50
+// maxFoundEntries is the number of entries of each kind that are listed.
+const maxFoundEntries = 50
 
-// gather collects what "open" searches in: names only, where the panes' own
+// newEntrySearch collects what "open" searches in: names only, where the panes' own
 // indices also hold descriptions.
-func gather(s *registry.Snapshot) *places {
-	p := &places{}
+func newEntrySearch(s *registry.Snapshot) *entrySearch {
+	p := &entrySearch{}
 	for k := range registry.Kind(registry.Kinds) {
 		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
 		p.rows[k] = rows
@@ -206,7 +206,7 @@ func gather(s *registry.Snapshot) *places {
 }
 
 // search finds the entries whose names fit best, the best first.
-func (p *places) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
+func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
 	var words []string
 	for w := range strings.FieldsSeq(text) {
 		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
@@ -218,7 +218,7 @@ func (p *places) search(ctx context.Context, text string, now time.Time) []*regi
 		if err != nil {
 			return nil
 		}
-		for _, i := range rows[:min(len(rows), mostOpened)] {
+		for _, i := range rows[:min(len(rows), maxFoundEntries)] {
 			found = append(found, p.rows[k][i])
 		}
 	}
@@ -243,7 +243,7 @@ func (a *app) serverCommands() []command {
 	servers := a.servers()
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
 		return command{
-			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
+			names: []string{name}, arg: "SERVER", argOptional: true, long: long, args: a.serverNames,
 			why: func(arg string) string {
 				s, problem := a.serverCalled(arg)
 				if problem == "" {

@@ -78,7 +78,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 
 func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
 	found := func(t keys.Table, k tea.KeyMsg) string {
-		if b := t.On(keymap.Change(nil)).Find(k, 0); b != nil {
+		if b := t.WithKeys(keymap.Change(nil)).Find(k, 0); b != nil {
 			return b.ID
 		}
 		return ""

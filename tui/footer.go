@@ -19,16 +19,16 @@ func (a *app) footerLine() string {
 		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().On(a.Actions).Hints(), a.filterHints()...)), a.W)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().WithKeys(a.Actions).Hints(), a.filterHints()...)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.binding(id)
-		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.pointless(id) {
+		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.isPointless(id) {
 			continue
 		}
-		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: a.does(b)})
+		hints = append(hints, keys.Hint{Key: b.Keys[0], Label: a.label(b)})
 	}
 	// Where there is too little room, the last two, help and quit, stay.
 	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
@@ -37,17 +37,17 @@ func (a *app) footerLine() string {
 	return lk.Fit(" "+a.hints(hints), a.W)
 }
 
-// pointless is true of what can be done and is not worth an offer: it would do nothing
-// for this row, or fail.
-func (a *app) pointless(id string) bool {
+// isPointless reports whether a key works here but is not worth a hint in the footer: it
+// would do nothing for this row, or fail.
+func (a *app) isPointless(id string) bool {
 	it := a.Panes[a.Open].Item()
 	switch id {
 	case "log-in":
 		return !a.needsLogin()
 	case "call":
-		return a.Open != pane.PaneLogs && !a.answers(it)
+		return a.Open != pane.PaneLogs && !a.isReachable(it)
 	case "reload": // what was not fetched yet is opened first
-		return a.Open != pane.PaneServers && (!a.answers(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
+		return a.Open != pane.PaneServers && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter":
@@ -68,8 +68,8 @@ func (a *app) pointless(id string) bool {
 	return false
 }
 
-// answers reports whether the owner of the item can be asked.
-func (a *app) answers(it uicontext.Item) bool {
+// isReachable reports whether the server of an item can be asked.
+func (a *app) isReachable(it uicontext.Item) bool {
 	if it.IsEmpty() || it.Server == registry.Local {
 		return !it.IsEmpty()
 	}
@@ -77,8 +77,8 @@ func (a *app) answers(it uicontext.Item) bool {
 	return ok && pane.Reachable(s.State)
 }
 
-// does names a key's effect on this row, in a word.
-func (a *app) does(b *keys.Binding) string {
+// label returns a key's effect on this row, in a word or two.
+func (a *app) label(b *keys.Binding) string {
 	it := a.Panes[a.Open].Item()
 	server := registry.ServerState{}
 	if a.Open == pane.PaneServers {
@@ -86,7 +86,7 @@ func (a *app) does(b *keys.Binding) string {
 	}
 	switch b.ID {
 	case "subscribe":
-		if a.watches() {
+		if a.isSubscribed() {
 			return "unsubscribe"
 		}
 	case "call":
@@ -118,16 +118,16 @@ func (a *app) does(b *keys.Binding) string {
 			return "find out why"
 		}
 	case "widen":
-		return a.doesWiden(b)
+		return a.widenLabel(b)
 	}
-	if does := a.Handlers[a.Open][b.ID].Does; does != nil {
+	if does := a.Handlers[a.Open][b.ID].Label; does != nil {
 		return does()
 	}
 	return b.Hint
 }
 
-// doesWiden returns the effect of the key that zooms.
-func (a *app) doesWiden(b *keys.Binding) string {
+// widenLabel returns the effect of the key that zooms.
+func (a *app) widenLabel(b *keys.Binding) string {
 	switch {
 	case a.Zoomed():
 		return "list again"
@@ -142,7 +142,7 @@ func (a *app) doesWiden(b *keys.Binding) string {
 // filterHints stand in the footer while a filter is typed, behind the keys: what
 // can be asked for in this list.
 func (a *app) filterHints() []keys.Hint {
-	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
+	hints := []keys.Hint{{Key: "~", Label: "fuzzy"}, {Key: "-", Label: "exclude"}}
 	names := ""
 	for i, f := range a.Panes[a.Open].Rows().FilterFields() {
 		if i > 0 {
@@ -151,13 +151,13 @@ func (a *app) filterHints() []keys.Hint {
 		names += f.Name + ":"
 	}
 	if names != "" {
-		hints = append(hints, keys.Hint{Key: names, Does: "fields"})
+		hints = append(hints, keys.Hint{Key: names, Label: "fields"})
 	}
 	return hints
 }
 
-// watches reports whether this screen holds a subscription of the selected item.
-func (a *app) watches() bool {
+// isSubscribed reports whether this UI is subscribed to the selected item.
+func (a *app) isSubscribed() bool {
 	p := a.Panes[pane.PaneResources].(*pane.Resources)
 	at, _, ok := p.ResolveItem(a.Panes[a.Open].Item())
 	return ok && p.IsSubscribed(at)
@@ -181,7 +181,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.Look.Key.On(keymap.Show(h.Key)) + " " + h.Does)
+		b.WriteString(a.Look.Key.On(keymap.Show(h.Key)) + " " + h.Label)
 	}
 	return b.String()
 }

@@ -154,7 +154,7 @@ func (a *app) headerLine() string {
 	if h.running > 0 {
 		fmt.Fprintf(&b, "  running %d", h.running)
 	}
-	if n := a.asks.Questions.Len(); n > 0 {
+	if n := a.questions.Questions.Len(); n > 0 {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
@@ -225,7 +225,7 @@ func (a *app) barLine() string {
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
-		if a.chosen {
+		if a.barSelected {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {

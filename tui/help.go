@@ -53,7 +53,7 @@ func newHelp(a *app) uicontext.Dialog {
 	groups := make(map[string][]helpLine)
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
-			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.Also
+			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.SearchWords
 			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.SanitizeLine(a.why(b)), low: also})
 		}
 	}
@@ -219,7 +219,7 @@ func (d *help) Keys() keys.Table {
 }
 
 func (d *help) Hints() []keys.Hint {
-	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "search for what you want to do"})
+	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "search for what you want to do"})
 }
 
 func (d *help) close() tea.Cmd { return d.app.Drop(d) }
@@ -327,7 +327,7 @@ func (a *app) dialogKeys() []titledKeys {
 		{"Setup", (*setup)(nil).Keys()},
 	}
 	for i := range all {
-		all[i].keys.On(a.Actions)
+		all[i].keys.WithKeys(a.Actions)
 	}
 	return all
 }

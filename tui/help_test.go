@@ -115,7 +115,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("2 c")
 	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
-	for _, k := range formKeys().On(r.app.Actions) {
+	for _, k := range formKeys().WithKeys(r.app.Actions) {
 		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
 	}
 	require.NotEmpty(t, f.Hints())

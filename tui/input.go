@@ -88,9 +88,9 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 
 // why says why a binding cannot be run now.
 func (a *app) why(b *keys.Binding) string {
-	why := b.Why
+	why := b.WhyDisabled
 	if why == nil {
-		why = a.Handlers[a.Open][b.ID].Why
+		why = a.Handlers[a.Open][b.ID].WhyDisabled
 	}
 	if why == nil {
 		return ""

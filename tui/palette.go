@@ -22,19 +22,19 @@ import (
 // palette runs commands by name.
 type palette struct {
 	uicontext.BaseDialog
-	app     *app
-	all     []command
-	input   textfield.Text
-	list    []choice
-	window  list.Window
-	note    string // why the last Enter ran nothing
-	walking int    // in the history, -1 when it is not shown
+	app          *app
+	all          []command
+	input        textfield.Text
+	list         []choice
+	window       list.Window
+	note         string // why the last Enter ran nothing
+	historyIndex int    // in the history, -1 when it is not shown
 
-	places  *places // what "open" searches in, nil until it was gathered
-	looking bool    // a search runs
-	entered bool    // Enter was pressed meanwhile: its best result is meant
-	gen     int
-	cancel  context.CancelFunc
+	entries      *entrySearch // what "open" searches in, nil until it was gathered
+	searching    bool         // a search runs
+	enterPending bool         // Enter was pressed meanwhile: its best result is meant
+	gen          int
+	cancel       context.CancelFunc
 }
 
 // choice is a line of the list.
@@ -47,7 +47,7 @@ type choice struct {
 }
 
 func newPalette(a *app) uicontext.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), walking: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), historyIndex: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -92,7 +92,7 @@ func (d *palette) fill() tea.Cmd {
 	d.cancel()
 	d.gen++
 	d.list = nil
-	d.note, d.looking, d.entered = "", false, false
+	d.note, d.searching, d.enterPending = "", false, false
 	text := strings.TrimLeft(d.input.Value(), " ")
 	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
 		if c.names[0] == "open" {
@@ -102,9 +102,9 @@ func (d *palette) fill() tea.Cmd {
 		return nil
 	}
 	text = strings.TrimSpace(text)
-	d.list = d.ranked(text)
+	d.list = d.rankCommands(text)
 	if text == "" {
-		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.late(), y.late()) })
+		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.listRank(), y.listRank()) })
 	}
 	return nil
 }
@@ -138,13 +138,13 @@ func (d *palette) arguments(c *command, arg string) {
 	}
 }
 
-// late is where a choice stands in the list of all: what can be run now comes
-// first, and of that what is not better done with a key.
-func (c *choice) late() int {
+// listRank returns the rank of a choice in the list of all commands: enabled ones come
+// first, and of these the ones that are not only about the cursor.
+func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
 		return 2
-	case c.command.moves:
+	case c.command.cursorOnly:
 		return 1
 	}
 	return 0
@@ -155,27 +155,27 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	if text == "" {
 		return nil
 	}
-	d.looking = true
+	d.searching = true
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	gen, where, snap, now := d.gen, d.places, d.app.Reg.Load(), d.app.Now()
+	gen, where, snap, now := d.gen, d.entries, d.app.Reg.Load(), d.app.Now()
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {
-			where = gather(snap)
+			where = newEntrySearch(snap)
 		}
 		found := where.search(ctx, text, now)
 		return keys.FuncMsg(func() tea.Cmd {
-			d.places = where
+			d.entries = where
 			if gen != d.gen {
 				return nil
 			}
-			d.looking = false
+			d.searching = false
 			for _, e := range found {
 				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.SanitizeLine(e.Listed)})
 			}
 			d.window.Reset(len(d.list))
-			if d.entered && len(d.list) > 0 {
+			if d.enterPending && len(d.list) > 0 {
 				return d.enter()
 			}
 			return nil
@@ -191,11 +191,11 @@ const (
 	fitsWords
 )
 
-// ranked are the commands that fit a text: those that are called so, those
+// rankCommands are the commands that fit a text: those that are called so, those
 // that begin so, those whose names have its letters in order, and those whose
 // explanation has its words. Of those that fit equally well, the ones that can
 // be run come first.
-func (d *palette) ranked(text string) []choice {
+func (d *palette) rankCommands(text string) []choice {
 	type hit struct {
 		choice
 		fits, score int
@@ -261,20 +261,20 @@ func (d *palette) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
 func (d *palette) Lines(w, h int) []string {
 	lk := d.app.Look
 	d.input.Width = max(1, w-6)
-	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.says()}
+	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.message()}
 	rows := d.window.Lines(lk, h-len(out), func(i int) string { return d.row(&d.list[i], w-2) })
 	return lk.Lines(append(out, rows...), w, h)
 }
 
-// says is the line under the input.
-func (d *palette) says() string {
+// message returns the line under the input.
+func (d *palette) message() string {
 	lk := d.app.Look
 	text := strings.TrimSpace(d.input.Value())
 	c, arg := d.command(d.input.Value())
 	switch {
 	case d.note != "":
 		return lk.Bad.On("! " + d.note)
-	case d.looking:
+	case d.searching:
 		return lk.Dim.On("searching" + lk.Ellipsis)
 	case len(d.list) > 0:
 		return ""
@@ -335,7 +335,7 @@ func (d *palette) Update(msg tea.Msg) tea.Cmd {
 		}
 	case tea.KeyMsg:
 		if d.input.Update(msg) {
-			d.walking = -1
+			d.historyIndex = -1
 			return d.match()
 		}
 	}
@@ -345,7 +345,7 @@ func (d *palette) Update(msg tea.Msg) tea.Cmd {
 func (d *palette) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
 	row := func(by int) func() tea.Cmd { return func() tea.Cmd { d.window.Move(by); return nil } }
-	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walk(by) } }
+	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walkHistory(by) } }
 	return slices.Concat(keys.Table{
 		{ID: "palette.run", Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
 		{ID: "palette.complete", Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
@@ -362,8 +362,8 @@ func (d *palette) Keys() keys.Table {
 
 // upDown moves the cursor, or walks the commands that were run.
 func (d *palette) upDown(by int) tea.Cmd {
-	if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
-		return d.walk(by)
+	if d.historyIndex >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
+		return d.walkHistory(by)
 	}
 	d.window.Move(by)
 	return nil
@@ -374,50 +374,50 @@ func (d *palette) close() tea.Cmd {
 	return d.app.Drop(d)
 }
 
-func (d *palette) write(text string) tea.Cmd {
+func (d *palette) setInput(text string) tea.Cmd {
 	d.input.Set(text)
 	return d.match()
 }
 
-// walk goes through the commands that were run.
-func (d *palette) walk(by int) tea.Cmd {
+// walkHistory goes through the commands that were run.
+func (d *palette) walkHistory(by int) tea.Cmd {
 	n := len(d.app.commands)
 	if n == 0 {
 		return nil
 	}
-	at := d.walking + by
-	if d.walking < 0 {
+	at := d.historyIndex + by
+	if d.historyIndex < 0 {
 		if by > 0 {
 			return nil
 		}
 		at = n - 1
 	}
 	if at >= n {
-		d.walking = -1
-		return d.write("")
+		d.historyIndex = -1
+		return d.setInput("")
 	}
-	d.walking = max(0, at)
-	return d.write(d.app.commands[d.walking])
+	d.historyIndex = max(0, at)
+	return d.setInput(d.app.commands[d.historyIndex])
 }
 
 // complete writes the choice under the cursor.
 func (d *palette) complete() tea.Cmd {
 	if len(d.list) == 0 {
-		if near := d.nearest(d.input.Value()); near != "" && !d.looking {
-			return d.write(near)
+		if near := d.nearest(d.input.Value()); near != "" && !d.searching {
+			return d.setInput(near)
 		}
 		return nil
 	}
 	c := &d.list[d.window.Cursor()]
 	switch {
 	case c.entry != nil:
-		return d.write("open " + c.name)
+		return d.setInput("open " + c.name)
 	case c.arg == "" && c.command.arg != "":
-		return d.write(c.command.names[0] + " ")
+		return d.setInput(c.command.names[0] + " ")
 	case c.arg == "":
-		return d.write(c.command.names[0])
+		return d.setInput(c.command.names[0])
 	}
-	return d.write(c.name)
+	return d.setInput(c.name)
 }
 
 // enter runs the choice under the cursor.
@@ -425,8 +425,8 @@ func (d *palette) enter() tea.Cmd {
 	if len(d.list) == 0 {
 		c, arg := d.command(d.input.Value())
 		switch text := strings.TrimSpace(d.input.Value()); {
-		case d.looking:
-			d.entered = true
+		case d.searching:
+			d.enterPending = true
 		case text == "":
 		case c == nil:
 			d.note = d.unknown(text)
@@ -444,8 +444,8 @@ func (d *palette) enter() tea.Cmd {
 		d.note = "nothing is called " + uicontext.SanitizeLine(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}
-	if c.command.arg != "" && c.arg == "" && !c.command.bare {
-		return d.write(c.command.names[0] + " ")
+	if c.command.arg != "" && c.arg == "" && !c.command.argOptional {
+		return d.setInput(c.command.names[0] + " ")
 	}
 	d.close()
 	d.app.commands = remember(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))

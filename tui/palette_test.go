@@ -59,8 +59,8 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	d := r.app.Dialogs[0].(*palette)
 	last := 0
 	for _, c := range d.list {
-		require.GreaterOrEqual(t, c.late(), last)
-		last = c.late()
+		require.GreaterOrEqual(t, c.listRank(), last)
+		last = c.listRank()
 	}
 	require.Equal(t, 2, last)
 	require.Greater(t, len(d.list), 60)
@@ -211,7 +211,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
 	r.keys(":").text("open thing")
-	require.Len(t, r.app.Dialogs[0].(*palette).list, mostOpened)
+	require.Len(t, r.app.Dialogs[0].(*palette).list, maxFoundEntries)
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {

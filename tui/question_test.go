@@ -27,15 +27,15 @@ func (r *rig) ask(method, params string) askedOne {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
 	one := askedOne{r, make(chan dialog.Reply, 1), cancel}
-	before := r.app.asks.Questions.Len()
+	before := r.app.questions.Questions.Len()
 	go func() {
-		result, err := r.app.asks.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
+		result, err := r.app.questions.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
 		one.answers <- dialog.Reply{Result: result, Err: err}
 	}()
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
-		came = r.app.asks.Questions.Len() > before
-		r.run(r.app.asks.Sync())
+		came = r.app.questions.Questions.Len() > before
+		r.run(r.app.questions.Sync())
 	}
 	return one
 }
@@ -44,7 +44,7 @@ func (r *rig) ask(method, params string) askedOne {
 func (r *rig) woken() *rig {
 	r.t.Helper()
 	<-r.app.wake
-	r.run(r.app.asks.Sync())
+	r.run(r.app.questions.Sync())
 	return r
 }
 
@@ -83,7 +83,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 			require.NoError(t, err)
 			require.JSONEq(t, tt.want, got)
 			require.Empty(t, r.app.Dialogs)
-			require.Zero(t, r.app.asks.Questions.Len())
+			require.Zero(t, r.app.questions.Questions.Len())
 		})
 	}
 }
@@ -432,7 +432,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
-	a.asks.Sync()
+	a.questions.Sync()
 	require.Len(t, a.Dialogs, 1)
 	q.OnChange(func() {})
 	q.Close()
@@ -488,7 +488,7 @@ func TestASmallScreenOpensNothingUnseen(t *testing.T) {
 	r := newRig(t, 30, 8, "files")
 	r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs)
-	require.Equal(t, 1, r.app.asks.Questions.Len())
+	require.Equal(t, 1, r.app.questions.Questions.Len())
 }
 
 func BenchmarkSamplingFrame(b *testing.B) {

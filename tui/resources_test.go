@@ -427,7 +427,7 @@ func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
-	for range agedEvery {
+	for range refilterBeats {
 		r.beat(time.Minute)
 	}
 	require.Zero(t, r.app.Panes[pane.PaneResources].Rows().Len())

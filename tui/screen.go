@@ -172,10 +172,10 @@ type guard struct {
 	failed bool
 }
 
-// failedMsg is a panic in a command.
-type failedMsg struct{}
+// panicMsg reports a panic in a command.
+type panicMsg struct{}
 
-func (g *guard) caught(where string, r any) {
+func (g *guard) reportPanic(where string, r any) {
 	g.log.Error("Screen failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	g.fail(fmt.Errorf("the screen failed in %s: %v", where, r))
 }
@@ -190,11 +190,11 @@ func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.failed = true
-			g.caught("update", r)
+			g.reportPanic("update", r)
 			cmd = tea.Quit
 		}
 	}()
-	if _, ok := msg.(failedMsg); ok {
+	if _, ok := msg.(panicMsg); ok {
 		g.failed = true
 		return g, tea.Quit
 	}
@@ -210,7 +210,7 @@ func (g *guard) View() (view string) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.failed = true
-			g.caught("view", r)
+			g.reportPanic("view", r)
 			view = ""
 		}
 	}()
@@ -227,8 +227,8 @@ func (g *guard) wrap(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if r := recover(); r != nil {
-				g.caught("command", r)
-				msg = failedMsg{}
+				g.reportPanic("command", r)
+				msg = panicMsg{}
 			}
 		}()
 		msg = cmd()

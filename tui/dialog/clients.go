@@ -273,7 +273,7 @@ func (d *Clients) ListKeys() keys.Table {
 			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: d.Table.WithSelected(d.disconnect)},
 		},
 		d.FilterKeys("clients"), d.CloseKeys("clients", d.close),
-		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
 }
 
 func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }

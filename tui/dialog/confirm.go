@@ -72,7 +72,7 @@ func (c *Confirm) Lines(w, h int) []string {
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Look.Key.On(keymap.Show(h.Key))+" "+h.Does)
+		all = append(all, c.Screen.Look.Key.On(keymap.Show(h.Key))+" "+h.Label)
 	}
 	return strings.Join(all, "   ")
 }
@@ -104,7 +104,7 @@ func (c *Confirm) close() tea.Cmd {
 
 func (c *Confirm) Hints() []keys.Hint {
 	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Permanent, "confirm.always": c.Always, "confirm.no": "leave it"}
-	t := c.Keys().On(c.Screen.Actions)
+	t := c.Keys().WithKeys(c.Screen.Actions)
 	for i := range t {
 		t[i].Hint = does[t[i].ID]
 	}

@@ -291,7 +291,7 @@ func (d *FilterList) Keys() keys.Table {
 		{ID: "values.apply", Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
 		{ID: "values.none", Hint: "untick all", Long: "Untick all of them", Run: d.untick},
 		{ID: "values.close", Hint: "leave", Long: "Close and change nothing", Run: d.close},
-	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").Quiet()...)
+	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").WithoutHints()...)
 }
 
 func (d *FilterList) close() tea.Cmd {
@@ -351,5 +351,5 @@ func (d *FilterList) typeKey(msg tea.KeyMsg) {
 func (d *FilterList) Typing() bool { return true }
 
 func (d *FilterList) Hints() []keys.Hint {
-	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
+	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "narrow"})
 }

@@ -82,7 +82,7 @@ func (d *mistakes) Lines(w, h int) []string {
 }
 
 func (d *mistakes) Keys() keys.Table {
-	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet(),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints(),
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()

@@ -215,7 +215,7 @@ func (d *QuestionDialog) Keys() keys.Table { return nil }
 
 func (d *QuestionDialog) Hints() []keys.Hint {
 	if !d.takesKeys() {
-		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
+		return []keys.Hint{{Key: "?", Label: "a server asks; keys are taken after a moment without any"}}
 	}
 	return d.app.DialogHints(d.Inner)
 }
@@ -240,7 +240,7 @@ func (d *QuestionDialog) Update(msg tea.Msg) tea.Cmd {
 
 // pressesButton reports whether a key presses a button.
 func (d *QuestionDialog) pressesButton(key tea.KeyMsg) bool {
-	id := d.app.Actions.In(keymap.InForm)[keys.Name(key)]
+	id := d.app.Actions.In(keymap.InForm)[keys.KeyName(key)]
 	return id == "form.enter" || id == "form.toggle"
 }
 

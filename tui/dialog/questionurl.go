@@ -76,7 +76,7 @@ func (d *URLQuestion) Size(w, h int) (int, int) {
 func (d *URLQuestion) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
 
 func (d *URLQuestion) Hints() []keys.Hint {
-	t := d.Keys().On(d.app.Actions)
+	t := d.Keys().WithKeys(d.app.Actions)
 	switch {
 	case d.problem != nil:
 		t = t[2:]

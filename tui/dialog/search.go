@@ -27,7 +27,7 @@ func (s *Search) Keys() keys.Table {
 			return nil
 		}},
 		{ID: "search.clear", Hint: "show all", Long: "Show all again", Run: s.Clear},
-	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up").Quiet()...)
+	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up").WithoutHints()...)
 }
 
 // Start gives the line the focus.

@@ -231,7 +231,7 @@ func (d *Subscriptions) ListKeys() keys.Table {
 		d.FilterKeys("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},
 		d.CloseKeys("subscriptions", d.close),
-		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).Quiet())
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
 }
 
 func (d *Subscriptions) close() tea.Cmd { return d.app.Drop(d) }

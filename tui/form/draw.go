@@ -143,7 +143,7 @@ func (f *Form) hintLine(w int) string {
 	used := 0
 	for _, k := range f.Hints() {
 		key := keymap.Show(k.Key)
-		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Does))
+		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Label))
 		if used > 0 {
 			n += 2
 		}
@@ -156,7 +156,7 @@ func (f *Form) hintLine(w int) string {
 		used += n
 		b.WriteString(f.look.Key.On(key))
 		b.WriteByte(' ')
-		b.WriteString(f.look.Dim.On(safeLabel(k.Does)))
+		b.WriteString(f.look.Dim.On(safeLabel(k.Label)))
 	}
 	return b.String()
 }

@@ -8,7 +8,7 @@ import (
 
 // hint returns a hint with the first key of an action, or none if the action has no key.
 func (f *Form) hint(do, does string) []keys.Hint {
-	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
+	return keys.Table{{ID: "form." + do, Hint: does}}.WithKeys(f.spec.Actions).Hints()
 }
 
 // Hints returns the keys that work now, the most important first.

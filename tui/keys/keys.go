@@ -15,31 +15,30 @@ import (
 	"goblin/registry/keymap"
 )
 
-// Binding is one thing that can be done. Group, Names and Also are for the keys of panes
+// Binding is one thing that can be done. Group, Names and SearchWords are for the keys of panes
 // only.
 type Binding struct {
-	ID    string
-	Keys  []string // as Bubble Tea spells them; the first is shown. See [Table.On]
-	Hint  string   // in the footer; "" is not shown there
-	Long  string   // in help and KEYS.md
-	Where keymap.Place
-	Group string         // its heading in help
-	Names []string       // in the palette; the first is shown
-	Also  string         // other words for what it does, for who looks for it
-	Why   func() string  // why it cannot be done now; nil and "": it can
-	Run   func() tea.Cmd // nil: each pane does something else
+	ID          string
+	Keys        []string // as Bubble Tea spells them; the first is shown. See [Table.WithKeys]
+	Hint        string   // in the footer; "" is not shown there
+	Long        string   // in help and KEYS.md
+	Where       keymap.Place
+	Group       string         // its heading in help
+	Names       []string       // in the palette; the first is shown
+	SearchWords string         // other words for what it does, for who looks for it
+	WhyDisabled func() string  // why it cannot be done now; nil and "": it can
+	Run         func() tea.Cmd // nil: each pane does something else
 }
 
-// Act is done by a pane, or says why not, where the table leaves a binding to the
-// panes.
-type Act struct {
-	Why  func() string
-	Run  func() tea.Cmd
-	Does func() string // in the footer, where that is not always the same
+// Handler is what a pane does for a binding that the table leaves to the panes.
+type Handler struct {
+	WhyDisabled func() string
+	Run         func() tea.Cmd
+	Label       func() string // in the footer, where that is not always the same
 }
 
-// Unless is the reason of what can only be done when ok.
-func Unless(why string, ok func() bool) func() string {
+// DisabledUnless returns a WhyDisabled function that returns why unless ok returns true.
+func DisabledUnless(why string, ok func() bool) func() string {
 	return func() string {
 		if ok() {
 			return ""
@@ -48,14 +47,14 @@ func Unless(why string, ok func() bool) func() string {
 	}
 }
 
-// Never is the reason of what can never be done.
-func Never(why string) func() string { return func() string { return why } }
+// AlwaysDisabled returns a WhyDisabled function that always returns why.
+func AlwaysDisabled(why string) func() string { return func() string { return why } }
 
 // Table is a list of bindings.
 type Table []Binding
 
-// On are the rows with the keys and places of the actions of their ids.
-func (t Table) On(actions keymap.Map) Table {
+// WithKeys sets the keys and places of the bindings from the actions with their ids.
+func (t Table) WithKeys(actions keymap.Map) Table {
 	for i := range t {
 		a := actions[t[i].ID]
 		t[i].Keys, t[i].Where = a.Keys, a.Where
@@ -63,9 +62,9 @@ func (t Table) On(actions keymap.Map) Table {
 	return t
 }
 
-// Name is a key as the table spells it, "" for text that came at once, also where it
-// spells a key's name.
-func Name(key tea.KeyMsg) string {
+// KeyName returns the name of a key as bindings spell it. It returns "" for text that
+// arrived at once, even if the text is the name of a key.
+func KeyName(key tea.KeyMsg) string {
 	switch {
 	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):
 		return ""
@@ -75,8 +74,8 @@ func Name(key tea.KeyMsg) string {
 	return key.String()
 }
 
-// Of are the rows as those of a group.
-func (t Table) Of(group string) Table {
+// InGroup sets the group of all bindings.
+func (t Table) InGroup(group string) Table {
 	for i := range t {
 		t[i].Group = group
 	}
@@ -86,7 +85,7 @@ func (t Table) Of(group string) Table {
 // Find returns what a key does in a place, nil for nothing; the place 0 is a
 // dialog's only one.
 func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
-	name := Name(key)
+	name := KeyName(key)
 	if name == "" {
 		return nil
 	}
@@ -99,7 +98,7 @@ func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
 }
 
 // Hint is a key and a few words on what it does, for the footer.
-type Hint struct{ Key, Does string }
+type Hint struct{ Key, Label string }
 
 // Hints are those of the bindings that have one.
 func (t Table) Hints() []Hint {
@@ -161,8 +160,8 @@ func Scrolling(place string, get func() Scroller, names ...string) Table {
 	return t
 }
 
-// Quiet is the table without hints.
-func (t Table) Quiet() Table {
+// WithoutHints removes the hints of all bindings.
+func (t Table) WithoutHints() Table {
 	for i := range t {
 		t[i].Hint = ""
 	}

@@ -173,13 +173,13 @@ func calledWith(inv *registry.Invocation) []viewer.Section {
 	return append(blocks, viewer.Section{Title: "Result", Kind: viewer.Note})
 }
 
-func (p *callablePane) commonHandlers() map[string]keys.Act {
-	return map[string]keys.Act{
-		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
+func (p *callablePane) commonHandlers() map[string]keys.Handler {
+	return map[string]keys.Handler{
+		"open": {WhyDisabled: p.none}, "call": {WhyDisabled: p.none}, "copy": {WhyDisabled: p.none}, "clear": {WhyDisabled: p.none}, "copy-content": {WhyDisabled: p.whyNoContent}, "save": {WhyDisabled: p.whyNoContent},
 		"switch":    p.All.switchHandler(),
 		"seen":      p.All.hiddenHandler(p.All.toggleHidden),
-		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
-		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Context, p.current()) }},
+		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},
+		"reload":    {WhyDisabled: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Context, p.current()) }},
 	}
 }
 
@@ -290,11 +290,11 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, more
 }
 
-func (p *Tools) Handlers() map[string]keys.Act {
+func (p *Tools) Handlers() map[string]keys.Handler {
 	acts := p.callablePane.commonHandlers()
-	maps.Copy(acts, p.ownRowHandlers(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
-	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
-	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
+	maps.Copy(acts, p.ownRowHandlers(keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
+	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
+	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
 		for _, e := range entries(p.All.Table.Ticked()) {
 			if tool := p.app.Reg.PinnedTool(e.Server, e.Name); tool != nil {
@@ -353,9 +353,9 @@ func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, nil
 }
 
-func (p *Prompts) Handlers() map[string]keys.Act {
+func (p *Prompts) Handlers() map[string]keys.Handler {
 	acts := p.callablePane.commonHandlers()
-	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
+	get := keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
 		return dialog.GetPrompt(p.app.Context, p.current())
 	}}

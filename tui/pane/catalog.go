@@ -194,9 +194,9 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 }
 
 // switchHandler returns the action of the key that turns entries off or on.
-func (c *catalog) switchHandler() keys.Act {
-	return keys.Act{
-		Why: func() string {
+func (c *catalog) switchHandler() keys.Handler {
+	return keys.Handler{
+		WhyDisabled: func() string {
 			return dialog.WhyNotToggle(c.app.Context, c.selected())
 		},
 		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Context, entries(c.Table.Ticked())) },

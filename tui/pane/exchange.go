@@ -58,7 +58,7 @@ func (d *Exchange) Heading() string {
 func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 
 func (d *Exchange) Hints() []keys.Hint {
-	t := d.Keys().On(d.app.Actions)
+	t := d.Keys().WithKeys(d.app.Actions)
 	if isNotification(&d.rec) {
 		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "exchange.other" })
 	}

@@ -20,7 +20,7 @@ import (
 type Layout struct {
 	*uicontext.Context
 	Panes          []Pane
-	Handlers       []map[string]keys.Act // of the panes
+	Handlers       []map[string]keys.Handler // of the panes
 	Details        []*detail
 	Open           int          // index of the pane that is shown
 	Inside         bool         // the detail panel has the focus

@@ -282,21 +282,21 @@ func (p *Logs) Empty() []string {
 	return []string{"Nothing has changed yet."}
 }
 
-func (p *Logs) Handlers() map[string]keys.Act {
-	none := keys.Unless("there is no record here", func() bool { return p.Rows().Len() > 0 })
+func (p *Logs) Handlers() map[string]keys.Handler {
+	none := keys.DisabledUnless("there is no record here", func() bool { return p.Rows().Len() > 0 })
 	key, next := p.app.KeyOf, p.app.KeyOf("tab-right")
-	return map[string]keys.Act{
-		"pager": {Why: none}, "editor": {Why: none}, "save": {Why: none},
-		"open":         {Why: none, Run: p.openRecord},
-		"copy":         {Why: none, Run: p.copyRecord},
-		"copy-content": {Why: none, Run: p.copyLines},
+	return map[string]keys.Handler{
+		"pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none},
+		"open":         {WhyDisabled: none, Run: p.openRecord},
+		"copy":         {WhyDisabled: none, Run: p.copyRecord},
+		"copy-content": {WhyDisabled: none, Run: p.copyLines},
 		"inspect":      {Run: p.inspectRecord},
-		"method-facet": {Why: keys.Unless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
-		"level":        {Why: keys.Unless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
-		"subscribe":    {Why: keys.Never("a record is no item; " + key("inspect") + " goes to the item of a request")},
-		"call":         {Why: p.whyNotRecall, Run: p.recall},
-		"reload":       {Why: keys.Never("records come by themselves")},
-		"shown":        {Why: keys.Unless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextTrafficFilter, Does: p.trafficFilterHint},
+		"method-facet": {WhyDisabled: keys.DisabledUnless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
+		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
+		"subscribe":    {WhyDisabled: keys.AlwaysDisabled("a record is no item; " + key("inspect") + " goes to the item of a request")},
+		"call":         {WhyDisabled: p.whyNotRecall, Run: p.recall},
+		"reload":       {WhyDisabled: keys.AlwaysDisabled("records come by themselves")},
+		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},

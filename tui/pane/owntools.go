@@ -116,8 +116,8 @@ func (c *catalog) toggleHidden() tea.Cmd {
 }
 
 // hiddenHandler returns the action of the key that hides dim rows.
-func (c *catalog) hiddenHandler(run func() tea.Cmd) keys.Act {
-	return keys.Act{Run: run, Does: func() string {
+func (c *catalog) hiddenHandler(run func() tea.Cmd) keys.Handler {
+	return keys.Handler{Run: run, Label: func() string {
 		if c.hidesInvisible {
 			return "show dim rows"
 		}
@@ -148,18 +148,18 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 
 // ownRowHandlers returns actions of keys that list or fold Goblin's own tools if the cursor is on
 // their row.
-func (p *callablePane) ownRowHandlers(open keys.Act) map[string]keys.Act {
+func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()
 		return ok && isOwn(e)
 	}
-	or := func(run func() tea.Cmd) keys.Act {
-		return keys.Act{
-			Why: func() string {
-				if onHead() || open.Why == nil {
+	or := func(run func() tea.Cmd) keys.Handler {
+		return keys.Handler{
+			WhyDisabled: func() string {
+				if onHead() || open.WhyDisabled == nil {
 					return ""
 				}
-				return open.Why()
+				return open.WhyDisabled()
 			},
 			Run: func() tea.Cmd {
 				if onHead() {
@@ -167,7 +167,7 @@ func (p *callablePane) ownRowHandlers(open keys.Act) map[string]keys.Act {
 				}
 				return run()
 			},
-			Does: func() string {
+			Label: func() string {
 				switch {
 				case !onHead():
 					return "open"
@@ -178,5 +178,5 @@ func (p *callablePane) ownRowHandlers(open keys.Act) map[string]keys.Act {
 			},
 		}
 	}
-	return map[string]keys.Act{"open": or(open.Run), "detail": or(p.app.FocusDetail), "detail-vi": or(p.app.FocusDetail)}
+	return map[string]keys.Handler{"open": or(open.Run), "detail": or(p.app.FocusDetail), "detail-vi": or(p.app.FocusDetail)}
 }

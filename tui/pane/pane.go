@@ -43,7 +43,7 @@ type Pane interface {
 	Subject() Subject
 	// Handlers returns the actions of bindings here, or why they cannot act, by their ids. The
 	// others do what they do everywhere.
-	Handlers() map[string]keys.Act
+	Handlers() map[string]keys.Handler
 	// Empty is drawn in a list without rows.
 	Empty() []string
 	// Item is under the cursor: for traffic, copying and the palette.

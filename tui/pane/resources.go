@@ -305,19 +305,19 @@ func (p *Resources) Subject() Subject {
 	}
 }
 
-func (p *Resources) Handlers() map[string]keys.Act {
-	return map[string]keys.Act{
-		"copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
-		"open":      {Why: p.none, Run: p.openItem},
-		"reload":    {Why: p.none, Run: p.reload},
-		"switch":    {Why: func() string { return p.current().switchHandler().Why() }, Run: func() tea.Cmd { return p.current().switchHandler().Run() }},
-		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Context, p.Item()) }},
-		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
+func (p *Resources) Handlers() map[string]keys.Handler {
+	return map[string]keys.Handler{
+		"copy": {WhyDisabled: p.none}, "clear": {WhyDisabled: p.none}, "copy-content": {WhyDisabled: p.whyNoContent}, "save": {WhyDisabled: p.whyNoContent},
+		"open":      {WhyDisabled: p.none, Run: p.openItem},
+		"reload":    {WhyDisabled: p.none, Run: p.reload},
+		"switch":    {WhyDisabled: func() string { return p.current().switchHandler().WhyDisabled() }, Run: func() tea.Cmd { return p.current().switchHandler().Run() }},
+		"call":      {WhyDisabled: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Context, p.Item()) }},
+		"subscribe": {WhyDisabled: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
 		"seen":      p.All.hiddenHandler(func() tea.Cmd { return tea.Batch(p.All.toggleHidden(), p.Templates.toggleHidden()) }),
-		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
+		"templates": {WhyDisabled: p.whyNotTurn, Run: func() tea.Cmd {
 			p.TemplatesChosen = !p.TemplatesChosen
 			return nil
-		}, Does: func() string {
+		}, Label: func() string {
 			return map[bool]string{false: "templates", true: "resources"}[p.templatesFocused()]
 		}},
 		"subscribed": {Run: func() tea.Cmd {

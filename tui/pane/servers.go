@@ -313,7 +313,7 @@ func (p *Servers) ShownContent() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
 }
 
-func (p *Servers) Handlers() map[string]keys.Act {
+func (p *Servers) Handlers() map[string]keys.Handler {
 	a := p.app
 	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -321,21 +321,21 @@ func (p *Servers) Handlers() map[string]keys.Act {
 			return do(s)
 		}
 	}
-	return map[string]keys.Act{
+	return map[string]keys.Handler{
 		"open":         {Run: p.open},
-		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
-		"enable":       {Why: p.none, Run: selected(p.Enable)},
-		"remove":       {Why: p.whyNoConfig, Run: selected(p.remove)},
-		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
-		"pager":        {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
-		"copy":         {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
-		"editor":       {Why: p.whyNothingShown},
-		"save":         {Why: p.whyNothingShown},
-		"copy-content": {Why: p.whyNothingShown},
+		"reload":       {WhyDisabled: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
+		"enable":       {WhyDisabled: p.none, Run: selected(p.Enable)},
+		"remove":       {WhyDisabled: p.whyNoConfig, Run: selected(p.remove)},
+		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
+		"pager":        {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
+		"copy":         {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
+		"editor":       {WhyDisabled: p.whyNothingShown},
+		"save":         {WhyDisabled: p.whyNothingShown},
+		"copy-content": {WhyDisabled: p.whyNothingShown},
 		"inspect":      {Run: p.inspect},
-		"clear":        {Why: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
-		"call":         {Why: p.unless("servers are not called; their tools are: 2")},
-		"subscribe":    {Why: p.unless("only resources can be subscribed to")},
+		"clear":        {WhyDisabled: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
+		"call":         {WhyDisabled: p.unless("servers are not called; their tools are: 2")},
+		"subscribe":    {WhyDisabled: p.unless("only resources can be subscribed to")},
 	}
 }
 

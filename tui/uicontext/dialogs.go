@@ -54,7 +54,7 @@ func ScrollPosition(d Dialog) string {
 // SendTo gives input to a dialog.
 func (a *Context) SendTo(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
-		if b := d.Keys().On(a.Actions).Find(key, 0); b != nil {
+		if b := d.Keys().WithKeys(a.Actions).Find(key, 0); b != nil {
 			return b.Run()
 		}
 	}
@@ -66,7 +66,7 @@ func (a *Context) DialogHints(d Dialog) []keys.Hint {
 	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
 		return d.Hints()
 	}
-	return d.Keys().On(a.Actions).Hints()
+	return d.Keys().WithKeys(a.Actions).Hints()
 }
 
 // Push puts a dialog in front.

@@ -257,9 +257,9 @@ func (p *Pane) ShownContent() uicontext.CachedContent {
 }
 
 // Handlers returns the actions of keys here.
-func (p *Pane) Handlers() map[string]keys.Act {
+func (p *Pane) Handlers() map[string]keys.Handler {
 	a := p.app
-	none := keys.Unless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
+	none := keys.DisabledUnless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
 	entry := func() *registry.Entry {
 		it := p.Item()
 		if it.IsEmpty() {
@@ -267,9 +267,9 @@ func (p *Pane) Handlers() map[string]keys.Act {
 		}
 		return a.Reg.Load().Named(it.Server, registry.Tool, it.Name)
 	}
-	return map[string]keys.Act{
-		"open": {Why: none}, "pager": {Why: none}, "editor": {Why: none}, "save": {Why: none}, "copy-content": {Why: none},
-		"copy": {Why: none, Run: func() tea.Cmd {
+	return map[string]keys.Handler{
+		"open": {WhyDisabled: none}, "pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none}, "copy-content": {WhyDisabled: none},
+		"copy": {WhyDisabled: none, Run: func() tea.Cmd {
 			r, _ := p.Tables[p.at].Selected()
 			return a.Copy(uicontext.SanitizeLine(r.name), "the name")
 		}},
@@ -277,7 +277,7 @@ func (p *Pane) Handlers() map[string]keys.Act {
 		"tab-left":  {Run: func() tea.Cmd { return p.choose(p.at - 1) }},
 		"tab-right": {Run: func() tea.Cmd { return p.choose(p.at + 1) }},
 		"switch": {
-			Why: func() string {
+			WhyDisabled: func() string {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
@@ -285,8 +285,8 @@ func (p *Pane) Handlers() map[string]keys.Act {
 			},
 			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Context, []*registry.Entry{entry()}) },
 		},
-		"call":      {Why: keys.Never("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
-		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
+		"call":      {WhyDisabled: keys.AlwaysDisabled("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
+		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},
 	}
 }
 
