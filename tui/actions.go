@@ -58,7 +58,7 @@ func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
-	a.Say("Sorted %s", cmp.Or(r.OrderText(a.Look), "as listed"))
+	a.Say("Sorted %s", cmp.Or(r.OrderText(a.Theme), "as listed"))
 	return cmd
 }
 
@@ -274,7 +274,7 @@ func (a *app) cancellable() *uicontext.Running {
 
 func (a *app) nextTheme() tea.Cmd {
 	all := theme.Themes()
-	return a.chooseTheme(all[(slices.Index(all, a.Look.Theme)+1)%len(all)])
+	return a.chooseTheme(all[(slices.Index(all, a.Theme.Variant)+1)%len(all)])
 }
 
 // quit ends the screen; it asks when that disturbs somebody.

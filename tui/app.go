@@ -36,10 +36,10 @@ type app struct {
 	o    Options
 	park func(x, y int)
 
-	theme  string
-	images *images.Gallery
-	keys   keys.Table
-	mouse  bool
+	themeName string
+	images    *images.Gallery
+	keys      keys.Table
+	mouse     bool
 
 	bar         textfield.Text
 	filtering   bool // the bar has the focus
@@ -77,11 +77,11 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
-	a.theme = o.Theme
+	a.themeName = o.Theme
 	a.W, a.H = t.Size()
 	a.setImages()
-	a.SetLook()
-	a.bar = textfield.New(a.Look)
+	a.SetTheme()
+	a.bar = textfield.New(a.Theme)
 	a.Calls = uicontext.NewCalls(a.Context)
 	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
@@ -98,25 +98,25 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// SetLook makes the look anew, after the theme or the background changed.
-func (a *app) SetLook() {
+// SetTheme makes the look anew, after the theme or the background changed.
+func (a *app) SetTheme() {
 	background := ""
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Look = theme.New(theme.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
-	fresh := a.Look.Spinner()
+	a.Theme = theme.New(theme.Options{Theme: a.themeName, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
+	fresh := a.Theme.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
 	} else {
 		a.Spin = fresh
 	}
 	for _, d := range a.Details {
-		d.View.SetLook(a.Look)
+		d.View.SetTheme(a.Theme)
 	}
 	for _, d := range a.Dialogs {
-		if s, ok := d.(interface{ SetLook() }); ok {
-			s.SetLook()
+		if s, ok := d.(interface{ SetTheme() }); ok {
+			s.SetTheme()
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (a *app) resized() tea.Cmd {
 
 func (a *app) waitBackground() tea.Cmd {
 	return wait(a.Ctx, a.Term.Backgrounds(), func(struct{}) tea.Cmd {
-		a.SetLook()
+		a.SetTheme()
 		return a.waitBackground()
 	})
 }

@@ -195,11 +195,11 @@ func TestThemesCanBeWalked(t *testing.T) {
 	var seen []string
 	for range 4 {
 		r.keys("T")
-		seen = append(seen, r.app.Look.Theme)
+		seen = append(seen, r.app.Theme.Variant)
 	}
 	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
 	r = office(t, 120, 40, plainEnv).keys("T")
-	require.Equal(t, "none", r.app.Look.Theme, "NO_COLOR stands")
+	require.Equal(t, "none", r.app.Theme.Variant, "NO_COLOR stands")
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
@@ -299,8 +299,8 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	r.app.Update(laterMsg(r.app.beat))
 	require.True(t, r.app.spinning)
 	tick := r.app.Spin.Tick()
-	r.app.theme = "light"
-	r.app.SetLook()
+	r.app.themeName = "light"
+	r.app.SetTheme()
 	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
 }
 

@@ -37,7 +37,7 @@ type List struct {
 
 // Ask shows a list of at least one thing on a terminal until the user has decided; ok is
 // false if they want nothing to happen.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Look, checklist *List) (ok bool, err error) {
+func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, checklist *List) (ok bool, err error) {
 	m := newModel(l, checklist)
 	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
@@ -47,9 +47,9 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Look, checkl
 }
 
 // Model is a list as a Bubble Tea program shows it.
-func Model(l *theme.Look, checklist *List) tea.Model { return newModel(l, checklist) }
+func Model(l *theme.Theme, checklist *List) tea.Model { return newModel(l, checklist) }
 
-func newModel(l *theme.Look, checklist *List) *model {
+func newModel(l *theme.Theme, checklist *List) *model {
 	m := &model{List: checklist, look: l}
 	m.window.Reset(len(m.Items))
 	return m
@@ -57,7 +57,7 @@ func newModel(l *theme.Look, checklist *List) *model {
 
 type model struct {
 	*List
-	look          *theme.Look
+	look          *theme.Theme
 	width, height int
 	window        list.Window
 	ok            bool

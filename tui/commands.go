@@ -174,10 +174,10 @@ func whyNoTheme(name string) string {
 }
 
 func (a *app) chooseTheme(name string) tea.Cmd {
-	a.theme = name
-	a.SetLook()
-	if a.Look.Theme != name {
-		a.theme = a.Look.Theme
+	a.themeName = name
+	a.SetTheme()
+	if a.Theme.Variant != name {
+		a.themeName = a.Theme.Variant
 		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
 	}
 	a.Say("Theme: %s", name)

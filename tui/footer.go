@@ -14,7 +14,7 @@ import (
 
 // footerLine tells the keys that matter here.
 func (a *app) footerLine() string {
-	lk := a.Look
+	lk := a.Theme
 	if n := len(a.Dialogs); n > 0 {
 		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
 	}
@@ -181,7 +181,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.Look.Key.On(keymap.Show(h.Key)) + " " + h.Label)
+		b.WriteString(a.Theme.Key.On(keymap.Show(h.Key)) + " " + h.Label)
 	}
 	return b.String()
 }

@@ -188,8 +188,8 @@ func TestGoldenScreens(t *testing.T) {
 	for _, theme := range []string{"dark", "light"} {
 		t.Run(theme, func(t *testing.T) {
 			r := office(t, 120, 40, colourEnv)
-			r.app.theme = theme
-			r.app.SetLook()
+			r.app.themeName = theme
+			r.app.SetTheme()
 			r.keys("4")
 			r.screen()
 			golden(t, "resources-120x40-"+theme, r.app.View())

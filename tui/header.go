@@ -113,7 +113,7 @@ func (a *app) configName() string {
 }
 
 func (a *app) headerLine() string {
-	lk, h := a.Look, &a.head
+	lk, h := a.Theme, &a.head
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
@@ -176,7 +176,7 @@ func (a *app) withSparks(line string, room int) string {
 	if a.W < 100 {
 		return line
 	}
-	for _, spark := range a.Pulse.Short(a.Look, a.Now(), a.W/10) {
+	for _, spark := range a.Pulse.Short(a.Theme, a.Now(), a.W/10) {
 		if theme.Width(line)+2+theme.Width(spark) > room {
 			break
 		}
@@ -208,18 +208,18 @@ func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
 		}
 		texts = append(texts, text)
 	}
-	return pane.DrawTabs(a.Look, texts, a.Open)
+	return pane.DrawTabs(a.Theme, texts, a.Open)
 }
 
 func (a *app) tabsLine() string {
 	line, _ := a.tabs()
-	return a.Look.Fit(line, a.W)
+	return a.Theme.Fit(line, a.W)
 }
 
 // barLine is the line of the filter, else of what just happened, else of what
 // to do.
 func (a *app) barLine() string {
-	lk := a.Look
+	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
 	typed, query := r.Filtered()
 	switch {
@@ -278,7 +278,7 @@ func (a *app) barLine() string {
 // before the screen and that nobody else uses, whose user may have forgotten it or believe
 // that it had ended; of a list without a border; of the demo.
 func (a *app) idleLine() string {
-	lk, o := a.Look, a.o.Daemon
+	lk, o := a.Theme, a.o.Daemon
 	switch {
 	case !o.Owner && o.PID > 0 && a.head.clients == 0 && a.head.screens <= 1:
 		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
@@ -289,5 +289,5 @@ func (a *app) idleLine() string {
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
-	return theme.Blank(a.W)
+	return theme.Spaces(a.W)
 }

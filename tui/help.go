@@ -37,7 +37,7 @@ type helpLine struct {
 }
 
 func newHelp(a *app) uicontext.Dialog {
-	d := &help{app: a, input: textfield.New(a.Look)}
+	d := &help{app: a, input: textfield.New(a.Theme)}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -128,7 +128,7 @@ func (d *help) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)
 const keyColumn = 15
 
 func (d *help) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	out := d.draw(w)
 	d.window.Resize(len(out), h-1)
 	from, to := d.window.Visible()
@@ -141,7 +141,7 @@ func (d *help) Lines(w, h int) []string {
 
 // last is the line of the search, or of how far down the list is.
 func (d *help) last(w int) string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	where := ""
 	if _, to := d.window.Visible(); d.window.Len() > d.window.PageSize() {
 		where = lk.Dim.On(uicontext.Grouped(to) + "/" + uicontext.Grouped(d.window.Len()) + " ")
@@ -155,7 +155,7 @@ func (d *help) last(w int) string {
 }
 
 func (d *help) draw(w int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	var out []string
 	if len(d.found) == 0 {
 		return []string{"", " Nothing here says " + uicontext.SanitizeLine(d.input.Value()) + "."}
@@ -180,7 +180,7 @@ func (d *help) draw(w int) []string {
 		}
 		out = append(out, line)
 		for _, part := range uicontext.WrapText(why, max(w-keyColumn-3, 1), 3) {
-			out = append(out, theme.Blank(keyColumn+3)+lk.Dim.On(part))
+			out = append(out, theme.Spaces(keyColumn+3)+lk.Dim.On(part))
 		}
 	}
 	return out

@@ -47,7 +47,7 @@ type choice struct {
 }
 
 func newPalette(a *app) uicontext.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), historyIndex: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Theme), historyIndex: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -259,7 +259,7 @@ func (d *palette) Heading() string { return "Command" }
 func (d *palette) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
 
 func (d *palette) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	d.input.Width = max(1, w-6)
 	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.message()}
 	rows := d.window.Lines(lk, h-len(out), func(i int) string { return d.row(&d.list[i], w-2) })
@@ -268,7 +268,7 @@ func (d *palette) Lines(w, h int) []string {
 
 // message returns the line under the input.
 func (d *palette) message() string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	text := strings.TrimSpace(d.input.Value())
 	c, arg := d.command(d.input.Value())
 	switch {
@@ -299,7 +299,7 @@ func (d *palette) unknown(text string) string {
 // row is one line of the list: the name, what it does or why it cannot, its
 // key.
 func (d *palette) row(c *choice, w int) string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
 		server := uicontext.SanitizeLine(c.entry.Server)

@@ -117,10 +117,10 @@ func TestPaletteFilters(t *testing.T) {
 func TestPaletteChoosesThemes(t *testing.T) {
 	t.Parallel()
 	r := office(t, 120, 40, colourEnv).command("theme light")
-	require.Equal(t, "light", r.app.Look.Theme)
+	require.Equal(t, "light", r.app.Theme.Variant)
 	r.command("theme purple")
 	require.Contains(t, r.screen(), "no theme purple; there are auto, dark, light, none")
-	require.Equal(t, "light", r.app.Look.Theme)
+	require.Equal(t, "light", r.app.Theme.Variant)
 	r = office(t, 120, 40, plainEnv).command("theme dark")
 	require.Contains(t, r.screen(), "this terminal shows no colours")
 }

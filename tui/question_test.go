@@ -203,16 +203,16 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 	} {
 		paint := func(themes ...string) string {
 			r := office(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
-			r.app.theme = themes[0]
-			r.app.SetLook()
+			r.app.themeName = themes[0]
+			r.app.SetTheme()
 			r.ask(method, params)
 			r.later().keys("x")
 			r.app.View()
 			d := r.app.Dialogs[0]
 			for _, theme := range themes[1:] {
-				r.app.theme = theme
-				r.app.SetLook()
-				uicontext.Restyle(d)
+				r.app.themeName = theme
+				r.app.SetTheme()
+				uicontext.SetTheme(d)
 			}
 			return strings.Join(d.Lines(80, 20), "\n")
 		}

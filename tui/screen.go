@@ -69,9 +69,9 @@ func (h *Daemon) runs(now time.Time) string {
 type Options struct {
 	Registry *registry.Registry
 	Daemon   Daemon
-	Theme    string // see look.Themes; "" is "auto"
+	Theme    string // see [theme.Themes]; "" is "auto"
 	ASCII    bool
-	Images   string              // how they are drawn, see [graphics.Choose]; "" is "auto"
+	Images   string              // how they are drawn, see [images.Choose]; "" is "auto"
 	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time

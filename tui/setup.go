@@ -30,20 +30,20 @@ type setup struct {
 	uicontext.BaseDialog
 	app  *app
 	view *viewer.View
-	look *theme.Look // that the page was made for
+	look *theme.Theme // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
+func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Theme)} }
 
 func (d *setup) Heading() string          { return "Setup" }
 func (d *setup) Where() string            { return uicontext.PositionText(d.view) }
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {
-	if d.look != d.app.Look || d.w != w {
+	if d.look != d.app.Theme || d.w != w {
 		old := d.view
-		d.look, d.w, d.view = d.app.Look, w, viewer.NewView(d.app.Look)
+		d.look, d.w, d.view = d.app.Theme, w, viewer.NewView(d.app.Theme)
 		// It is one page of Goblin's own, so it is made here.
 		if doc, err := viewer.Build(d.app.Ctx, d.look, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)

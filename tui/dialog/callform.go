@@ -160,7 +160,7 @@ func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
 	s.Actions = a.Actions
-	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Look, s)}
+	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Theme, s)}
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return startOrAsk(a, submit(args, meta), danger, func() { a.Drop(d) })
 	}

@@ -76,7 +76,7 @@ func NewClients(a ClientsOptions) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
 	d.refill()
 	return d
 }
@@ -145,7 +145,7 @@ func (d *Clients) Heading() string {
 	if n := d.silent(); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
 	}
-	return strings.TrimSpace(text + " " + d.Table.OrderText(d.app.Look))
+	return strings.TrimSpace(text + " " + d.Table.OrderText(d.app.Theme))
 }
 
 // silent counts the clients that have likely left.
@@ -200,13 +200,13 @@ func (d *Clients) arrange() {
 		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
 	d.Table.Note = func(r clientRow) string {
 		if quiet := r.Silent(); quiet > 0 {
-			return d.app.Look.Dim.On("silent for " + termtext.Age(quiet))
+			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))
 		}
 		return ""
 	}
 	d.Table.Base = func(r clientRow) theme.Style {
 		if r.Silent() > 0 {
-			return d.app.Look.Dim
+			return d.app.Theme.Dim
 		}
 		return ""
 	}
@@ -229,7 +229,7 @@ func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Sess
 
 // Lines are the heads, the rows, and below them all about the one under the cursor.
 func (d *Clients) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {

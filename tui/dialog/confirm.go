@@ -65,14 +65,14 @@ func (c *Confirm) Lines(w, h int) []string {
 		lines = append(lines, "   "+t)
 	}
 	lines = append(lines, "", " "+c.choices())
-	return c.Screen.Look.Lines(lines, w, h)
+	return c.Screen.Theme.Lines(lines, w, h)
 }
 
 // choices are the keys with what they do.
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Look.Key.On(keymap.Show(h.Key))+" "+h.Label)
+		all = append(all, c.Screen.Theme.Key.On(keymap.Show(h.Key))+" "+h.Label)
 	}
 	return strings.Join(all, "   ")
 }

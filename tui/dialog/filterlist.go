@@ -53,7 +53,7 @@ type FilterListOptions struct {
 
 // NewFilterList returns the values of a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
-	d := &FilterList{app: o, title: title, Input: textfield.New(o.Look), cancel: func() {}}
+	d := &FilterList{app: o, title: title, Input: textfield.New(o.Theme), cancel: func() {}}
 	d.field, d.hasField = list.FindTextField(o.Rows.FilterFields(), field)
 	return d
 }
@@ -236,7 +236,7 @@ func (d *FilterList) Size(w, h int) (int, int) {
 }
 
 func (d *FilterList) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	d.Input.Width = max(1, w-20)
 	on := 0
 	for _, v := range d.All {

@@ -134,4 +134,4 @@ func (d *FormDialog) Typing() bool { return true }
 // Keys are the form's own; its last line tells them.
 func (d *FormDialog) Keys() keys.Table { return nil }
 
-func (d *FormDialog) SetLook() { d.Form.SetLook(d.Screen.Look) }
+func (d *FormDialog) SetTheme() { d.Form.SetTheme(d.Screen.Theme) }

@@ -68,7 +68,7 @@ func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.
 
 // Lines draws the mistakes, and below them the whole text of the selected one.
 func (d *mistakes) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	m, _ := d.Table.Selected()
 	whole := uicontext.WrapText(m.Text, max(w-2, 1), 1<<16)
 	below := min(len(whole), max(h/3, 1))

@@ -27,7 +27,7 @@ const maxProblem = 200
 // NewServerForm opens the form; added follows once the server is in the config.
 func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
-	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Look, form.Spec{
+	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Theme, form.Spec{
 		Actions: a.Actions,
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",

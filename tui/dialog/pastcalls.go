@@ -31,7 +31,7 @@ type PastCalls struct {
 	item  uicontext.Item
 	Table *list.Table[*registry.Invocation]
 	View  *viewer.View
-	look  *theme.Look
+	look  *theme.Theme
 	shown *registry.Invocation
 	width int
 	gen   int
@@ -41,7 +41,7 @@ type PastCalls struct {
 // NewPastCalls lists the last calls of an item, the newest first.
 func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
-	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
+	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), look: a.Theme, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
@@ -63,7 +63,7 @@ func (d *PastCalls) show() tea.Cmd {
 	d.end = cancel
 	d.gen++
 	d.shown, d.width = inv, w
-	gen, lk := d.gen, d.app.Look
+	gen, lk := d.gen, d.app.Theme
 	return func() tea.Msg {
 		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
@@ -119,9 +119,9 @@ func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Lines are the calls, and below them all about the one under the cursor.
 func (d *PastCalls) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
-		d.View.SetLook(d.look)
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
+		d.View.SetTheme(d.look)
 	}
 	lk := d.look
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))

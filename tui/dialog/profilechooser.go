@@ -61,7 +61,7 @@ func (d *ProfileChooser) Size(w, h int) (int, int) {
 
 // Lines are the profiles, and below them what a choice does.
 func (d *ProfileChooser) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	note := "What they do not see is dim; " + d.app.KeyOf("switch") + " turns it off and on for them."
 	if d.Table.Total() == 1 {
 		note = "The config has no profiles yet."
@@ -74,7 +74,7 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 func (d *ProfileChooser) arrange() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
 		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
-			return uicontext.FormatInt(r.sees[kind]), d.app.Look.Dim
+			return uicontext.FormatInt(r.sees[kind]), d.app.Theme.Dim
 		})
 	}
 	d.Table.Arrange(
@@ -83,7 +83,7 @@ func (d *ProfileChooser) arrange() {
 	d.Table.MarkWidth = 2
 	d.Table.Marks = func(r profileRow) string {
 		if r.profile == d.app.Profile {
-			return d.app.Look.Up
+			return d.app.Theme.Up
 		}
 		return ""
 	}

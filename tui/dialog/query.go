@@ -33,7 +33,7 @@ type Query struct {
 	size       int
 	Input      textfield.Text
 	View       *viewer.View
-	look       *theme.Look
+	look       *theme.Theme
 	savedPath  *string // the path, for the next time
 	isPrevious bool    // it is that of the last time, which what is typed now replaces
 
@@ -60,7 +60,7 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), look: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -77,7 +77,7 @@ func (d *Query) search() tea.Cmd {
 	d.busy, d.searched, d.width, *d.savedPath = true, path, w, path
 	v := d.data
 	size := d.size
-	lk := d.app.Look
+	lk := d.app.Theme
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := FindInDocument(v, size, path)
@@ -107,9 +107,9 @@ func (d *Query) Typing() bool { return true }
 
 // Lines are the path, what became of it, and what was found.
 func (d *Query) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
-		d.View.SetLook(d.look)
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
+		d.View.SetTheme(d.look)
 	}
 	lk := d.look
 	d.Input.Width = max(w-5, 1)

@@ -244,7 +244,7 @@ func (d *QuestionDialog) pressesButton(key tea.KeyMsg) bool {
 	return id == "form.enter" || id == "form.toggle"
 }
 
-func (d *QuestionDialog) SetLook() { uicontext.Restyle(d.Inner) }
+func (d *QuestionDialog) SetTheme() { uicontext.SetTheme(d.Inner) }
 
 func (d *QuestionDialog) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
 
@@ -309,7 +309,7 @@ func newElicitation(a *uicontext.Context, params json.RawMessage, finish finishe
 		s.Fields = fields
 	}
 	return &FormDialog{
-		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
+		Screen: a, Title: "A server asks", Form: form.New(a.Theme, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
 			return finish(elicitationAnswer{"accept", args}, nil, "Answered")
 		},

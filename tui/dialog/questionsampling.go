@@ -40,8 +40,8 @@ type SamplingQuestion struct {
 const maxAnswer = 32 << 10
 
 func newSampling(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
-	d := &SamplingQuestion{app: a, finish: finish, params: params, about: askerText(params), View: viewer.NewView(a.Look), cancel: func() {}}
-	d.Area = textfield.NewWrapped(a.Look)
+	d := &SamplingQuestion{app: a, finish: finish, params: params, about: askerText(params), View: viewer.NewView(a.Theme), cancel: func() {}}
+	d.Area = textfield.NewWrapped(a.Theme)
 	d.Area.Limit = maxAnswer
 	return d
 }
@@ -58,7 +58,7 @@ func (d *SamplingQuestion) build(width int) tea.Cmd {
 	d.cancel()
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.width, d.cancel = width, cancel
-	lk, params, about := d.app.Look, d.params, d.about
+	lk, params, about := d.app.Theme, d.params, d.about
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.DefaultDepth})
@@ -124,7 +124,7 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 }
 
 func (d *SamplingQuestion) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	if w != d.width {
 		d.app.Wake() // so that it is laid out anew
 	}
@@ -189,7 +189,7 @@ func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
 func (d *SamplingQuestion) draw(w, h int) {
 	d.aw, d.ah = w, h
 	mark := "¤"
-	if d.app.Look.ASCII {
+	if d.app.Theme.ASCII {
 		mark = "?"
 	}
 	rows, hidden := d.Area.Wrapped(max(w-2, 1), h, mark)
@@ -216,8 +216,8 @@ func samplingResult(text string) any {
 	}{"assistant", textContent{"text", text}, "human", "endTurn"}
 }
 
-func (d *SamplingQuestion) SetLook() {
-	d.View.SetLook(d.app.Look)
-	d.Area.SetLook(d.app.Look)
+func (d *SamplingQuestion) SetTheme() {
+	d.View.SetTheme(d.app.Theme)
+	d.Area.SetTheme(d.app.Theme)
 	d.drawn = nil
 }

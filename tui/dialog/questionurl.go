@@ -73,7 +73,7 @@ func (d *URLQuestion) Size(w, h int) (int, int) {
 	return w, min(h, len(d.text(w-2, h-2))+2)
 }
 
-func (d *URLQuestion) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
+func (d *URLQuestion) Lines(w, h int) []string { return d.app.Theme.Lines(d.text(w, h), w, h) }
 
 func (d *URLQuestion) Hints() []keys.Hint {
 	t := d.Keys().WithKeys(d.app.Actions)
@@ -88,7 +88,7 @@ func (d *URLQuestion) Hints() []keys.Hint {
 
 // text fills the dialog, at most h lines.
 func (d *URLQuestion) text(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	room := max(w-4, 1)
 	var out []string
 	add := func(style theme.Style, lines ...string) {

@@ -40,7 +40,7 @@ func (s *Search) Start() tea.Cmd {
 func (s *Search) Typing() bool { return s.Focused }
 
 // line draws the line of text in w cells.
-func (s *Search) line(lk *theme.Look, w int) string {
+func (s *Search) line(lk *theme.Theme, w int) string {
 	s.Input.Width = max(1, w-5)
 	return " " + lk.Accent.On("/") + " " + s.Input.View()
 }

@@ -49,7 +49,7 @@ func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.arrange()
-	d.Search = Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
@@ -99,7 +99,7 @@ func (d *Subscriptions) readNames() {
 }
 
 func (d *Subscriptions) Heading() string {
-	return strings.TrimSpace("Subscriptions " + RowCount(d.Table) + " " + d.Table.OrderText(d.app.Look))
+	return strings.TrimSpace("Subscriptions " + RowCount(d.Table) + " " + d.Table.OrderText(d.app.Theme))
 }
 
 func (d *Subscriptions) Size(w, h int) (int, int) {
@@ -108,7 +108,7 @@ func (d *Subscriptions) Size(w, h int) (int, int) {
 
 // Lines are the rows, and below them all about the one under the cursor.
 func (d *Subscriptions) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	if d.Table.Total() == 0 {
 		return lk.Lines([]string{
 			"", "  Nobody is subscribed to anything.", "",
@@ -162,14 +162,14 @@ func (d *Subscriptions) arrange() {
 		column{Name: "URI", MinWidth: 16, PreferredWidth: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
 		column{Name: "held by", Rank: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
-				return uicontext.SanitizeLine(s.Error), d.app.Look.Bad
+				return uicontext.SanitizeLine(s.Error), d.app.Theme.Bad
 			}
 			return d.holderNames(s, 3), ""
 		}},
 		updates, last)
 	d.Table.MarkWidth = 2
 	d.Table.Marks = func(s registry.SubscriptionState) string {
-		mark, style := SubscriptionMark(d.app.Look, s.Status)
+		mark, style := SubscriptionMark(d.app.Theme, s.Status)
 		return style.On(mark)
 	}
 	d.Table.HiddenTexts = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
@@ -247,7 +247,7 @@ func (d *Subscriptions) visit(s registry.SubscriptionState) tea.Cmd {
 }
 
 // SubscriptionMark returns the glyph of a subscription and its style.
-func SubscriptionMark(lk *theme.Look, status string) (string, theme.Style) {
+func SubscriptionMark(lk *theme.Theme, status string) (string, theme.Style) {
 	switch status {
 	case registry.SubscriptionOn:
 		return lk.On, lk.Good

@@ -19,7 +19,7 @@ type TextPrompt struct {
 
 // NewTextPrompt asks for a line, which begins as text.
 func NewTextPrompt(a *uicontext.Context, title, text string, then func(string) tea.Cmd) *TextPrompt {
-	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Look), then: then}
+	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Theme), then: then}
 	e.Input.Set(text)
 	return e
 }
@@ -30,7 +30,7 @@ func (e *TextPrompt) Typing() bool             { return true }
 
 func (e *TextPrompt) Lines(w, h int) []string {
 	e.Input.Width = max(1, w-4)
-	return e.app.Look.Lines([]string{"", " " + e.Input.View()}, w, h)
+	return e.app.Theme.Lines([]string{"", " " + e.Input.View()}, w, h)
 }
 
 func (e *TextPrompt) Keys() keys.Table {

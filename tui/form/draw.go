@@ -45,7 +45,7 @@ const (
 func safeLabel(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
 
 // wrapText wraps text to at most most lines of at most w cells.
-func wrapText(l *theme.Look, s string, w, most int) []string {
+func wrapText(l *theme.Theme, s string, w, most int) []string {
 	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
@@ -92,7 +92,7 @@ func (f *Form) Lines(w, h int) []string {
 	out := make([]string, h)
 	for i := range out {
 		if i >= len(f.rows) {
-			out[i] = theme.Blank(w)
+			out[i] = theme.Spaces(w)
 			continue
 		}
 		out[i] = f.look.Fit(f.rows[i].text, w)

@@ -34,7 +34,7 @@ type Drawing[R any] struct {
 const minHeaderLines = 2
 
 // Grid draws the window by its columns, below a line that names them.
-func (t *Table[R]) Grid(lk *theme.Look, w, h int, focused bool) []string {
+func (t *Table[R]) Grid(lk *theme.Theme, w, h int, focused bool) []string {
 	t.hasHeader = h >= minHeaderLines && len(t.cols) > 0 && len(t.Rows) > 0 && !t.NoHeader
 	rows := h
 	if t.hasHeader {
@@ -73,9 +73,9 @@ func (t *Table[R]) Shows(name string) bool {
 func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
 
 // headLine names the columns; an arrow tells the order.
-func (t *Table[R]) headLine(lk *theme.Look, w int) string {
+func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	var b strings.Builder
-	b.WriteString(theme.Blank(2 + t.MarkWidth))
+	b.WriteString(theme.Spaces(2 + t.MarkWidth))
 	for i, p := range t.places {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -85,7 +85,7 @@ func (t *Table[R]) headLine(lk *theme.Look, w int) string {
 		if t.sorted(p.col) {
 			cell, style = lk.Cut(c.Name, p.w-1)+t.arrow(lk), lk.Accent
 		}
-		pad := theme.Blank(p.w - theme.Width(cell))
+		pad := theme.Spaces(p.w - theme.Width(cell))
 		cell = style.On(cell)
 		if c.Right {
 			b.WriteString(pad + cell)
@@ -103,7 +103,7 @@ type cell struct {
 }
 
 // line draws a row by its columns.
-func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
+func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	var b strings.Builder
 	if t.MarkWidth > 0 {
 		b.WriteString(lk.Fit(t.Marks(r), t.MarkWidth))
@@ -151,7 +151,7 @@ func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
 }
 
 // cell draws a column of a row.
-func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
+func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 	c, out := &t.cols[p.col], cell{}
 	if c.Show != nil {
 		out.text, out.style = c.Show(r, p.w)
@@ -169,7 +169,7 @@ func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
 }
 
 // drawn is a text in w cells, with what the filter looks for highlighted.
-func (t *Table[R]) drawn(lk *theme.Look, text string, w int, c *Column[R], style theme.Style) string {
+func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], style theme.Style) string {
 	n := theme.Width(text)
 	if n > w {
 		text = t.cut(lk, text, w, c.Middle)
@@ -177,13 +177,13 @@ func (t *Table[R]) drawn(lk *theme.Look, text string, w int, c *Column[R], style
 	}
 	out := t.Highlight(lk, text, style)
 	if c.Right {
-		return theme.Blank(w-n) + out
+		return theme.Spaces(w-n) + out
 	}
-	return out + theme.Blank(w-n)
+	return out + theme.Spaces(w-n)
 }
 
 // cut shortens a text to w cells, so that what the filter found in it is seen.
-func (t *Table[R]) cut(lk *theme.Look, text string, w int, middle bool) string {
+func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string {
 	short := func(text string) string {
 		if middle {
 			return lk.Middle(text, w)
@@ -201,7 +201,7 @@ func (t *Table[R]) cut(lk *theme.Look, text string, w int, middle bool) string {
 const maxSearched = 4096
 
 // cutToMatch is a text from a place on at which what the filter found in it is seen in w cells.
-func (t *Table[R]) cutToMatch(lk *theme.Look, text string, w int) string {
+func (t *Table[R]) cutToMatch(lk *theme.Theme, text string, w int) string {
 	spans := t.query.Spans(text[:min(len(text), maxSearched)])
 	if len(spans) == 0 {
 		return text
@@ -222,7 +222,7 @@ func (t *Table[R]) cutToMatch(lk *theme.Look, text string, w int) string {
 
 // showHit has a row show what the filter found in it, where that is in no column in sight:
 // in the column that takes the rest, else in half of the widest.
-func (t *Table[R]) showHit(lk *theme.Look, r R, cells []cell) {
+func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
 	if t.FilterText == "" || t.HiddenTexts == nil || len(cells) == 0 {
 		return
 	}

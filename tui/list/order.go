@@ -79,7 +79,7 @@ func (t *Table[R]) ByMatch() bool {
 }
 
 // OrderText returns the order and its direction, or "" for the first order.
-func (t *Table[R]) OrderText(lk *theme.Look) string {
+func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	o := &t.Orders[t.Order]
 	switch {
 	case t.ByMatch() && len(t.Found) < 2:
@@ -95,7 +95,7 @@ func (t *Table[R]) OrderText(lk *theme.Look) string {
 }
 
 // arrow points the way that the order goes.
-func (t *Table[R]) arrow(lk *theme.Look) string {
+func (t *Table[R]) arrow(lk *theme.Theme) string {
 	if t.Orders[t.Order].down != t.Reversed {
 		return lk.Falling
 	}

@@ -370,7 +370,7 @@ func (t *Table[R]) resize(h int) {
 
 // Lines draws the window. draw gives a row as one line of w cells, without its
 // cursor; the first two cells are the table's.
-func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
+func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R, w int) string) []string {
 	t.resize(h)
 	out := make([]string, 0, h)
 	for i := t.window.offset; i < len(t.Found) && len(out) < h; i++ {
@@ -384,13 +384,13 @@ func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, 
 		out = append(out, lk.Fit(line, w))
 	}
 	for len(out) < h {
-		out = append(out, theme.Blank(w))
+		out = append(out, theme.Spaces(w))
 	}
 	return out
 }
 
 // tick is the sign of a row that is ticked.
-func (t *Table[R]) tick(lk *theme.Look, i int) string {
+func (t *Table[R]) tick(lk *theme.Theme, i int) string {
 	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Found[i]])] {
 		return lk.Tick
 	}
@@ -443,7 +443,7 @@ func (t *Table[R]) Ticked() []R {
 }
 
 // Highlight draws unstyled text with what the filter looks for highlighted.
-func (t *Table[R]) Highlight(lk *theme.Look, text string, base theme.Style) string {
+func (t *Table[R]) Highlight(lk *theme.Theme, text string, base theme.Style) string {
 	if t.FilterText == "" {
 		return base.On(text)
 	}
@@ -533,7 +533,7 @@ type Rows interface {
 	PageSize() int // visible rows
 	Position() int
 	Filtered() (typed string, query *Query)
-	OrderText(lk *theme.Look) string
+	OrderText(lk *theme.Theme) string
 	SearchTime() time.Duration // by the last search
 	// Matcher finds the rows that a filter would leave. The function it gives
 	// may be called from a command.

@@ -94,7 +94,7 @@ const wheelRows = 3
 
 // Lines draws at most height rows. draw returns a row without the mark of the cursor,
 // which takes two cells.
-func (w *Window) Lines(lk *theme.Look, height int, draw func(row int) string) []string {
+func (w *Window) Lines(lk *theme.Theme, height int, draw func(row int) string) []string {
 	w.Resize(w.rows, height)
 	from, to := w.Visible()
 	out := make([]string, 0, to-from)

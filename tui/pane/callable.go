@@ -53,7 +53,7 @@ func (p *callablePane) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
-func (p *callablePane) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
@@ -80,13 +80,13 @@ func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwn(e):
 		if p.All.showsOwnTools {
-			return p.app.Look.Falling
+			return p.app.Theme.Falling
 		}
-		return p.app.Look.Folded
+		return p.app.Theme.Folded
 	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.pinned(e) != nil:
-		return p.app.Look.Warn.On("!")
+		return p.app.Theme.Warn.On("!")
 	}
 	return p.All.mark(e)
 }
@@ -229,7 +229,7 @@ func newTools(a *Layout) *Tools {
 	}}
 	p.arrange(list.Column[*registry.Entry]{
 		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
-		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Look.Warn },
+		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Theme.Warn },
 	})
 	return p
 }
@@ -237,7 +237,7 @@ func newTools(a *Layout) *Tools {
 func (p *Tools) Tab() (name, count string) {
 	name, count = p.callablePane.Tab()
 	if p.awaiting > 0 {
-		count += " " + p.app.Look.Failed + uicontext.Grouped(p.awaiting)
+		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.awaiting)
 	}
 	return name, count
 }
@@ -250,7 +250,7 @@ func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
 func (p *Tools) Heading() (title, right string) {
 	title, right = p.All.heading("Tools")
 	if right == "" {
-		right = p.app.Look.Dim.On("R reads D destroys I idempotent W open world")
+		right = p.app.Theme.Dim.On("R reads D destroys I idempotent W open world")
 	}
 	return title, right
 }

@@ -287,21 +287,21 @@ func (c *catalog) count(open bool) string {
 		c.news = 0
 	}
 	if c.news > 0 {
-		s += " " + c.app.Look.Delta + uicontext.Grouped(c.news)
+		s += " " + c.app.Theme.Delta + uicontext.Grouped(c.news)
 	}
 	return s
 }
 
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
-	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Look)
+	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
 	if c.app.Profile != "" {
-		title += " " + c.app.Look.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
+		title += " " + c.app.Theme.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
 	}
 	return title, right
 }
 
-func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right string) {
+func heading[R any](lk *theme.Theme, name string, t *list.Table[R]) (title, right string) {
 	return lk.Title.On(name) + " " + dialog.RowCount(t), t.OrderText(lk)
 }
 
@@ -315,7 +315,7 @@ func (c *catalog) mark(e *registry.Entry) string {
 		delete(c.fresh, e.Listed)
 		return " "
 	}
-	return c.app.Look.Changed.On(c.app.Look.New)
+	return c.app.Theme.Changed.On(c.app.Theme.New)
 }
 
 func (c *catalog) item() uicontext.Item {
@@ -338,23 +338,23 @@ func (c *catalog) ticked() (all []uicontext.Item) {
 // that waits for its first use are as good as any.
 func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwn(e) {
-		return c.app.Look.Dim, ""
+		return c.app.Theme.Dim, ""
 	}
 	switch by, _ := c.app.Backend.Lacks(c.app.Profile, e); by {
 	case "":
 	case "profile":
-		return c.app.Look.Stale, "left out"
+		return c.app.Theme.Stale, "left out"
 	case "search":
-		return c.app.Look.Stale, "by search"
+		return c.app.Theme.Stale, "by search"
 	default:
-		return c.app.Look.Stale, "off"
+		return c.app.Theme.Stale, "off"
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)
 	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
-	return c.app.Look.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
+	return c.app.Theme.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.

@@ -32,7 +32,7 @@ type detail struct {
 }
 
 func newDetail(a *Layout) *detail {
-	return &detail{app: a, View: viewer.NewView(a.Look), cancel: func() {}}
+	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}}
 }
 
 // show makes the text of a subject, unless it is there already.
@@ -79,7 +79,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	d.cancel()
 	d.gen++
 	d.busy, d.dirty, d.news = false, false, false
-	gen, s, lk := d.gen, d.subject, d.app.Look
+	gen, s, lk := d.gen, d.subject, d.app.Theme
 	if s.Blocks == nil {
 		d.View.Show(nil, false)
 		return nil
@@ -219,11 +219,11 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	if border == 0 {
 		return lines
 	}
-	style := a.Look.Border
+	style := a.Theme.Border
 	if focused {
-		style = a.Look.Accent
+		style = a.Theme.Accent
 	}
-	return a.Look.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
+	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

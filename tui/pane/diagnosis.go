@@ -62,7 +62,7 @@ func (f *finding) version() string {
 }
 
 // blocks shows what was found, unless the server has come up, or gone, since.
-func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Section {
+func (f *finding) blocks(lk *theme.Theme, s registry.ServerState) []viewer.Section {
 	const title = "What is broken"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):

@@ -23,7 +23,7 @@ type Exchange struct {
 	uicontext.BaseDialog
 	app   *Layout
 	rec   registry.TrafficRecord // without bodies
-	look  *theme.Look
+	look  *theme.Theme
 	Views [2]*viewer.View
 	place [2]uicontext.Rect // where the views were drawn
 	on    int               // the view that scrolls
@@ -35,9 +35,9 @@ type Exchange struct {
 
 // OpenExchange shows a record's request and response.
 func (a *Layout) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
-	d := &Exchange{app: a, rec: rec, look: a.Look}
+	d := &Exchange{app: a, rec: rec, look: a.Theme}
 	for i := range d.Views {
-		d.Views[i] = viewer.NewView(a.Look)
+		d.Views[i] = viewer.NewView(a.Theme)
 	}
 	d.on = 1
 	if isNotification(&rec) {
@@ -48,7 +48,7 @@ func (a *Layout) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 }
 
 func (d *Exchange) Heading() string {
-	text := arrow(d.app.Look, d.rec.Direction) + " " + d.rec.Method
+	text := arrow(d.app.Theme, d.rec.Direction) + " " + d.rec.Method
 	if d.rec.Name != "" {
 		text += " " + d.rec.Name
 	}
@@ -84,7 +84,7 @@ func (d *Exchange) build() tea.Cmd {
 	d.gen++
 	gen := d.gen
 	widths := d.widths()
-	lk := d.app.Look
+	lk := d.app.Theme
 	seq := d.rec.Seq
 	d.width = widths
 	reg := d.app.Reg
@@ -115,10 +115,10 @@ func (d *Exchange) build() tea.Cmd {
 }
 
 func (d *Exchange) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
 		for _, v := range d.Views {
-			v.SetLook(d.look)
+			v.SetTheme(d.look)
 		}
 	}
 	if isNotification(&d.rec) {

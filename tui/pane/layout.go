@@ -359,7 +359,7 @@ func (a *Layout) Content() uicontext.CachedContent {
 	if s.Blocks == nil {
 		return uicontext.CachedContent{}
 	}
-	doc, err := viewer.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
+	doc, err := viewer.Build(a.Ctx, a.Theme, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
 	if err != nil {
 		return uicontext.CachedContent{}
 	}

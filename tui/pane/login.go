@@ -182,11 +182,11 @@ func (d *login) Size(w, h int) (int, int) {
 	return w, min(h, len(d.text(w-2, h-2))+2)
 }
 
-func (d *login) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
+func (d *login) Lines(w, h int) []string { return d.app.Theme.Lines(d.text(w, h), w, h) }
 
 // text fills the dialog, at most h lines: the last two say how it stands.
 func (d *login) text(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	room := max(w-4, 1)
 	out := []string{""}
 	add := func(lines ...string) {

@@ -115,7 +115,7 @@ func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
-		count = p.app.Look.Delta + uicontext.Grouped(n)
+		count = p.app.Theme.Delta + uicontext.Grouped(n)
 	}
 	return "Logs", count
 }
@@ -184,7 +184,7 @@ func (p *Logs) older() int {
 }
 
 func (p *Logs) Heading() (title, right string) {
-	lk, r := p.app.Look, p.Rows()
+	lk, r := p.app.Theme, p.Rows()
 	title = lk.Title.On(tabNames[p.Open]) + " " + dialog.RowCount(r)
 	var parts []string
 	if p.Paused {
@@ -209,17 +209,17 @@ func (p *Logs) Heading() (title, right string) {
 }
 
 // tabsLine draws the tabs, and remembers where they stand.
-func (p *Logs) tabsLine(lk *theme.Look, w int) string {
+func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
 		if theme.Width(line) <= w || detail == 0 {
 			return lk.Fit(line, w)
 		}
 	}
-	return theme.Blank(w)
+	return theme.Spaces(w)
 }
 
-func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
+func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 	texts := make([]string, len(tabNames))
 	for i, name := range tabNames {
 		text := name
@@ -242,7 +242,7 @@ func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
 	return line
 }
 
-func (p *Logs) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Logs) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	if h < 1 {
 		return nil
 	}
@@ -463,7 +463,7 @@ func (p *Logs) Item() uicontext.Item {
 type Tabs []int
 
 // DrawTabs draws tabs side by side, the open one in brackets.
-func DrawTabs(lk *theme.Look, texts []string, open int) (line string, ends Tabs) {
+func DrawTabs(lk *theme.Theme, texts []string, open int) (line string, ends Tabs) {
 	end := 0
 	for i, text := range texts {
 		if i == open {

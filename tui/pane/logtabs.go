@@ -143,7 +143,7 @@ func (f *records[R]) Publish() tea.Cmd {
 // tabList is a tab as the pane uses it, whatever its rows are.
 type tabList interface {
 	Rows() list.Rows
-	Lines(lk *theme.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Theme, w, h int, focused bool) []string
 	Publish() tea.Cmd
 	Count() int
 	ClearUnread()
@@ -165,7 +165,7 @@ func (f *records[R]) CursorMoved() {
 	f.Table.Following = f.Table.NewestLast() && f.Table.Cursor() >= f.Table.Len()-1
 }
 
-func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (f *records[R]) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
 }
 
@@ -262,7 +262,7 @@ func fold(held, came []*logRow) []*logRow {
 
 // timesNote returns the number of equal records in a row and the time of the last,
 // or "" for a single record.
-func timesNote(lk *theme.Look, n int, last time.Time) string {
+func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
@@ -277,11 +277,11 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 	t.Following = true
 	t.Base = func(r *logRow) theme.Style {
 		if r.Level < slog.LevelInfo {
-			return a.Look.Dim
+			return a.Theme.Dim
 		}
 		return ""
 	}
-	t.Overlay = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
+	t.Overlay = func(r *logRow) string { return timesNote(a.Theme, r.times, r.last) }
 	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
@@ -294,12 +294,12 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 	return []column{
 		{
 			Name: "time", Rank: 2, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
-			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Look.Dim },
+			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Theme.Dim },
 		},
 		{
 			Name: "level", Fixed: 6, Descending: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
 			Show: func(r *logRow, _ int) (string, theme.Style) {
-				switch lk := a.Look; {
+				switch lk := a.Theme; {
 				case r.Level >= slog.LevelError:
 					return "!" + levelName(r.Level), lk.Bad
 				case r.Level >= slog.LevelWarn:
@@ -352,7 +352,7 @@ func levelName(l slog.Level) string {
 func clock(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
-		return theme.Blank(w)
+		return theme.Spaces(w)
 	case w >= 12:
 		return t.Format("15:04:05.000")
 	}

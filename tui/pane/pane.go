@@ -31,7 +31,7 @@ type Pane interface {
 	Refresh(registry.Changes) tea.Cmd
 	// Heading is drawn in the list's border.
 	Heading() (title, right string)
-	Lines(lk *theme.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Theme, w, h int, focused bool) []string
 	// Rows is the list that has the cursor.
 	Rows() list.Rows
 	// Click puts the cursor on a line of lines, or does what stands there; false when

@@ -21,7 +21,7 @@ type relatedRequests struct {
 
 // Related draws the latest requests about an item.
 func (a *Layout) Related(it uicontext.Item, r uicontext.Rect, border int) []string {
-	lk, p := a.Look, a.Logs()
+	lk, p := a.Theme, a.Logs()
 	w, h := r.W-2*border, r.H-2*border
 	recs := p.related.update(a.Reg.Traffic(), it, h, p.trafficFilter == showAll)
 	lines := make([]string, 0, max(h, 0))
@@ -55,7 +55,7 @@ func (n *relatedRequests) update(j *registry.TrafficJournal, it uicontext.Item, 
 }
 
 // relatedLine draws a request beside its item.
-func (p *Logs) relatedLine(lk *theme.Look, r *registry.TrafficRecord, w int, it uicontext.Item) string {
+func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it uicontext.Item) string {
 	base := theme.Style("")
 	took := uicontext.Millis(r.Duration)
 	if isNotification(r) {

@@ -84,7 +84,7 @@ func (p *Resources) Tab() (name, count string) {
 	}
 	count = uicontext.Grouped(p.All.Table.Total())
 	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
-		count += " " + p.app.Look.Delta + uicontext.Grouped(n)
+		count += " " + p.app.Theme.Delta + uicontext.Grouped(n)
 	}
 	return "Resources", count
 }
@@ -145,7 +145,7 @@ func (p *Resources) Rows() list.Rows {
 
 func (p *Resources) Heading() (title, right string) { return p.All.heading("Resources") }
 
-func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Resources) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	if p.Templates.Table.Total() == 0 {
 		p.ruleLine, p.TemplatesChosen = -1, false
 		return p.All.Table.Grid(lk, w, h, focused)
@@ -161,14 +161,14 @@ func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
 	}
 	p.ruleLine = max(0, h-below-1)
 	lines := p.All.Table.SetFocused(!second).Grid(lk, w, p.ruleLine, focused)
-	lines = append(lines, theme.Blank(w))
+	lines = append(lines, theme.Spaces(w))
 	return append(lines, p.Templates.Table.SetFocused(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
 }
 
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
 	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
-		return uicontext.Size(e.Size), p.app.Look.Dim
+		return uicontext.Size(e.Size), p.app.Theme.Dim
 	})
 	size.HasValue = func(e *registry.Entry) bool { return e.Size >= 0 }
 	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
@@ -176,7 +176,7 @@ func (p *Resources) arrange() {
 	p.All.Table.Marks = func(e *registry.Entry) string {
 		mark := " "
 		if sub, has := p.subs[resourceKey{e.Server, e.Name}]; has {
-			sign, style := dialog.SubscriptionMark(p.app.Look, sub.Status)
+			sign, style := dialog.SubscriptionMark(p.app.Theme, sub.Status)
 			mark = style.On(sign)
 		}
 		return mark + p.All.mark(e)
@@ -188,18 +188,18 @@ func (p *Resources) arrange() {
 			if note != "" {
 				note += " "
 			}
-			note += p.app.Look.Changed.On(p.app.Look.Delta + uicontext.Grouped(int(n)))
+			note += p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.Grouped(int(n)))
 		}
 		return note
 	}
 	p.Templates.Table.Arrange(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
 	p.Templates.Table.MarkWidth = 3
 	p.Templates.Table.Marks = func(e *registry.Entry) string {
-		sign := p.app.Look.Template
+		sign := p.app.Theme.Template
 		if e.Kind == registry.Skill {
 			sign = "s"
 		}
-		return p.app.Look.Dim.On(sign) + p.Templates.mark(e)
+		return p.app.Theme.Dim.On(sign) + p.Templates.mark(e)
 	}
 }
 

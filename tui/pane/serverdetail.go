@@ -28,7 +28,7 @@ func (p *Servers) Subject() Subject {
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
+	lk, pinned, found := a.Theme, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Theme, s)
 	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
@@ -55,7 +55,7 @@ func (p *Servers) Subject() Subject {
 }
 
 // serverFacts are all that is known of a server.
-func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Field {
+func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
 	state := string(s.State)
 	if !s.Since.IsZero() {

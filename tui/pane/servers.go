@@ -86,10 +86,10 @@ func (p *Servers) In() keymap.Place { return keymap.InServers }
 func (p *Servers) Tab() (name, count string) {
 	count = uicontext.Grouped(p.Table.Total())
 	if p.news > 0 && p.app.Open != PaneServers {
-		count += " " + p.app.Look.Delta + uicontext.Grouped(p.news)
+		count += " " + p.app.Theme.Delta + uicontext.Grouped(p.news)
 	}
 	if p.down > 0 {
-		count += " " + p.app.Look.Failed + uicontext.Grouped(p.down)
+		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.down)
 	}
 	return "Servers", count
 }
@@ -168,14 +168,14 @@ func (p *Servers) readTails() {
 }
 
 func (p *Servers) Heading() (title, right string) {
-	return heading(p.app.Look, "Servers", p.Table)
+	return heading(p.app.Theme, "Servers", p.Table)
 }
 
 func (p *Servers) Rows() list.Rows                { return p.Table }
 func (p *Servers) Click(x, y int) (bool, tea.Cmd) { return p.Table.Click(x, y) }
 func (p *Servers) Wheel(_, by int)                { p.Table.Scroll(by) }
 
-func (p *Servers) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Servers) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)
 }
 
@@ -204,16 +204,16 @@ func (p *Servers) arrange() {
 	restarts := list.NumberColumn("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
-				return p.app.Look.Sep, p.app.Look.Dim
+				return p.app.Theme.Sep, p.app.Theme.Dim
 			}
-			return uicontext.Grouped(s.Restarts), p.app.Look.Warn
+			return uicontext.Grouped(s.Restarts), p.app.Theme.Warn
 		})
 	latency.HasValue = func(s registry.ServerState) bool { return s.Latency > 0 }
 	restarts.HasValue = func(s registry.ServerState) bool { return s.Restarts > 0 }
 	p.Table.Arrange(
 		serverCol{
 			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
-				mark, style := stateMark(p.app.Look, s.State)
+				mark, style := stateMark(p.app.Theme, s.State)
 				return mark + " " + string(s.State), style
 			},
 			By: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
@@ -228,20 +228,20 @@ func (p *Servers) arrange() {
 			Name: "last error", Rank: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
-					return p.problem(s), p.app.Look.Bad
+					return p.problem(s), p.app.Theme.Bad
 				}
-				return uicontext.SanitizeLine(s.LastError), p.app.Look.Dim
+				return uicontext.SanitizeLine(s.LastError), p.app.Theme.Dim
 			},
 		})
 	p.Table.Base = func(s registry.ServerState) theme.Style {
 		if s.State == registry.StateDisabled {
-			return p.app.Look.Dim
+			return p.app.Theme.Dim
 		}
 		return ""
 	}
 	p.Table.Replacement = func(s registry.ServerState) (string, theme.Style) {
 		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
-			return p.problem(s), p.app.Look.Bad
+			return p.problem(s), p.app.Theme.Bad
 		}
 		return "", ""
 	}
@@ -249,7 +249,7 @@ func (p *Servers) arrange() {
 
 // count is how many entries of a kind a server has.
 func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
-	lk, n := p.app.Look, s.Counts[kind]
+	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
 	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
 		return uicontext.Grouped(n) + "!", lk.Warn
@@ -267,7 +267,7 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 func (p *Servers) recentColumn(title string, rank int, what What) serverCol {
 	a := p.app
 	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
-		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
+		return a.Pulse.Line(a.Theme, a.Now(), s.Name, what, w), a.Pulse.Style(a.Theme, what)
 	}}
 }
 
@@ -279,7 +279,7 @@ func (p *Servers) problem(s registry.ServerState) string {
 	return uicontext.SanitizeLine(s.LastError)
 }
 
-func stateMark(lk *theme.Look, s registry.State) (string, theme.Style) {
+func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {
 	switch {
 	case s == registry.StateReady:
 		return lk.Up, lk.Good

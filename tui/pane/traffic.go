@@ -109,17 +109,17 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t.Following = true
 	t.Base = func(r *trafficRow) theme.Style {
 		if isNotification(&r.TrafficRecord) {
-			return p.app.Look.Dim
+			return p.app.Theme.Dim
 		}
 		return ""
 	}
 	t.Note = func(r *trafficRow) string {
 		if r.Waited > 0 {
-			return p.app.Look.Dim.On("waited " + uicontext.Millis(r.Waited))
+			return p.app.Theme.Dim.On("waited " + uicontext.Millis(r.Waited))
 		}
 		return ""
 	}
-	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Look, r.Times, r.Last) }
+	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Times, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, most: MostTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
@@ -132,7 +132,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		if r.inFlightID != "" {
 			return "", ""
 		}
-		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Look.Dim
+		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
 	})
 	size.Spare = true
 	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
@@ -147,10 +147,10 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	return []column{
 		{
 			Name: "time", Rank: 4, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
-			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Look.Dim },
+			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Theme.Dim },
 		},
 		{Name: "client", Rank: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
-		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Look, r.Direction), "" }},
+		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Theme, r.Direction), "" }},
 		{Name: "server", Rank: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.Server }},
 		{Name: "method", MinWidth: 11, PreferredWidth: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
 		{Name: "name", MinWidth: 12, PreferredWidth: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
@@ -314,7 +314,7 @@ const (
 )
 
 // arrow points the way a record went.
-func arrow(lk *theme.Look, d registry.Direction) string {
+func arrow(lk *theme.Theme, d registry.Direction) string {
 	if d == registry.ToClient {
 		return lk.From
 	}
@@ -322,7 +322,7 @@ func arrow(lk *theme.Look, d registry.Direction) string {
 }
 
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
-	lk, text := p.app.Look, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
+	lk, text := p.app.Theme, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		text = p.app.Spin.View() + " " + r.Status

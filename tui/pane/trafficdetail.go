@@ -23,7 +23,7 @@ func (p *Logs) trafficSubject() Subject {
 	if !ok {
 		return Subject{}
 	}
-	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Look
+	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Theme
 	if r.inFlightID != "" {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clock(rec.Time, 12),
@@ -56,7 +56,7 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 // exchangeHead returns two lines: the outcome, and the client and server.
-func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
+func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	kind, ended := viewer.Note, statusText(r)
 	if Failed(r) {
 		kind, ended = viewer.Error, failureText(r)
@@ -72,7 +72,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
 }
 
 // between returns a line with the time, client, server and size of a request.
-func between(r *registry.TrafficRecord, lk *theme.Look) string {
+func between(r *registry.TrafficRecord, lk *theme.Theme) string {
 	parts := []string{clock(r.Time, 12)}
 	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
 	for i, end := range ends {
@@ -126,7 +126,7 @@ func endOf(r *registry.TrafficRecord) string {
 
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + between(r, lk)}}
 	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
 	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(reg, r)}, {Label: "session", Value: r.Session}}})

@@ -168,6 +168,7 @@ const maxRunning = 32
 // NewCalls returns the requests of a UI that has made none.
 func NewCalls(a *Context) *Calls { return &Calls{app: a, Trusted: map[Item]string{}} }
 
+// Len returns the number of running requests.
 func (c *Calls) Len() int { return len(c.Running) }
 
 // ForItem returns the running request about an item, or nil.
@@ -301,7 +302,7 @@ func (r *Running) Lines(a *Context, w, h int) []string {
 	r.mu.Lock()
 	progress, total, message := r.progress, r.total, r.message
 	r.mu.Unlock()
-	lk := a.Look
+	lk := a.Theme
 	head := fmt.Sprintf(" %s running %s", a.Spin.View(), termtext.Age(a.Now().Sub(r.Started)))
 	lines := []string{lk.Sides(head, lk.Key.On("X")+" cancels ", w)}
 	switch {
@@ -325,7 +326,7 @@ func (r *Running) Lines(a *Context, w, h int) []string {
 }
 
 // Fit is foreign text in exactly w cells.
-func Fit(lk *theme.Look, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
+func Fit(lk *theme.Theme, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
 
 // Item names a thing of the catalog.
 type Item struct {

@@ -38,7 +38,7 @@ type Context struct {
 	KeyOf   func(action string) string                 // what people press for it, for texts
 	Actions keymap.Map                                 // on the keys that the config gives them
 
-	Look    *theme.Look
+	Theme   *theme.Theme
 	W, H    int
 	Spin    spinner.Model
 	Calls   *Calls

@@ -108,10 +108,10 @@ func LeftPress(m tea.MouseMsg) bool {
 	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
 }
 
-// Restyle draws a dialog in the screen's new look, if it keeps anything that
+// SetTheme draws a dialog in the screen's new look, if it keeps anything that
 // was made for the one before.
-func Restyle(d Dialog) {
-	if d, ok := d.(interface{ SetLook() }); ok {
-		d.SetLook()
+func SetTheme(d Dialog) {
+	if d, ok := d.(interface{ SetTheme() }); ok {
+		d.SetTheme()
 	}
 }

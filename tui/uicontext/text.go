@@ -42,7 +42,7 @@ func WrapText(s string, w, most int) []string {
 
 // CutBefore cuts a line that ends in parentheses before those, unless little would be left:
 // they say what is not told.
-func CutBefore(lk *theme.Look, s string, w int) string {
+func CutBefore(lk *theme.Theme, s string, w int) string {
 	at := strings.LastIndex(s, " (")
 	if at < 0 || !strings.HasSuffix(s, ") ") || 2*theme.Width(s[at:]) > w {
 		return lk.Cut(s, w)

@@ -25,7 +25,7 @@ func (p *Pane) Subject() pane.Subject {
 	if err != nil {
 		return pane.Subject{}
 	}
-	lk, now, since := p.app.Look, p.app.Now(), p.report.Since
+	lk, now, since := p.app.Theme, p.app.Now(), p.report.Since
 	off, minutes := p.app.KeyOf("switch"), "The last hour"
 	if !p.report.Minutes.IsZero() {
 		minutes = "Since Goblin started"
@@ -95,7 +95,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 	return f
 }
 
-func (r *row) graphs(lk *theme.Look) string {
+func (r *row) graphs(lk *theme.Theme) string {
 	part := func(label string, of func(report.Minute) float64) string {
 		return lk.Fit(label, 8) + lk.Spark(downsample(values(r.Hour, of), 30))
 	}

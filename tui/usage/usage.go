@@ -113,7 +113,7 @@ func (p *Pane) Tab() (name, count string) {
 		}
 	}
 	if broken > 0 {
-		count = p.app.Look.Failed + uicontext.Grouped(broken)
+		count = p.app.Theme.Failed + uicontext.Grouped(broken)
 	}
 	return "Usage", count
 }
@@ -188,7 +188,7 @@ func (p *Pane) Heading() (title, right string) {
 	if t.FilterText != "" {
 		count = uicontext.FormatInt(t.Len()) + "/" + count
 	}
-	return p.app.Look.Title.On("Usage") + " " + count, t.OrderText(p.app.Look)
+	return p.app.Theme.Title.On("Usage") + " " + count, t.OrderText(p.app.Theme)
 }
 
 // Rows is the open table.
@@ -291,7 +291,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 }
 
 // Lines are the tabs, the last hour, how long calls took, and the table.
-func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
 		texts[i] = names[i] + " " + uicontext.Grouped(t.Total())
@@ -313,7 +313,7 @@ func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 }
 
 // graphs draw the last hour, and how long all calls took.
-func (p *Pane) graphs(lk *theme.Look, w int) []string {
+func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	f := &p.report.All
 	calls, failed, took, timed := lastHour(f.Hour)
 	cells := max(min(60, w-60), 12)
@@ -404,7 +404,7 @@ func byTokens(x, y row) int {
 
 // columns are those of a table. What costs stands longest.
 func (p *Pane) columns(table int) []list.Column[row] {
-	lk := func() *theme.Look { return p.app.Look }
+	lk := func() *theme.Theme { return p.app.Theme }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
 		c := list.NumberColumn(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
 			if value(r) == 0 {
@@ -477,7 +477,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 // style is that of a row: what nobody calls is dim.
 func (p *Pane) style(r row) theme.Style {
 	if r.off || p.at == tools && r.idle > 0 {
-		return p.app.Look.Dim
+		return p.app.Theme.Dim
 	}
 	return ""
 }
