@@ -32,32 +32,32 @@ const (
 
 // app is the model of one screen.
 type app struct {
-	*pane.Desk
+	*pane.Layout
 	o    Options
 	park func(x, y int)
 
-	theme  string
-	images *images.Gallery
-	keys   keys.Table
-	mouse  bool
+	themeName string
+	images    *images.Gallery
+	keys      keys.Table
+	mouse     bool
 
-	bar       textfield.Text
-	filtering bool // the bar has the focus
-	searching bool // … for a search in the detail panel
-	chosen    bool // what stands in the bar is replaced by what is typed
-	history   []string
-	commands  []string // run from the palette, the last one at the end
+	bar         textfield.Text
+	filtering   bool // the bar has the focus
+	searching   bool // … for a search in the detail panel
+	barSelected bool // what stands in the bar is replaced by what is typed
+	history     []string
+	commands    []string // run from the palette, the last one at the end
 
-	asks     dialog.Asks
-	spinning bool
-	head     header
+	questions dialog.QuestionPresenter
+	spinning  bool
+	head      header
 
 	clientsEnd int // where the number of clients ends in the first line
 	changes    <-chan registry.Changes
 	wake       chan struct{}      // capacity 1: something of this screen's own changed
-	greeted    []registry.Session // those whose coming was told
+	announced  []registry.Session // those whose coming was told
 	quitting   bool
-	beats      int
+	beatCount  int
 }
 
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.
@@ -65,31 +65,31 @@ type laterMsg func() tea.Cmd
 
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
 	a := &app{
-		Desk: &pane.Desk{
-			Common: &uicontext.Common{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Layout: pane.DefaultLayout(), Demo: o.Daemon.Demo, Own: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
+		Layout: &pane.Layout{
+			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
+			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
 		},
 		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
 		wake: make(chan struct{}, 1),
 	}
-	a.Shell, a.Poke = a, a.rouse
-	a.Shown, a.FilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
-	a.asks = dialog.Asks{Common: a.Common, Questions: q, Free: func() bool { return !a.filtering && !a.Geometry().Small }}
+	a.Shell, a.Wake = a, a.wakeUp
+	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
+	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
 	a.keys = a.bindings()
-	a.theme = o.Theme
+	a.themeName = o.Theme
 	a.W, a.H = t.Size()
 	a.setImages()
-	a.SetLook()
-	a.bar = textfield.New(a.Look)
-	a.Calls = uicontext.NewCalls(a.Common)
-	a.Set(usage.New(a.Desk))
+	a.SetTheme()
+	a.bar = textfield.New(a.Theme)
+	a.Calls = uicontext.NewCalls(a.Context)
+	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
 	a.head.pulse(a)
-	a.greeted = a.Reg.Sessions()
-	q.Wakes(a.Poke)
+	a.announced = a.Reg.Sessions()
+	q.OnChange(a.Wake)
 	if q.Len() > 0 { // asked before the screen was there
-		a.Poke()
+		a.Wake()
 	}
 	return a
 }
@@ -98,25 +98,25 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// SetLook makes the look anew, after the theme or the background changed.
-func (a *app) SetLook() {
+// SetTheme makes the look anew, after the theme or the background changed.
+func (a *app) SetTheme() {
 	background := ""
 	if dark, known := a.Term.Dark(); known {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
-	a.Look = theme.New(theme.Options{Theme: a.theme, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
-	fresh := a.Look.Spinner()
+	a.Theme = theme.New(theme.Options{Theme: a.themeName, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
+	fresh := a.Theme.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
 	} else {
 		a.Spin = fresh
 	}
 	for _, d := range a.Details {
-		d.View.SetLook(a.Look)
+		d.View.SetTheme(a.Theme)
 	}
 	for _, d := range a.Dialogs {
-		if s, ok := d.(interface{ SetLook() }); ok {
-			s.SetLook()
+		if s, ok := d.(interface{ SetTheme() }); ok {
+			s.SetTheme()
 		}
 	}
 }
@@ -134,8 +134,8 @@ func (a *app) setImages() bool {
 	return a.images.Set(p, f, a.Term.Getenv("TMUX") != "", rand.Int())
 }
 
-// rouse wakes the screen. It never blocks and may be called from anywhere.
-func (a *app) rouse() {
+// wakeUp wakes the UI. It never blocks and may be called from any goroutine.
+func (a *app) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
 	default: // it is awake already and will look
@@ -177,7 +177,7 @@ func (a *app) waitChanges() tea.Cmd {
 
 func (a *app) waitWake() tea.Cmd {
 	return wait(a.Ctx, a.wake, func(struct{}) tea.Cmd {
-		return tea.Batch(a.asks.Questioned(), a.After(frameTime, laterMsg(a.waitWake)))
+		return tea.Batch(a.questions.Sync(), a.After(frameTime, laterMsg(a.waitWake)))
 	})
 }
 
@@ -205,7 +205,7 @@ func (a *app) resized() tea.Cmd {
 
 func (a *app) waitBackground() tea.Cmd {
 	return wait(a.Ctx, a.Term.Backgrounds(), func(struct{}) tea.Cmd {
-		a.SetLook()
+		a.SetTheme()
 		return a.waitBackground()
 	})
 }
@@ -222,7 +222,7 @@ func (a *app) beat() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged(), a.Logs().AskUnderWay())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight())
 }
 
 // Update is the only place where the screen's state changes.
@@ -230,12 +230,12 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
 		a.Touched = true
-		return tea.Batch(a.press(msg), a.Follow())
+		return tea.Batch(a.press(msg), a.UpdateDetail())
 	case tea.MouseMsg:
 		a.Touched = true
-		return tea.Batch(a.point(msg), a.Follow())
+		return tea.Batch(a.point(msg), a.UpdateDetail())
 	}
-	return tea.Batch(a.background(msg), a.Follow())
+	return tea.Batch(a.background(msg), a.UpdateDetail())
 }
 
 // background handles what is no input.
@@ -266,28 +266,28 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// agedEvery beats a filter by age is run again: time alone changes what it finds.
-const agedEvery = 20
+// refilterBeats is after how many beats a filter by age runs again.
+const refilterBeats = 20
 
-func (a *app) aged() tea.Cmd {
-	a.beats++
+func (a *app) refilterByAge() tea.Cmd {
+	a.beatCount++
 	r := a.Panes[a.Open].Rows()
-	if typed, _ := r.Filtered(); a.beats%agedEvery == 0 && strings.Contains(typed, "updated:") {
+	if typed, _ := r.Filtered(); a.beatCount%refilterBeats == 0 && strings.Contains(typed, "updated:") {
 		return r.Refilter()
 	}
 	return nil
 }
 
-// Begun opens the detail panel for an answer that is to be seen.
-func (a *app) Begun(r uicontext.Request) tea.Cmd {
-	if r.Show && a.Layout.Place != pane.PlaceHidden {
+// RequestStarted opens the detail panel for an answer that is to be seen.
+func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
+	if r.Show && a.Split.Place != pane.PlaceHidden {
 		a.Opened = true
 	}
 	return a.spinIfBusy()
 }
 
-// Answered has the detail panel go to an answer that is waited for.
-func (a *app) Answered(r uicontext.Request) {
+// RequestAnswered has the detail panel go to an answer that is waited for.
+func (a *app) RequestAnswered(r uicontext.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
 		a.Details[a.Open].AnswerOf = p.Subject().Key
 	}
@@ -301,8 +301,8 @@ func (a *app) spinIfBusy() tea.Cmd {
 	return a.Spin.Tick
 }
 
-// Relist implements what dialogs know of the screen.
-func (a *app) Relist() tea.Cmd { return a.changed(registry.AllChanges) }
+// ReloadLists implements what dialogs know of the screen.
+func (a *app) ReloadLists() tea.Cmd { return a.changed(registry.AllChanges) }
 
 // changed has the panes read what changed.
 func (a *app) changed(what registry.Changes) tea.Cmd {
@@ -321,15 +321,15 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 	}
 	if what&registry.Sessions != 0 {
 		a.head.refresh(a)
-		a.greet()
+		a.announceClients()
 	}
 	return tea.Batch(cmds...)
 }
 
-// greet says which clients came and left.
-func (a *app) greet() {
-	before, now := a.greeted, a.head.sessions
-	a.greeted = now
+// announceClients flashes which clients connected and left.
+func (a *app) announceClients() {
+	before, now := a.announced, a.head.sessions
+	a.announced = now
 	has := func(list []registry.Session, s registry.Session) bool {
 		return slices.ContainsFunc(list, func(o registry.Session) bool { return o.ID == s.ID && o.Client == s.Client })
 	}

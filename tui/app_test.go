@@ -101,7 +101,7 @@ func TestMouse(t *testing.T) {
 	r.keys("4").screen()
 	press(10, 6)
 	require.Contains(t, r.line("> "), "evi", "a click selects a row")
-	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cur)
+	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cursor())
 	r.send(tea.MouseMsg{X: 10, Y: 6, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")
@@ -132,11 +132,11 @@ func TestThemesCanBeWalked(t *testing.T) {
 	var seen []string
 	for range 4 {
 		r.keys("T")
-		seen = append(seen, r.app.Look.Theme)
+		seen = append(seen, r.app.Theme.Variant)
 	}
 	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
 	r = newExampleUI(t, 120, 40, plainEnv).keys("T")
-	require.Equal(t, "none", r.app.Look.Theme, "NO_COLOR stands")
+	require.Equal(t, "none", r.app.Theme.Variant, "NO_COLOR stands")
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
@@ -204,8 +204,8 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	r.app.Update(laterMsg(r.app.beat))
 	require.True(t, r.app.spinning)
 	tick := r.app.Spin.Tick()
-	r.app.theme = "light"
-	r.app.SetLook()
+	r.app.themeName = "light"
+	r.app.SetTheme()
 	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
 }
 
@@ -231,7 +231,7 @@ func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4").typeText("Vj").keys("enter")
-	require.Equal(t, "coding", r.app.Common.View)
+	require.Equal(t, "coding", r.app.Context.Profile)
 	require.Empty(t, r.app.Dialogs)
 	r.typeText("0jj")
 	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])

@@ -112,7 +112,7 @@ func BenchmarkListChange(b *testing.B) {
 	r := newLargeUI(b, 120, 40)
 	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
 	for b.Loop() {
-		c.Once = false
+		c.Loaded = false
 		r.run(c.Refresh())
 		_ = r.app.View()
 	}
@@ -286,7 +286,7 @@ func newProfileUI(b *testing.B) *testUI {
 			r.backend.lacks["coding "+e.Listed] = "profile"
 		}
 	}
-	r.app.Common.View = "coding"
+	r.app.Context.Profile = "coding"
 	return r.refresh(registry.AllChanges)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
 )
@@ -61,7 +62,7 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 func TestAToolThatIsNotListedAnyMoreIsNotRepeatedUnasked(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
-	r.run(r.app.Again(uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
+	r.run(dialog.Again(r.app.Context, uicontext.Request{Item: uicontext.Item{Kind: registry.Tool, Server: "gone", Name: "x", Listed: "gone_x"}, Method: "tools/call"}))
 	require.Contains(t, r.screen(), "may destroy something with this tool")
 	require.Empty(t, r.backend.sentRequests())
 }
@@ -219,7 +220,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 		},
 		"told while a text without it is made": func(r *testUI, told tea.Msg) {
 			r.reg.SetState("weather", registry.ServerState{State: registry.StateConnecting, Listed: true})
-			text := r.app.Follow()
+			text := r.app.UpdateDetail()
 			r.addAnswer("here it is")
 			next := r.app.Update(told)
 			r.run(text)
@@ -232,7 +233,7 @@ func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 			r.screen()
 			item := r.app.Panes[r.app.Open].Item()
 			hear(r, keys.FuncMsg(func() tea.Cmd {
-				r.app.Answered(uicontext.Request{Item: item, Show: true})
+				r.app.RequestAnswered(uicontext.Request{Item: item, Show: true})
 				return nil
 			}))
 			require.Contains(t, r.screen(), "here it is")
@@ -320,7 +321,7 @@ func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
 	r := newExampleUI(t, 120, 50, plainEnv).keys("2 / forecast enter c").typeText("Oslo")
 	r.backend.answers["tools/call"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		r.clock.advance(4 * time.Second)
-		r.app.Calls.List[0].Cancel()
+		r.app.Calls.Running[0].Cancel()
 		return nil, fmt.Errorf("context canceled")
 	}
 	r.keys("ctrl+s")

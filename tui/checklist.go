@@ -15,6 +15,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/termtext"
+	"goblin/tui/list"
 	"goblin/tui/theme"
 )
 
@@ -36,8 +37,8 @@ type List struct {
 
 // Ask shows a list of at least one thing on a terminal until the user has decided; ok is
 // false if they want nothing to happen.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Look, list *List) (ok bool, err error) {
-	m := &model{List: list, look: l}
+func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, checklist *List) (ok bool, err error) {
+	m := newModel(l, checklist)
 	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = ctx.Err()
@@ -46,13 +47,19 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Look, list *
 }
 
 // Model is a list as a Bubble Tea program shows it.
-func Model(l *theme.Look, list *List) tea.Model { return &model{List: list, look: l} }
+func Model(l *theme.Theme, checklist *List) tea.Model { return newModel(l, checklist) }
+
+func newModel(l *theme.Theme, checklist *List) *model {
+	m := &model{List: checklist, look: l}
+	m.window.Reset(len(m.Items))
+	return m
+}
 
 type model struct {
 	*List
-	look          *theme.Look
+	look          *theme.Theme
 	width, height int
-	at, off       int
+	window        list.Window
 	ok            bool
 }
 
@@ -62,6 +69,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.window.Resize(len(m.Items), m.rows())
 	case tea.KeyMsg:
 		if len(msg.Runes) > 1 && !msg.Paste { // keys that came together
 			var end tea.Cmd
@@ -72,22 +80,24 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			}
 			return m, end
 		}
+		cursor := list.Cursor{List: &m.window}
 		switch msg.String() {
 		case "up", "k":
-			m.at--
+			m.window.Move(-1)
 		case "down", "j":
-			m.at++
+			m.window.Move(1)
 		case "pgup", "ctrl+b":
-			m.at -= m.rows()
+			cursor.Page(-1)
 		case "pgdown", "ctrl+f":
-			m.at += m.rows()
+			cursor.Page(1)
 		case "home", "g":
-			m.at = 0
+			cursor.Top()
 		case "end", "G":
-			m.at = len(m.Items) - 1
+			cursor.Bottom()
 		case " ", "x":
-			m.Items[m.at].On = !m.Items[m.at].On
-			m.at++
+			at := m.window.Cursor()
+			m.Items[at].On = !m.Items[at].On
+			m.window.Move(1)
 		case "a":
 			all := !slices.ContainsFunc(m.Items, func(it Item) bool { return !it.On })
 			for i := range m.Items {
@@ -102,8 +112,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 	}
-	m.at = min(max(m.at, 0), len(m.Items)-1)
-	m.off = min(max(m.off, m.at-m.rows()+1), m.at)
 	return m, nil
 }
 
@@ -144,14 +152,12 @@ func (m *model) View() string {
 			taken++
 		}
 	}
-	for i := m.off; i < min(m.off+m.rows(), len(m.Items)); i++ {
-		lines = append(lines, m.row(i, widths))
-	}
+	lines = append(lines, m.window.Lines(l, m.rows(), func(i int) string { return m.row(i, widths) })...)
 	lines = append(lines, "")
 	if m.Switch != "" {
 		lines = append(lines, box(m.On)+" "+termtext.Line(m.Switch)+l.Dim.On("  s"))
 	}
-	said := m.Items[m.at].Notes
+	said := m.Items[m.window.Cursor()].Notes
 	for i := range notes {
 		line := ""
 		if i < len(said) {
@@ -190,17 +196,11 @@ func (m *model) widths() []int {
 
 func (m *model) row(i int, widths []int) string {
 	it := &m.Items[i]
-	line := "  " + box(it.On)
-	if i == m.at {
-		line = m.look.Cursor + " " + box(it.On)
-	}
+	line := box(it.On)
 	for c, cell := range it.Cells {
 		line += "  " + m.look.Fit(termtext.Line(cell), widths[c])
 	}
-	if i == m.at {
-		return m.look.Selected.Over(m.look.Fit(line, m.width))
-	}
-	return line
+	return m.look.Fit(line, m.width-2)
 }
 
 // box is plain, since it is what the user reads first on any terminal.

@@ -12,6 +12,7 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/pane"
@@ -22,22 +23,22 @@ import (
 // command is a line of the palette: a binding, or one of those that take an
 // argument or have no key.
 type command struct {
-	names []string // the first is shown
-	arg   string   // what it takes, as "NAME"; "" for nothing
-	long  string
-	keys  []string
-	bare  bool // the argument may be left out
-	moves bool // it is about the cursor and has no name of its own
-	why   func(arg string) string
-	run   func(arg string) tea.Cmd
-	args  func() []string // to choose from; nil: none are known
+	names       []string // the first is shown
+	arg         string   // what it takes, as "NAME"; "" for nothing
+	long        string
+	keys        []string
+	argOptional bool // the argument may be left out
+	cursorOnly  bool // it is about the cursor and has no name of its own
+	why         func(arg string) string
+	run         func(arg string) tea.Cmd
+	args        func() []string // to choose from; nil: none are known
 }
 
 func (c *command) usage() string {
 	switch {
 	case c.arg == "":
 		return c.names[0]
-	case c.bare:
+	case c.argOptional:
 		return c.names[0] + " [" + c.arg + "]"
 	}
 	return c.names[0] + " " + c.arg
@@ -63,7 +64,7 @@ func (a *app) allCommands() []command {
 			names = []string{b.ID}
 		}
 		all = append(all, command{
-			names: names, long: b.Long, keys: b.Keys, moves: len(b.Names) == 0,
+			names: names, long: b.Long, keys: b.Keys, cursorOnly: len(b.Names) == 0,
 			why: func(string) string { return a.whyHere(b) },
 			run: func(string) tea.Cmd { return a.run(b) },
 		})
@@ -85,7 +86,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
 		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
-		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().Orderings() }},
+		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
@@ -104,7 +105,7 @@ func (a *app) logCommands() []command {
 		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(pane.TabEvents)},
 		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(pane.TabTraffic)},
 		{
-			names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
+			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to what servers print", args: a.serverNames,
 			why: func(arg string) string {
 				if arg == "" {
 					return ""
@@ -126,12 +127,12 @@ func (a *app) logCommands() []command {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.Panes[a.Open].Rows()
-		f, ok := pane.FieldCalled(r.Terms(), name)
+		f, ok := list.FindTextField(r.FilterFields(), name)
 		if !ok {
 			return nil
 		}
 		typed, _ := r.Filtered()
-		return a.SetFilter(pane.WithField(typed, f, []string{value}))
+		return a.SetFilter(list.SetField(typed, f, []string{value}))
 	}
 }
 
@@ -151,15 +152,15 @@ func (a *app) serverNames() []string {
 // is what m counts.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
-	f, ok := pane.FieldCalled(r.Terms(), "mime")
+	f, ok := list.FindTextField(r.FilterFields(), "mime")
 	if !ok {
 		return nil
 	}
-	values, _ := pane.CountValues(a.Ctx, f, r.Uncounted(), min(r.Uncounted()+r.Total(), list.AtOnce))
+	values, _ := dialog.CountValues(a.Ctx, f, r.HeadRows(), min(r.HeadRows()+r.Total(), list.MaxSyncRows))
 	var all []string
 	for _, v := range values {
 		if v.Text != "" {
-			all = append(all, uicontext.Clean(v.Text))
+			all = append(all, uicontext.SanitizeLine(v.Text))
 		}
 	}
 	return all
@@ -173,29 +174,29 @@ func whyNoTheme(name string) string {
 }
 
 func (a *app) chooseTheme(name string) tea.Cmd {
-	a.theme = name
-	a.SetLook()
-	if a.Look.Theme != name {
-		a.theme = a.Look.Theme
+	a.themeName = name
+	a.SetTheme()
+	if a.Theme.Variant != name {
+		a.themeName = a.Theme.Variant
 		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
 	}
 	a.Say("Theme: %s", name)
 	return a.Details[a.Open].Build(true, false)
 }
 
-// places are searched by "open": the catalog as it was when the palette was opened.
-type places struct {
+// entrySearch is what "open" searches: the catalog when the palette was opened.
+type entrySearch struct {
 	rows  [registry.Kinds][]*registry.Entry
 	index [registry.Kinds]*list.Index
 }
 
-// mostOpened of each kind are offered.
-const mostOpened = 50
+// maxFoundEntries is the number of entries of each kind that are listed.
+const maxFoundEntries = 50
 
-// gather collects what "open" searches in: names only, where the panes' own
+// newEntrySearch collects what "open" searches in: names only, where the panes' own
 // indices also hold descriptions.
-func gather(s *registry.Snapshot) *places {
-	p := &places{}
+func newEntrySearch(s *registry.Snapshot) *entrySearch {
+	p := &entrySearch{}
 	for k := range registry.Kind(registry.Kinds) {
 		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
 		p.rows[k] = rows
@@ -205,7 +206,7 @@ func gather(s *registry.Snapshot) *places {
 }
 
 // search finds the entries whose names fit best, the best first.
-func (p *places) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
+func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
 	var words []string
 	for w := range strings.FieldsSeq(text) {
 		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
@@ -217,7 +218,7 @@ func (p *places) search(ctx context.Context, text string, now time.Time) []*regi
 		if err != nil {
 			return nil
 		}
-		for _, i := range rows[:min(len(rows), mostOpened)] {
+		for _, i := range rows[:min(len(rows), maxFoundEntries)] {
 			found = append(found, p.rows[k][i])
 		}
 	}
@@ -242,7 +243,7 @@ func (a *app) serverCommands() []command {
 	servers := a.servers()
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
 		return command{
-			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
+			names: []string{name}, arg: "SERVER", argOptional: true, long: long, args: a.serverNames,
 			why: func(arg string) string {
 				s, problem := a.serverCalled(arg)
 				if problem == "" {
@@ -259,7 +260,7 @@ func (a *app) serverCommands() []command {
 	return []command{
 		one("restart", "Restart the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
+				return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"
 			}
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
@@ -268,13 +269,13 @@ func (a *app) serverCommands() []command {
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is enabled already"
+				return uicontext.SanitizeLine(s.Name) + " is enabled already"
 			}
 			return ""
 		}, servers.Enable),
 		one("disable", "Disable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return uicontext.Clean(s.Name) + " is disabled already"
+				return uicontext.SanitizeLine(s.Name) + " is disabled already"
 			}
 			return ""
 		}, servers.Enable),
@@ -283,7 +284,7 @@ func (a *app) serverCommands() []command {
 
 func whyNoLogout(s registry.ServerState) string {
 	if s.Login == nil {
-		return "nobody is logged in at " + uicontext.Clean(s.Name)
+		return "nobody is logged in at " + uicontext.SanitizeLine(s.Name)
 	}
 	return ""
 }
@@ -306,7 +307,7 @@ func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	}
 	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server is called " + uicontext.Clean(name)
+		return s, "no server is called " + uicontext.SanitizeLine(name)
 	}
 	return s, ""
 }

@@ -39,8 +39,8 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(pane.Watched).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
-		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).Keys()}, "subscriptions": {"w", new(dialog.Subscriptions).ListKeys()}, "clients": {"0", new(dialog.Clients).ListKeys()},
+		"facet": {"4 f", (*dialog.FilterList)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
 			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {

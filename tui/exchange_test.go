@@ -72,7 +72,7 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 160, 40).keys("G k k k enter")
-	r.app.Logs().Traffic.Table.Tail = true
+	r.app.Logs().Traffic.Table.Following = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
 	r.refresh(registry.Traffic)
 	r.keys("y")

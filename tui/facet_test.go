@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 )
@@ -31,7 +32,7 @@ func newResourcesUI(t *testing.T, servers ...string) *testUI {
 func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 	t.Parallel()
 	r := newResourcesUI(t, "a", "b", "c").keys("f")
-	d := r.app.Dialogs[0].(*pane.Facet)
+	d := r.app.Dialogs[0].(*dialog.FilterList)
 	var got []string
 	for _, v := range d.All {
 		got = append(got, fmt.Sprint(v.Text, v.Rows))
@@ -133,7 +134,7 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "a")
 	r.setReady("a")
-	items := make([]string, list.AtOnce+1)
+	items := make([]string, list.MaxSyncRows+1)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://%d","name":"n","mimeType":"type/%d"}`, i, i%3)
 	}

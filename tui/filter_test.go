@@ -136,7 +136,7 @@ func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
-	for range agedEvery {
+	for range refilterBeats {
 		r.tick(time.Minute)
 	}
 	require.Zero(t, r.app.Panes[pane.PaneResources].Rows().Len())

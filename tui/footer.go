@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
@@ -13,21 +14,21 @@ import (
 
 // footerLine tells the keys that matter here.
 func (a *app) footerLine() string {
-	lk := a.Look
+	lk := a.Theme
 	if n := len(a.Dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(a.HintsOf(a.Dialogs[n-1])), a.W)
+		return lk.Fit(" "+a.hints(a.DialogHints(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().On(a.Actions).Hints(), a.filterHints()...)), a.W)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().WithKeys(a.Actions).Hints(), a.filterHints()...)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.binding(id)
-		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.pointless(id) {
+		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.isPointless(id) {
 			continue
 		}
-		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: a.does(b)})
+		hints = append(hints, keys.Hint{Key: b.Keys[0], Label: a.label(b)})
 	}
 	// Where there is too little room, the last two, help and quit, stay.
 	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
@@ -36,17 +37,17 @@ func (a *app) footerLine() string {
 	return lk.Fit(" "+a.hints(hints), a.W)
 }
 
-// pointless is true of what can be done and is not worth an offer: it would do nothing
-// for this row, or fail.
-func (a *app) pointless(id string) bool {
+// isPointless reports whether a key works here but is not worth a hint in the footer: it
+// would do nothing for this row, or fail.
+func (a *app) isPointless(id string) bool {
 	it := a.Panes[a.Open].Item()
 	switch id {
 	case "log-in":
 		return !a.needsLogin()
 	case "call":
-		return a.Open != pane.PaneLogs && !a.answers(it)
+		return a.Open != pane.PaneLogs && !a.isReachable(it)
 	case "reload": // what was not fetched yet is opened first
-		return a.Open != pane.PaneServers && (!a.answers(it) || uicontext.Kept(a.Reg, it) == nil)
+		return a.Open != pane.PaneServers && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
 	case "filter":
@@ -54,30 +55,30 @@ func (a *app) pointless(id string) bool {
 	case "follow", "pause":
 		return a.Panes[a.Open].Rows().Total() == 0
 	case "switch":
-		return it.Blank()
+		return it.IsEmpty()
 	case "sort":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "seen":
-		return a.Common.View == "" // without a profile few rows are dim
+		return a.Context.Profile == "" // without a profile few rows are dim
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
-		return !a.DetailShown() && a.Layout.Place != pane.PlaceHidden
+		return !a.DetailShown() && a.Split.Place != pane.PlaceHidden
 	}
 	return false
 }
 
-// answers reports whether the owner of the item can be asked.
-func (a *app) answers(it uicontext.Item) bool {
-	if it.Blank() || it.Server == registry.Local {
-		return !it.Blank()
+// isReachable reports whether the server of an item can be asked.
+func (a *app) isReachable(it uicontext.Item) bool {
+	if it.IsEmpty() || it.Server == registry.Local {
+		return !it.IsEmpty()
 	}
 	s, ok := a.Reg.State(it.Server)
 	return ok && pane.Reachable(s.State)
 }
 
-// does names a key's effect on this row, in a word.
-func (a *app) does(b *keys.Binding) string {
+// label returns a key's effect on this row, in a word or two.
+func (a *app) label(b *keys.Binding) string {
 	it := a.Panes[a.Open].Item()
 	server := registry.ServerState{}
 	if a.Open == pane.PaneServers {
@@ -85,7 +86,7 @@ func (a *app) does(b *keys.Binding) string {
 	}
 	switch b.ID {
 	case "subscribe":
-		if a.watches() {
+		if a.isSubscribed() {
 			return "unsubscribe"
 		}
 	case "call":
@@ -117,22 +118,22 @@ func (a *app) does(b *keys.Binding) string {
 			return "find out why"
 		}
 	case "widen":
-		return a.doesWiden(b)
+		return a.widenLabel(b)
 	}
-	if does := a.Acts[a.Open][b.ID].Does; does != nil {
+	if does := a.Handlers[a.Open][b.ID].Label; does != nil {
 		return does()
 	}
 	return b.Hint
 }
 
-// doesWiden returns the effect of the key that zooms.
-func (a *app) doesWiden(b *keys.Binding) string {
+// widenLabel returns the effect of the key that zooms.
+func (a *app) widenLabel(b *keys.Binding) string {
 	switch {
 	case a.Zoomed():
 		return "list again"
 	case a.Inside:
 		return "zoom"
-	case a.Layout.Place == pane.PlaceHidden:
+	case a.Split.Place == pane.PlaceHidden:
 		return "detail panel"
 	}
 	return b.Hint
@@ -141,25 +142,25 @@ func (a *app) doesWiden(b *keys.Binding) string {
 // filterHints stand in the footer while a filter is typed, behind the keys: what
 // can be asked for in this list.
 func (a *app) filterHints() []keys.Hint {
-	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
+	hints := []keys.Hint{{Key: "~", Label: "fuzzy"}, {Key: "-", Label: "exclude"}}
 	names := ""
-	for i, f := range a.Panes[a.Open].Rows().Terms() {
+	for i, f := range a.Panes[a.Open].Rows().FilterFields() {
 		if i > 0 {
 			names += " "
 		}
 		names += f.Name + ":"
 	}
 	if names != "" {
-		hints = append(hints, keys.Hint{Key: names, Does: "fields"})
+		hints = append(hints, keys.Hint{Key: names, Label: "fields"})
 	}
 	return hints
 }
 
-// watches reports whether this screen holds a subscription of the selected item.
-func (a *app) watches() bool {
+// isSubscribed reports whether this UI is subscribed to the selected item.
+func (a *app) isSubscribed() bool {
 	p := a.Panes[pane.PaneResources].(*pane.Resources)
-	at, _, ok := p.Means(a.Panes[a.Open].Item())
-	return ok && p.Held(at)
+	at, _, ok := p.ResolveItem(a.Panes[a.Open].Item())
+	return ok && p.IsSubscribed(at)
 }
 
 // footer lists the ids of the bindings in the footer, the most useful first.
@@ -168,7 +169,7 @@ func (a *app) footer() []string {
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "switch", "seen", "templates", "tab-right", "follow", "shown", "pause", "filter", "sort", "widen", "copy", "palette", "help", "quit"}
 	}
-	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
+	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		ids = append([]string{"cancel"}, ids...)
 	}
 	return ids
@@ -180,7 +181,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.Look.Key.On(keys.Show(h.Key)) + " " + h.Does)
+		b.WriteString(a.Theme.Key.On(keymap.Show(h.Key)) + " " + h.Label)
 	}
 	return b.String()
 }

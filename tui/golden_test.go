@@ -96,8 +96,8 @@ func TestGoldenScreens(t *testing.T) {
 	for _, theme := range []string{"dark", "light"} {
 		t.Run(theme, func(t *testing.T) {
 			r := newExampleUI(t, 120, 40, colourEnv)
-			r.app.theme = theme
-			r.app.SetLook()
+			r.app.themeName = theme
+			r.app.SetTheme()
 			r.keys("4")
 			r.screen()
 			golden(t, "resources-120x40-"+theme, r.app.View())
@@ -110,19 +110,19 @@ func (r *testUI) clearSearchTimes() {
 	for _, p := range r.app.Panes {
 		switch p := p.(type) {
 		case *pane.Servers:
-			p.Table.Took = 0
+			p.Table.LastSearch = 0
 		case *pane.Tools:
-			p.All.Table.Took = 0
+			p.All.Table.LastSearch = 0
 		case *pane.Prompts:
-			p.All.Table.Took = 0
+			p.All.Table.LastSearch = 0
 		case *pane.Resources:
-			p.All.Table.Took, p.Templates.Table.Took = 0, 0
+			p.All.Table.LastSearch, p.Templates.Table.LastSearch = 0, 0
 		case *usage.Pane:
 			for _, t := range p.Tables {
-				t.Took = 0
+				t.LastSearch = 0
 			}
 		case *pane.Logs:
-			p.Logs[pane.TabEvents].Table.Took, p.Logs[pane.TabStderr].Table.Took, p.Logs[pane.TabGoblin].Table.Took, p.Traffic.Table.Took = 0, 0, 0, 0
+			p.Logs[pane.TabEvents].Table.LastSearch, p.Logs[pane.TabStderr].Table.LastSearch, p.Logs[pane.TabGoblin].Table.LastSearch, p.Traffic.Table.LastSearch = 0, 0, 0, 0
 		}
 	}
 }

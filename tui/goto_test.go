@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/list"
 	"goblin/tui/pane"
 )
@@ -14,7 +15,7 @@ import (
 // manyDefinitions returns more definitions than are filtered inside Update.
 func manyDefinitions(format string, n int) [][]byte {
 	var raw [][]byte
-	for i := range list.AtOnce + n {
+	for i := range list.MaxSyncRows + n {
 		raw = append(raw, fmt.Appendf(nil, format, i))
 	}
 	return raw
@@ -31,14 +32,14 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 			r.refresh(registry.AllChanges)
 		}
 	}
-	r.run(r.app.GoTo(pane.PaneResources, fmt.Sprintf("mcp://files/a:%05d", list.AtOnce+2)))
+	r.run(r.app.GoTo(pane.PaneResources, fmt.Sprintf("mcp://files/a:%05d", list.MaxSyncRows+2)))
 	p := r.app.Panes[pane.PaneResources].(*pane.Resources)
 	require.False(t, p.All.Reading, "it was told that its read ended")
 	require.False(t, p.Templates.Reading)
-	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.Item().Name)
+	require.Equal(t, fmt.Sprintf("a:%05d", list.MaxSyncRows+2), p.Item().Name)
 	require.Empty(t, r.reg.SetList("files", registry.Resource, manyDefinitions(resource, 9)))
 	r.refresh(registry.Resources)
-	require.Equal(t, list.AtOnce+9, p.All.Table.Total(), "and it reads on")
+	require.Equal(t, list.MaxSyncRows+9, p.All.Table.Total(), "and it reads on")
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
@@ -72,14 +73,14 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 			r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("a:%05d", i), Status: registry.SubscriptionOn})
 		}
 	}
-	add(0, list.AtOnce+1)
+	add(0, list.MaxSyncRows+1)
 	r.keys("w")
-	d := r.app.Dialogs[0].(*pane.Watched)
-	add(list.AtOnce+1, list.AtOnce+2)
+	d := r.app.Dialogs[0].(*dialog.Subscriptions)
+	add(list.MaxSyncRows+1, list.MaxSyncRows+2)
 	first := d.Refresh(registry.Subscriptions)
 	require.NotNil(t, first)
-	add(list.AtOnce+2, list.AtOnce+3)
+	add(list.MaxSyncRows+2, list.MaxSyncRows+3)
 	require.Nil(t, d.Refresh(registry.Subscriptions), "a second one could end before the first")
 	r.run(first)
-	require.Equal(t, list.AtOnce+3, d.Table.Total(), "what changed meanwhile is read after it")
+	require.Equal(t, list.MaxSyncRows+3, d.Table.Total(), "what changed meanwhile is read after it")
 }

@@ -350,10 +350,10 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 	for _, p := range r.app.Panes {
 		r.run(p.Refresh(registry.AllChanges))
 	}
-	r.run(r.app.Follow())
+	r.run(r.app.UpdateDetail())
 	r.app.Touched = true // it is used, see TestAScreenOpensOnTheFirstServerThatFailed
 	for i := range r.app.Panes {
-		r.app.Used[i] = true // … and TestTheCursorOfANewScreenIsOnWhatCanBeUsed
+		r.app.UsedPanes[i] = true // … and TestTheCursorOfANewScreenIsOnWhatCanBeUsed
 	}
 	return r
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"goblin/registry"
-	"goblin/tui/keys"
+	"goblin/registry/keymap"
 	"goblin/tui/pane"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -104,7 +104,7 @@ func (r *rate) String() string {
 }
 
 // busy is the number of things that make the spinner turn.
-func (a *app) busy() int { return a.head.starting + a.head.running + a.Waiting }
+func (a *app) busy() int { return a.head.starting + a.head.running + a.Logins }
 
 // configName is the config's file without its folder.
 func (a *app) configName() string {
@@ -113,7 +113,7 @@ func (a *app) configName() string {
 }
 
 func (a *app) headerLine() string {
-	lk, h := a.Look, &a.head
+	lk, h := a.Theme, &a.head
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
@@ -121,7 +121,7 @@ func (a *app) headerLine() string {
 		name = "demo"
 	}
 	if name != "" {
-		b.WriteString("  " + uicontext.Clean(name))
+		b.WriteString("  " + uicontext.SanitizeLine(name))
 	}
 	if len(a.Reg.Mistakes()) > 0 {
 		mark := "! config invalid"
@@ -148,13 +148,13 @@ func (a *app) headerLine() string {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
 	fmt.Fprintf(&b, "  %s req/s", &h.rate)
-	if n := a.Logs().UnderWay(); n > 0 {
+	if n := a.Logs().InFlight(); n > 0 {
 		fmt.Fprintf(&b, "  %d under way", n)
 	}
 	if h.running > 0 {
 		fmt.Fprintf(&b, "  running %d", h.running)
 	}
-	if n := a.asks.Questions.Len(); n > 0 {
+	if n := a.questions.Questions.Len(); n > 0 {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d %s answers", n, a.KeyOf("answer"))))
 	}
 	var right []string
@@ -165,7 +165,7 @@ func (a *app) headerLine() string {
 		right = append(right, "mouse off")
 	}
 	if a.o.Daemon.Address != "" && a.W >= 120 {
-		right = append(right, lk.Dim.On(uicontext.Clean(a.o.Daemon.Address)))
+		right = append(right, lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
 	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
@@ -176,7 +176,7 @@ func (a *app) withSparks(line string, room int) string {
 	if a.W < 100 {
 		return line
 	}
-	for _, spark := range a.Pulse.Short(a.Look, a.Now(), a.W/10) {
+	for _, spark := range a.Pulse.Short(a.Theme, a.Now(), a.W/10) {
 		if theme.Width(line)+2+theme.Width(spark) > room {
 			break
 		}
@@ -201,57 +201,57 @@ func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
 			text = name[:min(4, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
-			text = keys.Show(b.Keys[0]) + " " + text
+			text = keymap.Show(b.Keys[0]) + " " + text
 		}
 		if count != "" {
 			text += " " + count
 		}
 		texts = append(texts, text)
 	}
-	return pane.DrawTabs(a.Look, texts, a.Open)
+	return pane.DrawTabs(a.Theme, texts, a.Open)
 }
 
 func (a *app) tabsLine() string {
 	line, _ := a.tabs()
-	return a.Look.Fit(line, a.W)
+	return a.Theme.Fit(line, a.W)
 }
 
 // barLine is the line of the filter, else of what just happened, else of what
 // to do.
 func (a *app) barLine() string {
-	lk := a.Look
+	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
 	typed, query := r.Filtered()
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
-		if a.chosen {
-			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
+		if a.barSelected {
+			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {
 			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total()), uicontext.Millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.Millis(r.SearchTime())))
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(uicontext.Clean(p) + " ")
+			right = lk.Warn.On(uicontext.SanitizeLine(p) + " ")
 		}
 		return lk.Sides(left, right, a.W)
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + uicontext.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.Exactly(r.Len()), uicontext.Exactly(r.Total())))
+		left = " / " + uicontext.SanitizeLine(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total())))
 		right = lk.Dim.On(a.KeyOf("back") + " clears ")
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(lk.Cut("! "+uicontext.Clean(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
+			right = lk.Warn.On(lk.Cut("! "+uicontext.SanitizeLine(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}
 	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
 		left, right = " "+a.Details[a.Open].View.Tally("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
-		text := " " + uicontext.Clean(a.Flash.Text)
+		text := " " + uicontext.SanitizeLine(a.Flash.Text)
 		if a.Flash.Bad {
-			text = lk.Bad.On(" ! " + uicontext.Clean(a.Flash.Text))
+			text = lk.Bad.On(" ! " + uicontext.SanitizeLine(a.Flash.Text))
 		}
 		if left == "" || theme.Width(left)+theme.Width(text)+4 > a.W {
 			return lk.Fit(text, a.W)
@@ -263,7 +263,7 @@ func (a *app) barLine() string {
 		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.Clean(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
+		right = lk.Bad.On(uicontext.CutBefore(lk, uicontext.SanitizeLine(" ! "+notice)+" ", max(0, a.W-theme.Width(left)-2)))
 		if left == "" {
 			return lk.Fit(right, a.W)
 		}
@@ -278,7 +278,7 @@ func (a *app) barLine() string {
 // before the screen and that nobody else uses, whose user may have forgotten it or believe
 // that it had ended; of a list without a border; of the demo.
 func (a *app) idleLine() string {
-	lk, o := a.Look, a.o.Daemon
+	lk, o := a.Theme, a.o.Daemon
 	switch {
 	case !o.Owner && o.PID > 0 && a.head.clients == 0 && a.head.screens <= 1:
 		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
@@ -289,5 +289,5 @@ func (a *app) idleLine() string {
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" watches a clock, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
-	return theme.Blank(a.W)
+	return theme.Spaces(a.W)
 }

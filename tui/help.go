@@ -9,6 +9,7 @@ import (
 	"goblin/registry/keymap"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/pane"
 	"goblin/tui/textfield"
 	"goblin/tui/theme"
@@ -19,14 +20,13 @@ import (
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app    *app
 	title  string
 	all    []helpLine
 	found  []helpLine // of all, what the search leaves
 	input  textfield.Text
-	off    int
-	height int // of the list when it was last drawn
+	window list.Window
 }
 
 // helpLine is a heading, or a key with what it does.
@@ -37,7 +37,7 @@ type helpLine struct {
 }
 
 func newHelp(a *app) uicontext.Dialog {
-	d := &help{app: a, height: 1, input: textfield.New(a.Look)}
+	d := &help{app: a, input: textfield.New(a.Theme)}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -53,8 +53,8 @@ func newHelp(a *app) uicontext.Dialog {
 	groups := make(map[string][]helpLine)
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
-			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.Also
-			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.Clean(a.why(b)), low: also})
+			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.SearchWords
+			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.SanitizeLine(a.why(b)), low: also})
 		}
 	}
 	for _, name := range groupsHere(focus) {
@@ -62,7 +62,7 @@ func newHelp(a *app) uicontext.Dialog {
 	}
 	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
-	for _, f := range a.Panes[a.Open].Rows().Terms() {
+	for _, f := range a.Panes[a.Open].Rows().FilterFields() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
 	}
 	name, _ := a.Panes[a.Open].Tab()
@@ -102,9 +102,9 @@ func helpKeys(b *keys.Binding) string {
 		}
 		return ":" + append(slices.Clone(b.Names), b.ID)[0]
 	}
-	text := keys.Show(b.Keys[0])
+	text := keymap.Show(b.Keys[0])
 	for _, k := range b.Keys[1:] {
-		if next := text + " " + keys.Show(k); theme.Width(next) <= keyColumn {
+		if next := text + " " + keymap.Show(k); theme.Width(next) <= keyColumn {
 			text = next
 		}
 	}
@@ -128,23 +128,23 @@ func (d *help) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)
 const keyColumn = 15
 
 func (d *help) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	out := d.draw(w)
-	d.height = max(h-1, 1)
-	d.off = max(0, min(d.off, len(out)-d.height))
-	shown := lk.Lines(out[d.off:min(len(out), d.off+d.height)], w, d.height)
+	d.window.Resize(len(out), h-1)
+	from, to := d.window.Visible()
+	shown := lk.Lines(out[from:to], w, d.window.PageSize())
 	if h <= 1 {
 		return shown
 	}
-	return append(shown, d.last(w, len(out)))
+	return append(shown, d.last(w))
 }
 
 // last is the line of the search, or of how far down the list is.
-func (d *help) last(w, total int) string {
-	lk := d.app.Look
+func (d *help) last(w int) string {
+	lk := d.app.Theme
 	where := ""
-	if total > d.height {
-		where = lk.Dim.On(uicontext.Grouped(min(d.off+d.height, total)) + "/" + uicontext.Grouped(total) + " ")
+	if _, to := d.window.Visible(); d.window.Len() > d.window.PageSize() {
+		where = lk.Dim.On(uicontext.Grouped(to) + "/" + uicontext.Grouped(d.window.Len()) + " ")
 	}
 	hint := ""
 	if d.input.Value() == "" {
@@ -155,10 +155,10 @@ func (d *help) last(w, total int) string {
 }
 
 func (d *help) draw(w int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + uicontext.Clean(d.input.Value()) + "."}
+		return []string{"", " Nothing here says " + uicontext.SanitizeLine(d.input.Value()) + "."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {
@@ -180,7 +180,7 @@ func (d *help) draw(w int) []string {
 		}
 		out = append(out, line)
 		for _, part := range uicontext.WrapText(why, max(w-keyColumn-3, 1), 3) {
-			out = append(out, theme.Blank(keyColumn+3)+lk.Dim.On(part))
+			out = append(out, theme.Spaces(keyColumn+3)+lk.Dim.On(part))
 		}
 	}
 	return out
@@ -188,7 +188,7 @@ func (d *help) draw(w int) []string {
 
 // find leaves the lines with all words, and the headings above them.
 func (d *help) find() {
-	d.off = 0
+	d.window.Top()
 	words := strings.Fields(strings.ToLower(d.input.Value()))
 	if len(words) == 0 {
 		d.found = d.all
@@ -213,27 +213,13 @@ func (d *help) find() {
 
 // Keys leave letters to the search.
 func (d *help) Keys() keys.Table {
-	t := keys.Table{
-		{ID: "help.down", Hint: "down", Long: "One line down"},
-		{ID: "help.up", Hint: "up", Long: "One line up"},
-		{ID: "help.half-down", Long: "Half a page down"},
-		{ID: "help.half-up", Long: "Half a page up"},
-		{ID: "help.page-down", Long: "A page down"},
-		{ID: "help.page-up", Long: "A page up"},
-		{ID: "help.top", Long: "To the beginning"},
-		{ID: "help.bottom", Long: "To the end"},
-	}
-	for i := range t {
-		id := t[i].ID
-		t[i].Run = func() tea.Cmd { keys.Scroll(d, id); return nil }
-	}
-	return append(t,
+	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }),
 		keys.Binding{ID: "help.back", Hint: "close", Long: "Show all again, then close", Run: d.back},
 		keys.Binding{ID: "help.close", Long: "Close", Run: d.close})
 }
 
 func (d *help) Hints() []keys.Hint {
-	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "search for what you want to do"})
+	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "search for what you want to do"})
 }
 
 func (d *help) close() tea.Cmd { return d.app.Drop(d) }
@@ -247,14 +233,8 @@ func (d *help) back() tea.Cmd {
 	return nil
 }
 
-// Scroll and the like move the text; drawing knows where it ends.
-func (d *help) Scroll(by int)     { d.off = max(0, d.off+by) }
-func (d *help) Page(part float64) { d.Scroll(int(part * float64(d.height))) }
-func (d *help) Top()              { d.off = 0 }
-func (d *help) Bottom()           { d.off = 1 << 20 }
-
 func (d *help) Update(msg tea.Msg) tea.Cmd {
-	uicontext.ScrollWheel(d.Scroll, msg)
+	uicontext.ScrollWheel(d.window.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
 	if ok && d.input.Value() == "" && key.Type == tea.KeyRunes && key.Runes[0] == '/' {
 		key.Runes = key.Runes[1:] // from habit: all that is typed is searched for
@@ -331,23 +311,23 @@ func (a *app) dialogKeys() []titledKeys {
 		{by("Commands", "palette"), (*palette)(nil).Keys()},
 		{by("Help", "help"), (*help)(nil).Keys()},
 		{by("Clients", "clients"), new(dialog.Clients).ListKeys()},
-		{by("Subscriptions", "subscriptions"), new(pane.Watched).ListKeys()},
-		{"Filter of clients and subscriptions", (*uicontext.Search)(nil).Keys()},
-		{"Lists of values", (*pane.Facet)(nil).Keys()},
+		{by("Subscriptions", "subscriptions"), new(dialog.Subscriptions).ListKeys()},
+		{"Filter of clients and subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
-		{by("Last calls", "past"), (*dialog.PastCalls)(nil).Keys()},
-		{by("Views", "view"), (*dialog.Chooser)(nil).Keys()},
+		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
+		{by("Views", "view"), (*dialog.ProfileChooser)(nil).Keys()},
 		{by("A path in JSON", "query"), (*dialog.Query)(nil).Keys()},
-		{"A line of text", (*uicontext.Entry)(nil).Keys()},
-		{"Yes or no", (&uicontext.Confirm{Good: "permanently", Always: "do not ask again"}).Keys()},
-		{"An address to open", (*dialog.URL)(nil).Keys()},
-		{"A model's answer", (*dialog.Sampling)(nil).Keys()},
+		{"A line of text", (*dialog.TextPrompt)(nil).Keys()},
+		{"Yes or no", (&dialog.Confirm{Permanent: "permanently", Always: "do not ask again"}).Keys()},
+		{"An address to open", (*dialog.URLQuestion)(nil).Keys()},
+		{"A model's answer", (*dialog.SamplingQuestion)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
-		{by("Mistakes in the config", "mistakes"), pane.MistakesKeys()},
+		{by("Mistakes in the config", "mistakes"), dialog.MistakesKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
 	for i := range all {
-		all[i].keys.On(a.Actions)
+		all[i].keys.WithKeys(a.Actions)
 	}
 	return all
 }

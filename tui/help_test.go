@@ -7,9 +7,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/keymap"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/pane"
-	"goblin/tui/uicontext"
 )
 
 func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
@@ -119,14 +120,14 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 func TestFormKeysAreThoseOfForms(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 c")
-	f := r.app.Dialogs[0].(*uicontext.FormDialog).Form
+	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
-	for _, k := range formKeys().On(r.app.Actions) {
+	for _, k := range formKeys().WithKeys(r.app.Actions) {
 		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
 	}
 	require.NotEmpty(t, f.Hints())
 	for _, k := range f.Hints() {
-		require.Contains(t, told.String(), strings.ToLower(keys.Show(k.Key)))
+		require.Contains(t, told.String(), strings.ToLower(keymap.Show(k.Key)))
 	}
 }
 

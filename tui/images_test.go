@@ -33,7 +33,7 @@ func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images
 	r.term.env, r.term.facts = env, facts
 	r.app.o.Images = mode
 	r.app.setImages()
-	r.app.SetLook()
+	r.app.SetTheme()
 	s := &paintedUI{testUI: r, terminal: newModelTerminal(t, 120, 40)}
 	s.out = &output{w: s.terminal, before: func() []byte { return r.app.images.Free() }}
 	s.paint = newPainter(s.out, r.app.images)

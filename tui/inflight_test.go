@@ -24,7 +24,7 @@ func addHangingCall(r *testUI) registry.UnderWay {
 
 // pollInFlight lets the UI ask for the requests in flight.
 func (r *testUI) pollInFlight() *testUI {
-	r.run(r.app.Logs().AskUnderWay())
+	r.run(r.app.Logs().ReadInFlight())
 	return r
 }
 

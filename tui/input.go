@@ -24,7 +24,7 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.Asks(a.Dialogs[n-1]) {
+			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.NeedsReading(a.Dialogs[n-1]) {
 				break // nobody has seen yet what the rest would answer
 			}
 			if a.typing() { // one of the keys opened a text field
@@ -51,7 +51,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
-		return a.ToDialog(msg)
+		return a.SendToDialog(msg)
 	}
 	if a.filtering {
 		return a.typeFilter(msg)
@@ -64,7 +64,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 }
 
 // focus is where keys work now.
-func (a *app) focus() keys.Place {
+func (a *app) focus() keymap.Place {
 	if a.Inside {
 		return keymap.InDetail
 	}
@@ -76,21 +76,21 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.why(b); why != "" {
 		return a.Complain("%s", why)
 	}
-	run := a.Acts[a.Open][b.ID].Run
+	run := a.Handlers[a.Open][b.ID].Run
 	if run == nil {
 		run = b.Run
 	}
 	if run == nil {
 		return nil
 	}
-	return a.Use(b.ID, run)
+	return a.RunBinding(b.ID, run)
 }
 
 // why says why a binding cannot be run now.
 func (a *app) why(b *keys.Binding) string {
-	why := b.Why
+	why := b.WhyDisabled
 	if why == nil {
-		why = a.Acts[a.Open][b.ID].Why
+		why = a.Handlers[a.Open][b.ID].WhyDisabled
 	}
 	if why == nil {
 		return ""
@@ -105,8 +105,8 @@ func (a *app) scroll(id string) func() tea.Cmd {
 			keys.Scroll(a.Details[a.Open].View, id)
 			return nil
 		}
-		keys.Scroll(list.Cursor{Rows: a.Panes[a.Open].Rows()}, id)
-		a.Moved()
+		keys.Scroll(list.Cursor{List: a.Panes[a.Open].Rows()}, id)
+		a.CursorMoved()
 		return nil
 	}
 }
@@ -117,13 +117,13 @@ const doubleClick = 400 * time.Millisecond
 // scrolls what is under it.
 func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	if n := len(a.Dialogs); n > 0 {
-		return a.ToDialog(msg)
+		return a.SendToDialog(msg)
 	}
 	g := a.Geometry()
 	if g.Small {
 		return nil
 	}
-	a.Used[a.Open] = true
+	a.UsedPanes[a.Open] = true
 	switch {
 	case msg.Button == tea.MouseButtonWheelUp:
 		a.wheel(g, msg, -3)
@@ -138,11 +138,11 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 // wheel scrolls what is under the mouse.
 func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
-	case g.Detail.Holds(msg.X, msg.Y):
+	case g.Detail.Contains(msg.X, msg.Y):
 		a.Details[a.Open].View.Scroll(by)
-	case g.List.Holds(msg.X, msg.Y):
+	case g.List.Contains(msg.X, msg.Y):
 		a.Panes[a.Open].Wheel(msg.Y-g.List.Y-g.Border, by)
-		a.Moved()
+		a.CursorMoved()
 	}
 }
 
@@ -162,17 +162,17 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
 			return a.Visit(tabs.At(msg.X))
 		}
-	case g.List.Holds(msg.X, msg.Y):
+	case g.List.Contains(msg.X, msg.Y):
 		a.Inside = false
 		row, cmd := a.Panes[a.Open].Click(msg.X-g.List.X-g.Border, msg.Y-g.List.Y-g.Border)
 		if !row {
 			return cmd
 		}
-		a.Moved()
+		a.CursorMoved()
 		if again {
 			return a.run(a.binding("open"))
 		}
-	case g.Detail.Holds(msg.X, msg.Y):
+	case g.Detail.Contains(msg.X, msg.Y):
 		a.Inside = true
 		return a.Details[a.Open].Click(msg.Y - g.Detail.Y - g.Border)
 	case msg.Y == a.H-2:

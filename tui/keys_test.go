@@ -128,20 +128,20 @@ func (r *testUI) stage(which, tab int, inside bool) {
 	r.run(a.Show(which))
 	r.run(a.SetFilter(""))
 	if p, ok := a.Panes[which].(*pane.Resources); ok {
-		p.Second = false
+		p.TemplatesChosen = false
 	}
 	a.Opened, a.Inside = true, inside
-	r.run(a.Follow())
+	r.run(a.UpdateDetail())
 	a.Details[which].View.Search("e")
-	if now := a.Panes[which].Item(); !now.Blank() && len(a.Calls.Past(now)) == 0 {
-		a.Calls.List = nil
+	if now := a.Panes[which].Item(); !now.IsEmpty() && len(a.Calls.History(now)) == 0 {
+		a.Calls.Running = nil
 		r.run(a.Calls.Start(uicontext.Request{Item: now, Method: "tools/call"}))
 	}
 	it := uicontext.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
 	a.Calls.Last = &uicontext.Request{Item: it, Method: "tools/call"}
-	a.Calls.List = []*uicontext.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
+	a.Calls.Running = []*uicontext.Running{{Request: *a.Calls.Last, Started: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
-	a.asks.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Gone: never}}
+	a.questions.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Gone: never}}
 }
 
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
@@ -167,7 +167,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 					continue
 				}
 				name, _ := r.app.Panes[at.which].Tab()
-				act := r.app.Acts[at.which][b.ID]
+				act := r.app.Handlers[at.which][b.ID]
 				require.True(t, b.Run != nil || act.Run != nil, "%s does nothing in %s (detail: %v)", b.ID, name, inside)
 				r.run(r.app.run(b))
 				r.screen()

@@ -75,7 +75,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("esc")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("ctrl+j")
-	require.Equal(t, 1, r.app.Dialogs[0].(*palette).cur)
+	require.Equal(t, 1, r.app.Dialogs[0].(*palette).window.Cursor())
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
 

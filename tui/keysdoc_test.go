@@ -19,10 +19,10 @@ type paneFields struct {
 // filterFields are those of the pane's lists.
 func filterFields(p pane.Pane) []paneFields {
 	if p, ok := p.(*pane.Logs); ok {
-		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().Terms()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().Terms()}}
+		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().FilterFields()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().FilterFields()}}
 	}
 	name, _ := p.Tab()
-	return []paneFields{{name, p.Rows().Terms()}}
+	return []paneFields{{name, p.Rows().FilterFields()}}
 }
 
 // keysDoc is KEYS.md.
@@ -82,7 +82,7 @@ func (a *app) keysDoc() string {
 func codes(before string, all []string) string {
 	out := make([]string, len(all))
 	for i, s := range all {
-		out[i] = inCode(before + keys.Show(s))
+		out[i] = inCode(before + keymap.Show(s))
 	}
 	return strings.Join(out, " ")
 }

@@ -16,7 +16,7 @@ func (a *app) View() string {
 	}
 	g := a.Geometry()
 	if g.Small {
-		lines := a.Look.Lines([]string{fmt.Sprintf("goblin needs %dx%d, has %dx%d", pane.LeastWidth, pane.LeastHeight, a.W, a.H)}, a.W, a.H)
+		lines := a.Theme.Lines([]string{fmt.Sprintf("goblin needs %dx%d, has %dx%d", pane.LeastWidth, pane.LeastHeight, a.W, a.H)}, a.W, a.H)
 		return strings.Join(lines, "\n")
 	}
 	lines := make([]string, 0, a.H)
@@ -50,7 +50,7 @@ func (a *app) body(g pane.Geometry) []string {
 		list = a.listBox(g, p)
 	}
 	if g.Detail.H > 0 {
-		detail = a.Details[a.Open].Lines(a.Desk, g.Detail, g.Border, a.Inside)
+		detail = a.Details[a.Open].Lines(a.Layout, g.Detail, g.Border, a.Inside)
 	}
 	if g.Third.H > 0 {
 		third = a.Related(p.Item(), g.Third, g.Border)
@@ -69,7 +69,7 @@ func (a *app) body(g pane.Geometry) []string {
 
 func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	w, h := g.List.W-2*g.Border, g.List.H-2*g.Border
-	lines := p.Lines(a.Look, w, h, !a.Inside)
+	lines := p.Lines(a.Theme, w, h, !a.Inside)
 	none := p.Rows().Len() == 0
 	if s, ok := p.(interface{ Bare() bool }); ok {
 		none = s.Bare()
@@ -77,13 +77,13 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	if none {
 		for i, text := range a.nothing(p, w) {
 			if i+1 < len(lines) {
-				lines[i+1] = a.Look.Fit("  "+text, w)
+				lines[i+1] = a.Theme.Fit("  "+text, w)
 			}
 		}
 	}
-	style := a.Look.Border
+	style := a.Theme.Border
 	if !a.Inside {
-		style = a.Look.Accent
+		style = a.Theme.Accent
 	}
 	parted, cut := p.(interface {
 		Rule() (y int, title, right string)
@@ -91,7 +91,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	if g.Border == 0 {
 		if cut {
 			if y, title, right := parted.Rule(); y >= 0 && y < len(lines) {
-				lines[y] = a.Look.Rule(a.Look.Horizontal, title, right, a.Look.Horizontal, w, style)
+				lines[y] = a.Theme.Rule(a.Theme.Horizontal, title, right, a.Theme.Horizontal, w, style)
 			}
 		}
 		return lines
@@ -100,10 +100,10 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	if theme.Width(title)+theme.Width(right)+10 > g.List.W {
 		right = "" // the count is worth more
 	}
-	box := a.Look.Frame(lines, title, right, g.List.W, g.List.H, style)
+	box := a.Theme.Frame(lines, title, right, g.List.W, g.List.H, style)
 	if cut {
 		if y, title, right := parted.Rule(); y >= 0 && y+1 < len(box)-1 {
-			box[y+1] = a.Look.Rule(a.Look.TeeLeft, title, right, a.Look.TeeRight, g.List.W, style)
+			box[y+1] = a.Theme.Rule(a.Theme.TeeLeft, title, right, a.Theme.TeeRight, g.List.W, style)
 		}
 	}
 	return box
@@ -113,14 +113,14 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 func (a *app) nothing(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
-		if why := a.Sought(typed); why != "" {
+		if why := a.WhyNothingFound(typed); why != "" {
 			return []string{why, "", a.KeyOf("back") + " goes back."}
 		}
 		text := "Nothing matches " + typed
-		if word := r.Excludes(); word != "" && word != typed {
+		if word := r.ExcludingTerm(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
-		return []string{a.Look.Cut(uicontext.Clean(text), w-4), "", a.KeyOf("back") + " clears the filter."}
+		return []string{a.Theme.Cut(uicontext.SanitizeLine(text), w-4), "", a.KeyOf("back") + " clears the filter."}
 	}
 	return p.Empty()
 }
@@ -130,9 +130,9 @@ func (a *app) overlay(lines []string, d uicontext.Dialog) []string {
 	room := a.H - 2 // what a dialog says stands in the lines below
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
-	text, where := d.Lines(w-2, h-2), uicontext.Far(d)
-	box := a.Look.Frame(text, a.Look.Title.On(uicontext.Clean(d.Heading())), where, w, h, a.Look.Accent)
+	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)
+	box := a.Theme.Frame(text, a.Theme.Title.On(uicontext.SanitizeLine(d.Heading())), where, w, h, a.Theme.Accent)
 	x, y := (a.W-w)/2, (room-h)/2
-	a.Front = uicontext.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
+	a.FrontRect = uicontext.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return theme.Overlay(lines, box, x, y)
 }

@@ -132,7 +132,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 		State: registry.StateReady, Transport: "http", CanLogIn: true, Listed: true,
 		Login: &registry.Account{User: "ada\x1b[2J@example.com", Renews: true},
 	})
-	r.run(r.app.Follow())
+	r.run(r.app.UpdateDetail())
 	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")
 	require.NotContains(t, r.line("enter open"), "l log in")
 	r.runCommand("logout github")

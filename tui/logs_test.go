@@ -313,7 +313,7 @@ func TestACrashLoopIsFolded(t *testing.T) {
 	require.Contains(t, r.screen(), "the line in between")
 	require.Contains(t, r.line("unlike 0"), "× 49")
 	require.Equal(t, 5, r.app.Logs().Logs[pane.TabStderr].Count())
-	require.Contains(t, string(r.app.Logs().Shown().Data), "Error: boom  (× 98, last 2026-11-20 13:37:00.000)", "files have it, too")
+	require.Contains(t, string(r.app.Logs().ShownContent().Data), "Error: boom  (× 98, last 2026-11-20 13:37:00.000)", "files have it, too")
 }
 
 // Whose row it is stands beside the detail, too, and where there is none.

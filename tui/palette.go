@@ -10,6 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/registry/suggest"
 	"goblin/tui/keys"
 	"goblin/tui/list"
@@ -20,21 +21,20 @@ import (
 
 // palette runs commands by name.
 type palette struct {
-	uicontext.Still
-	app      *app
-	all      []command
-	input    textfield.Text
-	list     []choice
-	cur, off int
-	height   int
-	note     string // why the last Enter ran nothing
-	walking  int    // in the history, -1 when it is not shown
+	uicontext.BaseDialog
+	app          *app
+	all          []command
+	input        textfield.Text
+	list         []choice
+	window       list.Window
+	note         string // why the last Enter ran nothing
+	historyIndex int    // in the history, -1 when it is not shown
 
-	places  *places // what "open" searches in, nil until it was gathered
-	looking bool    // a search runs
-	entered bool    // Enter was pressed meanwhile: its best result is meant
-	gen     int
-	cancel  context.CancelFunc
+	entries      *entrySearch // what "open" searches in, nil until it was gathered
+	searching    bool         // a search runs
+	enterPending bool         // Enter was pressed meanwhile: its best result is meant
+	gen          int
+	cancel       context.CancelFunc
 }
 
 // choice is a line of the list.
@@ -47,7 +47,7 @@ type choice struct {
 }
 
 func newPalette(a *app) uicontext.Dialog {
-	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Look), height: 1, walking: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: textfield.New(a.Theme), historyIndex: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -83,10 +83,16 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 
 // match fills the list with what fits the text.
 func (d *palette) match() tea.Cmd {
+	cmd := d.fill()
+	d.window.Reset(len(d.list))
+	return cmd
+}
+
+func (d *palette) fill() tea.Cmd {
 	d.cancel()
 	d.gen++
-	d.cur, d.off, d.list = 0, 0, nil
-	d.note, d.looking, d.entered = "", false, false
+	d.list = nil
+	d.note, d.searching, d.enterPending = "", false, false
 	text := strings.TrimLeft(d.input.Value(), " ")
 	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
 		if c.names[0] == "open" {
@@ -96,9 +102,9 @@ func (d *palette) match() tea.Cmd {
 		return nil
 	}
 	text = strings.TrimSpace(text)
-	d.list = d.ranked(text)
+	d.list = d.rankCommands(text)
 	if text == "" {
-		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.late(), y.late()) })
+		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.listRank(), y.listRank()) })
 	}
 	return nil
 }
@@ -132,13 +138,13 @@ func (d *palette) arguments(c *command, arg string) {
 	}
 }
 
-// late is where a choice stands in the list of all: what can be run now comes
-// first, and of that what is not better done with a key.
-func (c *choice) late() int {
+// listRank returns the rank of a choice in the list of all commands: enabled ones come
+// first, and of these the ones that are not only about the cursor.
+func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
 		return 2
-	case c.command.moves:
+	case c.command.cursorOnly:
 		return 1
 	}
 	return 0
@@ -149,26 +155,27 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	if text == "" {
 		return nil
 	}
-	d.looking = true
+	d.searching = true
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	gen, where, snap, now := d.gen, d.places, d.app.Reg.Load(), d.app.Now()
+	gen, where, snap, now := d.gen, d.entries, d.app.Reg.Load(), d.app.Now()
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {
-			where = gather(snap)
+			where = newEntrySearch(snap)
 		}
 		found := where.search(ctx, text, now)
 		return keys.FuncMsg(func() tea.Cmd {
-			d.places = where
+			d.entries = where
 			if gen != d.gen {
 				return nil
 			}
-			d.looking = false
+			d.searching = false
 			for _, e := range found {
-				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.Clean(e.Listed)})
+				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: uicontext.SanitizeLine(e.Listed)})
 			}
-			if d.entered && len(d.list) > 0 {
+			d.window.Reset(len(d.list))
+			if d.enterPending && len(d.list) > 0 {
 				return d.enter()
 			}
 			return nil
@@ -184,11 +191,11 @@ const (
 	fitsWords
 )
 
-// ranked are the commands that fit a text: those that are called so, those
+// rankCommands are the commands that fit a text: those that are called so, those
 // that begin so, those whose names have its letters in order, and those whose
 // explanation has its words. Of those that fit equally well, the ones that can
 // be run come first.
-func (d *palette) ranked(text string) []choice {
+func (d *palette) rankCommands(text string) []choice {
 	type hit struct {
 		choice
 		fits, score int
@@ -252,39 +259,29 @@ func (d *palette) Heading() string { return "Command" }
 func (d *palette) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
 
 func (d *palette) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	d.input.Width = max(1, w-6)
-	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.says()}
-	d.height = max(h-len(out), 1)
-	d.move(0)
-	for i := d.off; i < len(d.list) && len(out) < h; i++ {
-		line := d.row(&d.list[i], w-2)
-		if i == d.cur {
-			line = lk.Row(lk.Cursor+" "+line, true)
-		} else {
-			line = "  " + line
-		}
-		out = append(out, line)
-	}
-	return lk.Lines(out, w, h)
+	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.message()}
+	rows := d.window.Lines(lk, h-len(out), func(i int) string { return d.row(&d.list[i], w-2) })
+	return lk.Lines(append(out, rows...), w, h)
 }
 
-// says is the line under the input.
-func (d *palette) says() string {
-	lk := d.app.Look
+// message returns the line under the input.
+func (d *palette) message() string {
+	lk := d.app.Theme
 	text := strings.TrimSpace(d.input.Value())
 	c, arg := d.command(d.input.Value())
 	switch {
 	case d.note != "":
 		return lk.Bad.On("! " + d.note)
-	case d.looking:
+	case d.searching:
 		return lk.Dim.On("searching" + lk.Ellipsis)
 	case len(d.list) > 0:
 		return ""
 	case c != nil && c.arg != "" && arg == "":
 		return lk.Dim.On(c.usage() + ": " + c.long)
 	case c != nil && c.names[0] == "open":
-		return "Nothing is called " + uicontext.Clean(arg) + "."
+		return "Nothing is called " + uicontext.SanitizeLine(arg) + "."
 	case text != "":
 		return d.unknown(text)
 	}
@@ -292,7 +289,7 @@ func (d *palette) says() string {
 }
 
 func (d *palette) unknown(text string) string {
-	says := "no such command: " + uicontext.Clean(text)
+	says := "no such command: " + uicontext.SanitizeLine(text)
 	if near := d.nearest(text); near != "" {
 		says += "; the nearest is " + near + " (tab takes it)"
 	}
@@ -302,25 +299,25 @@ func (d *palette) unknown(text string) string {
 // row is one line of the list: the name, what it does or why it cannot, its
 // key.
 func (d *palette) row(c *choice, w int) string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
-		server := uicontext.Clean(c.entry.Server)
+		server := uicontext.SanitizeLine(c.entry.Server)
 		server = lk.Fit(server, min(theme.Width(server), 16))
 		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-theme.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
 	key := ""
 	if len(c.command.keys) > 0 {
-		key = keys.Show(c.command.keys[0])
+		key = keymap.Show(c.command.keys[0])
 	}
-	name := uicontext.Clean(c.name)
+	name := uicontext.SanitizeLine(c.name)
 	column := max(18, min(theme.Width(name), w/2))
 	room := max(w-column-2-theme.Width(key)-2, 0)
 	text := c.command.long
 	style := theme.Style("")
 	if c.why != "" {
 		style = lk.Dim
-		why := "(" + uicontext.Clean(c.why) + ")"
+		why := "(" + uicontext.SanitizeLine(c.why) + ")"
 		if theme.Width(text)+2+theme.Width(why) > room {
 			text = why
 		} else {
@@ -330,60 +327,45 @@ func (d *palette) row(c *choice, w int) string {
 	return style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
 }
 
-func (d *palette) move(by int) {
-	d.cur = max(0, min(d.cur+by, len(d.list)-1))
-	d.off = max(0, min(d.off, d.cur, len(d.list)-d.height), d.cur-d.height+1)
-}
-
 func (d *palette) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
-		return d.point(msg)
+		if d.window.Mouse(msg, 2) {
+			return d.enter()
+		}
 	case tea.KeyMsg:
 		if d.input.Update(msg) {
-			d.walking = -1
+			d.historyIndex = -1
 			return d.match()
 		}
 	}
 	return nil
 }
 
-func (d *palette) point(msg tea.MouseMsg) tea.Cmd {
-	uicontext.ScrollWheel(d.move, msg)
-	if i := d.off + msg.Y - 2; uicontext.LeftPress(msg) && msg.Y >= 2 && i < len(d.list) {
-		d.cur = i
-		return d.enter()
-	}
-	return nil
-}
-
 func (d *palette) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
-	row := func(rows, pages int) func() tea.Cmd {
-		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
-	}
-	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walk(by) } }
-	return keys.Table{
+	row := func(by int) func() tea.Cmd { return func() tea.Cmd { d.window.Move(by); return nil } }
+	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walkHistory(by) } }
+	return slices.Concat(keys.Table{
 		{ID: "palette.run", Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
 		{ID: "palette.complete", Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
 		{ID: "palette.up", Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
 		{ID: "palette.down", Long: "One line down, or the command after", Run: move(1)},
-		{ID: "palette.row-up", Long: "One line up", Run: row(-1, 0)},
-		{ID: "palette.row-down", Long: "One line down", Run: row(1, 0)},
-		{ID: "palette.page-up", Long: "A page up", Run: row(0, -1)},
-		{ID: "palette.page-down", Long: "A page down", Run: row(0, 1)},
+		{ID: "palette.row-up", Long: "One line up", Run: row(-1)},
+		{ID: "palette.row-down", Long: "One line down", Run: row(1)},
+	}, keys.Scrolling("palette", func() keys.Scroller { return list.Cursor{List: &d.window} }, "page-up", "page-down"), keys.Table{
 		{ID: "palette.earlier", Long: "The command that was run before", Run: walk(-1)},
 		{ID: "palette.later", Long: "The command that was run after", Run: walk(1)},
 		{ID: "palette.close", Hint: "close", Long: "Close", Run: d.close},
-	}
+	})
 }
 
 // upDown moves the cursor, or walks the commands that were run.
 func (d *palette) upDown(by int) tea.Cmd {
-	if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
-		return d.walk(by)
+	if d.historyIndex >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
+		return d.walkHistory(by)
 	}
-	d.move(by)
+	d.window.Move(by)
 	return nil
 }
 
@@ -392,59 +374,59 @@ func (d *palette) close() tea.Cmd {
 	return d.app.Drop(d)
 }
 
-func (d *palette) write(text string) tea.Cmd {
+func (d *palette) setInput(text string) tea.Cmd {
 	d.input.Set(text)
 	return d.match()
 }
 
-// walk goes through the commands that were run.
-func (d *palette) walk(by int) tea.Cmd {
+// walkHistory goes through the commands that were run.
+func (d *palette) walkHistory(by int) tea.Cmd {
 	n := len(d.app.commands)
 	if n == 0 {
 		return nil
 	}
-	at := d.walking + by
-	if d.walking < 0 {
+	at := d.historyIndex + by
+	if d.historyIndex < 0 {
 		if by > 0 {
 			return nil
 		}
 		at = n - 1
 	}
 	if at >= n {
-		d.walking = -1
-		return d.write("")
+		d.historyIndex = -1
+		return d.setInput("")
 	}
-	d.walking = max(0, at)
-	return d.write(d.app.commands[d.walking])
+	d.historyIndex = max(0, at)
+	return d.setInput(d.app.commands[d.historyIndex])
 }
 
 // complete writes the choice under the cursor.
 func (d *palette) complete() tea.Cmd {
-	if d.cur >= len(d.list) {
-		if near := d.nearest(d.input.Value()); near != "" && !d.looking {
-			return d.write(near)
+	if len(d.list) == 0 {
+		if near := d.nearest(d.input.Value()); near != "" && !d.searching {
+			return d.setInput(near)
 		}
 		return nil
 	}
-	c := &d.list[d.cur]
+	c := &d.list[d.window.Cursor()]
 	switch {
 	case c.entry != nil:
-		return d.write("open " + c.name)
+		return d.setInput("open " + c.name)
 	case c.arg == "" && c.command.arg != "":
-		return d.write(c.command.names[0] + " ")
+		return d.setInput(c.command.names[0] + " ")
 	case c.arg == "":
-		return d.write(c.command.names[0])
+		return d.setInput(c.command.names[0])
 	}
-	return d.write(c.name)
+	return d.setInput(c.name)
 }
 
 // enter runs the choice under the cursor.
 func (d *palette) enter() tea.Cmd {
-	if d.cur >= len(d.list) {
+	if len(d.list) == 0 {
 		c, arg := d.command(d.input.Value())
 		switch text := strings.TrimSpace(d.input.Value()); {
-		case d.looking:
-			d.entered = true
+		case d.searching:
+			d.enterPending = true
 		case text == "":
 		case c == nil:
 			d.note = d.unknown(text)
@@ -453,17 +435,17 @@ func (d *palette) enter() tea.Cmd {
 		}
 		return nil
 	}
-	c := d.list[d.cur]
+	c := d.list[d.window.Cursor()]
 	if c.why != "" {
-		d.note = uicontext.Clean(c.why)
+		d.note = uicontext.SanitizeLine(c.why)
 		return nil
 	}
-	if _, arg := d.command(d.input.Value()); c.entry != nil && d.cur == 0 && d.note == "" && !list.Spells(arg, c.entry.Listed) && !list.Spells(arg, c.entry.Label) {
-		d.note = "nothing is called " + uicontext.Clean(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
+	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.SpellsName(arg, c.entry.Listed) && !list.SpellsName(arg, c.entry.Label) {
+		d.note = "nothing is called " + uicontext.SanitizeLine(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
 		return nil
 	}
-	if c.command.arg != "" && c.arg == "" && !c.command.bare {
-		return d.write(c.command.names[0] + " ")
+	if c.command.arg != "" && c.arg == "" && !c.command.argOptional {
+		return d.setInput(c.command.names[0] + " ")
 	}
 	d.close()
 	d.app.commands = remember(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))

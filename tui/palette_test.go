@@ -52,8 +52,8 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	d := r.app.Dialogs[0].(*palette)
 	last := 0
 	for _, c := range d.list {
-		require.GreaterOrEqual(t, c.late(), last)
-		last = c.late()
+		require.GreaterOrEqual(t, c.listRank(), last)
+		last = c.listRank()
 	}
 	require.Equal(t, 2, last)
 	require.Greater(t, len(d.list), 60)
@@ -110,10 +110,10 @@ func TestPaletteFilters(t *testing.T) {
 func TestPaletteChoosesThemes(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, colourEnv).runCommand("theme light")
-	require.Equal(t, "light", r.app.Look.Theme)
+	require.Equal(t, "light", r.app.Theme.Variant)
 	r.runCommand("theme purple")
 	require.Contains(t, r.screen(), "no theme purple; there are auto, dark, light, none")
-	require.Equal(t, "light", r.app.Look.Theme)
+	require.Equal(t, "light", r.app.Theme.Variant)
 	r = newExampleUI(t, 120, 40, plainEnv).runCommand("theme dark")
 	require.Contains(t, r.screen(), "this terminal shows no colours")
 }
@@ -142,14 +142,14 @@ func TestPaletteActsOnServers(t *testing.T) {
 func TestPaletteClearsWhatIsKept(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 enter j enter")
-	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.NotNil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.runCommand("clear")
-	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.NotContains(t, r.screen(), `"name": "office"`)
 	r.keys("k")
-	require.NotNil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
+	require.NotNil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
 	r.runCommand("clear all")
-	require.Nil(t, uicontext.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
+	require.Nil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.Contains(t, r.screen(), "Forgot 1 kept result")
 }
 
@@ -173,7 +173,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "a")
 	r.setReady("a")
-	items := make([]string, list.AtOnce+500)
+	items := make([]string, list.MaxSyncRows+500)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://thing-%05d","name":"n"}`, i)
 	}
@@ -191,7 +191,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
 	r.keys(":").typeText("open thing")
-	require.Len(t, r.app.Dialogs[0].(*palette).list, mostOpened)
+	require.Len(t, r.app.Dialogs[0].(*palette).list, maxFoundEntries)
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {
@@ -213,7 +213,8 @@ func TestPaletteRemembersCommands(t *testing.T) {
 func TestPaletteTakesClicks(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("prompts")
-	rect := r.app.Front
+	r.screen()
+	rect := r.app.FrontRect
 	r.send(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Equal(t, pane.PanePrompts, r.app.Open)
 	require.Empty(t, r.app.Dialogs)

@@ -27,15 +27,15 @@ func (r *testUI) ask(method, params string) pendingQuestion {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
 	one := pendingQuestion{r, make(chan dialog.Reply, 1), cancel}
-	before := r.app.asks.Questions.Len()
+	before := r.app.questions.Questions.Len()
 	go func() {
-		result, err := r.app.asks.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
+		result, err := r.app.questions.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
 		one.answers <- dialog.Reply{Result: result, Err: err}
 	}()
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
-		came = r.app.asks.Questions.Len() > before
-		r.run(r.app.asks.Questioned())
+		came = r.app.questions.Questions.Len() > before
+		r.run(r.app.questions.Sync())
 	}
 	return one
 }
@@ -44,7 +44,7 @@ func (r *testUI) ask(method, params string) pendingQuestion {
 func (r *testUI) awaitWake() *testUI {
 	r.t.Helper()
 	<-r.app.wake
-	r.run(r.app.asks.Questioned())
+	r.run(r.app.questions.Sync())
 	return r
 }
 
@@ -55,7 +55,7 @@ func (one pendingQuestion) answer() (string, error) {
 
 // passGrace advances the clock past the time in which a new dialog takes no keys.
 func (r *testUI) passGrace() *testUI {
-	r.clock.advance(dialog.Grace)
+	r.clock.advance(dialog.KeyGrace)
 	return r
 }
 
@@ -83,7 +83,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 			require.NoError(t, err)
 			require.JSONEq(t, tt.want, got)
 			require.Empty(t, r.app.Dialogs)
-			require.Zero(t, r.app.asks.Questions.Len())
+			require.Zero(t, r.app.questions.Questions.Len())
 		})
 	}
 }
@@ -203,16 +203,16 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 	} {
 		paint := func(themes ...string) string {
 			r := newExampleUI(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
-			r.app.theme = themes[0]
-			r.app.SetLook()
+			r.app.themeName = themes[0]
+			r.app.SetTheme()
 			r.ask(method, params)
 			r.passGrace().keys("x")
 			r.app.View()
 			d := r.app.Dialogs[0]
 			for _, theme := range themes[1:] {
-				r.app.theme = theme
-				r.app.SetLook()
-				uicontext.Restyle(d)
+				r.app.themeName = theme
+				r.app.SetTheme()
+				uicontext.SetTheme(d)
 			}
 			return strings.Join(d.Lines(80, 20), "\n")
 		}
@@ -273,7 +273,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
 	for range 5 { // somebody was in the middle of typing
-		r.clock.advance(dialog.Grace - time.Millisecond)
+		r.clock.advance(dialog.KeyGrace - time.Millisecond)
 		r.keys("enter")
 		require.Len(t, r.app.Dialogs, 1)
 	}
@@ -397,7 +397,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	t.Parallel()
 	q := dialog.NewQuestions()
 	heard := make(chan struct{})
-	q.Wakes(func() { close(heard) })
+	q.OnChange(func() { close(heard) })
 	go func() {
 		_, _ = q.Ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
 	}()
@@ -405,9 +405,9 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	r := newTestUI(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
-	a.asks.Questioned()
+	a.questions.Sync()
 	require.Len(t, a.Dialogs, 1)
-	q.Wakes(func() {})
+	q.OnChange(func() {})
 	q.Close()
 }
 
@@ -448,7 +448,7 @@ func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
-	d := r.app.Dialogs[0].(*dialog.Asking).Inner.(*dialog.Sampling)
+	d := r.app.Dialogs[0].(*dialog.QuestionDialog).Inner.(*dialog.SamplingQuestion)
 	require.Equal(t, 56, d.View.Doc().Width())
 	r.send(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()
@@ -461,5 +461,5 @@ func TestASmallScreenOpensNothingUnseen(t *testing.T) {
 	r := newTestUI(t, 30, 8, "files")
 	r.ask("elicitation/create", wantsColour)
 	require.Empty(t, r.app.Dialogs)
-	require.Equal(t, 1, r.app.asks.Questions.Len())
+	require.Equal(t, 1, r.app.questions.Questions.Len())
 }

@@ -22,7 +22,7 @@ func newDemoUI(t *testing.T, w, h int) *testUI {
 	require.NoError(t, reg.AddResource(registry.ServersResource(reg)))
 	r := newTestUIWith(t, reg, clock, w, h, plainEnv)
 	r.app.o.Daemon = Daemon{Demo: true, Owner: true, Command: []string{"goblin", "stdio"}}
-	clear(r.app.Used) // as when it has just been started
+	clear(r.app.UsedPanes) // as when it has just been started
 	r.setReady("notes").setReady("clock").setReady("library")
 	r.setList("clock", registry.Resource,
 		`{"uri":"clock://moon","name":"moon","mimeType":"text/plain"}`,

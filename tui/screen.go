@@ -57,7 +57,7 @@ type Daemon struct {
 func (h *Daemon) runs(now time.Time) string {
 	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
-		text += " from " + uicontext.Clean(h.Terminal)
+		text += " from " + uicontext.SanitizeLine(h.Terminal)
 	}
 	if h.TerminalGone {
 		text += ", which is gone"
@@ -69,9 +69,9 @@ func (h *Daemon) runs(now time.Time) string {
 type Options struct {
 	Registry *registry.Registry
 	Daemon   Daemon
-	Theme    string // see look.Themes; "" is "auto"
+	Theme    string // see [theme.Themes]; "" is "auto"
 	ASCII    bool
-	Images   string              // how they are drawn, see [graphics.Choose]; "" is "auto"
+	Images   string              // how they are drawn, see [images.Choose]; "" is "auto"
 	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -172,10 +172,10 @@ type guard struct {
 	failed bool
 }
 
-// failedMsg is a panic in a command.
-type failedMsg struct{}
+// panicMsg reports a panic in a command.
+type panicMsg struct{}
 
-func (g *guard) caught(where string, r any) {
+func (g *guard) reportPanic(where string, r any) {
 	g.log.Error("Screen failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	g.fail(fmt.Errorf("the screen failed in %s: %v", where, r))
 }
@@ -190,11 +190,11 @@ func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.failed = true
-			g.caught("update", r)
+			g.reportPanic("update", r)
 			cmd = tea.Quit
 		}
 	}()
-	if _, ok := msg.(failedMsg); ok {
+	if _, ok := msg.(panicMsg); ok {
 		g.failed = true
 		return g, tea.Quit
 	}
@@ -210,7 +210,7 @@ func (g *guard) View() (view string) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.failed = true
-			g.caught("view", r)
+			g.reportPanic("view", r)
 			view = ""
 		}
 	}()
@@ -227,8 +227,8 @@ func (g *guard) wrap(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if r := recover(); r != nil {
-				g.caught("command", r)
-				msg = failedMsg{}
+				g.reportPanic("command", r)
+				msg = panicMsg{}
 			}
 		}()
 		msg = cmd()

@@ -27,23 +27,23 @@ const exampleConfig = `servers:
 
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
-	uicontext.Still
+	uicontext.BaseDialog
 	app  *app
 	view *viewer.View
-	look *theme.Look // that the page was made for
+	look *theme.Theme // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Look)} }
+func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Theme)} }
 
 func (d *setup) Heading() string          { return "Setup" }
-func (d *setup) Where() string            { return uicontext.Where(d.view) }
+func (d *setup) Where() string            { return uicontext.PositionText(d.view) }
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {
-	if d.look != d.app.Look || d.w != w {
+	if d.look != d.app.Theme || d.w != w {
 		old := d.view
-		d.look, d.w, d.view = d.app.Look, w, viewer.NewView(d.app.Look)
+		d.look, d.w, d.view = d.app.Theme, w, viewer.NewView(d.app.Theme)
 		// It is one page of Goblin's own, so it is made here.
 		if doc, err := viewer.Build(d.app.Ctx, d.look, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
@@ -59,7 +59,7 @@ func (d *setup) Keys() keys.Table {
 	copied := func(text func() string, what string) func() tea.Cmd {
 		return func() tea.Cmd { return d.app.Copy(text(), what) }
 	}
-	return append(keys.Scrolling(func() keys.Scroller { return d.view }),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return d.view }),
 		keys.Binding{ID: "setup.entry", Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
 		keys.Binding{ID: "setup.example", Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
 		keys.Binding{ID: "setup.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})

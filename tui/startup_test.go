@@ -35,7 +35,7 @@ func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
 			clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 			r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"files", "github", "weather"}, Now: clock.now}), clock, 120, 40, plainEnv)
 			r.app.Touched = false
-			clear(r.app.Used)
+			clear(r.app.UsedPanes)
 			r.setReady("files").setReady("github").refresh(registry.AllChanges)
 			c.before(r)
 			fails(r, "weather", c.state)
@@ -57,7 +57,7 @@ func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 	clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	r := newTestUIWith(t, registry.New(registry.Options{Servers: []string{"a", "b"}, Now: clock.now}), clock, 120, 40, plainEnv)
 	r.app.Touched = false
-	clear(r.app.Used)
+	clear(r.app.UsedPanes)
 	r.setReady("a").setReady("b")
 	r.backend.lacks[" a_one"] = "you"
 	r.setList("a", registry.Tool, `{"name":"one"}`)
@@ -80,7 +80,7 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 			t.Parallel()
 			r := newTestUI(t, 120, 40, "alpha", "broken").setReady("alpha")
 			r.app.Touched = false
-			clear(r.app.Used)
+			clear(r.app.UsedPanes)
 			require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 			r.refresh(registry.AllChanges).keys(c.keys)
 			r.reg.SetState("broken", registry.ServerState{State: registry.StateFailed, LastError: "no such program"})
@@ -96,7 +96,7 @@ func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "alpha").setReady("alpha")
 	r.app.Touched = false
-	clear(r.app.Used)
+	clear(r.app.UsedPanes)
 	require.NoError(t, r.reg.AddResource(registry.LocalResource{URI: "goblin://servers", Name: "servers", Read: func(context.Context) (string, error) { return "[]", nil }}))
 	r.refresh(registry.AllChanges)
 	require.Contains(t, r.line("> "), "goblin://servers")

@@ -198,11 +198,11 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
 	r.refresh(registry.Traffic).keys("G")
 	it := r.app.Logs().Item()
-	require.False(t, it.Blank())
+	require.False(t, it.IsEmpty())
 	require.Equal(t, registry.Template, it.Kind)
 	r.keys("i")
 	require.Equal(t, pane.PaneResources, r.app.Open)
-	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).TemplatesChosen)
 }
 
 func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {

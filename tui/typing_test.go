@@ -30,19 +30,21 @@ func textInputs() map[string]struct {
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *testUI) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *testUI) string { return front(r).(*palette).input.Value() }},
-		"subscriptions": {in("w /"), func(r *testUI) string { return front(r).(*pane.Watched).Input.Value() }},
+		"subscriptions": {in("w /"), func(r *testUI) string { return front(r).(*dialog.Subscriptions).Input.Value() }},
 		"help":          {in("?"), func(r *testUI) string { return front(r).(*help).input.Value() }},
-		"facet":         {in("4 f"), func(r *testUI) string { return front(r).(*pane.Facet).Input.Value() }},
+		"facet":         {in("4 f"), func(r *testUI) string { return front(r).(*dialog.FilterList).Input.Value() }},
 		"entry": {func(t *testing.T) *testUI {
 			r := newExampleUI(t, 120, 40, plainEnv)
-			r.run(r.app.Push(uicontext.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
+			r.run(r.app.Push(dialog.NewTextPrompt(r.app.Context, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
-		}, func(r *testUI) string { return front(r).(*uicontext.Entry).Input.Value() }},
+		}, func(r *testUI) string { return front(r).(*dialog.TextPrompt).Input.Value() }},
 		"sampling": {func(t *testing.T) *testUI {
 			r := newExampleUI(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)
 			return r.passGrace()
-		}, func(r *testUI) string { return front(r).(*dialog.Asking).Inner.(*dialog.Sampling).Area.Value() }},
+		}, func(r *testUI) string {
+			return front(r).(*dialog.QuestionDialog).Inner.(*dialog.SamplingQuestion).Area.Value()
+		}},
 	}
 }
 

@@ -30,29 +30,29 @@ type clientRow struct {
 	requests, failed int // that the journal still has
 	last             time.Time
 	watches          int
-	waits            int // requests under way
+	inFlight         int // requests under way
 }
 
-// ClientsDesk gives the list access to the screen.
-type ClientsDesk struct {
-	*uicontext.Common
+// ClientsOptions connect the list of clients with the panes.
+type ClientsOptions struct {
+	*uicontext.Context
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
-	UnderWay func(session string) int     // how many wait for their answers
+	InFlight func(session string) int     // how many wait for their answers
 	Failed   func(*registry.TrafficRecord) bool
 	Daemon   string // since when it runs and from where
 }
 
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
-	uicontext.Listing
-	uicontext.Search
-	app   ClientsDesk
+	uicontext.ListDialog
+	Search
+	app   ClientsOptions
 	Table *list.Table[clientRow]
 	read  time.Time
 }
 
 // NewClients is the list of the sessions that are open.
-func NewClients(a ClientsDesk) *Clients {
+func NewClients(a ClientsOptions) *Clients {
 	d := &Clients{app: a}
 	text := func(name, help string, value func(*clientRow) string) func([]clientRow) list.Field {
 		return func(rows []clientRow) list.Field {
@@ -76,7 +76,7 @@ func NewClients(a ClientsDesk) *Clients {
 		},
 		list.Order[clientRow]{Name: "connected"})
 	d.arrange()
-	d.Search = uicontext.Search{Input: textfield.New(a.Look), Rows: d.Table}
+	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
 	d.refill()
 	return d
 }
@@ -134,21 +134,18 @@ func (d *Clients) refill() tea.Cmd {
 		}
 	}
 	for i := range rows {
-		rows[i].waits = a.UnderWay(rows[i].ID)
+		rows[i].inFlight = a.InFlight(rows[i].ID)
 	}
 	return d.Table.Refresh(len(rows), func() []clientRow { return rows }, func() tea.Cmd { return nil })
 }
 
 // Heading counts them.
 func (d *Clients) Heading() string {
-	text := "Clients " + uicontext.Exactly(d.Table.Total())
-	if d.Table.Typed != "" {
-		text = "Clients " + uicontext.Exactly(d.Table.Len()) + "/" + uicontext.Exactly(d.Table.Total())
-	}
+	text := "Clients " + RowCount(d.Table)
 	if n := d.silent(); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
 	}
-	return strings.TrimSpace(text + " " + d.Table.Sorting(d.app.Look))
+	return strings.TrimSpace(text + " " + d.Table.OrderText(d.app.Theme))
 }
 
 // silent counts the clients that have likely left.
@@ -164,28 +161,25 @@ func (d *Clients) silent() (n int) {
 // Size is that of the dialog.
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
-// Typing reports whether letters are text.
-func (d *Clients) Typing() bool { return d.Typed }
-
 // arrange gives the list its columns.
 func (d *Clients) arrange() {
 	type column = list.Column[clientRow]
 	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
 		has := func(r clientRow) bool { return value(r) > 0 || name == "requests" }
-		c := list.Figure(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, theme.Style) {
+		c := list.NumberColumn(name, rank, w, func(r clientRow) float64 { return float64(value(r)) }, func(r clientRow, _ int) (string, theme.Style) {
 			if !has(r) {
 				return "", ""
 			}
 			return sign + uicontext.Grouped(value(r)), ""
 		})
-		c.Has = has
+		c.HasValue = has
 		return c
 	}
 	ago := func(name string, rank int, value func(clientRow) time.Time) column {
 		return column{
-			Name: name, Rank: rank, Fixed: 10, Right: true, Down: true,
-			By:  func(x, y clientRow) int { return value(x).Compare(value(y)) },
-			Has: func(r clientRow) bool { return !value(r).IsZero() },
+			Name: name, Rank: rank, Fixed: 10, Right: true, Descending: true,
+			By:       func(x, y clientRow) int { return value(x).Compare(value(y)) },
+			HasValue: func(r clientRow) bool { return !value(r).IsZero() },
 			Show: func(r clientRow, _ int) (string, theme.Style) {
 				if value(r).IsZero() {
 					return "", ""
@@ -196,8 +190,8 @@ func (d *Clients) arrange() {
 	}
 	own := d.app.Backend.Session()
 	d.Table.Arrange(
-		column{Name: "client", Least: 8, Wants: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
-		column{Name: "version", Rank: 7, Least: 6, Wants: 10, Text: func(r clientRow) string { return r.Version }},
+		column{Name: "client", MinWidth: 8, PreferredWidth: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
+		column{Name: "version", Rank: 7, MinWidth: 6, PreferredWidth: 10, Text: func(r clientRow) string { return r.Version }},
 		column{Name: "transport", Rank: 5, Fixed: 9, Text: func(r clientRow) string { return r.Transport }},
 		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
@@ -206,17 +200,17 @@ func (d *Clients) arrange() {
 		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
 	d.Table.Note = func(r clientRow) string {
 		if quiet := r.Silent(); quiet > 0 {
-			return d.app.Look.Dim.On("silent for " + termtext.Age(quiet))
+			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))
 		}
 		return ""
 	}
 	d.Table.Base = func(r clientRow) theme.Style {
 		if r.Silent() > 0 {
-			return d.app.Look.Dim
+			return d.app.Theme.Dim
 		}
 		return ""
 	}
-	d.Table.Also = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
+	d.Table.HiddenTexts = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
 // nameOf names a session on the screen that has one of its own.
@@ -235,30 +229,29 @@ func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Sess
 
 // Lines are the heads, the rows, and below them all about the one under the cursor.
 func (d *Clients) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.Clean(d.Table.Typed)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {
-		about := []string{uicontext.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.Clean(r.ID)}
+		about := []string{uicontext.SanitizeLine(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.SanitizeLine(r.ID)}
 		if r.Protocol != "" {
-			about = append(about, "revision "+uicontext.Clean(r.Protocol))
+			about = append(about, "revision "+uicontext.SanitizeLine(r.Protocol))
 		}
 		if quiet := r.Silent(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
 		}
-		if r.waits > 0 {
-			about = append(about, fmt.Sprintf("%d under way", r.waits))
+		if r.inFlight > 0 {
+			about = append(about, fmt.Sprintf("%d under way", r.inFlight))
 		}
-		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.Clean(strings.Join(d.app.Backend.About(r.ID), "  ")))
+		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.About(r.ID), "  ")))
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Daemon))
-	if d.Typed {
-		d.Input.Width = max(1, w-5)
-		below = append(below, " "+lk.Accent.On("/")+" "+d.Input.View())
+	if d.Focused {
+		below = append(below, d.line(lk, w))
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
 	return lk.Lines(append(out, below...), w, h)
@@ -266,7 +259,7 @@ func (d *Clients) Lines(w, h int) []string {
 
 // Keys are those that work now.
 func (d *Clients) Keys() keys.Table {
-	if d.Typed {
+	if d.Focused {
 		return d.Search.Keys()
 	}
 	return d.ListKeys()
@@ -274,21 +267,13 @@ func (d *Clients) Keys() keys.Table {
 
 // ListKeys work while no filter is typed.
 func (d *Clients) ListKeys() keys.Table {
-	selected := func(do func(clientRow) tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			if r, ok := d.Table.Selected(); ok {
-				return do(r)
-			}
-			return nil
-		}
-	}
 	return slices.Concat(
 		keys.Table{
-			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
-			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
+			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: d.Table.WithSelected(d.traffic)},
+			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: d.Table.WithSelected(d.disconnect)},
 		},
-		d.Narrowing("clients"), d.Closing("clients", d.close),
-		keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet())
+		d.FilterKeys("clients"), d.CloseKeys("clients", d.close),
+		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
 }
 
 func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }
@@ -299,15 +284,15 @@ func (d *Clients) traffic(r clientRow) tea.Cmd {
 }
 
 func (d *Clients) disconnect(r clientRow) tea.Cmd {
-	a, name := d.app, uicontext.Clean(d.name(r))
+	a, name := d.app, uicontext.SanitizeLine(d.name(r))
 	if r.ID == a.Backend.Session() {
 		return a.Complain("this screen is left by q")
 	}
 	text := []string{"Its session ends; it may connect again."}
-	if r.waits > 0 {
-		text = append(text, termtext.Count(r.waits, "request")+" of it would fail.")
+	if r.inFlight > 0 {
+		text = append(text, termtext.Count(r.inFlight, "request")+" of it would fail.")
 	}
-	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
+	return a.Push(&Confirm{Screen: a.Context, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
 			return keys.FuncMsg(func() tea.Cmd {

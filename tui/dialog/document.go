@@ -17,11 +17,11 @@ import (
 
 // Bounds of what is looked for.
 const (
-	MostData     = 16 << 20 // bytes of JSON
-	mostPath     = 512      // bytes of a path
-	mostDescents = 2        // ".." in a path: each goes through all that is below
-	mostAgain    = 64 << 10 // bytes of JSON that filters may look through from its root
-	mostFound    = 10_000   // values that are shown
+	MaxData           = 16 << 20 // bytes of JSON
+	maxPath           = 512      // bytes of a path
+	maxDescents       = 2        // ".." in a path: each goes through all that is below
+	maxRootFilterData = 64 << 10 // bytes of JSON that filters may look through from its root
+	maxFound          = 10_000   // values that are shown
 )
 
 // Document is JSON to look through, by one goroutine at a time. Its objects are maps, as
@@ -34,7 +34,7 @@ type Document struct {
 
 // ReadDocument decodes JSON for [Find]; several values in a row are an array of them.
 func ReadDocument(data []byte) (*Document, error) {
-	if len(data) > MostData {
+	if len(data) > MaxData {
 		return nil, errors.New("there is too much of it")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -48,7 +48,7 @@ func ReadDocument(data []byte) (*Document, error) {
 		case err != nil:
 			return nil, errors.New("there is no JSON here")
 		}
-		all = append(all, plain(v))
+		all = append(all, filterable(v))
 	}
 }
 
@@ -68,11 +68,11 @@ func FindInDocument(d *Document, size int, path string) (found []byte, n int, er
 	switch {
 	case path == "" || path == "$":
 		return d.encoded([]any{d.value()})
-	case len(path) > mostPath:
+	case len(path) > maxPath:
 		return nil, 0, errors.New("the path is too long")
-	case descents > mostDescents, descents > 0 && strings.Contains(path, "?") && size > mostAgain && strings.Count(path, "..") > 1:
-		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", mostDescents)
-	case strings.LastIndexByte(path, '$') > 0 && size > mostAgain:
+	case descents > maxDescents, descents > 0 && strings.Contains(path, "?") && size > maxRootFilterData && strings.Count(path, "..") > 1:
+		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", maxDescents)
+	case strings.LastIndexByte(path, '$') > 0 && size > maxRootFilterData:
 		return nil, 0, errors.New("\"$\" in a filter takes too long with so much JSON")
 	}
 	defer func() {
@@ -87,16 +87,17 @@ func FindInDocument(d *Document, size int, path string) (found []byte, n int, er
 	return d.encoded(x.Get(d.value()))
 }
 
-// plain has numbers as filters compare them, but for those that would change.
-func plain(v any) any {
+// filterable replaces numbers by types that filters can compare, unless their value would
+// change.
+func filterable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, item := range v {
-			v[k] = plain(item)
+			v[k] = filterable(item)
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = plain(item)
+			v[i] = filterable(item)
 		}
 	case json.Number:
 		s := v.String()
@@ -110,9 +111,9 @@ func plain(v any) any {
 	return v
 }
 
-// arrange reads the order of all members. The JSON is known to be JSON, and not to be deeper
-// than decoding allows.
-func (d *Document) arrange() {
+// readOrder reads the order of all members. The text is valid JSON within the decoder's
+// limit of depth.
+func (d *Document) readOrder() {
 	if d.order != nil {
 		return
 	}
@@ -202,11 +203,11 @@ func (d *Document) write(b *bytes.Buffer, v any) error {
 
 func (d *Document) encoded(found []any) ([]byte, int, error) {
 	n := len(found)
-	var v any = append([]any{}, found[:min(n, mostFound)]...)
+	var v any = append([]any{}, found[:min(n, maxFound)]...)
 	if n == 1 {
 		v = found[0]
 	}
-	d.arrange()
+	d.readOrder()
 	var b bytes.Buffer
 	err := d.write(&b, v)
 	return b.Bytes(), n, err

@@ -19,15 +19,15 @@ import (
 	"goblin/tui/uicontext"
 )
 
-const title = "Add a server"
+const newServerTitle = "Add a server"
 
-// mostTold bytes of what a server lacks leave room for what helps.
-const mostTold = 200
+// maxProblem is the longest text about a server's problem, in bytes.
+const maxProblem = 200
 
 // NewServerForm opens the form; added follows once the server is in the config.
-func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd {
+func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
-	d := &uicontext.FormDialog{Screen: a, Title: title, Form: form.New(a.Look, form.Spec{
+	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Theme, form.Spec{
 		Actions: a.Actions,
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",
@@ -45,7 +45,7 @@ func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd
 	}
 	trying, failed := false, "" // a command tries one; the values that did not work
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
-		name, entryKeys, err := entry(args)
+		name, entryKeys, err := serverEntry(args)
 		if err != nil {
 			d.Form.Fail(err.Error())
 			return nil
@@ -54,7 +54,7 @@ func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd
 			return nil
 		}
 		anyhow := failed == string(args)
-		d.Title, trying = title+": it is tried, "+a.KeyOf("form.cancel")+" gives up", true
+		d.Title, trying = newServerTitle+": it is tried, "+a.KeyOf("form.cancel")+" gives up", true
 		return func() tea.Msg {
 			lacks := ""
 			if !anyhow {
@@ -64,14 +64,14 @@ func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd
 				err = a.Backend.AddServer(name, entryKeys)
 			}
 			return keys.FuncMsg(func() tea.Cmd {
-				d.Title, trying = title, false
+				d.Title, trying = newServerTitle, false
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
-					d.Form.Fail(uicontext.Clean(err.Error()))
+					d.Form.Fail(uicontext.SanitizeLine(err.Error()))
 				case lacks != "":
 					failed = string(args)
-					d.Form.Fail("not added: " + uicontext.CutText(uicontext.Clean(lacks), mostTold) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+					d.Form.Fail("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
 				default:
 					giveUp()
 					a.Drop(d)
@@ -85,8 +85,8 @@ func NewServerForm(a *uicontext.Common, added func(name string) tea.Cmd) tea.Cmd
 	return a.Push(d)
 }
 
-// entry is a server of the config as the form says.
-func entry(values json.RawMessage) (name string, entryKeys map[string]any, err error) {
+// serverEntry returns the config entry that the form describes.
+func serverEntry(values json.RawMessage) (name string, entryKeys map[string]any, err error) {
 	var v struct {
 		Name, Target       string
 		Args, Env, Headers []string

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -25,30 +26,30 @@ import (
 
 // Query is the dialog.
 type Query struct {
-	uicontext.Still
-	app   *uicontext.Common
-	of    string
-	data  *Document
-	size  int
-	Input textfield.Text
-	View  *viewer.View
-	look  *theme.Look
-	kept  *string // the path, for the next time
-	old   bool    // it is that of the last time, which what is typed now replaces
+	uicontext.BaseDialog
+	app        *uicontext.Context
+	of         string
+	data       *Document
+	size       int
+	Input      textfield.Text
+	View       *viewer.View
+	look       *theme.Theme
+	savedPath  *string // the path, for the next time
+	isPrevious bool    // it is that of the last time, which what is typed now replaces
 
-	found  []byte
-	n      int
-	err    error
-	asked  string // what is looked for, or was last
-	width  int
-	busy   bool
-	ctx    context.Context
-	cancel context.CancelFunc
+	found    []byte
+	n        int
+	err      error
+	searched string // what is looked for, or was last
+	width    int
+	busy     bool
+	ctx      context.Context
+	cancel   context.CancelFunc
 }
 
 // NewQuery asks for a path into the first of several texts that is JSON, beginning with the one
 // in kept, where it leaves the last one. of names what is looked through.
-func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
+func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
 	err := errors.New("there is no JSON here")
@@ -59,7 +60,7 @@ func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Look), View: viewer.NewView(a.Look), look: a.Look, kept: kept, old: *kept != "", asked: "\x00"}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), look: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
 	d.Input.Set(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -70,17 +71,17 @@ func NewQuery(a *uicontext.Common, of string, kept *string, texts ...[]byte) tea
 func (d *Query) search() tea.Cmd {
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	path := d.Input.Value()
-	if d.busy || path == d.asked && w == d.width {
+	if d.busy || path == d.searched && w == d.width {
 		return nil
 	}
-	d.busy, d.asked, d.width, *d.kept = true, path, w, path
+	d.busy, d.searched, d.width, *d.savedPath = true, path, w, path
 	v := d.data
 	size := d.size
-	lk := d.app.Look
+	lk := d.app.Theme
 	ctx := d.ctx
 	return func() tea.Msg {
 		found, n, err := FindInDocument(v, size, path)
-		doc, failed := viewer.Build(ctx, lk, []viewer.Section{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.Unfolded})
+		doc, failed := viewer.Build(ctx, lk, []viewer.Section{{Kind: viewer.JSON, Data: found}}, viewer.Options{Width: w - 2, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {
@@ -99,29 +100,29 @@ func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Where is how far down what was found is shown.
-func (d *Query) Where() string { return uicontext.Where(d.View) }
+func (d *Query) Where() string { return uicontext.PositionText(d.View) }
 
 // Typing reports that letters are text.
 func (d *Query) Typing() bool { return true }
 
 // Lines are the path, what became of it, and what was found.
 func (d *Query) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
-		d.View.SetLook(d.look)
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
+		d.View.SetTheme(d.look)
 	}
 	lk := d.look
 	d.Input.Width = max(w-5, 1)
 	state := lk.Dim.On("  " + termtext.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
-	if d.n > mostFound {
-		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", mostFound, d.n))
+	if d.n > maxFound {
+		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", maxFound, d.n))
 	}
 	if d.err != nil {
 		state = lk.Bad.On("  ! " + d.err.Error())
 	}
 	path := d.Input.View()
-	if d.old {
-		path = lk.Row(lk.Cut(uicontext.Clean(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
+	if d.isPrevious {
+		path = lk.Row(lk.Cut(uicontext.SanitizeLine(d.Input.Value()), max(w-25, 1)), true) + lk.Dim.On("  typing replaces it")
 	}
 	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + path, lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
@@ -129,20 +130,13 @@ func (d *Query) Lines(w, h int) []string {
 
 // Keys are those that are no text.
 func (d *Query) Keys() keys.Table {
-	scroll := func(id string) func() tea.Cmd {
-		return func() tea.Cmd { keys.Scroll(d.View, id); return nil }
-	}
-	return keys.Table{
-		{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }},
-		{ID: "query.down", Hint: "down", Long: "One line down", Run: scroll("down")},
-		{ID: "query.up", Hint: "up", Long: "One line up", Run: scroll("up")},
-		{ID: "query.page-down", Long: "A page down", Run: scroll("page-down")},
-		{ID: "query.page-up", Long: "A page up", Run: scroll("page-up")},
-		{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
+	return slices.Concat(
+		keys.Table{{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }}},
+		keys.Scrolling("query", func() keys.Scroller { return d.View }, "down", "up", "page-down", "page-up"),
+		keys.Table{{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
 			d.cancel()
 			return d.app.Drop(d)
-		}},
-	}
+		}}})
 }
 
 // Update takes text, and the mouse.
@@ -152,10 +146,10 @@ func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.old && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
+	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.isPrevious && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
 		d.Input.Set("")
 	}
-	d.old = false
+	d.isPrevious = false
 	d.Input.Update(key)
 	return d.search()
 }

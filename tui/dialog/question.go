@@ -1,9 +1,8 @@
-// Package dialog puts questions of servers to the user of a screen: elicitation as
-// a form or an address, and sampling.
+// Package dialog has the dialogs of the UI and the forms of calls.
 //
-// [Questions] is the queue, which any goroutine may fill; [Asks] shows its first
-// question as a dialog when nobody is in the middle of something. It knows no
-// pane and no app.
+// A dialog is a [uicontext.Dialog] in front of the panes. [Questions] queues requests of
+// servers to the user (elicitation, sampling); any goroutine may fill it. [QuestionPresenter] shows the
+// first of them as a dialog while the user does nothing else. The package imports no pane.
 package dialog
 
 import (
@@ -24,9 +23,9 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Grace is how long there must be no key before a question that opened by
-// itself takes any: they were meant for what it covers.
-const Grace = 400 * time.Millisecond
+// KeyGrace is the pause in typing after which a question that opened by itself takes keys.
+// Earlier keys were meant for what it covers.
+const KeyGrace = 400 * time.Millisecond
 
 // refusal is an error that a server gets as the answer to its question.
 type refusal struct {
@@ -49,11 +48,11 @@ const (
 	codeBadParams = -32602
 )
 
-// opener gives a question its dialog.
-type opener func(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog
+// dialogOpener creates the dialog of a question.
+type dialogOpener func(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog
 
 // opener says how a question is shown, or why nobody can answer it here.
-func (o *Question) opener() (opener, error) {
+func (o *Question) opener() (dialogOpener, error) {
 	var s struct {
 		Messages []json.RawMessage `json:"messages"`
 	}
@@ -69,7 +68,7 @@ func (o *Question) opener() (opener, error) {
 	case p.Mode == "", p.Mode == "form":
 		return newElicitation, nil
 	case p.Mode == "url":
-		return newURLAsk, nil
+		return newURLQuestion, nil
 	}
 	return nil, &refusal{codeBadParams, "Invalid params: unknown mode " + uicontext.CutText(p.Mode, 40)}
 }
@@ -89,18 +88,17 @@ func (q *Questions) waiting() []*Question {
 	return slices.Clone(q.List)
 }
 
-// Asks are the questions as one screen shows them.
-type Asks struct {
-	*uicontext.Common
+// QuestionPresenter shows the queued questions of servers in one UI.
+type QuestionPresenter struct {
+	*uicontext.Context
 	Questions *Questions
 	known     []*Question // those that the user knows of
-	Free      func() bool // nothing is typed, and a dialog is seen
+	IsIdle    func() bool // nothing is typed, and a dialog is seen
 }
 
-// Questioned follows the questions after they or their dialogs changed: those
-// that nobody can answer are refused, dialogs whose asker gave up are closed,
-// and a new one opens where nobody is in the middle of something.
-func (a *Asks) Questioned() tea.Cmd {
+// Sync follows a change of the queue or of the dialogs. It refuses questions that cannot
+// be answered, closes dialogs of withdrawn ones, and opens the next if the user is idle.
+func (a *QuestionPresenter) Sync() tea.Cmd {
 	var cmds []tea.Cmd
 	waiting := a.Questions.waiting()
 	waiting = slices.DeleteFunc(waiting, func(q *Question) bool {
@@ -113,19 +111,19 @@ func (a *Asks) Questioned() tea.Cmd {
 		return err != nil
 	})
 	for _, d := range slices.Clone(a.Dialogs) {
-		k, ok := d.(*Asking)
+		k, ok := d.(*QuestionDialog)
 		switch {
 		case !ok:
-		case k.q.over() || !slices.Contains(waiting, k.q):
+		case k.q.isWithdrawn() || !slices.Contains(waiting, k.q):
 			a.Drop(k)
 			a.Complain("The question was withdrawn, or answered on another screen")
 		default:
-			cmds = append(cmds, k.follow())
+			cmds = append(cmds, k.layOut())
 		}
 	}
 	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.known, q) })
 	a.known = waiting
-	if fresh && !a.opens() {
+	if fresh && !a.canOpen() {
 		a.Say("A server asks something: %s answers", a.KeyOf("answer"))
 	} else if fresh {
 		cmds = append(cmds, a.openQuestion(waiting[0], true))
@@ -133,14 +131,14 @@ func (a *Asks) Questioned() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// opens reports whether a question may open by itself: nothing is typed and no
+// canOpen reports whether a question may open by itself: nothing is typed and no
 // dialog stands in front.
-func (a *Asks) opens() bool {
-	return len(a.Dialogs) == 0 && a.Free()
+func (a *QuestionPresenter) canOpen() bool {
+	return len(a.Dialogs) == 0 && a.IsIdle()
 }
 
 // Answer opens the question that waits longest.
-func (a *Asks) Answer() tea.Cmd {
+func (a *QuestionPresenter) Answer() tea.Cmd {
 	q := a.Questions.first()
 	if q == nil {
 		return a.Complain("no server asks anything")
@@ -150,22 +148,22 @@ func (a *Asks) Answer() tea.Cmd {
 
 // openQuestion shows a question; one that opens by itself takes no keys until
 // there was a moment without any.
-func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
+func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
 	open, err := q.opener()
 	if err != nil {
-		return a.Questioned()
+		return a.Sync()
 	}
-	d := &Asking{app: a, q: q, last: a.Now(), ready: !byItself}
-	d.Inner = open(a.Common, q.Params, d.finish)
-	if f, ok := d.Inner.(*uicontext.FormDialog); ok {
-		d.bare = byItself && f.Form.OnButton()
+	d := &QuestionDialog{app: a, q: q, lastIgnored: a.Now(), ready: !byItself}
+	d.Inner = open(a.Context, q.Params, d.finish)
+	if f, ok := d.Inner.(*FormDialog); ok {
+		d.buttonsOnly = byItself && f.Form.OnButton()
 	}
 	cmd := a.Push(d)
-	return tea.Batch(cmd, d.follow())
+	return tea.Batch(cmd, d.layOut())
 }
 
 // finish answers the question in front and flashes notice.
-func (d *Asking) finish(result any, err error, notice string) tea.Cmd {
+func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 	a := d.app
 	var raw json.RawMessage
 	if err == nil {
@@ -173,14 +171,14 @@ func (d *Asking) finish(result any, err error, notice string) tea.Cmd {
 			return a.Complain("%v", err)
 		}
 	}
-	if d.q.over() {
+	if d.q.isWithdrawn() {
 		notice = "The server had withdrawn its question"
 	}
 	d.q.reply(raw, err)
 	a.Questions.drop(d.q)
 	a.Drop(d)
 	a.Say("%s", notice)
-	if next := a.Questions.first(); next != nil && a.opens() {
+	if next := a.Questions.first(); next != nil && a.canOpen() {
 		return a.openQuestion(next, true)
 	}
 	return nil
@@ -189,18 +187,18 @@ func (d *Asking) finish(result any, err error, notice string) tea.Cmd {
 // finisher answers with a result, or with an error.
 type finisher func(result any, err error, notice string) tea.Cmd
 
-// Asking is a question in front of the panes: what its inner dialog shows, for
-// as long as the asker waits.
-type Asking struct {
-	app   *Asks
-	q     *Question
-	Inner uicontext.Dialog
-	last  time.Time // of the last key that was not taken
-	ready bool      // keys are taken
-	bare  bool      // nothing but buttons opened by itself: the first press is no answer
+// QuestionDialog is a question in front of the panes. It shows its inner dialog as long as
+// the server waits.
+type QuestionDialog struct {
+	app         *QuestionPresenter
+	q           *Question
+	Inner       uicontext.Dialog
+	lastIgnored time.Time // of the last key that was not taken
+	ready       bool      // keys are taken
+	buttonsOnly bool      // nothing but buttons opened by itself: the first press is no answer
 }
 
-func (d *Asking) Heading() string {
+func (d *QuestionDialog) Heading() string {
 	text := d.Inner.Heading() + ", waits " + termtext.Age(d.app.Now().Sub(d.q.Since))
 	if n := d.app.Questions.Len(); n > 1 {
 		text += fmt.Sprintf(", 1 of %d", n)
@@ -208,82 +206,84 @@ func (d *Asking) Heading() string {
 	return text
 }
 
-func (d *Asking) Size(w, h int) (int, int) { return d.Inner.Size(w, h) }
-func (d *Asking) Lines(w, h int) []string  { return d.Inner.Lines(w, h) }
-func (d *Asking) Typing() bool             { return d.Inner.Typing() }
+func (d *QuestionDialog) Size(w, h int) (int, int) { return d.Inner.Size(w, h) }
+func (d *QuestionDialog) Lines(w, h int) []string  { return d.Inner.Lines(w, h) }
+func (d *QuestionDialog) Typing() bool             { return d.Inner.Typing() }
 
 // Keys are those of the inner dialog, which update gives it.
-func (d *Asking) Keys() keys.Table { return nil }
+func (d *QuestionDialog) Keys() keys.Table { return nil }
 
-func (d *Asking) Hints() []keys.Hint {
-	if !d.takes() {
-		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
+func (d *QuestionDialog) Hints() []keys.Hint {
+	if !d.takesKeys() {
+		return []keys.Hint{{Key: "?", Label: "a server asks; keys are taken after a moment without any"}}
 	}
-	return d.app.HintsOf(d.Inner)
+	return d.app.DialogHints(d.Inner)
 }
 
-func (d *Asking) takes() bool { return d.ready || d.app.Now().Sub(d.last) >= Grace }
+func (d *QuestionDialog) takesKeys() bool {
+	return d.ready || d.app.Now().Sub(d.lastIgnored) >= KeyGrace
+}
 
-func (d *Asking) Update(msg tea.Msg) tea.Cmd {
-	if !d.takes() {
-		d.last = d.app.Now()
+func (d *QuestionDialog) Update(msg tea.Msg) tea.Cmd {
+	if !d.takesKeys() {
+		d.lastIgnored = d.app.Now()
 		return nil
 	}
 	d.ready = true
-	if key, ok := msg.(tea.KeyMsg); ok && d.bare && d.presses(key) {
+	if key, ok := msg.(tea.KeyMsg); ok && d.buttonsOnly && d.pressesButton(key) {
 		// It may have been meant for a list.
-		d.bare = false
+		d.buttonsOnly = false
 		return d.app.Say("The question opened by itself: press the key again if you mean it")
 	}
-	return d.app.Press(d.Inner, msg)
+	return d.app.SendTo(d.Inner, msg)
 }
 
-// presses reports whether a key presses a button.
-func (d *Asking) presses(key tea.KeyMsg) bool {
-	id := d.app.Actions.In(keymap.InForm)[keys.Name(key)]
+// pressesButton reports whether a key presses a button.
+func (d *QuestionDialog) pressesButton(key tea.KeyMsg) bool {
+	id := d.app.Actions.In(keymap.InForm)[keys.KeyName(key)]
 	return id == "form.enter" || id == "form.toggle"
 }
 
-func (d *Asking) SetLook() { uicontext.Restyle(d.Inner) }
+func (d *QuestionDialog) SetTheme() { uicontext.SetTheme(d.Inner) }
 
-func (d *Asking) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
+func (d *QuestionDialog) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
 
-// follow makes text that is long in a command.
-func (d *Asking) follow() tea.Cmd {
-	if s, ok := d.Inner.(*Sampling); ok {
+// layOut lays out long text in a command.
+func (d *QuestionDialog) layOut() tea.Cmd {
+	if s, ok := d.Inner.(*SamplingQuestion); ok {
 		w, _ := s.Size(d.app.W-2, d.app.H-2)
 		return s.build(w - 2) // without the border
 	}
 	return nil
 }
 
-// whoAsks says who asks, and why it is this screen's user who is asked.
-func whoAsks(params json.RawMessage) string {
+// askerText returns which server asks, and why it asks the user of this UI.
+func askerText(params json.RawMessage) string {
 	var by registry.Asker
 	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil {
 		return "It is not known which server asks."
 	}
-	server := "Server " + named(by.Server)
+	server := "Server " + quotedName(by.Server)
 	switch by.Why {
 	case registry.AskOwnCall:
 		if by.Call == "" {
 			return server + " asks in one of your calls."
 		}
-		return server + " asks in your call of " + named(by.Call) + "."
+		return server + " asks in your call of " + quotedName(by.Call) + "."
 	case registry.AskUnable:
 		call := "a call"
 		if by.Call != "" {
-			call += " of " + named(by.Call)
+			call += " of " + quotedName(by.Call)
 		}
-		return server + " asks in " + call + " by client " + named(by.Client) + ", which cannot be asked."
+		return server + " asks in " + call + " by client " + quotedName(by.Client) + ", which cannot be asked."
 	case registry.AskAmbiguous:
 		return server + " asks while calls of several clients run. No client can be asked, as it is not known whose call it is about."
 	}
 	return server + " asks outside of any call, so no client can be asked."
 }
 
-// named is a name in a sentence.
-func named(name string) string {
+// quotedName returns a name for use in a sentence.
+func quotedName(name string) string {
 	if name == "" {
 		return "without a name"
 	}
@@ -297,19 +297,19 @@ type elicitationAnswer struct {
 }
 
 // newElicitation is the form of what a server wants to know.
-func newElicitation(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
+func newElicitation(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	s := form.Spec{
 		Actions: a.Actions,
-		Intro:   uicontext.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
+		Intro:   uicontext.CutText(p.Message, 4000) + "\n" + askerText(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {
 		s.Fields = fields
 	}
-	return &uicontext.FormDialog{
-		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
+	return &FormDialog{
+		Screen: a, Title: "A server asks", Form: form.New(a.Theme, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
 			return finish(elicitationAnswer{"accept", args}, nil, "Answered")
 		},

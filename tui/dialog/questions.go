@@ -30,16 +30,16 @@ type Reply struct {
 // Questions are those that wait, the oldest first. Its methods may be called
 // from any goroutine.
 type Questions struct {
-	mu     sync.Mutex
-	List   []*Question
-	closed chan struct{}
-	shut   bool
-	wake   func()
+	mu       sync.Mutex
+	List     []*Question
+	closed   chan struct{}
+	isClosed bool
+	onChange func()
 }
 
 // NewQuestions is an empty queue.
 func NewQuestions() *Questions {
-	return &Questions{closed: make(chan struct{}), wake: func() {}}
+	return &Questions{closed: make(chan struct{}), onChange: func() {}}
 }
 
 var (
@@ -48,10 +48,10 @@ var (
 	errManyAsked    = errors.New("too many questions wait for an answer already")
 )
 
-// Wakes says what is called when the list changed.
-func (q *Questions) Wakes(wake func()) {
+// OnChange sets the function that is called when the queue changed.
+func (q *Questions) OnChange(wake func()) {
 	q.mu.Lock()
-	q.wake = wake
+	q.onChange = wake
 	q.mu.Unlock()
 }
 
@@ -59,8 +59,8 @@ func (q *Questions) Wakes(wake func()) {
 func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessage, now time.Time) (json.RawMessage, error) {
 	one := &Question{Method: method, Params: params, Since: now, Answer: make(chan Reply, 1), Gone: ctx.Done()}
 	q.mu.Lock()
-	if q.shut || len(q.List) >= maxQuestions {
-		shut := q.shut
+	if q.isClosed || len(q.List) >= maxQuestions {
+		shut := q.isClosed
 		q.mu.Unlock()
 		if shut {
 			return nil, ErrScreenClosed
@@ -68,7 +68,7 @@ func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessa
 		return nil, errManyAsked
 	}
 	q.List = append(q.List, one)
-	wake := q.wake
+	wake := q.onChange
 	q.mu.Unlock()
 	wake()
 	defer q.drop(one)
@@ -85,7 +85,7 @@ func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessa
 func (q *Questions) drop(one *Question) {
 	q.mu.Lock()
 	q.List = slices.DeleteFunc(q.List, func(o *Question) bool { return o == one })
-	wake := q.wake
+	wake := q.onChange
 	q.mu.Unlock()
 	wake()
 }
@@ -111,8 +111,8 @@ func (q *Questions) first() *Question {
 func (q *Questions) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.shut {
-		q.shut = true
+	if !q.isClosed {
+		q.isClosed = true
 		close(q.closed)
 	}
 }
@@ -125,8 +125,8 @@ func (o *Question) reply(result json.RawMessage, err error) {
 	}
 }
 
-// over reports whether nobody waits for the answer any more.
-func (o *Question) over() bool {
+// isWithdrawn reports whether the server no longer waits for the answer.
+func (o *Question) isWithdrawn() bool {
 	select {
 	case <-o.Gone:
 		return true

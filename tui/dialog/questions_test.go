@@ -15,7 +15,7 @@ func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	const most = 32
 	q := dialog.NewQuestions()
 	woken, ended := make(chan struct{}, 4*most), make(chan error, most)
-	q.Wakes(func() { woken <- struct{}{} })
+	q.OnChange(func() { woken <- struct{}{} })
 	for range most {
 		go func() {
 			_, err := q.Ask(t.Context(), "elicitation/create", nil, time.Time{})

@@ -15,11 +15,11 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Sampling is a server's wish for a model's answer, which this screen's user
-// writes. The messages are above, the answer is written below.
-type Sampling struct {
-	uicontext.Still
-	app    *uicontext.Common
+// SamplingQuestion is a request of a server for an answer of a model, which the user of the
+// UI writes. The messages are above the text area.
+type SamplingQuestion struct {
+	uicontext.BaseDialog
+	app    *uicontext.Context
 	finish finisher
 	params json.RawMessage
 	about  string
@@ -28,40 +28,40 @@ type Sampling struct {
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
-	Area   textfield.Text
-	drawn  []string // the area, as long as nothing is typed
-	hidden string   // what its marks stand for
-	aw, ah int
-	note   string
-	sure   bool // Esc rejects, also what is written
+	Area      textfield.Text
+	drawn     []string // the area, as long as nothing is typed
+	hidden    string   // what its marks stand for
+	aw, ah    int
+	note      string
+	confirmed bool // Esc rejects, also what is written
 }
 
-// mostWritten is how many characters an answer can have.
-const mostWritten = 32 << 10
+// maxAnswer is the longest answer, in characters.
+const maxAnswer = 32 << 10
 
-func newSampling(a *uicontext.Common, params json.RawMessage, finish finisher) uicontext.Dialog {
-	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: viewer.NewView(a.Look), cancel: func() {}}
-	d.Area = textfield.NewWrapped(a.Look)
-	d.Area.Limit = mostWritten
+func newSampling(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
+	d := &SamplingQuestion{app: a, finish: finish, params: params, about: askerText(params), View: viewer.NewView(a.Theme), cancel: func() {}}
+	d.Area = textfield.NewWrapped(a.Theme)
+	d.Area.Limit = maxAnswer
 	return d
 }
 
-func (d *Sampling) Heading() string          { return "A server asks for a model's answer" }
-func (d *Sampling) Size(w, h int) (int, int) { return min(w, 110), h }
-func (d *Sampling) Typing() bool             { return true }
+func (d *SamplingQuestion) Heading() string          { return "A server asks for a model's answer" }
+func (d *SamplingQuestion) Size(w, h int) (int, int) { return min(w, 110), h }
+func (d *SamplingQuestion) Typing() bool             { return true }
 
 // build lays the messages out, in a command.
-func (d *Sampling) build(width int) tea.Cmd {
+func (d *SamplingQuestion) build(width int) tea.Cmd {
 	if width <= 0 || width == d.width {
 		return nil
 	}
 	d.cancel()
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.width, d.cancel = width, cancel
-	lk, params, about := d.app.Look, d.params, d.about
+	lk, params, about := d.app.Theme, d.params, d.about
 	return func() tea.Msg {
 		defer cancel()
-		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.Unfolded})
+		doc, err := viewer.Build(ctx, lk, samplingBlocks(params, about), viewer.Options{Width: width, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.View.Show(doc, true)
@@ -123,10 +123,10 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	return blocks
 }
 
-func (d *Sampling) Lines(w, h int) []string {
-	lk := d.app.Look
+func (d *SamplingQuestion) Lines(w, h int) []string {
+	lk := d.app.Theme
 	if w != d.width {
-		d.app.Poke() // so that it is laid out anew
+		d.app.Wake() // so that it is laid out anew
 	}
 	below := max(3, min(h/3, 12))
 	top := max(h-below-1, 0)
@@ -135,7 +135,7 @@ func (d *Sampling) Lines(w, h int) []string {
 		d.draw(w, below)
 	}
 	title := lk.Title.On("Your answer")
-	right := uicontext.Where(d.View)
+	right := uicontext.PositionText(d.View)
 	if note := cmp.Or(d.note, d.hidden); note != "" {
 		right = lk.Warn.On(note)
 	}
@@ -146,7 +146,7 @@ func (d *Sampling) Lines(w, h int) []string {
 	return lk.Lines(out, w, h)
 }
 
-func (d *Sampling) Keys() keys.Table {
+func (d *SamplingQuestion) Keys() keys.Table {
 	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.View.Page(by); return nil } }
 	return keys.Table{
 		{ID: "sampling.send", Hint: "send your answer", Long: "Send your answer", Run: d.send},
@@ -156,29 +156,29 @@ func (d *Sampling) Keys() keys.Table {
 	}
 }
 
-func (d *Sampling) reject() tea.Cmd {
-	if strings.TrimSpace(d.Area.Value()) != "" && !d.sure {
-		d.sure, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
+func (d *SamplingQuestion) reject() tea.Cmd {
+	if strings.TrimSpace(d.Area.Value()) != "" && !d.confirmed {
+		d.confirmed, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
 		return nil
 	}
 	d.cancel()
 	return d.finish(nil, errRejected, "Rejected: the server gets no answer")
 }
 
-func (d *Sampling) send() tea.Cmd {
+func (d *SamplingQuestion) send() tea.Cmd {
 	text := d.Area.Value()
 	if strings.TrimSpace(text) == "" {
 		d.note = "there is nothing to send yet; " + d.app.KeyOf("sampling.reject") + " rejects"
 		return nil
 	}
 	d.cancel()
-	return d.finish(sampled(text), nil, "Answered")
+	return d.finish(samplingResult(text), nil, "Answered")
 }
 
-func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
+func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.View.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok {
-		d.sure, d.note, d.drawn = false, "", nil
+		d.confirmed, d.note, d.drawn = false, "", nil
 		d.Area.Update(key)
 	}
 	return nil
@@ -186,24 +186,24 @@ func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
 
 // draw is the area in w cells; what its marks stand for is shown beside the
 // title.
-func (d *Sampling) draw(w, h int) {
+func (d *SamplingQuestion) draw(w, h int) {
 	d.aw, d.ah = w, h
 	mark := "¤"
-	if d.app.Look.ASCII {
+	if d.app.Theme.ASCII {
 		mark = "?"
 	}
 	rows, hidden := d.Area.Wrapped(max(w-2, 1), h, mark)
 	d.drawn, d.hidden = rows, ""
 	for _, piece := range hidden {
-		d.hidden += " " + uicontext.Clean(piece)
+		d.hidden += " " + uicontext.SanitizeLine(piece)
 	}
 	if d.hidden != "" {
 		d.hidden = mark + " is" + uicontext.CutText(d.hidden, 60)
 	}
 }
 
-// sampled is the result of sampling/createMessage that a human wrote.
-func sampled(text string) any {
+// samplingResult is the result of sampling/createMessage that a human wrote.
+func samplingResult(text string) any {
 	type textContent struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -216,8 +216,8 @@ func sampled(text string) any {
 	}{"assistant", textContent{"text", text}, "human", "endTurn"}
 }
 
-func (d *Sampling) SetLook() {
-	d.View.SetLook(d.app.Look)
-	d.Area.SetLook(d.app.Look)
+func (d *SamplingQuestion) SetTheme() {
+	d.View.SetTheme(d.app.Theme)
+	d.Area.SetTheme(d.app.Theme)
 	d.drawn = nil
 }

@@ -8,8 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
+	"goblin/registry/keymap"
 	"goblin/registry/termtext"
-	"goblin/tui/keys"
 	"goblin/tui/theme"
 )
 
@@ -45,7 +45,7 @@ const (
 func safeLabel(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
 
 // wrapText wraps text to at most most lines of at most w cells.
-func wrapText(l *theme.Look, s string, w, most int) []string {
+func wrapText(l *theme.Theme, s string, w, most int) []string {
 	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
@@ -92,7 +92,7 @@ func (f *Form) Lines(w, h int) []string {
 	out := make([]string, h)
 	for i := range out {
 		if i >= len(f.rows) {
-			out[i] = theme.Blank(w)
+			out[i] = theme.Spaces(w)
 			continue
 		}
 		out[i] = f.look.Fit(f.rows[i].text, w)
@@ -142,8 +142,8 @@ func (f *Form) hintLine(w int) string {
 	var b strings.Builder
 	used := 0
 	for _, k := range f.Hints() {
-		key := keys.Show(k.Key)
-		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Does))
+		key := keymap.Show(k.Key)
+		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Label))
 		if used > 0 {
 			n += 2
 		}
@@ -156,7 +156,7 @@ func (f *Form) hintLine(w int) string {
 		used += n
 		b.WriteString(f.look.Key.On(key))
 		b.WriteByte(' ')
-		b.WriteString(f.look.Dim.On(safeLabel(k.Does)))
+		b.WriteString(f.look.Dim.On(safeLabel(k.Label)))
 	}
 	return b.String()
 }

@@ -25,7 +25,7 @@ var boolOptions = []Option{{Value: json.RawMessage("true")}, {Value: json.RawMes
 // field is a field being filled in.
 type field struct {
 	Field
-	look    *theme.Look
+	look    *theme.Theme
 	label   string
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
 	text    textfield.Text
@@ -55,7 +55,7 @@ type field struct {
 	cachedWidth int
 }
 
-func newField(l *theme.Look, def Field, up *field, counted *fieldCount) *field {
+func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field {
 	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, parent: up, count: counted}
 	counted.live++
 	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.isNested() && counted.live > maxLive {

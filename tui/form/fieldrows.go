@@ -64,16 +64,16 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 		rows = append(rows, row{text: first})
 		cursor++
 	} else {
-		values[0].text = first + theme.Blank(lay.x-2-theme.Width(label)) + values[0].text
+		values[0].text = first + theme.Spaces(lay.x-2-theme.Width(label)) + values[0].text
 	}
 	for n, v := range values {
 		if n > 0 || lay.stacked {
-			v.text = theme.Blank(lay.x) + v.text
+			v.text = theme.Spaces(lay.x) + v.text
 		}
 		rows = append(rows, v)
 	}
 	for _, text := range f.remarks(fd, lay, focused) {
-		rows = append(rows, row{text: theme.Blank(lay.x) + text})
+		rows = append(rows, row{text: theme.Spaces(lay.x) + text})
 	}
 	for n := range rows {
 		rows[n].stop = i
@@ -106,7 +106,7 @@ func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 }
 
 // describe returns a few words about the values that the field takes.
-func (f *field) describe(l *theme.Look) string {
+func (f *field) describe(l *theme.Theme) string {
 	parts := []string{safeLabel(f.Name)}
 	if f.Title == "" || f.Title == f.Name {
 		parts = nil

@@ -82,7 +82,7 @@ type Completion struct {
 
 // Form is one form on one screen.
 type Form struct {
-	look    *theme.Look
+	look    *theme.Theme
 	spec    Spec
 	actions map[string]string // what keys do
 
@@ -124,7 +124,7 @@ type Form struct {
 
 // New returns a form with the field in focus that has to be filled in first, or
 // else the first one.
-func New(lk *theme.Look, s Spec) *Form {
+func New(lk *theme.Theme, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {
@@ -325,16 +325,16 @@ func (f *Form) texts(but *field) map[string]string {
 	return values
 }
 
-// SetLook draws the form in another look; what is typed stays.
-func (f *Form) SetLook(lk *theme.Look) {
+// SetTheme draws the form in another look; what is typed stays.
+func (f *Form) SetTheme(lk *theme.Theme) {
 	f.look = lk
-	f.area.SetLook(lk)
-	f.meta.SetLook(lk)
+	f.area.SetTheme(lk)
+	f.meta.SetTheme(lk)
 	for _, top := range f.top {
 		for fd := range top.all() {
 			fd.look, fd.stale = lk, true
-			fd.text.SetLook(lk)
-			fd.filter.SetLook(lk)
+			fd.text.SetTheme(lk)
+			fd.filter.SetTheme(lk)
 		}
 	}
 	f.introW = 0 // it is wrapped anew

@@ -1,13 +1,14 @@
 package form
 
 import (
+	"goblin/registry/keymap"
 	"goblin/registry/rawjson"
 	"goblin/tui/keys"
 )
 
 // hint returns a hint with the first key of an action, or none if the action has no key.
 func (f *Form) hint(do, does string) []keys.Hint {
-	return keys.Table{{ID: "form." + do, Hint: does}}.On(f.spec.Actions).Hints()
+	return keys.Table{{ID: "form." + do, Hint: does}}.WithKeys(f.spec.Actions).Hints()
 }
 
 // Hints returns the keys that work now, the most important first.
@@ -61,7 +62,7 @@ func (f *Form) formHints() []keys.Hint {
 // keyOf names the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
-		return keys.Show(h.Key)
+		return keymap.Show(h.Key)
 	}
 	return "no key"
 }

@@ -42,7 +42,7 @@ func (f *Form) handleKey(k tea.KeyMsg) (Action, tea.Cmd) {
 		}
 		k.Alt = false
 	}
-	do := f.actions[keys.Name(k)]
+	do := f.actions[keys.KeyName(k)]
 	if f.formKey(do) {
 		return None, nil
 	}

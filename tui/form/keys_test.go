@@ -56,7 +56,7 @@ func press(f *form.Form, keys ...string) form.Action {
 	return form.None
 }
 
-func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
+func plainLook() *theme.Theme { return theme.New(theme.Options{Theme: "none"}) }
 
 // newForm returns a form of a schema.
 func newForm(t testing.TB, s form.Spec) *form.Form {

@@ -33,7 +33,7 @@ func (s *schemaText) load(schema func() []byte) {
 }
 
 // window is h lines of at most w cells. The last tells where one is, if there is more.
-func (s *schemaText) window(l *theme.Look, w, h int) []string {
+func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	room := h
 	if len(s.lines) > h {
 		room = max(h-1, 0)

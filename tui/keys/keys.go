@@ -9,41 +9,36 @@ package keys
 
 import (
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/keymap"
 )
 
-// Place is where keys work.
-type Place = keymap.Place
-
-// Binding is one thing that can be done. Group, Names and Also are for the keys of panes
+// Binding is one thing that can be done. Group, Names and SearchWords are for the keys of panes
 // only.
 type Binding struct {
-	ID    string
-	Keys  []string // as Bubble Tea spells them; the first is shown. See [Table.On]
-	Hint  string   // in the footer; "" is not shown there
-	Long  string   // in help and KEYS.md
-	Where Place
-	Group string         // its heading in help
-	Names []string       // in the palette; the first is shown
-	Also  string         // other words for what it does, for who looks for it
-	Why   func() string  // why it cannot be done now; nil and "": it can
-	Run   func() tea.Cmd // nil: each pane does something else
+	ID          string
+	Keys        []string // as Bubble Tea spells them; the first is shown. See [Table.WithKeys]
+	Hint        string   // in the footer; "" is not shown there
+	Long        string   // in help and KEYS.md
+	Where       keymap.Place
+	Group       string         // its heading in help
+	Names       []string       // in the palette; the first is shown
+	SearchWords string         // other words for what it does, for who looks for it
+	WhyDisabled func() string  // why it cannot be done now; nil and "": it can
+	Run         func() tea.Cmd // nil: each pane does something else
 }
 
-// Act is done by a pane, or says why not, where the table leaves a binding to the
-// panes.
-type Act struct {
-	Why  func() string
-	Run  func() tea.Cmd
-	Does func() string // in the footer, where that is not always the same
+// Handler is what a pane does for a binding that the table leaves to the panes.
+type Handler struct {
+	WhyDisabled func() string
+	Run         func() tea.Cmd
+	Label       func() string // in the footer, where that is not always the same
 }
 
-// Unless is the reason of what can only be done when ok.
-func Unless(why string, ok func() bool) func() string {
+// DisabledUnless returns a WhyDisabled function that returns why unless ok returns true.
+func DisabledUnless(why string, ok func() bool) func() string {
 	return func() string {
 		if ok() {
 			return ""
@@ -52,14 +47,14 @@ func Unless(why string, ok func() bool) func() string {
 	}
 }
 
-// Never is the reason of what can never be done.
-func Never(why string) func() string { return func() string { return why } }
+// AlwaysDisabled returns a WhyDisabled function that always returns why.
+func AlwaysDisabled(why string) func() string { return func() string { return why } }
 
 // Table is a list of bindings.
 type Table []Binding
 
-// On are the rows with the keys and places of the actions of their ids.
-func (t Table) On(actions keymap.Map) Table {
+// WithKeys sets the keys and places of the bindings from the actions with their ids.
+func (t Table) WithKeys(actions keymap.Map) Table {
 	for i := range t {
 		a := actions[t[i].ID]
 		t[i].Keys, t[i].Where = a.Keys, a.Where
@@ -67,9 +62,9 @@ func (t Table) On(actions keymap.Map) Table {
 	return t
 }
 
-// Name is a key as the table spells it, "" for text that came at once, also where it
-// spells a key's name.
-func Name(key tea.KeyMsg) string {
+// KeyName returns the name of a key as bindings spell it. It returns "" for text that
+// arrived at once, even if the text is the name of a key.
+func KeyName(key tea.KeyMsg) string {
 	switch {
 	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):
 		return ""
@@ -79,8 +74,8 @@ func Name(key tea.KeyMsg) string {
 	return key.String()
 }
 
-// Of are the rows as those of a group.
-func (t Table) Of(group string) Table {
+// InGroup sets the group of all bindings.
+func (t Table) InGroup(group string) Table {
 	for i := range t {
 		t[i].Group = group
 	}
@@ -89,8 +84,8 @@ func (t Table) Of(group string) Table {
 
 // Find returns what a key does in a place, nil for nothing; the place 0 is a
 // dialog's only one.
-func (t Table) Find(key tea.KeyMsg, in Place) *Binding {
-	name := Name(key)
+func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
+	name := KeyName(key)
 	if name == "" {
 		return nil
 	}
@@ -103,7 +98,7 @@ func (t Table) Find(key tea.KeyMsg, in Place) *Binding {
 }
 
 // Hint is a key and a few words on what it does, for the footer.
-type Hint struct{ Key, Does string }
+type Hint struct{ Key, Label string }
 
 // Hints are those of the bindings that have one.
 func (t Table) Hints() []Hint {
@@ -116,9 +111,6 @@ func (t Table) Hints() []Hint {
 	return all
 }
 
-// Show is a key as people write it.
-func Show(key string) string { return keymap.Show(key) }
-
 // Scroller is a text or a list that moves.
 type Scroller interface {
 	Scroll(lines int)
@@ -127,39 +119,49 @@ type Scroller interface {
 	Bottom()
 }
 
-// moves scroll a text or list, by the ids of bindings.
-var moves = map[string]func(Scroller){
-	"down": func(s Scroller) { s.Scroll(1) }, "up": func(s Scroller) { s.Scroll(-1) },
-	"half-down": func(s Scroller) { s.Page(0.5) }, "half-up": func(s Scroller) { s.Page(-0.5) },
-	"page-down": func(s Scroller) { s.Page(1) }, "page-up": func(s Scroller) { s.Page(-1) },
-	"top": Scroller.Top, "bottom": Scroller.Bottom,
+// moves are the movements of a text or list, by the last part of their bindings' ids.
+var moves = []struct {
+	name, hint, long string
+	do               func(Scroller)
+}{
+	{"down", "down", "One line down", func(s Scroller) { s.Scroll(1) }},
+	{"up", "up", "One line up", func(s Scroller) { s.Scroll(-1) }},
+	{"half-down", "", "Half a page down", func(s Scroller) { s.Page(0.5) }},
+	{"half-up", "", "Half a page up", func(s Scroller) { s.Page(-0.5) }},
+	{"page-down", "", "A page down", func(s Scroller) { s.Page(1) }},
+	{"page-up", "", "A page up", func(s Scroller) { s.Page(-1) }},
+	{"top", "", "To the beginning", Scroller.Top},
+	{"bottom", "", "To the end", Scroller.Bottom},
 }
 
-// Scroll moves s as the binding with this id does, whatever place stands before the dot.
-func Scroll(s Scroller, id string) { moves[id[strings.IndexByte(id, '.')+1:]](s) }
-
-// Scrolling are the keys of a text or list that has them for itself. get gives
-// what moves now.
-func Scrolling(get func() Scroller) Table {
-	t := Table{
-		{ID: "scroll.down", Hint: "down", Long: "One line down"},
-		{ID: "scroll.up", Hint: "up", Long: "One line up"},
-		{ID: "scroll.half-down", Long: "Half a page down"},
-		{ID: "scroll.half-up", Long: "Half a page up"},
-		{ID: "scroll.page-down", Long: "A page down"},
-		{ID: "scroll.page-up", Long: "A page up"},
-		{ID: "scroll.top", Long: "To the beginning"},
-		{ID: "scroll.bottom", Long: "To the end"},
+// Scroll moves s by the name of a movement.
+func Scroll(s Scroller, name string) {
+	for _, m := range moves {
+		if m.name == name {
+			m.do(s)
+		}
 	}
-	for i := range t {
-		id := t[i].ID
-		t[i].Run = func() tea.Cmd { Scroll(get(), id); return nil }
+}
+
+// Scrolling returns the bindings place.down, place.up and so on of a text or list: those
+// that are named, or all. get returns the text or list that moves now.
+func Scrolling(place string, get func() Scroller, names ...string) Table {
+	if len(names) == 0 {
+		for _, m := range moves {
+			names = append(names, m.name)
+		}
+	}
+	t := make(Table, len(names))
+	for _, m := range moves {
+		if i := slices.Index(names, m.name); i >= 0 {
+			t[i] = Binding{ID: place + "." + m.name, Hint: m.hint, Long: m.long, Run: func() tea.Cmd { m.do(get()); return nil }}
+		}
 	}
 	return t
 }
 
-// Quiet is the table without hints.
-func (t Table) Quiet() Table {
+// WithoutHints removes the hints of all bindings.
+func (t Table) WithoutHints() Table {
 	for i := range t {
 		t[i].Hint = ""
 	}

@@ -12,33 +12,33 @@ import (
 // room for that; one that is empty in all rows takes none. Text, Has and By are called
 // from commands too, so they read nothing but the row.
 type Column[R any] struct {
-	Name   string // in the head, and of the order by it; "" has neither
-	Rank   int    // the greater, the sooner it makes room for others; 0 always stands
-	Least  int    // cells without which it is of no use; 0: all that it needs
-	Wants  int    // cells that it has before those of a greater rank come; 0: all that it needs
-	Fixed  int    // cells that it needs whatever stands there; what it needs above Least is no loss
-	Spare  bool   // it stands only where that costs the others nothing; of the greatest rank
-	Rest   bool   // it takes what the others leave, and needs no more than it wants
-	Right  bool   // figures stand at its end
-	Quiet  bool   // drawn dim, unless its row has a style
-	Middle bool   // what is cut is cut in its middle
+	Name           string // in the head, and of the order by it; "" has neither
+	Rank           int    // the greater, the sooner it makes room for others; 0 always stands
+	MinWidth       int    // cells without which it is of no use; 0: all that it needs
+	PreferredWidth int    // cells that it has before those of a greater rank come; 0: all that it needs
+	Fixed          int    // cells that it needs whatever stands there; what it needs above Least is no loss
+	Spare          bool   // it stands only where that costs the others nothing; of the greatest rank
+	Fills          bool   // it takes what the others leave, and needs no more than it wants
+	Right          bool   // figures stand at its end
+	Dim            bool   // drawn dim, unless its row has a style
+	Middle         bool   // what is cut is cut in its middle
 
-	Text func(R) string // foreign text; a filter's words are marked in it
-	Has  func(R) bool   // whether there is something in a row; nil: where there is text
+	Text     func(R) string // foreign text; a filter's words are marked in it
+	HasValue func(R) bool   // whether there is something in a row; nil: where there is text
 	// Show returns the text of a row's cell of this width, and its style, where that is
 	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
 	Show func(r R, w int) (string, theme.Style)
 	// By is its order, nil for that of its texts; Down says that the first one way to
 	// see it begins with the greatest. Unsorted ones have no order.
-	By       func(a, b R) int
-	Down     bool
-	Unsorted bool
+	By         func(a, b R) int
+	Descending bool
+	Unsorted   bool
 }
 
-// Figure is a column of numbers, the greatest first, which are drawn in so many cells.
-func Figure[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
+// NumberColumn returns a column of numbers of a fixed width, the greatest first.
+func NumberColumn[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
 	return Column[R]{
-		Name: name, Rank: rank, Fixed: w, Right: true, Down: true, Show: show,
+		Name: name, Rank: rank, Fixed: w, Right: true, Descending: true, Show: show,
 		By: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
 	}
 }
@@ -53,7 +53,7 @@ func (t *Table[R]) Arrange(columns ...Column[R]) *Table[R] {
 		if c.Name == "" || c.Unsorted {
 			continue
 		}
-		o := Order[R]{Name: c.Name, less: c.By, down: c.Down, col: i + 1}
+		o := Order[R]{Name: c.Name, less: c.By, down: c.Descending, col: i + 1}
 		if o.less == nil {
 			o.less = func(a, b R) int { return folded(c.Text(a), c.Text(b)) }
 		}
@@ -105,7 +105,7 @@ func measure[R any](columns []Column[R], rows []R) extent {
 	e := extent{cells: make([][]uint16, len(columns)), all: make([]need, len(columns))}
 	for i := range columns {
 		c := &columns[i]
-		if c.Fixed > 0 && c.Has == nil || c.Rest {
+		if c.Fixed > 0 && c.HasValue == nil || c.Fills {
 			continue
 		}
 		of := make([]uint16, len(rows))
@@ -119,7 +119,7 @@ func measure[R any](columns []Column[R], rows []R) extent {
 
 // cells is how many of them a row needs.
 func (c *Column[R]) cells(r R) int {
-	if c.Has != nil && !c.Has(r) {
+	if c.HasValue != nil && !c.HasValue(r) {
 		return 0
 	}
 	if c.Fixed > 0 {
@@ -270,8 +270,8 @@ func narrower(places, other []place) bool {
 // is not enough for all rows. Which rows count changes once in a screenful, so that
 // columns stand still for a while.
 func (t *Table[R]) local(places []place, room int) {
-	from := t.Off - t.Off%max(t.height, 1)
-	near := t.Found[min(from, len(t.Found)):min(from+2*t.height, len(t.Found))]
+	from := t.window.offset - t.window.offset%t.PageSize()
+	near := t.Found[min(from, len(t.Found)):min(from+2*t.window.height, len(t.Found))]
 	if len(near) == 0 {
 		return
 	}
@@ -291,9 +291,9 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	c := &t.cols[i]
 	p = place{col: i, rank: c.Rank, most: c.Fixed}
 	switch {
-	case c.Rest:
-		p.most = c.Wants
-	case c.Fixed > 0 && c.Has == nil:
+	case c.Fills:
+		p.most = c.PreferredWidth
+	case c.Fixed > 0 && c.HasValue == nil:
 	case i >= len(t.needs) || t.needs[i].most() == 0:
 		return p, false
 	default:
@@ -305,11 +305,11 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	}
 	p.most = max(p.most, head)
 	p.least, p.wants = p.most, p.most
-	if c.Least > 0 {
-		p.least = min(p.most, max(c.Least, head))
+	if c.MinWidth > 0 {
+		p.least = min(p.most, max(c.MinWidth, head))
 	}
-	if c.Wants > 0 {
-		p.wants = min(p.most, max(c.Wants, p.least))
+	if c.PreferredWidth > 0 {
+		p.wants = min(p.most, max(c.PreferredWidth, p.least))
 	}
 	return p, true
 }
@@ -341,7 +341,7 @@ func (t *Table[R]) share(places []place, room int) {
 	})
 	less(func(p *place) bool { return p.w > 1 }, func(p, q *place) bool { return p.w > q.w })
 	for i := range places {
-		if rest := &places[i]; t.cols[rest.col].Rest {
+		if rest := &places[i]; t.cols[rest.col].Fills {
 			rest.w += max(room, 0)
 			t.relieve(places, rest)
 			return

@@ -14,37 +14,37 @@ import (
 // Drawing is how rows are drawn, besides their columns. All of it is for View alone;
 // functions that are nil have nothing to say.
 type Drawing[R any] struct {
-	Bare bool // the columns are not named
-	Lead int  // cells of the marks before the first column
+	NoHeader  bool // the columns are not named
+	MarkWidth int  // cells of the marks before the first column
 	// Marks are drawn in them, styled.
 	Marks func(R) string
 	// Base is the style of a row.
 	Base func(R) theme.Style
 	// Note stands at the end of a row, styled: what is true of it for a while.
 	Note func(R) string
-	// Over returns a styled text that covers the end of its row; other rows need no room for it.
-	Over func(R) string
-	// Also are texts in which a filter looks and which are in no column, or may be cut.
-	Also func(R) []string
-	// Instead stands in the place of all columns that make room for others.
-	Instead func(R) (string, theme.Style)
+	// Overlay returns a styled text that covers the end of its row; other rows need no room for it.
+	Overlay func(R) string
+	// HiddenTexts are texts in which a filter looks and which are in no column, or may be cut.
+	HiddenTexts func(R) []string
+	// Replacement stands in the place of all columns that make room for others.
+	Replacement func(R) (string, theme.Style)
 }
 
-// headedFrom is how many lines a list has that names its columns.
-const headedFrom = 2
+// minHeaderLines is the height from which a list names its columns.
+const minHeaderLines = 2
 
 // Grid draws the window by its columns, below a line that names them.
-func (t *Table[R]) Grid(lk *theme.Look, w, h int, focused bool) []string {
-	t.headed = h >= headedFrom && len(t.cols) > 0 && len(t.Rows) > 0 && !t.Bare
+func (t *Table[R]) Grid(lk *theme.Theme, w, h int, focused bool) []string {
+	t.hasHeader = h >= minHeaderLines && len(t.cols) > 0 && len(t.Rows) > 0 && !t.NoHeader
 	rows := h
-	if t.headed {
+	if t.hasHeader {
 		rows--
 	}
-	t.sized(rows)
+	t.resize(rows)
 	notes := t.notes()
-	t.places = t.plan(w - 2 - t.Lead - notes)
+	t.places = t.plan(w - 2 - t.MarkWidth - notes)
 	lines := t.Lines(lk, w, rows, focused, func(r R, w int) string { return t.line(lk, r, w, notes) })
-	if t.headed {
+	if t.hasHeader {
 		lines = append([]string{t.headLine(lk, w)}, lines...)
 	}
 	return lines
@@ -55,7 +55,8 @@ func (t *Table[R]) notes() (most int) {
 	if t.Note == nil {
 		return 0
 	}
-	for i := t.Off; i < min(t.Off+t.height, len(t.Found)); i++ {
+	from, to := t.window.Visible()
+	for i := from; i < to; i++ {
 		if note := t.Note(t.Rows[t.Found[i]]); note != "" {
 			most = max(most, theme.Width(note)+1)
 		}
@@ -72,9 +73,9 @@ func (t *Table[R]) Shows(name string) bool {
 func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
 
 // headLine names the columns; an arrow tells the order.
-func (t *Table[R]) headLine(lk *theme.Look, w int) string {
+func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	var b strings.Builder
-	b.WriteString(theme.Blank(2 + t.Lead))
+	b.WriteString(theme.Spaces(2 + t.MarkWidth))
 	for i, p := range t.places {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -84,7 +85,7 @@ func (t *Table[R]) headLine(lk *theme.Look, w int) string {
 		if t.sorted(p.col) {
 			cell, style = lk.Cut(c.Name, p.w-1)+t.arrow(lk), lk.Accent
 		}
-		pad := theme.Blank(p.w - theme.Width(cell))
+		pad := theme.Spaces(p.w - theme.Width(cell))
 		cell = style.On(cell)
 		if c.Right {
 			b.WriteString(pad + cell)
@@ -102,30 +103,30 @@ type cell struct {
 }
 
 // line draws a row by its columns.
-func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
+func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	var b strings.Builder
-	if t.Lead > 0 {
-		b.WriteString(lk.Fit(t.Marks(r), t.Lead))
+	if t.MarkWidth > 0 {
+		b.WriteString(lk.Fit(t.Marks(r), t.MarkWidth))
 	}
 	base := theme.Style("")
 	if t.Base != nil {
 		base = t.Base(r)
 	}
-	room := w - t.Lead - notes
+	room := w - t.MarkWidth - notes
 	cells := make([]cell, len(t.places))
 	for i, p := range t.places {
 		cells[i] = t.cell(lk, r, p, base)
 	}
 	instead, style := "", theme.Style("")
-	if t.Instead != nil {
-		instead, style = t.Instead(r)
+	if t.Replacement != nil {
+		instead, style = t.Replacement(r)
 	}
-	t.hits(lk, r, cells)
+	t.showHit(lk, r, cells)
 	for i := 0; i < len(t.places); {
 		p, mine := t.places[i], cells[i]
 		c := &t.cols[p.col]
 		if i++; instead != "" && c.Rank > 0 {
-			b.WriteString(t.Mark(lk, lk.Fit(termtext.Line(instead), max(room-p.x, 0)), style))
+			b.WriteString(t.Highlight(lk, lk.Fit(termtext.Line(instead), max(room-p.x, 0)), style))
 			break
 		}
 		for !c.Right && theme.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
@@ -141,8 +142,8 @@ func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
 	if notes > 0 {
 		line = lk.Fit(line, w-notes) + " " + t.Note(r)
 	}
-	if t.Over != nil {
-		if over := t.Over(r); over != "" {
+	if t.Overlay != nil {
+		if over := t.Overlay(r); over != "" {
 			line = lk.Fit(strings.TrimRight(line, " "), max(w-theme.Width(over)-1, 0)) + " " + over
 		}
 	}
@@ -150,7 +151,7 @@ func (t *Table[R]) line(lk *theme.Look, r R, w, notes int) string {
 }
 
 // cell draws a column of a row.
-func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
+func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 	c, out := &t.cols[p.col], cell{}
 	if c.Show != nil {
 		out.text, out.style = c.Show(r, p.w)
@@ -159,7 +160,7 @@ func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
 	}
 	switch {
 	case out.style != "":
-	case base == "" && c.Quiet:
+	case base == "" && c.Dim:
 		out.style = lk.Dim
 	default:
 		out.style = base
@@ -168,21 +169,21 @@ func (t *Table[R]) cell(lk *theme.Look, r R, p place, base theme.Style) cell {
 }
 
 // drawn is a text in w cells, with what the filter looks for highlighted.
-func (t *Table[R]) drawn(lk *theme.Look, text string, w int, c *Column[R], style theme.Style) string {
+func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], style theme.Style) string {
 	n := theme.Width(text)
 	if n > w {
 		text = t.cut(lk, text, w, c.Middle)
 		n = theme.Width(text)
 	}
-	out := t.Mark(lk, text, style)
+	out := t.Highlight(lk, text, style)
 	if c.Right {
-		return theme.Blank(w-n) + out
+		return theme.Spaces(w-n) + out
 	}
-	return out + theme.Blank(w-n)
+	return out + theme.Spaces(w-n)
 }
 
 // cut shortens a text to w cells, so that what the filter found in it is seen.
-func (t *Table[R]) cut(lk *theme.Look, text string, w int, middle bool) string {
+func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string {
 	short := func(text string) string {
 		if middle {
 			return lk.Middle(text, w)
@@ -190,18 +191,18 @@ func (t *Table[R]) cut(lk *theme.Look, text string, w int, middle bool) string {
 		return lk.Cut(text, w)
 	}
 	cut := short(text)
-	if t.Typed == "" || len(t.query.Spans(cut)) > 0 {
+	if t.FilterText == "" || len(t.query.Spans(cut)) > 0 {
 		return cut
 	}
-	return lk.Cut(t.seen(lk, text, w), w)
+	return lk.Cut(t.cutToMatch(lk, text, w), w)
 }
 
-// mostSearched is how much of a text is looked through for what a row shows.
-const mostSearched = 4096
+// maxSearched is how much of a text is searched for a match to show, in bytes.
+const maxSearched = 4096
 
-// seen is a text from a place on at which what the filter found in it is seen in w cells.
-func (t *Table[R]) seen(lk *theme.Look, text string, w int) string {
-	spans := t.query.Spans(text[:min(len(text), mostSearched)])
+// cutToMatch is a text from a place on at which what the filter found in it is seen in w cells.
+func (t *Table[R]) cutToMatch(lk *theme.Theme, text string, w int) string {
+	spans := t.query.Spans(text[:min(len(text), maxSearched)])
 	if len(spans) == 0 {
 		return text
 	}
@@ -219,10 +220,10 @@ func (t *Table[R]) seen(lk *theme.Look, text string, w int) string {
 	return lk.Ellipsis + text[from:]
 }
 
-// hits has a row show what the filter found in it, where that is in no column in sight:
+// showHit has a row show what the filter found in it, where that is in no column in sight:
 // in the column that takes the rest, else in half of the widest.
-func (t *Table[R]) hits(lk *theme.Look, r R, cells []cell) {
-	if t.Typed == "" || t.Also == nil || len(cells) == 0 {
+func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
+	if t.FilterText == "" || t.HiddenTexts == nil || len(cells) == 0 {
 		return
 	}
 	into := 0
@@ -230,20 +231,20 @@ func (t *Table[R]) hits(lk *theme.Look, r R, cells []cell) {
 		if len(t.query.Spans(t.cut(lk, cells[i].text, p.w, t.cols[p.col].Middle))) > 0 {
 			return
 		}
-		if rest := t.cols[t.places[into].col].Rest; !rest && (t.cols[p.col].Rest || p.w > t.places[into].w) {
+		if rest := t.cols[t.places[into].col].Fills; !rest && (t.cols[p.col].Fills || p.w > t.places[into].w) {
 			into = i
 		}
 	}
 	w := t.places[into].w
-	for _, text := range t.Also(r) {
-		text = strings.Join(strings.Fields(termtext.Line(text[:min(len(text), mostSearched)])), " ")
+	for _, text := range t.HiddenTexts(r) {
+		text = strings.Join(strings.Fields(termtext.Line(text[:min(len(text), maxSearched)])), " ")
 		if len(t.query.Spans(text)) == 0 {
 			continue
 		}
-		if t.cols[t.places[into].col].Rest {
-			cells[into].text = t.seen(lk, text, w)
+		if t.cols[t.places[into].col].Fills {
+			cells[into].text = t.cutToMatch(lk, text, w)
 		} else if w >= 24 {
-			cells[into].text = lk.Middle(cells[into].text, w-w/2) + " " + lk.Cut(t.seen(lk, text, w/2-1), w/2-1)
+			cells[into].text = lk.Middle(cells[into].text, w-w/2) + " " + lk.Cut(t.cutToMatch(lk, text, w/2-1), w/2-1)
 		}
 		return
 	}
@@ -252,17 +253,16 @@ func (t *Table[R]) hits(lk *theme.Look, r R, cells []cell) {
 // Click puts the cursor on the row at a line of the window, or sorts by the column whose
 // name is there.
 func (t *Table[R]) Click(x, y int) (row bool, cmd tea.Cmd) {
-	if t.headed {
+	if t.hasHeader {
 		if y--; y < 0 {
-			return false, t.clickHead(x - 2 - t.Lead)
+			return false, t.clickHead(x - 2 - t.MarkWidth)
 		}
 	}
-	i := t.Off + y
-	if y < 0 || y >= t.height || i >= len(t.Found) {
-		return false, nil
+	i, ok := t.window.RowAt(y)
+	if ok {
+		t.To(i)
 	}
-	t.To(i)
-	return true, nil
+	return ok, nil
 }
 
 func (t *Table[R]) clickHead(x int) tea.Cmd {

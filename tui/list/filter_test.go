@@ -338,12 +338,12 @@ func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
 	for words, means := range map[string]bool{
 		"": true, "config.json": true, "onf": true, "confjson": true, "json conf": true, "fsc": true, "SRVJS": true, "cofig": false, "jsonconf": false, "cj x": false, "cjx": false,
 	} {
-		require.Equal(t, means, list.Spells(words, "file:///srv/config.json"), words)
+		require.Equal(t, means, list.SpellsName(words, "file:///srv/config.json"), words)
 	}
-	require.True(t, list.Spells("gumu", "getUserMusic"))
-	require.True(t, list.Spells("übäp", "Über.Äpfel"))
-	require.False(t, list.Spells("nope", "notes/improve_note"))
-	require.True(t, list.Spells("notim", "not_note_improve"), "wherever it begins")
+	require.True(t, list.SpellsName("gumu", "getUserMusic"))
+	require.True(t, list.SpellsName("übäp", "Über.Äpfel"))
+	require.False(t, list.SpellsName("nope", "notes/improve_note"))
+	require.True(t, list.SpellsName("notim", "not_note_improve"), "wherever it begins")
 }
 
 func TestLettersOfAWordAreInOnePartOfAText(t *testing.T) {

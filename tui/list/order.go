@@ -19,24 +19,24 @@ type Order[R any] struct {
 // By is an order; without a function, rows stand as they come.
 func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{Name: name, less: less} }
 
-// Down is the order with the greatest first.
-func (o Order[R]) Down() Order[R] {
+// Descending returns the order with the greatest first.
+func (o Order[R]) Descending() Order[R] {
 	o.down = true
 	return o
 }
 
-// Sorted turns the order around, or goes on to the next one: that of the next column in
+// SortNext turns the order around, or goes on to the next one: that of the next column in
 // sight.
-func (t *Table[R]) Sorted() tea.Cmd {
+func (t *Table[R]) SortNext() tea.Cmd {
 	if o := &t.Orders[t.Order]; !t.Reversed && (o.col > 0 || o.less != nil) {
 		t.Reversed = true
-		return t.Again()
+		return t.Rerun()
 	}
-	return t.NextOrder()
+	return t.SortNextColumn()
 }
 
-// NextOrder goes on to the next order at once.
-func (t *Table[R]) NextOrder() tea.Cmd {
+// SortNextColumn goes on to the next order.
+func (t *Table[R]) SortNextColumn() tea.Cmd {
 	t.Reversed = false
 	for range t.Orders {
 		t.Order = (t.Order + 1) % len(t.Orders)
@@ -44,7 +44,7 @@ func (t *Table[R]) NextOrder() tea.Cmd {
 			break
 		}
 	}
-	return t.Again()
+	return t.Rerun()
 }
 
 // inSight is false for the order of a column that is not.
@@ -60,11 +60,11 @@ func (t *Table[R]) Sort(name string) tea.Cmd {
 	}
 	t.Reversed = i == t.Order && !t.Reversed
 	t.Order = i
-	return t.Again()
+	return t.Rerun()
 }
 
-// Orderings are the names of all orders.
-func (t *Table[R]) Orderings() []string {
+// OrderNames returns the names of all orders.
+func (t *Table[R]) OrderNames() []string {
 	var names []string
 	for i := range t.Orders {
 		names = append(names, t.Orders[i].Name)
@@ -75,11 +75,11 @@ func (t *Table[R]) Orderings() []string {
 // ByMatch reports whether the best match of what the filter looks for comes first, whatever
 // the order.
 func (t *Table[R]) ByMatch() bool {
-	return t.query.Ranked() || t.Typed != "" && t.Order == 0 && !t.Reversed && t.query.Worded() && t.index.Parted()
+	return t.query.Ranked() || t.FilterText != "" && t.Order == 0 && !t.Reversed && t.query.Worded() && t.index.Parted()
 }
 
-// Sorting names the order, and which way round; "" is the first one.
-func (t *Table[R]) Sorting(lk *theme.Look) string {
+// OrderText returns the order and its direction, or "" for the first order.
+func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	o := &t.Orders[t.Order]
 	switch {
 	case t.ByMatch() && len(t.Found) < 2:
@@ -95,7 +95,7 @@ func (t *Table[R]) Sorting(lk *theme.Look) string {
 }
 
 // arrow points the way that the order goes.
-func (t *Table[R]) arrow(lk *theme.Look) string {
+func (t *Table[R]) arrow(lk *theme.Theme) string {
 	if t.Orders[t.Order].down != t.Reversed {
 		return lk.Falling
 	}

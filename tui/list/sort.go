@@ -38,7 +38,7 @@ func (s *state[R]) sort(by sorting[R]) {
 		return
 	}
 	some, none := s.found, []int32(nil)
-	if blank := s.blank(by.col); blank != nil {
+	if blank := s.emptyCells(by.col); blank != nil {
 		some = make([]int32, 0, len(s.found))
 		for _, row := range s.found {
 			if blank[row] == 0 {
@@ -49,7 +49,7 @@ func (s *state[R]) sort(by sorting[R]) {
 		}
 	}
 	turned := by.reversed != by.down
-	if by.col > 0 && len(s.rows) > AtOnce {
+	if by.col > 0 && len(s.rows) > MaxSyncRows {
 		if of := s.ranks.get(by.col, len(some) > len(s.rows)/8, func() []int32 { return s.rank(by.less) }); of != nil {
 			s.found = append(byRank(some, of, turned), none...)
 			return
@@ -58,8 +58,8 @@ func (s *state[R]) sort(by sorting[R]) {
 	s.found = append(s.compare(some, by.less, turned), none...)
 }
 
-// lift moves heads to the front.
-func (s *state[R]) lift() {
+// moveHeadsUp moves heads to the front.
+func (s *state[R]) moveHeadsUp() {
 	for i := s.heads - 1; i >= 0; i-- {
 		if at := slices.Index(s.found, int32(i)); at > 0 {
 			copy(s.found[1:at+1], s.found[:at])
@@ -68,8 +68,8 @@ func (s *state[R]) lift() {
 	}
 }
 
-// blank are the cells of a column, of which some may be empty; nil if none is.
-func (s *state[R]) blank(col int) []uint16 {
+// emptyCells are the cells of a column, of which some may be empty; nil if none is.
+func (s *state[R]) emptyCells(col int) []uint16 {
 	if col == 0 || col > len(s.extent.cells) {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// Spells reports whether people who write words may mean a name: each of them stands in
+// SpellsName reports whether people who write words may mean a name: each of them stands in
 // it, or is made of the beginnings of its words, as confjson is of config.json.
-func Spells(words, name string) bool {
+func SpellsName(words, name string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(words)) {
 		if !strings.Contains(strings.ToLower(name), word) && !begins([]rune(word), []rune(name)) {
 			return false

@@ -21,9 +21,9 @@ import (
 	"goblin/tui/theme"
 )
 
-// AtOnce is the number of rows up to which a filter runs inside Update: below
+// MaxSyncRows is the number of rows up to which a filter runs inside Update: below
 // it, scanning takes less time than handing the work over.
-const AtOnce = 3000
+const MaxSyncRows = 3000
 
 // Table is a filtered, sorted list of rows with a cursor that follows its row.
 // Filtering many rows happens in commands; results that come too late are
@@ -41,33 +41,33 @@ type Table[R any] struct {
 	// every order, and are not counted. May be nil.
 	Head func(R) bool
 
-	Rows  []R
-	heads int // leading rows for which Head is true
-	index *Index
-	Found []int32 // rows that match, in the order shown
-	query *Query
-	Typed string
-	Order int
+	Rows       []R
+	heads      int // leading rows for which Head is true
+	index      *Index
+	Found      []int32 // rows that match, in the order shown
+	query      *Query
+	FilterText string
+	Order      int
 	// Reversed is the order's other way round.
-	Reversed bool
-	Took     time.Duration // of the last search
-	guilt    string        // the term that alone excludes everything
+	Reversed      bool
+	LastSearch    time.Duration // of the last search
+	excludingTerm string        // the term that alone excludes everything
 
 	Drawing[R]
-	cols   []Column[R]
-	extent extent
-	ranks  *ranks
-	needs  []need  // of the rows that were found
-	places []place // of the columns, when they were drawn last
-	headed bool    // … below their names
+	cols      []Column[R]
+	extent    extent
+	ranks     *ranks
+	needs     []need  // of the rows that were found
+	places    []place // of the columns, when they were drawn last
+	hasHeader bool    // … below their names
 
-	Cur, Off, height int
-	at               string // key of the row under the cursor
-	lost             string // key of the row that went from under it
-	first            bool   // the cursor goes to the first match
-	Tail             bool   // the cursor stays at the end as rows come
-	aside            bool   // another section of the pane has the cursor
-	ticked           map[string]bool
+	window       Window
+	cursorKey    string // key of the row under the cursor
+	lostKey      string // key of the row that went from under it
+	toFirstMatch bool   // the cursor goes to the first match
+	Following    bool   // the cursor stays at the end as rows come
+	unfocused    bool   // another section of the pane has the cursor
+	ticked       map[string]bool
 
 	gen    int
 	busy   bool // a search runs in a command
@@ -90,17 +90,17 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 
 // state is the input and the result of a search.
 type state[R any] struct {
-	rows   []R
-	index  *Index
-	extent extent
-	ranks  *ranks
-	query  *Query
-	found  []int32
-	needs  []need
-	took   time.Duration
-	guilt  string
-	hidden func(r R, filtered bool) bool
-	heads  int
+	rows          []R
+	index         *Index
+	extent        extent
+	ranks         *ranks
+	query         *Query
+	found         []int32
+	needs         []need
+	took          time.Duration
+	excludingTerm string
+	hidden        func(r R, filtered bool) bool
+	heads         int
 }
 
 // sorting is an order and which way round.
@@ -114,7 +114,7 @@ func (t *Table[R]) sorting() sorting[R] { return sorting[R]{t.Orders[t.Order], t
 // Refresh replaces the rows by what get gives, in a command when many are
 // expected, and runs then. The caller starts no second one before that.
 func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) tea.Cmd {
-	typed, by, reversed := t.Typed, t.Order, t.Reversed
+	typed, by, reversed := t.FilterText, t.Order, t.Reversed
 	sorting := t.sorting()
 	fields := t.Fields
 	text := t.text
@@ -138,12 +138,12 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 		t.gen++
 		t.busy, t.stale = false, false
 		t.take(s)
-		if t.Typed != typed || t.Order != by || t.Reversed != reversed {
-			return tea.Batch(t.Again(), then())
+		if t.FilterText != typed || t.Order != by || t.Reversed != reversed {
+			return tea.Batch(t.Rerun(), then())
 		}
 		return then()
 	}
-	if expected <= AtOnce {
+	if expected <= MaxSyncRows {
 		return take(find())
 	}
 	return func() tea.Msg {
@@ -161,21 +161,21 @@ func (t *Table[R]) hidden() func(R, bool) bool {
 
 // Filter replaces the query.
 func (t *Table[R]) Filter(typed string) tea.Cmd {
-	t.first = typed != "" && typed != t.Typed
-	t.Typed = typed
-	return t.Again()
+	t.toFirstMatch = typed != "" && typed != t.FilterText
+	t.FilterText = typed
+	return t.Rerun()
 }
 
-// Again runs the query once more: it changed, or what its fields read did. Of
+// Rerun runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
-func (t *Table[R]) Again() tea.Cmd {
-	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: Parse(t.Typed, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
+func (t *Table[R]) Rerun() tea.Cmd {
+	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: Parse(t.FilterText, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
 	sorting, now := t.sorting(), t.now
 	t.cancel()
 	t.gen++
 	gen := t.gen
 	t.busy, t.stale = false, false
-	if len(t.Rows) <= AtOnce {
+	if len(t.Rows) <= MaxSyncRows {
 		t.cancel = func() {}
 		if s.search(t.ctx, sorting, now) {
 			t.take(s)
@@ -196,7 +196,7 @@ func (t *Table[R]) Again() tea.Cmd {
 				t.take(s)
 			}
 			if t.stale {
-				return t.Again()
+				return t.Rerun()
 			}
 			return nil
 		})
@@ -210,7 +210,7 @@ func (t *Table[R]) Refilter() tea.Cmd {
 		t.stale = true
 		return nil
 	}
-	return t.Again()
+	return t.Rerun()
 }
 
 // search fills found. It is false when it was cancelled.
@@ -227,12 +227,12 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 	s.found = found
 	if !s.query.Ranked() {
 		s.sort(by)
-		s.lift()
+		s.moveHeadsUp()
 	}
 	s.needs = s.extent.needs(s.found, len(s.rows))
 	s.took = time.Since(began)
 	if len(found) == 0 && !s.query.Empty() {
-		s.guilt = s.query.Excludes(ctx, s.index, now())
+		s.excludingTerm = s.query.Excludes(ctx, s.index, now())
 	}
 	return true
 }
@@ -240,134 +240,143 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 // take shows a result; the cursor goes where its row went.
 func (t *Table[R]) take(s state[R]) {
 	was := int32(-1) // the row under the cursor, if its number still means it
-	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.holds(t.Cur, t.at) {
-		was = t.Found[t.Cur]
+	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
+		was = t.Found[t.window.cursor]
 	}
 	t.Rows = s.rows
 	t.heads = s.heads
 	t.index = s.index
 	t.query = s.query
 	t.Found = s.found
-	t.Took = s.took
-	t.guilt = s.guilt
+	t.window.rows = len(t.Found)
+	t.LastSearch = s.took
+	t.excludingTerm = s.excludingTerm
 	t.extent, t.ranks, t.needs = s.extent, s.ranks, s.needs
-	if t.Tail {
+	if t.Following {
 		t.Move(len(t.Found))
 		return
 	}
-	if t.first {
-		t.first, t.lost = false, ""
+	if t.toFirstMatch {
+		t.toFirstMatch, t.lostKey = false, ""
 		t.To(0)
 		return
 	}
-	if t.lost != "" {
-		if i := t.place(t.lost); i >= 0 { // it came back
-			t.goes(i)
-			t.lost = ""
+	if t.lostKey != "" {
+		if i := t.indexOfKey(t.lostKey); i >= 0 { // it came back
+			t.moveInPlace(i)
+			t.lostKey = ""
 		}
 	}
-	if t.at != "" && !t.holds(t.Cur, t.at) {
+	if t.cursorKey != "" && !t.hasKeyAt(t.window.cursor, t.cursorKey) {
 		i := slices.Index(t.Found, was)
 		if was < 0 {
-			i = t.place(t.at)
+			i = t.indexOfKey(t.cursorKey)
 		}
 		if i >= 0 {
-			t.goes(i)
-		} else if t.lost == "" {
-			t.lost = t.at
+			t.moveInPlace(i)
+		} else if t.lostKey == "" {
+			t.lostKey = t.cursorKey
 		}
 	}
 	t.Move(0)
 }
 
-// goes puts the cursor on another row, which keeps the place on the screen
+// moveInPlace puts the cursor on another row, which keeps the place on the screen
 // where that is possible.
-func (t *Table[R]) goes(i int) {
-	t.Off += i - t.Cur
-	t.Cur, t.at = i, t.key(t.Rows[t.Found[i]])
+func (t *Table[R]) moveInPlace(i int) {
+	t.window.offset += i - t.window.cursor
+	t.window.cursor, t.cursorKey = i, t.key(t.Rows[t.Found[i]])
 }
 
-func (t *Table[R]) holds(i int, key string) bool {
+func (t *Table[R]) hasKeyAt(i int, key string) bool {
 	return i >= 0 && i < len(t.Found) && t.key(t.Rows[t.Found[i]]) == key
 }
 
-// place is where the row with a key stands, -1 if it is not shown.
-func (t *Table[R]) place(key string) int {
+// indexOfKey returns the index of the row with a key, or -1 if it is hidden.
+func (t *Table[R]) indexOfKey(key string) int {
 	for i := range t.Found {
-		if t.holds(i, key) {
+		if t.hasKeyAt(i, key) {
 			return i
 		}
 	}
 	return -1
 }
 
-// Len is the number of rows that match.
-func (t *Table[R]) Len() int { return len(t.Found) }
+// Len returns the number of rows that match.
+func (t *Table[R]) Len() int { return t.window.Len() }
+
+// Cursor returns the number of the row under the cursor.
+func (t *Table[R]) Cursor() int { return t.window.cursor }
 
 // Move moves the cursor and keeps it inside and in sight.
 func (t *Table[R]) Move(by int) {
 	if by != 0 {
-		t.lost = ""
+		t.lostKey = ""
 	}
-	t.Cur = max(0, min(t.Cur+by, len(t.Found)-1))
-	if t.height > 0 {
-		t.Off = min(t.Off, t.Cur)
-		t.Off = max(t.Off, t.Cur-t.height+1)
-		t.Off = max(0, min(t.Off, len(t.Found)-t.height))
-	}
+	t.window.Move(by)
 	if r, ok := t.Selected(); ok {
-		t.at = t.key(r)
+		t.cursorKey = t.key(r)
 	}
 }
 
 // Scroll moves the window; the cursor stays in it.
 func (t *Table[R]) Scroll(by int) {
-	t.Off = max(0, min(t.Off+by, len(t.Found)-t.height))
-	t.Cur = max(t.Off, min(t.Cur, t.Off+t.height-1))
+	t.window.Scroll(by)
 	t.Move(0)
 }
 
 // To puts the cursor on a row.
-func (t *Table[R]) To(i int) { t.Move(i - t.Cur) }
+func (t *Table[R]) To(i int) { t.Move(i - t.window.cursor) }
 
 // Find puts the cursor on the row with a key, as soon as it is shown; false is not
 // yet.
 func (t *Table[R]) Find(key string) bool {
-	i := t.place(key)
+	i := t.indexOfKey(key)
 	if i < 0 {
-		t.lost = key
+		t.lostKey = key
 		return false
 	}
-	t.lost = ""
+	t.lostKey = ""
 	t.To(i)
 	return true
 }
 
 // Selected is the row under the cursor.
 func (t *Table[R]) Selected() (r R, ok bool) {
-	if t.Cur < 0 || t.Cur >= len(t.Found) {
+	if t.window.cursor >= len(t.Found) {
 		return r, false
 	}
-	return t.Rows[t.Found[t.Cur]], true
+	return t.Rows[t.Found[t.window.cursor]], true
 }
 
-// sized says how many rows are in sight.
-func (t *Table[R]) sized(h int) {
-	if t.height != h {
-		t.height = h
+// WithSelected returns a function that calls do with the row under the cursor, if any.
+func (t *Table[R]) WithSelected(do func(R) tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd {
+		r, ok := t.Selected()
+		if !ok {
+			return nil
+		}
+		return do(r)
+	}
+}
+
+// resize sets how many rows are visible.
+func (t *Table[R]) resize(h int) {
+	if t.window.height != h {
+		t.window.height = h
 		t.Move(0)
 	}
 }
 
 // Lines draws the window. draw gives a row as one line of w cells, without its
 // cursor; the first two cells are the table's.
-func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
-	t.sized(h)
+func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R, w int) string) []string {
+	t.resize(h)
 	out := make([]string, 0, h)
-	for i := t.Off; i < len(t.Found) && len(out) < h; i++ {
+	for i := t.window.offset; i < len(t.Found) && len(out) < h; i++ {
 		line := draw(t.Rows[t.Found[i]], w-2)
 		switch {
-		case i != t.Cur || t.aside:
+		case i != t.window.cursor || t.unfocused:
 			line = " " + t.tick(lk, i) + line
 		default:
 			line = lk.Row(lk.Cursor+t.tick(lk, i)+line, focused)
@@ -375,13 +384,13 @@ func (t *Table[R]) Lines(lk *theme.Look, w, h int, focused bool, draw func(r R, 
 		out = append(out, lk.Fit(line, w))
 	}
 	for len(out) < h {
-		out = append(out, theme.Blank(w))
+		out = append(out, theme.Spaces(w))
 	}
 	return out
 }
 
 // tick is the sign of a row that is ticked.
-func (t *Table[R]) tick(lk *theme.Look, i int) string {
+func (t *Table[R]) tick(lk *theme.Theme, i int) string {
 	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Found[i]])] {
 		return lk.Tick
 	}
@@ -403,7 +412,7 @@ func (t *Table[R]) Tick() int {
 	} else {
 		t.ticked[key] = true
 	}
-	t.Tail = false
+	t.Following = false
 	t.Move(1)
 	return len(t.ticked)
 }
@@ -433,9 +442,9 @@ func (t *Table[R]) Ticked() []R {
 	return out
 }
 
-// Mark draws unstyled text with what the filter looks for highlighted.
-func (t *Table[R]) Mark(lk *theme.Look, text string, base theme.Style) string {
-	if t.Typed == "" {
+// Highlight draws unstyled text with what the filter looks for highlighted.
+func (t *Table[R]) Highlight(lk *theme.Theme, text string, base theme.Style) string {
+	if t.FilterText == "" {
 		return base.On(text)
 	}
 	spans := t.query.Spans(text)
@@ -453,49 +462,52 @@ func (t *Table[R]) Mark(lk *theme.Look, text string, base theme.Style) string {
 	return b.String()
 }
 
-// Section reports whether this list of several has the cursor.
-func (t *Table[R]) Section(current bool) *Table[R] {
-	t.aside = !current
+// SetFocused sets whether this list has the cursor, of several lists in a pane.
+func (t *Table[R]) SetFocused(current bool) *Table[R] {
+	t.unfocused = !current
 	return t
 }
 
-// Ends reports whether the last row is the newest one.
-func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.Reversed && !t.query.Ranked() }
+// NewestLast reports whether the last row is the newest one.
+func (t *Table[R]) NewestLast() bool { return t.Order == 0 && !t.Reversed && !t.query.Ranked() }
 
-// Leave ends following and goes to the first row.
-func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
+// StopFollowing moves the cursor to the first row and keeps it there.
+func (t *Table[R]) StopFollowing() {
+	t.Following, t.cursorKey = false, ""
+	t.window.Reset(len(t.Found))
+}
 
 // Total returns the number of rows without the filter, except heads.
 func (t *Table[R]) Total() int { return len(t.Rows) - t.heads }
 
-// Uncounted returns the number of leading rows that are heads.
-func (t *Table[R]) Uncounted() int { return t.heads }
+// HeadRows returns the number of leading rows that are heads.
+func (t *Table[R]) HeadRows() int { return t.heads }
 
-// Window is the number of rows in sight.
-func (t *Table[R]) Window() int { return max(t.height, 1) }
+// PageSize returns the number of visible rows.
+func (t *Table[R]) PageSize() int { return t.window.PageSize() }
 
 // Position is the line of the cursor in what is drawn.
 func (t *Table[R]) Position() int {
-	if t.headed {
-		return t.Cur - t.Off + 1
+	if t.hasHeader {
+		return t.window.cursor - t.window.offset + 1
 	}
-	return t.Cur - t.Off
+	return t.window.cursor - t.window.offset
 }
 
 // Filtered is the filter as typed and as understood.
-func (t *Table[R]) Filtered() (string, *Query) { return t.Typed, t.query }
+func (t *Table[R]) Filtered() (string, *Query) { return t.FilterText, t.query }
 
-// Terms are the fields that a filter can name.
-func (t *Table[R]) Terms() []Field { return t.Fields(t.Rows) }
+// FilterFields returns the fields that a filter can name.
+func (t *Table[R]) FilterFields() []Field { return t.Fields(t.Rows) }
 
-// Spent is how long the last search took.
-func (t *Table[R]) Spent() time.Duration { return t.Took }
+// SearchTime returns how long the last search took.
+func (t *Table[R]) SearchTime() time.Duration { return t.LastSearch }
 
-// Excludes is the term that alone hides everything.
-func (t *Table[R]) Excludes() string { return t.guilt }
+// ExcludingTerm returns the term of the filter that alone hides all rows.
+func (t *Table[R]) ExcludingTerm() string { return t.excludingTerm }
 
-// Matching is of [Rows].
-func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error) {
+// Matcher is of [Rows].
+func (t *Table[R]) Matcher(typed string) func(context.Context) ([]int32, error) {
 	query, index, now := Parse(typed, t.Fields(t.Rows)), t.index, t.now
 	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, now()) }
 }
@@ -504,10 +516,10 @@ func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error)
 type Rows interface {
 	Filter(typed string) tea.Cmd
 	Refilter() tea.Cmd
-	Sorted() tea.Cmd
-	NextOrder() tea.Cmd
+	SortNext() tea.Cmd
+	SortNextColumn() tea.Cmd
 	Sort(name string) tea.Cmd
-	Orderings() []string
+	OrderNames() []string
 	Len() int
 	Move(by int)
 	Scroll(by int)
@@ -517,30 +529,15 @@ type Rows interface {
 	Untick() bool
 
 	Total() int
-	Uncounted() int // leading rows that Total leaves out
-	Window() int    // rows in sight
+	HeadRows() int // leading rows that Total leaves out
+	PageSize() int // visible rows
 	Position() int
 	Filtered() (typed string, query *Query)
-	Sorting(lk *theme.Look) string
-	Spent() time.Duration // by the last search
-	// Matching finds the rows that a filter would leave. The function it gives
+	OrderText(lk *theme.Theme) string
+	SearchTime() time.Duration // by the last search
+	// Matcher finds the rows that a filter would leave. The function it gives
 	// may be called from a command.
-	Matching(typed string) func(context.Context) ([]int32, error)
-	Excludes() string
-	Terms() []Field
+	Matcher(typed string) func(context.Context) ([]int32, error)
+	ExcludingTerm() string
+	FilterFields() []Field
 }
-
-// Cursor scrolls a list by its cursor.
-type Cursor struct{ Rows }
-
-// Scroll moves the cursor.
-func (c Cursor) Scroll(by int) { c.Move(by) }
-
-// Page moves it by parts of the window.
-func (c Cursor) Page(part float64) { c.Move(int(part * float64(c.Window()))) }
-
-// Top moves it to the first row.
-func (c Cursor) Top() { c.To(0) }
-
-// Bottom moves it to the last row.
-func (c Cursor) Bottom() { c.To(c.Len() - 1) }

@@ -38,7 +38,7 @@ func TestManyRowsAreSortedAndDrawnWithoutReadingThem(t *testing.T) {
 		return fmt.Sprintf("row %05d", number(int32(i)))
 	}
 	table := list.New(context.Background(), time.Now, text, text, func([]int) []list.Field { return nil })
-	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, Least: 4, Text: text})
+	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, MinWidth: 4, Text: text})
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i

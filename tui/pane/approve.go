@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/uicontext"
 	"goblin/tui/viewer"
 )
@@ -27,7 +28,7 @@ func pinnedWhat(p *registry.PinnedTool) string {
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
+func (a *Layout) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (a *Desk) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			viewer.Section{Title: uicontext.Clean(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
 			viewer.Section{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
@@ -54,7 +55,7 @@ func pinnedVersion(tools []registry.PinnedTool) string {
 
 // approve takes tools of a server as they are now for good, once the user has
 // seen how they differ.
-func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
+func (a *Layout) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -63,15 +64,15 @@ func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		p := &tools[i]
 		names[i] = p.Name
 		if i < maxDiffs {
-			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.Clean(p.Name), pinnedWhat(p), p.Diff())
+			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.SanitizeLine(p.Name), pinnedWhat(p), p.Diff())
 		}
 	}
-	title, what := "Approve "+uicontext.Clean(names[0])+"?", "it"
+	title, what := "Approve "+uicontext.SanitizeLine(names[0])+"?", "it"
 	if len(tools) > 1 {
-		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.Clean(server)), "them"
+		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.SanitizeLine(server)), "them"
 	}
-	return a.Push(&uicontext.Confirm{
-		Screen: a.Common, Title: title, Yes: "approve " + what,
+	return a.Push(&dialog.Confirm{
+		Screen: a.Context, Title: title, Yes: "approve " + what,
 		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		Body: strings.TrimSpace(body.String()),
 		Then: func() tea.Cmd {

@@ -24,25 +24,25 @@ import (
 
 // catalog is a list of entries of one kind, as three of the panes have it.
 type catalog struct {
-	app   *Desk
+	app   *Layout
 	kind  registry.Kind
 	below []registry.Kind // what is listed behind them
 	Table *list.Table[*registry.Entry]
 
-	state   state                // of what is shown or being read
-	Reading bool                 // a command reads one
-	fresh   map[string]time.Time // listed names of rows that came a moment ago
-	news    int                  // entries that changed since the pane was open
-	Once    bool                 // it was read before, so that what comes is news
-	began   string               // what the cursor was put on, the listed name
-	texts   map[*registry.Entry]string
-	unfold  bool // Goblin's own tools are listed, too
-	hides   bool // entries that clients do not see are left out
+	state          catalogState         // of what is shown or being read
+	Reading        bool                 // a command reads one
+	fresh          map[string]time.Time // listed names of rows that came a moment ago
+	news           int                  // entries that changed since the pane was open
+	Loaded         bool                 // it was read before, so that what comes is news
+	initialRow     string               // what the cursor was put on, the listed name
+	texts          map[*registry.Entry]string
+	showsOwnTools  bool // Goblin's own tools are listed, too
+	hidesInvisible bool // entries that clients do not see are left out
 }
 
-// state identifies the source of a list: the catalog, and the clients for whom it is
+// catalogState identifies the source of a list: the catalog, and the clients for whom it is
 // shown.
-type state struct {
+type catalogState struct {
 	version uint64
 	view    string
 	sees    [registry.Kinds]int
@@ -51,7 +51,7 @@ type state struct {
 // freshFor is how long new rows have their mark.
 const freshFor = 5 * time.Second
 
-func newCatalog(a *Desk, kind registry.Kind) *catalog {
+func newCatalog(a *Layout, kind registry.Kind) *catalog {
 	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
 	fields := func(rows []*registry.Entry) []list.Field {
 		all := []list.Field{
@@ -78,7 +78,7 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 			base, since := c.stale(e)
 			return base.On(since)
 		},
-		Also: func(e *registry.Entry) []string { return []string{e.Title, e.Listed, e.Label, e.Name, e.Description} },
+		HiddenTexts: func(e *registry.Entry) []string { return []string{e.Title, e.Listed, e.Label, e.Name, e.Description} },
 	}
 	return c
 }
@@ -87,7 +87,7 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 
 func serverColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{
-		Name: "server", Rank: rank, Least: 6, Wants: 14, Quiet: true, Text: func(e *registry.Entry) string { return e.Server },
+		Name: "server", Rank: rank, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(e *registry.Entry) string { return e.Server },
 		By: func(a, b *registry.Entry) int {
 			return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
 		},
@@ -95,11 +95,11 @@ func serverColumn(rank int) list.Column[*registry.Entry] {
 }
 
 func titleColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "title", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Title }}
+	return list.Column[*registry.Entry]{Name: "title", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Title }}
 }
 
 func mimeColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, Least: 13, Wants: 18, Quiet: true, Text: func(e *registry.Entry) string {
+	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, MinWidth: 13, PreferredWidth: 18, Dim: true, Text: func(e *registry.Entry) string {
 		if e.Kind == registry.Skill {
 			return "skill"
 		}
@@ -109,12 +109,12 @@ func mimeColumn(rank int) list.Column[*registry.Entry] {
 
 // labelColumn has the names of what is known by its URI.
 func labelColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "name", Rank: rank, Least: 12, Wants: 24, Text: func(e *registry.Entry) string { return e.Label }}
+	return list.Column[*registry.Entry]{Name: "name", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
 
 // ownColumn has the URIs as their server spells them.
 func ownColumn(name string) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: name, Least: 16, Wants: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
+	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
 // words gives the text that a filter searches: name, title, URI, then what describes it.
@@ -138,17 +138,17 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	now, n := state{view: c.app.View, sees: c.app.Backend.Sees(c.app.View)}, 0
+	now, n := catalogState{view: c.app.Profile, sees: c.app.Backend.Sees(c.app.Profile)}, 0
 	for _, k := range kinds {
 		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
 	}
-	if c.Reading || now == c.state && c.Once {
+	if c.Reading || now == c.state && c.Loaded {
 		return nil
 	}
 	c.state = now
 	var came, left []string
-	old, first := c.Table.Rows, !c.Once
+	old, first := c.Table.Rows, !c.Loaded
 	c.Reading = true
 	head := c.ownRow(snap, now.view)
 	return c.Table.Refresh(n, func() []*registry.Entry {
@@ -158,7 +158,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		for _, k := range kinds {
 			for e := range snap.All(k) {
-				if c.unneeded(now.view, e) {
+				if c.isUnneeded(now.view, e) {
 					continue
 				}
 				rows = append(rows, e)
@@ -169,7 +169,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		return rows
 	}, func() tea.Cmd {
-		c.Reading, c.Once = false, true
+		c.Reading, c.Loaded = false, true
 		c.news += len(came) + len(left)
 		at := c.app.Now()
 		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
@@ -179,13 +179,13 @@ func (c *catalog) Refresh() tea.Cmd {
 			}
 		}
 		clear(c.texts)
-		c.toUsable()
+		c.selectUsable()
 		return c.Refresh()
 	})
 }
 
-// unneeded reports whether something is a tool of Goblin's own that is there for others.
-func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
+// isUnneeded reports whether an entry is a tool of Goblin that no client of a profile needs.
+func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	if e.Server != registry.Local || e.Kind != registry.Tool {
 		return false
 	}
@@ -193,21 +193,21 @@ func (c *catalog) unneeded(profile string, e *registry.Entry) bool {
 	return by == "config"
 }
 
-// turning is the action of x in a list.
-func (c *catalog) turning() keys.Act {
-	return keys.Act{
-		Why: func() string {
-			return dialog.WhyNotToggle(c.app.Common, c.selected())
+// switchHandler returns the action of the key that turns entries off or on.
+func (c *catalog) switchHandler() keys.Handler {
+	return keys.Handler{
+		WhyDisabled: func() string {
+			return dialog.WhyNotToggle(c.app.Context, c.selected())
 		},
-		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Common, entries(c.Table.Ticked())) },
+		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Context, entries(c.Table.Ticked())) },
 	}
 }
 
-// toUsable puts the cursor on the first row of a server that can be used, else on one of
-// Goblin's own, if one of the first rows is such; until the user or a jump has moved it.
-func (c *catalog) toUsable() {
+// selectUsable moves the cursor to the first row of a usable server among the first rows,
+// or else to a tool of Goblin. It does nothing once the user or a jump has moved the cursor.
+func (c *catalog) selectUsable() {
 	e, _ := c.Table.Selected()
-	if c.app.Used[paneOf(c.kind)] || c.began != "" && (e == nil || e.Listed != c.began) {
+	if c.app.UsedPanes[paneOf(c.kind)] || c.initialRow != "" && (e == nil || e.Listed != c.initialRow) {
 		return
 	}
 	at := -1
@@ -230,7 +230,7 @@ func (c *catalog) toUsable() {
 	if at >= 0 {
 		c.Table.To(0) // so that the rows above stay visible if there is room
 		c.Table.To(at)
-		c.began = c.Table.Rows[c.Table.Found[at]].Listed
+		c.initialRow = c.Table.Rows[c.Table.Found[at]].Listed
 	}
 }
 
@@ -287,30 +287,22 @@ func (c *catalog) count(open bool) string {
 		c.news = 0
 	}
 	if c.news > 0 {
-		s += " " + c.app.Look.Delta + uicontext.Grouped(c.news)
+		s += " " + c.app.Theme.Delta + uicontext.Grouped(c.news)
 	}
 	return s
 }
 
 // heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
-	title, right = c.app.Look.Title.On(name)+" "+c.rowCount(), c.Table.Sorting(c.app.Look)
-	if c.app.View != "" {
-		title += " " + c.app.Look.Accent.On("as "+uicontext.Clean(c.app.View)+" sees them")
+	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
+	if c.app.Profile != "" {
+		title += " " + c.app.Theme.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
 	}
 	return title, right
 }
 
-func heading[R any](lk *theme.Look, name string, t *list.Table[R]) (title, right string) {
-	return lk.Title.On(name) + " " + rowCount(t), t.Sorting(lk)
-}
-
-// rowCount is how many rows a list has, and how many of them its filter leaves.
-func rowCount(r list.Rows) string {
-	if typed, _ := r.Filtered(); typed != "" {
-		return uicontext.Exactly(r.Len()) + "/" + uicontext.Exactly(r.Total())
-	}
-	return uicontext.Exactly(r.Total())
+func heading[R any](lk *theme.Theme, name string, t *list.Table[R]) (title, right string) {
+	return lk.Title.On(name) + " " + dialog.RowCount(t), t.OrderText(lk)
 }
 
 // mark is the sign before a row that came a moment ago.
@@ -323,7 +315,7 @@ func (c *catalog) mark(e *registry.Entry) string {
 		delete(c.fresh, e.Listed)
 		return " "
 	}
-	return c.app.Look.Changed.On(c.app.Look.New)
+	return c.app.Theme.Changed.On(c.app.Theme.New)
 }
 
 func (c *catalog) item() uicontext.Item {
@@ -346,23 +338,23 @@ func (c *catalog) ticked() (all []uicontext.Item) {
 // that waits for its first use are as good as any.
 func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwn(e) {
-		return c.app.Look.Dim, ""
+		return c.app.Theme.Dim, ""
 	}
-	switch by, _ := c.app.Backend.Lacks(c.app.View, e); by {
+	switch by, _ := c.app.Backend.Lacks(c.app.Profile, e); by {
 	case "":
 	case "profile":
-		return c.app.Look.Stale, "left out"
+		return c.app.Theme.Stale, "left out"
 	case "search":
-		return c.app.Look.Stale, "by search"
+		return c.app.Theme.Stale, "by search"
 	default:
-		return c.app.Look.Stale, "off"
+		return c.app.Theme.Stale, "off"
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)
 	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
-	return c.app.Look.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
+	return c.app.Theme.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.
@@ -417,7 +409,7 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Se
 		note += ", " + uicontext.Size(int64(len(inv.Result)))
 	}
 	if inv.Stale {
-		note += ", stale: " + uicontext.Clean(inv.StaleReason)
+		note += ", stale: " + uicontext.SanitizeLine(inv.StaleReason)
 	}
 	blocks := []viewer.Section{{Kind: viewer.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {

@@ -16,23 +16,23 @@ import (
 // detail is the panel that shows what the cursor is on. Its text is made in
 // commands; one that comes too late is dropped.
 type detail struct {
-	app      *Desk
-	View     *viewer.View
-	now      Subject // what is shown or being made
-	width    int
-	fold     int             // levels of JSON that are folded; negative: more are shown
-	turned   map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
-	gen      int
-	busy     bool   // a text is being made
-	dirty    bool   // … which is not the last one
-	news     bool   // … whose changed lines are to be marked
-	AnswerOf string // key of the subject whose answer is to be gone to, when it is shown
-	cancel   context.CancelFunc
-	marked   time.Time // when changed lines were marked
+	app        *Layout
+	View       *viewer.View
+	subject    Subject // what is shown or being made
+	width      int
+	foldLevels int             // levels of JSON that are folded; negative: more are shown
+	toggled    map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
+	gen        int
+	busy       bool   // a text is being made
+	dirty      bool   // … which is not the last one
+	news       bool   // … whose changed lines are to be marked
+	AnswerOf   string // key of the subject whose answer is to be gone to, when it is shown
+	cancel     context.CancelFunc
+	markedAt   time.Time // when changed lines were marked
 }
 
-func newDetail(a *Desk) *detail {
-	return &detail{app: a, View: viewer.NewView(a.Look), cancel: func() {}}
+func newDetail(a *Layout) *detail {
+	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}}
 }
 
 // show makes the text of a subject, unless it is there already.
@@ -40,33 +40,33 @@ func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
 	}
-	cmd := d.turnTo(s, width)
-	d.arrive()
+	cmd := d.setSubject(s, width)
+	d.scrollToAnswer()
 	return cmd
 }
 
-// arrive goes to an answer once the text that has it is shown: it may be made before
-// the answer is told, or be under way without it.
-func (d *detail) arrive() {
-	if d.AnswerOf != "" && d.AnswerOf == d.now.Key && !d.busy {
+// scrollToAnswer scrolls to an awaited answer once its text is visible. The text may be
+// made before or after the answer is reported.
+func (d *detail) scrollToAnswer() {
+	if d.AnswerOf != "" && d.AnswerOf == d.subject.Key && !d.busy {
 		d.AnswerOf = ""
 		d.View.ToStart()
 	}
 }
 
-// turnTo is show, wherever the window is in the text.
-func (d *detail) turnTo(s Subject, width int) tea.Cmd {
-	d.now.running = s.running
-	if s.Key == d.now.Key && s.Version == d.now.Version && width == d.width {
+// setSubject is show without scrolling to an answer.
+func (d *detail) setSubject(s Subject, width int) tea.Cmd {
+	d.subject.running = s.running
+	if s.Key == d.subject.Key && s.Version == d.subject.Version && width == d.width {
 		return nil
 	}
-	same := s.Key == d.now.Key && width == d.width
-	news := same && s.content && d.now.content && s.Version != d.now.Version
-	same = s.Key == d.now.Key
+	same := s.Key == d.subject.Key && width == d.width
+	news := same && s.content && d.subject.content && s.Version != d.subject.Version
+	same = s.Key == d.subject.Key
 	if !same {
-		d.turned = nil
+		d.toggled = nil
 	}
-	d.now, d.width = s, width
+	d.subject, d.width = s, width
 	if same && d.busy { // let it come to its end, however often there is news
 		d.dirty, d.news = true, d.news || news
 		return nil
@@ -79,14 +79,14 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	d.cancel()
 	d.gen++
 	d.busy, d.dirty, d.news = false, false, false
-	gen, s, lk := d.gen, d.now, d.app.Look
+	gen, s, lk := d.gen, d.subject, d.app.Theme
 	if s.Blocks == nil {
 		d.View.Show(nil, false)
 		return nil
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := viewer.Options{Width: d.width, Depth: uicontext.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Turned: d.toggled, Numbers: s.numbers, Wide: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
@@ -101,13 +101,13 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 			old := d.View.Doc()
 			if news && old.Len() > 0 {
 				doc.Mark(old)
-				d.marked = d.app.Now()
+				d.markedAt = d.app.Now()
 			}
 			d.View.Show(doc, same)
 			if d.dirty {
 				return d.Build(true, d.news)
 			}
-			d.arrive()
+			d.scrollToAnswer()
 			return nil
 		})
 	}
@@ -116,8 +116,8 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 // Fold shows more levels of JSON, or fewer if negative, of those that there are.
 func (d *detail) Fold(by int) tea.Cmd {
 	levels := d.View.Doc().Levels()
-	shown := min(levels, uicontext.Unfolded)
-	fold := max(shown-levels, min(min(d.fold, shown)-by, shown))
+	shown := min(levels, uicontext.DefaultDepth)
+	fold := max(shown-levels, min(min(d.foldLevels, shown)-by, shown))
 	switch {
 	case levels == 0:
 		return d.app.Complain("there is no JSON with levels to fold here")
@@ -126,13 +126,13 @@ func (d *detail) Fold(by int) tea.Cmd {
 	default:
 		d.app.Say("JSON: %d of %d levels unfolded", shown-fold+1, levels+1)
 	}
-	d.fold, d.turned = fold, nil
+	d.foldLevels, d.toggled = fold, nil
 	return d.Build(true, false)
 }
 
-// Turn folds or unfolds one node of JSON: the one that begins in a line of the panel,
-// or else, if near is set, the first in sight.
-func (d *detail) Turn(y int, near bool) tea.Cmd {
+// ToggleNode folds or unfolds one node of JSON: the one that begins in line y of the panel,
+// or, if near is set, the first visible one.
+func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 	node, ok := d.View.Node(y, near)
 	if !ok {
 		if near {
@@ -140,27 +140,27 @@ func (d *detail) Turn(y int, near bool) tea.Cmd {
 		}
 		return nil
 	}
-	turned := maps.Clone(d.turned)
+	turned := maps.Clone(d.toggled)
 	if turned == nil {
 		turned = map[uint64]bool{}
 	}
 	turned[node] = !turned[node]
-	d.turned = turned
+	d.toggled = turned
 	return d.Build(true, false)
 }
 
 // Rewrap wraps long lines, or no longer.
-func (a *Desk) Rewrap() tea.Cmd {
-	a.Wide = !a.Wide
+func (a *Layout) Rewrap() tea.Cmd {
+	a.NoWrap = !a.NoWrap
 	a.Say("Long lines are wrapped")
-	if a.Wide {
+	if a.NoWrap {
 		a.Say("Long lines are not wrapped: { and } go sideways")
 	}
 	return a.Redraw()
 }
 
 // Redraw makes what is looked at anew.
-func (a *Desk) Redraw() tea.Cmd {
+func (a *Layout) Redraw() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, d := range a.Details {
 		cmds = append(cmds, d.Build(true, false))
@@ -173,55 +173,57 @@ func (a *Desk) Redraw() tea.Cmd {
 
 // QueryContent asks for a path in the JSON of what is looked at: its content, else its
 // definition.
-func (a *Desk) QueryContent() tea.Cmd {
+func (a *Layout) QueryContent() tea.Cmd {
 	c, p := a.Content(), a.Panes[a.Open]
-	of, texts := uicontext.Clean(c.Name), [][]byte{c.Data}
-	_, shows := p.(interface{ Shown() uicontext.Shown })
-	if inv := uicontext.Kept(a.Reg, p.Item()); inv != nil && inv.Result != nil {
+	of, texts := uicontext.SanitizeLine(c.Name), [][]byte{c.Data}
+	_, shows := p.(interface {
+		ShownContent() uicontext.CachedContent
+	})
+	if inv := uicontext.CachedInvocation(a.Reg, p.Item()); inv != nil && inv.Result != nil {
 		texts = append(texts, inv.Result)
-	} else if !shows && !p.Item().Blank() {
-		of = "the definition of " + uicontext.Clean(p.Item().Listed)
+	} else if !shows && !p.Item().IsEmpty() {
+		of = "the definition of " + uicontext.SanitizeLine(p.Item().Listed)
 		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
 			if b.Kind == viewer.JSON {
 				texts[0] = b.Data
 			}
 		}
 	}
-	return dialog.NewQuery(a.Common, of, &a.path, texts...)
+	return dialog.NewQuery(a.Context, of, &a.queryPath, texts...)
 }
 
 // Click is one on a line of the panel.
 func (d *detail) Click(y int) tea.Cmd {
-	if d.now.running != nil {
+	if d.subject.running != nil {
 		return nil // its lines stand above
 	}
-	return d.Turn(y, false)
+	return d.ToggleNode(y, false)
 }
 
 // Fade takes the marks off lines that changed a while ago.
 func (d *detail) Fade(now time.Time) {
-	if !d.marked.IsZero() && now.Sub(d.marked) > changedFor {
+	if !d.markedAt.IsZero() && now.Sub(d.markedAt) > changedFor {
 		d.View.Unmark()
-		d.marked = time.Time{}
+		d.markedAt = time.Time{}
 	}
 }
 
-func (d *detail) Lines(a *Desk, r uicontext.Rect, border int, focused bool) []string {
+func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []string {
 	w, h := r.W-2*border, r.H-2*border
 	var lines []string
-	if run := d.now.running; run != nil {
-		lines = run.Lines(a.Common, w, min(h, 4))
+	if run := d.subject.running; run != nil {
+		lines = run.Lines(a.Context, w, min(h, 4))
 		h -= len(lines)
 	}
 	lines = append(lines, d.View.Lines(w, max(h, 0))...)
 	if border == 0 {
 		return lines
 	}
-	style := a.Look.Border
+	style := a.Theme.Border
 	if focused {
-		style = a.Look.Accent
+		style = a.Theme.Accent
 	}
-	return a.Look.Frame(lines, uicontext.Clean(d.now.Title), uicontext.Where(d.View), r.W, r.H, style)
+	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

@@ -41,11 +41,11 @@ func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	}
 	f.running, f.ready = true, s.State == registry.StateReady
 	f.changes++
-	a.Waiting++
+	a.Logins++
 	return func() tea.Msg {
 		report, err := a.Backend.Diagnose(a.Ctx, s.Name)
 		return keys.FuncMsg(func() tea.Cmd {
-			a.Waiting--
+			a.Logins--
 			f.running, f.report, f.err = false, report, err
 			f.changes++
 			return nil
@@ -62,7 +62,7 @@ func (f *finding) version() string {
 }
 
 // blocks shows what was found, unless the server has come up, or gone, since.
-func (f *finding) blocks(lk *theme.Look, s registry.ServerState) []viewer.Section {
+func (f *finding) blocks(lk *theme.Theme, s registry.ServerState) []viewer.Section {
 	const title = "What is broken"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):

@@ -7,16 +7,16 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Concerns tells the records about an item; about its server if it is one, and
-// all if it is nothing.
-func Concerns(it uicontext.Item) func(*registry.TrafficRecord) bool {
+// isAbout returns a function that reports whether a record is about an item. A server is
+// an item; for no item all records match.
+func isAbout(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	if it.Name == "" {
 		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
 	}
 	qualified := it.Server + "/" + it.Name
 	var globs [][]string
 	if it.Kind == registry.Template {
-		globs = [][]string{Literals(it.Listed), Literals(it.Name)}
+		globs = [][]string{templateLiterals(it.Listed), templateLiterals(it.Name)}
 	}
 	return func(r *registry.TrafficRecord) bool {
 		if r.Server != it.Server || r.Name == "" {
@@ -54,8 +54,8 @@ func spaceBetween(parts []string, s string) bool {
 	return strings.HasSuffix(s, parts[last])
 }
 
-// ItemOf is the item that a record is about, blank if there is none.
-func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
+// itemOfRecord returns the item that a record is about, blank if there is none.
+func itemOfRecord(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
 	if r.Name == "" {
 		return uicontext.Item{}
 	}
@@ -91,8 +91,8 @@ func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
 	return uicontext.Item{}
 }
 
-// Literals are the parts of a URI template between its expressions.
-func Literals(template string) []string {
+// templateLiterals returns the parts of a URI template between its expressions.
+func templateLiterals(template string) []string {
 	var parts []string
 	for {
 		before, rest, _ := strings.Cut(template, "{")

@@ -11,38 +11,39 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/uicontext"
 )
 
 // login is a login under way: it shows the page to log in at, and waits.
 type login struct {
-	uicontext.Still
-	app    *uicontext.Common
+	uicontext.BaseDialog
+	app    *uicontext.Context
 	server string
 	before *registry.Account // who was logged in
 	ctx    context.Context
 	cancel context.CancelFunc
-	pages  chan string // the last page to open; capacity 1
-	asked  chan ask    // the question that agree waits for
-	pasted chan string // capacity 1
-	page   string      // "" as long as it is not known
-	wrong  error       // why no browser was started
+	pages  chan string         // the last page to open; capacity 1
+	asked  chan secretQuestion // the question that agree waits for
+	pasted chan string         // capacity 1
+	page   string              // "" as long as it is not known
+	wrong  error               // why no browser was started
 	began  time.Time
-	entry  *uicontext.Entry   // for what is pasted; nil before it was opened
-	secret *uicontext.Confirm // whether to send the client secret; nil before it was opened
+	entry  *dialog.TextPrompt // for what is pasted; nil before it was opened
+	secret *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
-// ask is the question whether an issuer may have the config's client secret.
-type ask struct {
+// secretQuestion is the question whether an issuer may have the config's client secret.
+type secretQuestion struct {
 	issuer, before string
 	answer         chan bool // capacity 1
 }
 
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
-	a := p.app.Common
-	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan ask), pasted: make(chan string, 1)}
+	a := p.app.Context
+	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan secretQuestion), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
 }
@@ -50,7 +51,7 @@ func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 // LogOut forgets a login; it asks when that disturbs somebody.
 func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 	a := p.app
-	return p.disturb("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
+	return p.confirmDisturbing("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
 		return a.Do(func() error { return a.Backend.Logout(a.Ctx, s.Name) }, "log out from "+s.Name,
 			func() tea.Cmd { return a.Say("%s: logged out", s.Name) })
 	})
@@ -58,16 +59,16 @@ func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 
 // Begin starts the login.
 func (d *login) Begin() tea.Cmd {
-	d.app.Waiting++
+	d.app.Logins++
 	return tea.Batch(d.run, d.await)
 }
 
 func (d *login) run() tea.Msg {
-	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.agree, d.pasted)
+	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.askToSendSecret, d.pasted)
 	left := d.ctx.Err() != nil
 	d.cancel()
 	return keys.FuncMsg(func() tea.Cmd {
-		d.app.Waiting--
+		d.app.Logins--
 		d.close()
 		switch {
 		case left: // it was said
@@ -94,7 +95,7 @@ func (d *login) welcome(user string) tea.Cmd {
 	if user == "" {
 		return d.app.Say("%s: logged in", d.server)
 	}
-	return d.app.Say("%s: logged in as %s", d.server, uicontext.Clean(user))
+	return d.app.Say("%s: logged in as %s", d.server, uicontext.SanitizeLine(user))
 }
 
 // Refresh ends the login when somebody has logged in otherwise.
@@ -116,9 +117,9 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// agree asks whether an issuer may have the client secret, and waits for the answer.
-func (d *login) agree(ctx context.Context, issuer, before string) bool {
-	q := ask{issuer, before, make(chan bool, 1)}
+// askToSendSecret asks whether an issuer may have the client secret, and waits for the answer.
+func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
+	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {
 	case d.asked <- q:
 	case <-ctx.Done():
@@ -132,8 +133,8 @@ func (d *login) agree(ctx context.Context, issuer, before string) bool {
 	}
 }
 
-// confirm opens the question of agree.
-func (d *login) confirm(q ask) tea.Cmd {
+// confirm opens the question of askToSendSecret.
+func (d *login) confirm(q secretQuestion) tea.Cmd {
 	body := q.issuer
 	if q.before != "" {
 		body += "\n(until now it was " + q.before + ")"
@@ -144,8 +145,8 @@ func (d *login) confirm(q ask) tea.Cmd {
 			return nil
 		}
 	}
-	d.secret = &uicontext.Confirm{
-		Screen: d.app, Title: "Send the client secret of " + uicontext.Clean(d.server) + "?",
+	d.secret = &dialog.Confirm{
+		Screen: d.app, Title: "Send the client secret of " + uicontext.SanitizeLine(d.server) + "?",
 		Text: []string{"The authorization server that gets it is"}, Body: body,
 		Yes: "send it", Then: reply(true), Refuse: reply(false),
 	}
@@ -174,18 +175,18 @@ func (d *login) await() tea.Msg {
 	}
 }
 
-func (d *login) Heading() string { return "Log in at " + uicontext.Clean(d.server) }
+func (d *login) Heading() string { return "Log in at " + uicontext.SanitizeLine(d.server) }
 
 func (d *login) Size(w, h int) (int, int) {
 	w = min(w, 92)
 	return w, min(h, len(d.text(w-2, h-2))+2)
 }
 
-func (d *login) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
+func (d *login) Lines(w, h int) []string { return d.app.Theme.Lines(d.text(w, h), w, h) }
 
 // text fills the dialog, at most h lines: the last two say how it stands.
 func (d *login) text(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	room := max(w-4, 1)
 	out := []string{""}
 	add := func(lines ...string) {
@@ -199,9 +200,9 @@ func (d *login) text(w, h int) []string {
 		if d.wrong == nil {
 			add("Your browser opens this page. Log in there:", "")
 		} else {
-			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.Clean(d.wrong.Error()), room-2)), "Open this page yourself:", "")
+			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.SanitizeLine(d.wrong.Error()), room-2)), "Open this page yourself:", "")
 		}
-		parts := strings.Split(ansi.Hardwrap(uicontext.Clean(d.page), room, true), "\n")
+		parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(d.page), room, true), "\n")
 		if most := max(h-len(out)-3, 1); len(parts) > most {
 			parts = append(parts[:most-1], lk.Cut(parts[most-1]+parts[most], room))
 		}
@@ -244,10 +245,10 @@ func (d *login) Keys() keys.Table {
 	}
 	return append(keys.Table{
 		{ID: "login.copy", Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
-			return d.app.Copy(uicontext.Clean(d.page), "the URL")
+			return d.app.Copy(uicontext.SanitizeLine(d.page), "the URL")
 		}},
 		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
-			d.entry = uicontext.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
+			d.entry = dialog.NewTextPrompt(d.app, "The URL that the browser ended at", "", d.paste)
 			return d.app.Push(d.entry)
 		}},
 	}, t...)

@@ -11,6 +11,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -32,10 +33,10 @@ var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin"}
 // journals. It reads them while it is open and not paused, each time only what
 // is new.
 type Logs struct {
-	app    *Desk
-	Paused bool
-	Open   int        // tab
-	least  slog.Level // that is shown of the log
+	app      *Layout
+	Paused   bool
+	Open     int        // tab
+	minLevel slog.Level // that is shown of the log
 
 	Logs    [LogTabs]*records[*logRow] // without that of traffic
 	Traffic *records[*trafficRow]
@@ -48,12 +49,12 @@ type Logs struct {
 	lastAt       time.Time
 	lastOf       int // tab
 
-	open    waiting
-	shown   int             // of the traffic: showRequests and so on
-	screens map[string]bool // the sessions that are screens; replaced, never changed
-	spots   Tabs            // where the tabs stand on their line
-	found   resolution
-	near    nearby
+	inFlight      inFlight
+	trafficFilter int             // of the traffic: showRequests and so on
+	screens       map[string]bool // the sessions that are screens; replaced, never changed
+	tabEnds       Tabs            // where the tabs stand on their line
+	resolved      resolution
+	related       relatedRequests
 }
 
 // reader is a position in a journal.
@@ -72,13 +73,13 @@ func (p *Logs) reader() *reader {
 	return &p.Log
 }
 
-func newLogs(a *Desk) *Logs {
-	p := &Logs{app: a, least: slog.LevelDebug, open: waiting{ended: map[same]uint64{}}}
+func newLogs(a *Layout) *Logs {
+	p := &Logs{app: a, minLevel: slog.LevelDebug, inFlight: inFlight{ended: map[requestKey]uint64{}}}
 	for _, tab := range []int{TabEvents, TabStderr, TabGoblin} {
 		p.Logs[tab] = newLogRecords(a, tab)
 	}
 	p.Traffic = p.newTraffic()
-	p.keepTraffic()
+	p.applyTrafficFilter()
 	p.stats()
 	p.began = p.Log.stats.Next
 	p.Log.seen, p.traffic.seen = p.began-1, p.traffic.stats.Next-1
@@ -86,7 +87,7 @@ func newLogs(a *Desk) *Logs {
 }
 
 // Logs is the pane of logs.
-func (a *Desk) Logs() *Logs { return a.Panes[PaneLogs].(*Logs) }
+func (a *Layout) Logs() *Logs { return a.Panes[PaneLogs].(*Logs) }
 
 func (p *Logs) stats() {
 	p.Log.stats, p.traffic.stats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
@@ -103,18 +104,18 @@ func (p *Logs) TabList(tab int) tabList {
 	return p.Logs[tab]
 }
 
-func (p *Logs) In() keys.Place            { return keymap.InLogs }
+func (p *Logs) In() keymap.Place          { return keymap.InLogs }
 func (p *Logs) Follows() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
-func (p *Logs) Moved()                    { p.list().Moved() }
+func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 
 // Tab counts what came into the log since the pane was open. Requests are not
 // counted: they never end.
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
-		count = p.app.Look.Delta + uicontext.Grouped(n)
+		count = p.app.Theme.Delta + uicontext.Grouped(n)
 	}
 	return "Logs", count
 }
@@ -137,19 +138,19 @@ func (p *Logs) read(on bool) tea.Cmd {
 	if on {
 		p.Log.end, p.traffic.end = p.Log.stats.Next-1, p.traffic.stats.Next-1
 	}
-	before := p.list().Count() + p.list().Fewer()
+	before := p.list().Count() + p.list().Trimmed()
 	p.readLog(p.Log.end)
 	p.Log.seen = p.Log.end
 	if p.Open == TabTraffic {
-		p.keepTraffic()
+		p.applyTrafficFilter()
 		p.readTraffic(p.traffic.end)
 		if on {
-			p.showWaiting()
+			p.showInFlight()
 		}
 		p.traffic.seen = p.traffic.end
 	}
-	p.flood = p.list().Count()+p.list().Fewer()-before >= floods
-	p.list().Chosen()
+	p.flood = p.list().Count()+p.list().Trimmed()-before >= floodSize
+	p.list().ClearUnread()
 	return p.list().Publish()
 }
 
@@ -170,7 +171,7 @@ func (p *Logs) waiting() int {
 // older is how many records that came before are not here any more.
 func (p *Logs) older() int {
 	if p.Open != TabTraffic {
-		return p.list().Fewer() + int(p.missed)
+		return p.list().Trimmed() + int(p.missed)
 	}
 	held := 0
 	for _, r := range p.Traffic.Held {
@@ -183,8 +184,8 @@ func (p *Logs) older() int {
 }
 
 func (p *Logs) Heading() (title, right string) {
-	lk, r := p.app.Look, p.Rows()
-	title = lk.Title.On(tabNames[p.Open]) + " " + rowCount(r)
+	lk, r := p.app.Theme, p.Rows()
+	title = lk.Title.On(tabNames[p.Open]) + " " + dialog.RowCount(r)
 	var parts []string
 	if p.Paused {
 		text := "paused"
@@ -196,10 +197,10 @@ func (p *Logs) Heading() (title, right string) {
 	if n := p.older(); n > 0 {
 		parts = append(parts, uicontext.Grouped(n)+" older dropped")
 	}
-	if p.Open != TabTraffic && p.least > slog.LevelDebug {
-		parts = append(parts, levelName(p.least)+" and worse")
+	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
+		parts = append(parts, levelName(p.minLevel)+" and worse")
 	}
-	if by := r.Sorting(lk); by != "" {
+	if by := r.OrderText(lk); by != "" {
 		parts = append(parts, by)
 	} else if p.list().Following() && !p.Paused {
 		parts = append(parts, "following")
@@ -208,17 +209,17 @@ func (p *Logs) Heading() (title, right string) {
 }
 
 // tabsLine draws the tabs, and remembers where they stand.
-func (p *Logs) tabsLine(lk *theme.Look, w int) string {
+func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
 		if theme.Width(line) <= w || detail == 0 {
 			return lk.Fit(line, w)
 		}
 	}
-	return theme.Blank(w)
+	return theme.Spaces(w)
 }
 
-func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
+func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 	texts := make([]string, len(tabNames))
 	for i, name := range tabNames {
 		text := name
@@ -237,17 +238,17 @@ func (p *Logs) tabsOf(lk *theme.Look, detail int) string {
 		texts[i] = text
 	}
 	var line string
-	line, p.spots = DrawTabs(lk, texts, p.Open)
+	line, p.tabEnds = DrawTabs(lk, texts, p.Open)
 	return line
 }
 
-func (p *Logs) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Logs) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	if h < 1 {
 		return nil
 	}
 	if text := p.foldedLine(); p.Open == TabTraffic && text != "" && h > 4 {
 		lines := append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-2, focused)...)
-		return append(lines, lk.Fit(lk.Sides(" "+lk.Dim.On("+ "+text), lk.Key.On(p.app.KeyOf("shown"))+lk.Dim.On(" "+p.hintShown()+" "), w), w))
+		return append(lines, lk.Fit(lk.Sides(" "+lk.Dim.On("+ "+text), lk.Key.On(p.app.KeyOf("shown"))+lk.Dim.On(" "+p.trafficFilterHint()+" "), w), w))
 	}
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
@@ -257,15 +258,15 @@ func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 	if y > 0 {
 		return p.list().Click(x, y-1)
 	}
-	if i := p.spots.At(x); i >= 0 && i != p.Open {
+	if i := p.tabEnds.At(x); i >= 0 && i != p.Open {
 		return false, p.Choose(i)
 	}
 	return false, nil
 }
 
 func (p *Logs) Empty() []string {
-	if p.Open != TabTraffic && p.least > slog.LevelDebug && p.list().Count() > 0 {
-		return []string{"Nothing is at level " + levelName(p.least) + " or worse.", "", "L changes the level."}
+	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug && p.list().Count() > 0 {
+		return []string{"Nothing is at level " + levelName(p.minLevel) + " or worse.", "", "L changes the level."}
 	}
 	if hidden := p.foldedLine(); p.Open == TabTraffic && hidden != "" {
 		return []string{"Not shown: " + hidden + ".", "", p.app.KeyOf("shown") + " changes what is shown."}
@@ -281,21 +282,21 @@ func (p *Logs) Empty() []string {
 	return []string{"Nothing has changed yet."}
 }
 
-func (p *Logs) Acts() map[string]keys.Act {
-	none := keys.Unless("there is no record here", func() bool { return p.Rows().Len() > 0 })
+func (p *Logs) Handlers() map[string]keys.Handler {
+	none := keys.DisabledUnless("there is no record here", func() bool { return p.Rows().Len() > 0 })
 	key, next := p.app.KeyOf, p.app.KeyOf("tab-right")
-	return map[string]keys.Act{
-		"pager": {Why: none}, "editor": {Why: none}, "save": {Why: none},
-		"open":         {Why: none, Run: p.openRecord},
-		"copy":         {Why: none, Run: p.copyRecord},
-		"copy-content": {Why: none, Run: p.copyMore},
+	return map[string]keys.Handler{
+		"pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none},
+		"open":         {WhyDisabled: none, Run: p.openRecord},
+		"copy":         {WhyDisabled: none, Run: p.copyRecord},
+		"copy-content": {WhyDisabled: none, Run: p.copyLines},
 		"inspect":      {Run: p.inspectRecord},
-		"method-facet": {Why: keys.Unless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
-		"level":        {Why: keys.Unless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
-		"subscribe":    {Why: keys.Never("a record is no item; " + key("inspect") + " goes to the item of a request")},
-		"call":         {Why: p.whyNotRecall, Run: p.recall},
-		"reload":       {Why: keys.Never("records come by themselves")},
-		"shown":        {Why: keys.Unless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown, Does: p.hintShown},
+		"method-facet": {WhyDisabled: keys.DisabledUnless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
+		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
+		"subscribe":    {WhyDisabled: keys.AlwaysDisabled("a record is no item; " + key("inspect") + " goes to the item of a request")},
+		"call":         {WhyDisabled: p.whyNotRecall, Run: p.recall},
+		"reload":       {WhyDisabled: keys.AlwaysDisabled("records come by themselves")},
+		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},
@@ -314,12 +315,12 @@ func (p *Logs) toggleFollow() tea.Cmd {
 }
 
 func (p *Logs) nextLevel() tea.Cmd {
-	next := (slices.Index(levels[:], p.least) + 1) % len(levels)
+	next := (slices.Index(levels[:], p.minLevel) + 1) % len(levels)
 	least := levels[next]
-	p.least = least
+	p.minLevel = least
 	for _, f := range p.Logs {
 		if f != nil {
-			f.keep, f.fresh = nil, true
+			f.keep, f.changed = nil, true
 			if next > 0 {
 				f.keep = func(r *logRow) bool { return r.Level >= least }
 			}
@@ -327,7 +328,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 	}
 	text := "Showing every level"
 	if next > 0 {
-		text = "Showing " + levelName(p.least) + " and worse"
+		text = "Showing " + levelName(p.minLevel) + " and worse"
 	}
 	p.app.Say("%s", text)
 	return p.list().Publish()
@@ -336,7 +337,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 // pause stops the view, or lets it go on and says what it cannot show any
 // more.
 func (p *Logs) pause() tea.Cmd {
-	if p.withdrawable() != nil {
+	if p.selectedInFlight() != nil {
 		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.Tick(), p.app.KeyOf("cancel"))
 		return nil
 	}
@@ -355,10 +356,10 @@ func (p *Logs) pause() tea.Cmd {
 
 // openRecord shows an exchange, of the log the detail.
 func (p *Logs) openRecord() tea.Cmd {
-	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.open == "" {
+	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.inFlightID == "" {
 		return p.app.OpenExchange(r.TrafficRecord)
 	}
-	return p.app.ToDetail()
+	return p.app.FocusDetail()
 }
 
 // copyRecord copies an exchange, or a line of the log.
@@ -371,16 +372,16 @@ func (p *Logs) copyRecord() tea.Cmd {
 		return p.app.copyExchange(seqs...)
 	}
 	r, _ := p.Logs[p.Open].Table.Selected()
-	return p.app.Copy(uicontext.Clean(r.Text), "the line")
+	return p.app.Copy(uicontext.SanitizeLine(r.Text), "the line")
 }
 
-// copyMore copies a command that asks for the same, or the lines of the log.
-func (p *Logs) copyMore() tea.Cmd {
+// copyLines copies a command that asks for the same, or the lines of the log.
+func (p *Logs) copyLines() tea.Cmd {
 	if p.Open == TabTraffic {
 		r, _ := p.Traffic.Table.Selected()
 		return p.app.copyCommand(r.Seq)
 	}
-	return p.app.Copy(string(p.Shown().Data), "the lines")
+	return p.app.Copy(string(p.ShownContent().Data), "the lines")
 }
 
 // inspectRecord goes to what a request is about, or to the server of a line.
@@ -402,22 +403,22 @@ func (p *Logs) inspectRecord() tea.Cmd {
 	}
 }
 
-// Shown gives pagers, editors and files their content: of stderr all lines of the
+// ShownContent gives pagers, editors and files their content: of stderr all lines of the
 // server, of the other logs the lines that the filter leaves, of traffic the
 // exchange.
-func (p *Logs) Shown() uicontext.Shown {
+func (p *Logs) ShownContent() uicontext.CachedContent {
 	if p.Open == TabTraffic {
 		return p.shownTraffic()
 	}
 	f := p.Logs[p.Open]
 	r, ok := f.Table.Selected()
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
 	name := strings.ToLower(tabNames[p.Open])
 	var b strings.Builder
 	if p.Open == TabStderr {
-		name = uicontext.Clean(r.Server) + "-stderr"
+		name = uicontext.SanitizeLine(r.Server) + "-stderr"
 		for _, line := range f.Held {
 			if line.Server == r.Server {
 				b.WriteString(line.plain() + "\n")
@@ -428,14 +429,14 @@ func (p *Logs) Shown() uicontext.Shown {
 			b.WriteString(f.Table.Rows[i].plain() + "\n")
 		}
 	}
-	return uicontext.Shown{Name: name + ".log", Data: []byte(b.String())}
+	return uicontext.CachedContent{Name: name + ".log", Data: []byte(b.String())}
 }
 
 // Subject is the selected record. In a flood that is followed, one record is
 // Shown for a moment, not each of hundreds.
 func (p *Logs) Subject() Subject {
 	now := p.app.Now()
-	if p.flood && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < calm {
+	if p.flood && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < floodPause {
 		return p.last
 	}
 	p.last, p.lastAt, p.lastOf = Subject{}, now, p.Open
@@ -462,7 +463,7 @@ func (p *Logs) Item() uicontext.Item {
 type Tabs []int
 
 // DrawTabs draws tabs side by side, the open one in brackets.
-func DrawTabs(lk *theme.Look, texts []string, open int) (line string, ends Tabs) {
+func DrawTabs(lk *theme.Theme, texts []string, open int) (line string, ends Tabs) {
 	end := 0
 	for i, text := range texts {
 		if i == open {

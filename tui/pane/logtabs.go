@@ -38,34 +38,34 @@ const (
 // more than its share while there are others'. Its work for new rows depends on how many
 // it holds, never on the journal.
 type records[R any] struct {
-	Table     *list.Table[R]
-	most      int
-	server    func(R) string
-	apart     func(R) bool // rows with a limit of their own; may be nil
-	mostApart int
-	keep      func(R) bool // nil: all
-	size      func(R) int  // bytes of text, nil where it is short
+	Table        *list.Table[R]
+	most         int
+	server       func(R) string
+	separate     func(R) bool // rows with a limit of their own; may be nil
+	mostSeparate int
+	keep         func(R) bool // nil: all
+	size         func(R) int  // bytes of text, nil where it is short
 
 	Held    []R // replaced, never changed: commands read it
-	also    []R // shown with them; replaced, never changed
+	extra   []R // shown with them; replaced, never changed
 	bytes   int
 	trimmed int  // rows that had to make room
 	news    int  // rows that came since the tab was looked at
-	fresh   bool // held is not what the table shows
+	changed bool // held is not what the table shows
 	reading bool // a command brings it there
 }
 
-// hold replaces the held rows and evicts rows beyond the limits.
-func (f *records[R]) hold(rows []R) {
-	f.Held, f.fresh, f.bytes = rows, true, 0
+// setHeld replaces the held rows and evicts rows beyond the limits.
+func (f *records[R]) setHeld(rows []R) {
+	f.Held, f.changed, f.bytes = rows, true, 0
 	if f.size != nil {
 		for _, r := range rows {
 			f.bytes += f.size(r)
 		}
 	}
 	f.trim(false, f.most)
-	if f.apart != nil {
-		f.trim(true, f.mostApart)
+	if f.separate != nil {
+		f.trim(true, f.mostSeparate)
 	}
 }
 
@@ -73,7 +73,7 @@ func (f *records[R]) hold(rows []R) {
 // which f.apart returns apart.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
-	mine := func(r R) bool { return f.apart == nil || f.apart(r) == apart }
+	mine := func(r R) bool { return f.separate == nil || f.separate(r) == apart }
 	for _, r := range f.Held {
 		if mine(r) {
 			has[f.server(r)]++
@@ -113,10 +113,10 @@ func shareOf(places int, needs []int) (share int) {
 
 // Publish brings what is held into the table.
 func (f *records[R]) Publish() tea.Cmd {
-	if f.reading || !f.fresh {
+	if f.reading || !f.changed {
 		return nil
 	}
-	f.fresh = false
+	f.changed = false
 	rows := f.Held[:len(f.Held):len(f.Held)]
 	if f.keep != nil {
 		rows = nil
@@ -126,12 +126,12 @@ func (f *records[R]) Publish() tea.Cmd {
 			}
 		}
 	}
-	if len(f.also) > 0 {
-		rows = slices.Concat(rows, f.also)
+	if len(f.extra) > 0 {
+		rows = slices.Concat(rows, f.extra)
 	}
 	expected := len(rows)
 	if f.bytes > heavyText {
-		expected = max(expected, list.AtOnce+1)
+		expected = max(expected, list.MaxSyncRows+1)
 	}
 	f.reading = true
 	return f.Table.Refresh(expected, func() []R { return rows }, func() tea.Cmd {
@@ -143,77 +143,79 @@ func (f *records[R]) Publish() tea.Cmd {
 // tabList is a tab as the pane uses it, whatever its rows are.
 type tabList interface {
 	Rows() list.Rows
-	Lines(lk *theme.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Theme, w, h int, focused bool) []string
 	Publish() tea.Cmd
 	Count() int
-	Chosen()
-	Fewer() int
+	ClearUnread()
+	Trimmed() int
 	Unread() int
 	Following() bool
 	Follow(on bool) tea.Cmd
-	Moved()
+	CursorMoved()
 	Click(x, y int) (bool, tea.Cmd)
 }
 
-func (f *records[R]) Rows() list.Rows { return below[R]{f.Table} }
+func (f *records[R]) Rows() list.Rows { return tabRows[R]{f.Table} }
 func (f *records[R]) Count() int      { return len(f.Held) }
-func (f *records[R]) Chosen()         { f.news = 0 }
-func (f *records[R]) Fewer() int      { return f.trimmed }
+func (f *records[R]) ClearUnread()    { f.news = 0 }
+func (f *records[R]) Trimmed() int    { return f.trimmed }
 func (f *records[R]) Unread() int     { return f.news }
-func (f *records[R]) Following() bool { return f.Table.Tail }
-func (f *records[R]) Moved()          { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
+func (f *records[R]) Following() bool { return f.Table.Following }
+func (f *records[R]) CursorMoved() {
+	f.Table.Following = f.Table.NewestLast() && f.Table.Cursor() >= f.Table.Len()-1
+}
 
-func (f *records[R]) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (f *records[R]) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
 }
 
 // Click shows the other end of what it sorts by, if it was on a head.
 func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
 	row, cmd := f.Table.Click(x, y)
-	if !row && !f.Table.Ends() {
-		f.Table.Leave()
+	if !row && !f.Table.NewestLast() {
+		f.Table.StopFollowing()
 	}
 	return row, cmd
 }
 
 // Follow goes to the newest row and stays there, or stays where the cursor is.
 func (f *records[R]) Follow(on bool) tea.Cmd {
-	f.Table.Tail = on
+	f.Table.Following = on
 	if !on {
 		return nil
 	}
 	if f.Table.Order != 0 || f.Table.Reversed {
 		f.Table.Order, f.Table.Reversed = 0, false
-		return f.Table.Again()
+		return f.Table.Rerun()
 	}
 	f.Table.To(f.Table.Len() - 1)
 	return nil
 }
 
-// below is a table under the line of tabs.
-type below[R any] struct{ *list.Table[R] }
+// tabRows is a table under the line of tabs.
+type tabRows[R any] struct{ *list.Table[R] }
 
-func (b below[R]) Position() int { return b.Table.Position() + 1 }
+func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
 // Filter ends following when the best match stands first.
-func (b below[R]) Filter(typed string) tea.Cmd {
-	if b.Tail && list.Parse(typed, b.Fields(nil)).Ranked() {
-		b.Leave()
+func (b tabRows[R]) Filter(typed string) tea.Cmd {
+	if b.Following && list.Parse(typed, b.Fields(nil)).Ranked() {
+		b.StopFollowing()
 	}
 	return b.Table.Filter(typed)
 }
 
-// Sorted shows the beginning of what it sorts by, and so do the others.
-func (b below[R]) Sorted() tea.Cmd { return b.sorted(b.Table.Sorted) }
+// SortNext shows the beginning of what it sorts by, and so do the others.
+func (b tabRows[R]) SortNext() tea.Cmd { return b.sorted(b.Table.SortNext) }
 
-func (b below[R]) NextOrder() tea.Cmd { return b.sorted(b.Table.NextOrder) }
+func (b tabRows[R]) SortNextColumn() tea.Cmd { return b.sorted(b.Table.SortNextColumn) }
 
-func (b below[R]) Sort(name string) tea.Cmd {
+func (b tabRows[R]) Sort(name string) tea.Cmd {
 	return b.sorted(func() tea.Cmd { return b.Table.Sort(name) })
 }
 
-func (b below[R]) sorted(by func() tea.Cmd) tea.Cmd {
-	b.Leave()
+func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
+	b.StopFollowing()
 	return by()
 }
 
@@ -260,26 +262,26 @@ func fold(held, came []*logRow) []*logRow {
 
 // timesNote returns the number of equal records in a row and the time of the last,
 // or "" for a single record.
-func timesNote(lk *theme.Look, n int, last time.Time) string {
+func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On("× " + uicontext.Exactly(n) + ", last " + clock(last, 8))
+	return lk.Dim.On("× " + uicontext.FormatInt(n) + ", last " + clock(last, 8))
 }
 
-func newLogRecords(a *Desk, tab int) *records[*logRow] {
+func newLogRecords(a *Layout, tab int) *records[*logRow] {
 	t := list.New(a.Ctx, a.Now,
 		func(r *logRow) string { return r.key },
 		func(r *logRow) string { return r.Text },
 		logFields, list.Order[*logRow]{Name: "time"})
-	t.Tail = true
+	t.Following = true
 	t.Base = func(r *logRow) theme.Style {
 		if r.Level < slog.LevelInfo {
-			return a.Look.Dim
+			return a.Theme.Dim
 		}
 		return ""
 	}
-	t.Over = func(r *logRow) string { return timesNote(a.Look, r.times, r.last) }
+	t.Overlay = func(r *logRow) string { return timesNote(a.Theme, r.times, r.last) }
 	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
@@ -287,17 +289,17 @@ func newLogRecords(a *Desk, tab int) *records[*logRow] {
 }
 
 // logColumns are those of a log: when, how bad, where it comes from, and what.
-func logColumns(a *Desk) []list.Column[*logRow] {
+func logColumns(a *Layout) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
 		{
-			Name: "time", Rank: 2, Fixed: 12, Least: 8, Wants: 8,
-			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Look.Dim },
+			Name: "time", Rank: 2, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
+			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Theme.Dim },
 		},
 		{
-			Name: "level", Fixed: 6, Down: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
+			Name: "level", Fixed: 6, Descending: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
 			Show: func(r *logRow, _ int) (string, theme.Style) {
-				switch lk := a.Look; {
+				switch lk := a.Theme; {
 				case r.Level >= slog.LevelError:
 					return "!" + levelName(r.Level), lk.Bad
 				case r.Level >= slog.LevelWarn:
@@ -307,14 +309,14 @@ func logColumns(a *Desk) []list.Column[*logRow] {
 				}
 			},
 		},
-		{Name: "server", Rank: 1, Least: 6, Wants: 10, Text: func(r *logRow) string { return r.Server }},
-		{Name: "source", Rank: 4, Least: 3, Wants: 7, Quiet: true, Text: func(r *logRow) string { return r.Source }},
-		{Name: "session", Rank: 5, Least: 4, Wants: 8, Quiet: true, Text: func(r *logRow) string { return r.Session }},
+		{Name: "server", Rank: 1, MinWidth: 6, PreferredWidth: 10, Text: func(r *logRow) string { return r.Server }},
+		{Name: "source", Rank: 4, MinWidth: 3, PreferredWidth: 7, Dim: true, Text: func(r *logRow) string { return r.Source }},
+		{Name: "session", Rank: 5, MinWidth: 4, PreferredWidth: 8, Dim: true, Text: func(r *logRow) string { return r.Session }},
 		{
-			Name: "message", Least: 12, Wants: 34, Rest: true, Unsorted: true,
+			Name: "message", MinWidth: 12, PreferredWidth: 34, Fills: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
-					r.line = uicontext.Clean(uicontext.CutText(r.Text, mostDrawn))
+					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, mostDrawn))
 				}
 				return r.line, ""
 			},
@@ -350,7 +352,7 @@ func levelName(l slog.Level) string {
 func clock(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
-		return theme.Blank(w)
+		return theme.Spaces(w)
 	case w >= 12:
 		return t.Format("15:04:05.000")
 	}
@@ -364,14 +366,14 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			facts := []viewer.Field{
-				{Label: "time", Value: moment(rec.Time)},
+				{Label: "time", Value: formatTime(rec.Time)},
 				{Label: "server", Value: rec.Server},
 				{Label: "session", Value: sessionText(reg, rec.Session)},
 				{Label: "level", Value: levelName(rec.Level)},
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, moment(last))})
+				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, formatTime(last))})
 			}
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
@@ -382,8 +384,8 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	}
 }
 
-// moment is a time in full; "" when it is not known.
-func moment(t time.Time) string {
+// formatTime is a time in full; "" when it is not known.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -413,15 +415,15 @@ func sessionText(reg *registry.Registry, id string) string {
 
 // plain is a record as a line of a file.
 func (r *logRow) plain() string {
-	parts := []string{moment(r.Time), levelName(r.Level)}
+	parts := []string{formatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
 		if s != "" {
-			parts = append(parts, uicontext.Clean(s))
+			parts = append(parts, uicontext.SanitizeLine(s))
 		}
 	}
-	parts = append(parts, uicontext.Clean(r.Text))
+	parts = append(parts, uicontext.SanitizeLine(r.Text))
 	if r.times > 1 {
-		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, moment(r.last)))
+		parts = append(parts, fmt.Sprintf("(× %d, last %s)", r.times, formatTime(r.last)))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -454,7 +456,7 @@ func (p *Logs) readLog(upTo uint64) {
 	}
 	for tab, f := range p.Logs {
 		if f != nil && len(parts[tab]) > 0 {
-			f.hold(fold(f.Held, parts[tab]))
+			f.setHeld(fold(f.Held, parts[tab]))
 		}
 	}
 }
@@ -470,17 +472,17 @@ func tabOf(source string) int {
 }
 
 // StderrOf shows what a server printed and said.
-func (a *Desk) StderrOf(server string) tea.Cmd {
+func (a *Layout) StderrOf(server string) tea.Cmd {
 	of := list.Set("", "server", []string{"=" + server})
 	if a.printed(server) {
 		return a.showLogs(TabStderr, of)
 	}
 	// Where it never got that far, Goblin's own log knows why.
-	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.Clean(server)))
+	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.SanitizeLine(server)))
 }
 
 // printed reports whether there is a line that a server wrote.
-func (a *Desk) printed(server string) bool {
+func (a *Layout) printed(server string) bool {
 	for _, r := range a.Reg.Logs().Window(0, -1) {
 		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
 			return true

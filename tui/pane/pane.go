@@ -1,7 +1,7 @@
 // Package pane lays the screen out: the panes, the detail panel of
 // each, the lists that are opened over them, and where all of that stands.
 //
-// The [Desk] has the panes, which reach each other through it. A pane follows
+// The [Layout] has the panes, which reach each other through it. A pane follows
 // the registry's changes, draws exactly the lines and cells that it is given,
 // and does its acts; it does no IO, what can wait is a command. The package
 // knows no app: no keys but those of its dialogs, no header, no bar.
@@ -13,6 +13,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/keymap"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -23,14 +24,14 @@ import (
 // Pane is one of the panes. All methods are called from Update or View only.
 type Pane interface {
 	Tab() (name, count string)
-	In() keys.Place
+	In() keymap.Place
 	// Follows are the changes after which refresh is called.
 	Follows() registry.Changes
 	// Refresh reads the registry anew, after these changes.
 	Refresh(registry.Changes) tea.Cmd
 	// Heading is drawn in the list's border.
 	Heading() (title, right string)
-	Lines(lk *theme.Look, w, h int, focused bool) []string
+	Lines(lk *theme.Theme, w, h int, focused bool) []string
 	// Rows is the list that has the cursor.
 	Rows() list.Rows
 	// Click puts the cursor on a line of lines, or does what stands there; false when
@@ -40,9 +41,9 @@ type Pane interface {
 	Wheel(y, by int)
 	// Subject is shown by the detail panel.
 	Subject() Subject
-	// Acts returns the actions of bindings here, or why they cannot act, by their ids. The
+	// Handlers returns the actions of bindings here, or why they cannot act, by their ids. The
 	// others do what they do everywhere.
-	Acts() map[string]keys.Act
+	Handlers() map[string]keys.Handler
 	// Empty is drawn in a list without rows.
 	Empty() []string
 	// Item is under the cursor: for traffic, copying and the palette.

@@ -142,7 +142,7 @@ func (s *series) total(now time.Time) counts {
 
 // Line draws the last w spans of a server, as high as the highest of them; "" if there
 // is nothing to draw.
-func (p *Pulse) Line(lk *theme.Look, now time.Time, server string, what What, w int) string {
+func (p *Pulse) Line(lk *theme.Theme, now time.Time, server string, what What, w int) string {
 	s := p.servers[server]
 	if s == nil {
 		return ""
@@ -151,7 +151,7 @@ func (p *Pulse) Line(lk *theme.Look, now time.Time, server string, what What, w 
 }
 
 // Short are the lines of all servers together, each of w spans, with their names.
-func (p *Pulse) Short(lk *theme.Look, now time.Time, w int) []string {
+func (p *Pulse) Short(lk *theme.Theme, now time.Time, w int) []string {
 	var out []string
 	for what, name := range []string{"req", "err", "ms"} {
 		if line := lk.Spark(p.all.last(now, What(what), min(w, spans))); line != "" {
@@ -162,12 +162,12 @@ func (p *Pulse) Short(lk *theme.Look, now time.Time, w int) []string {
 }
 
 // Style is how a line of it is drawn.
-func (p *Pulse) Style(lk *theme.Look, what What) theme.Style {
+func (p *Pulse) Style(lk *theme.Theme, what What) theme.Style {
 	return [...]theme.Style{lk.Good, lk.Bad, lk.Warn}[what]
 }
 
 // Facts tell of a server at length.
-func (p *Pulse) Facts(lk *theme.Look, now time.Time, server string) []viewer.Field {
+func (p *Pulse) Facts(lk *theme.Theme, now time.Time, server string) []viewer.Field {
 	s := p.servers[server]
 	if s == nil {
 		return nil

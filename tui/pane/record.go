@@ -1,7 +1,3 @@
-// Record tells what a record of traffic is: in a word, at length, and as the
-// JSON-RPC that went over the wire. It keeps nothing and knows no screen: which records
-// there are, and where they are shown, is up to others.
-
 package pane
 
 import (
@@ -18,23 +14,23 @@ import (
 
 const statusNotification = "notification"
 
-// Notified reports a notification: it has no answer.
-func Notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
+// isNotification reports whether a record is a notification, which has no response.
+func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
-// NotOffered is a client's answer to a server that asks for roots which the client
-// never said it had: no error, but the way to find out.
-func NotOffered(r *registry.TrafficRecord) bool {
+// isRootsRefusal reports whether a client without roots refused roots/list. That is no
+// failure: servers ask so to find out.
+func isRootsRefusal(r *registry.TrafficRecord) bool {
 	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
 }
 
 // Failed reports whether a request failed.
 func Failed(r *registry.TrafficRecord) bool {
-	return !NotOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
+	return !isRootsRefusal(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
 }
 
-// Refused reports that what came back is an error object. Of a request that was cancelled
-// the code of it does not count, but it is none the less.
-func Refused(r *registry.TrafficRecord) bool {
+// hasErrorObject reports whether the response is an error object. The code of a cancelled
+// request does not count, but its response may still be one.
+func hasErrorObject(r *registry.TrafficRecord) bool {
 	if r.Status != registry.StatusCancelled {
 		return r.Code != 0
 	}
@@ -42,10 +38,10 @@ func Refused(r *registry.TrafficRecord) bool {
 	return json.Unmarshal(r.Response, &e) == nil && e.Code != nil
 }
 
-// Status is how it ended, in a word.
-func Status(r *registry.TrafficRecord) string {
+// statusText returns how a request ended, in a word.
+func statusText(r *registry.TrafficRecord) string {
 	switch {
-	case NotOffered(r):
+	case isRootsRefusal(r):
 		return "none"
 	case r.Code != 0:
 		return strconv.Itoa(r.Code)
@@ -57,29 +53,28 @@ func Status(r *registry.TrafficRecord) string {
 	return r.Status
 }
 
-// MarkedStatus is how a record ended, with a mark if that is bad.
-func MarkedStatus(r *registry.TrafficRecord) string {
+// markedStatusText returns how a request ended, with a mark for a failure.
+func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusUnderWay:
 		return "~ " + r.Status // what turns is as wide
 	case Failed(r):
-		return "!" + Status(r)
+		return "!" + statusText(r)
 	}
-	return Status(r)
+	return statusText(r)
 }
 
-// OwnName names the subject of a record, without the part that its server's column has.
-func OwnName(r *registry.TrafficRecord) string {
+// nameAtServer returns the name of the subject without the part in the server column.
+func nameAtServer(r *registry.TrafficRecord) string {
 	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
 		return own
 	}
 	return r.Name
 }
 
-// Size is the size of the answer; of a notification, which has none,
-// that of its params.
-func Size(r *registry.TrafficRecord) int64 {
-	if Notified(r) {
+// recordSize returns the size of the response, or of the params of a notification, in bytes.
+func recordSize(r *registry.TrafficRecord) int64 {
+	if isNotification(r) {
 		return int64(r.RequestSize)
 	}
 	return r.Size
@@ -92,8 +87,8 @@ var codeNames = map[int]string{
 	-32042: "URL elicitation required",
 }
 
-// Failure says how a request failed.
-func Failure(r *registry.TrafficRecord) string {
+// failureText returns how a request failed.
+func failureText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusToolError:
 		return "the tool reports an error"
@@ -107,28 +102,28 @@ func Failure(r *registry.TrafficRecord) string {
 	return text
 }
 
-// Outcome tells how a request was answered.
-func Outcome(r *registry.TrafficRecord) []viewer.Field {
-	if Notified(r) {
+// outcomeFields returns how a request was answered.
+func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
+	if isNotification(r) {
 		return []viewer.Field{{Label: "status", Value: r.Status}}
 	}
-	status := viewer.Field{Label: "status", Value: Status(r)}
+	status := viewer.Field{Label: "status", Value: statusText(r)}
 	switch {
 	case Failed(r):
-		status.Value = "! " + Failure(r)
-	case NotOffered(r):
+		status.Value = "! " + failureText(r)
+	case isRootsRefusal(r):
 		status.Value += ": the client has no roots"
 	}
 	return []viewer.Field{
 		status,
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
-		{Label: "waited", Value: waited(r)},
+		{Label: "waited", Value: waitText(r)},
 		{Label: "response", Value: uicontext.Size(r.Size)},
 	}
 }
 
-// FormatDuration returns the duration without waits for the user, and the waits apart.
-func FormatDuration(r *registry.TrafficRecord) string {
+// durationText returns the duration without waits for the user, and the waits apart.
+func durationText(r *registry.TrafficRecord) string {
 	text := uicontext.Millis(r.Duration - r.Waited)
 	if r.Waited > 0 {
 		text += " and " + uicontext.Millis(r.Waited) + " waiting for the user"
@@ -136,25 +131,25 @@ func FormatDuration(r *registry.TrafficRecord) string {
 	return text
 }
 
-// waited returns how long a request waited for the user, or "" if it did not wait.
-func waited(r *registry.TrafficRecord) string {
+// waitText returns how long a request waited for the user, or "" if it did not wait.
+func waitText(r *registry.TrafficRecord) string {
 	if r.Waited == 0 {
 		return ""
 	}
 	return uicontext.Millis(r.Waited) + " for the user"
 }
 
-// ResponseTitle heads what came back.
-func ResponseTitle(r *registry.TrafficRecord) string {
-	if Refused(r) {
+// responseTitle returns the heading of the response.
+func responseTitle(r *registry.TrafficRecord) string {
+	if hasErrorObject(r) {
 		return "Error"
 	}
 	return "Response" // also if a tool reports an error in it
 }
 
-// Body shows params, a result or an error, and says what of it is not there:
+// bodyBlocks shows params, a result or an error, and says what of it is not there:
 // the journal keeps the beginning only, and not for ever.
-func Body(title string, data []byte, whole int) []viewer.Section {
+func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
 		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "nothing"}}
@@ -167,11 +162,11 @@ func Body(title string, data []byte, whole int) []viewer.Section {
 	return []viewer.Section{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
-// JSONRPC writes the exchange as JSON-RPC: a request and, if there was one, its
+// jsonRPC writes the exchange as JSON-RPC: a request and, if there was one, its
 // response. Where the id was not kept the record's number stands for it.
 // lost says what of it is missing.
-func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
-	id := id(r)
+func jsonRPC(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
+	id := copyID(r)
 	if id == nil {
 		id = json.RawMessage(strconv.FormatUint(r.Seq, 10))
 	}
@@ -187,7 +182,7 @@ func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 		Result  json.RawMessage `json:"result,omitempty"`
 		Error   json.RawMessage `json:"error,omitempty"`
 	}{Version: "2.0", ID: id}
-	if !Notified(r) {
+	if !isNotification(r) {
 		req.ID = id
 	}
 	if json.Valid(r.Request) {
@@ -196,7 +191,7 @@ func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 		lost = "the params"
 	}
 	request = encoded(req, indent)
-	if Notified(r) {
+	if isNotification(r) {
 		return request, nil, lost
 	}
 	switch {
@@ -205,7 +200,7 @@ func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 			lost += " and "
 		}
 		return request, nil, lost + "the response"
-	case Refused(r):
+	case hasErrorObject(r):
 		resp.Error = r.Response
 	default:
 		resp.Result = r.Response
@@ -219,11 +214,11 @@ func encoded(v any, indent string) []byte {
 	return []byte(text)
 }
 
-// Answer lays out what a result holds: the content of tools, resources and prompts, with
+// responseBlocks lays out what a result holds: the content of tools, resources and prompts, with
 // JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
 // and for what the journal has not kept whole.
-func Answer(r *registry.TrafficRecord) []viewer.Section {
-	if Refused(r) || !json.Valid(r.Response) {
+func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
+	if hasErrorObject(r) || !json.Valid(r.Response) {
 		return nil
 	}
 	switch r.Method {
@@ -237,9 +232,9 @@ func Answer(r *registry.TrafficRecord) []viewer.Section {
 	return nil
 }
 
-// Arguments are those of a recorded call of a tool or prompt; false if the journal has
-// not kept them whole.
-func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
+// callArguments returns the arguments of a recorded call of a tool or prompt. It returns
+// false if the journal has not kept them whole.
+func callArguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	var p struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
@@ -249,8 +244,8 @@ func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	return p.Arguments, true
 }
 
-// Tail shows the last lines that a server wrote.
-func Tail(tail []registry.LogRecord) []viewer.Section {
+// logTailBlocks returns the last lines that a server wrote.
+func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
 	if len(tail) == 0 {
 		return nil
 	}
@@ -263,7 +258,7 @@ func Tail(tail []registry.LogRecord) []viewer.Section {
 		if r.Source == registry.SourceMessage {
 			b.WriteString(strings.ToLower(r.Level.String()) + " ")
 		}
-		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.Clean(r.Text), " "), 2000))
+		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.SanitizeLine(r.Text), " "), 2000))
 	}
 	return []viewer.Section{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

@@ -20,31 +20,31 @@ import (
 
 // Resources is the pane of resources, with the templates as a second section.
 type Resources struct {
-	app       *Desk
-	All       *catalog
-	Templates *catalog
-	Second    bool // the templates were chosen; see [Resources.second]
-	split     int  // the line of the rule before the templates, -1 for none
+	app             *Layout
+	All             *catalog
+	Templates       *catalog
+	TemplatesChosen bool // the templates were chosen; see [Resources.templatesFocused]
+	ruleLine        int  // the line of the rule before the templates, -1 for none
 
-	subs    map[spot]registry.SubscriptionState // replaced, never changed
-	reading bool                                // a command reads them anew
-	stale   bool                                // … and they changed again since
-	asking  map[spot]bool                       // a change of this screen's own is on its way
-	seen    map[spot]uint64                     // updates when the row was looked at
-	reread  map[spot]bool                       // a read after an update is on its way
-	updates int                                 // since the pane was last open
+	subs        map[resourceKey]registry.SubscriptionState // replaced, never changed
+	reading     bool                                       // a command reads them anew
+	stale       bool                                       // … and they changed again since
+	pending     map[resourceKey]bool                       // a change of this screen's own is on its way
+	seenUpdates map[resourceKey]uint64                     // updates when the row was looked at
+	rereading   map[resourceKey]bool                       // a read after an update is on its way
+	updates     int                                        // since the pane was last open
 }
 
-// spot is a resource of a server.
-type spot struct{ server, uri string }
+// resourceKey identifies a resource of a server.
+type resourceKey struct{ server, uri string }
 
-// settle is how long updates may come before a preview is read again.
-const settle = 250 * time.Millisecond
+// previewDelay is how long updates are collected before a preview is read again.
+const previewDelay = 250 * time.Millisecond
 
-func newResources(a *Desk) *Resources {
+func newResources(a *Layout) *Resources {
 	p := &Resources{
-		app: a, split: -1, subs: map[spot]registry.SubscriptionState{}, asking: map[spot]bool{},
-		seen: map[spot]uint64{}, reread: map[spot]bool{},
+		app: a, ruleLine: -1, subs: map[resourceKey]registry.SubscriptionState{}, pending: map[resourceKey]bool{},
+		seenUpdates: map[resourceKey]uint64{}, rereading: map[resourceKey]bool{},
 	}
 	p.All = newCatalog(a, registry.Resource)
 	p.Templates = newCatalog(a, registry.Template)
@@ -53,7 +53,7 @@ func newResources(a *Desk) *Resources {
 	p.All.Table.Fields = func(rows []*registry.Entry) []list.Field {
 		subs := p.subs // replaced, never changed
 		at := func(i int) (registry.SubscriptionState, bool) {
-			s, ok := subs[spot{rows[i].Server, rows[i].Name}]
+			s, ok := subs[resourceKey{rows[i].Server, rows[i].Name}]
 			return s, ok
 		}
 		return append(plain(rows),
@@ -69,14 +69,14 @@ func newResources(a *Desk) *Resources {
 	}
 	p.All.Table.Orders = append(p.All.Table.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
-		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
+		x, y := subs[resourceKey{a.Server, a.Name}], subs[resourceKey{b.Server, b.Name}]
 		return x.LastUpdate.Compare(y.LastUpdate)
-	}).Down())
+	}).Descending())
 	p.arrange()
 	return p
 }
 
-func (p *Resources) In() keys.Place { return keymap.InResources }
+func (p *Resources) In() keymap.Place { return keymap.InResources }
 
 func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
@@ -84,7 +84,7 @@ func (p *Resources) Tab() (name, count string) {
 	}
 	count = uicontext.Grouped(p.All.Table.Total())
 	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
-		count += " " + p.app.Look.Delta + uicontext.Grouped(n)
+		count += " " + p.app.Theme.Delta + uicontext.Grouped(n)
 	}
 	return "Resources", count
 }
@@ -105,101 +105,101 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 // byUpdate is the order of the resources that changed last.
 const byUpdate = "last update"
 
-// second reports whether the templates have the cursor: the section that was chosen has
+// templatesFocused reports whether the templates have the cursor: the section that was chosen has
 // it, unless a filter leaves rows in the other one only.
-func (p *Resources) second() bool {
+func (p *Resources) templatesFocused() bool {
 	here, there := p.All.Table, p.Templates.Table
-	if p.Second {
+	if p.TemplatesChosen {
 		here, there = there, here
 	}
 	_, query := there.Filtered() // which may ask for what only one of them has
-	return p.Second != (here.Typed != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
+	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
 // current is the section that has the cursor.
 func (p *Resources) current() *catalog {
-	if p.second() {
+	if p.templatesFocused() {
 		return p.Templates
 	}
 	return p.All
 }
 
-// twin filters both sections by the same text.
-type twin struct {
+// linkedLists filters both sections by the same text.
+type linkedLists struct {
 	list.Rows
 	other list.Rows
 }
 
-func (t twin) Refilter() tea.Cmd { return tea.Batch(t.Rows.Refilter(), t.other.Refilter()) }
+func (t linkedLists) Refilter() tea.Cmd { return tea.Batch(t.Rows.Refilter(), t.other.Refilter()) }
 
-func (t twin) Filter(typed string) tea.Cmd {
+func (t linkedLists) Filter(typed string) tea.Cmd {
 	return tea.Batch(t.Rows.Filter(typed), t.other.Filter(typed))
 }
 
 func (p *Resources) Rows() list.Rows {
-	if p.second() {
-		return twin{p.Templates.Table, p.All.Table}
+	if p.templatesFocused() {
+		return linkedLists{p.Templates.Table, p.All.Table}
 	}
-	return twin{p.All.Table, p.Templates.Table}
+	return linkedLists{p.All.Table, p.Templates.Table}
 }
 
 func (p *Resources) Heading() (title, right string) { return p.All.heading("Resources") }
 
-func (p *Resources) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Resources) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	if p.Templates.Table.Total() == 0 {
-		p.split, p.Second = -1, false
+		p.ruleLine, p.TemplatesChosen = -1, false
 		return p.All.Table.Grid(lk, w, h, focused)
 	}
-	part, second := 4, p.second()
+	part, second := 4, p.templatesFocused()
 	if second {
 		part = 2
 	}
 	below := min(p.Templates.Table.Len(), max(2, h/part))
-	p.Templates.Table.Bare = below == 0 || h < 12
-	if !p.Templates.Table.Bare {
+	p.Templates.Table.NoHeader = below == 0 || h < 12
+	if !p.Templates.Table.NoHeader {
 		below++
 	}
-	p.split = max(0, h-below-1)
-	lines := p.All.Table.Section(!second).Grid(lk, w, p.split, focused)
-	lines = append(lines, theme.Blank(w))
-	return append(lines, p.Templates.Table.Section(second).Grid(lk, w, h-p.split-1, focused)...)
+	p.ruleLine = max(0, h-below-1)
+	lines := p.All.Table.SetFocused(!second).Grid(lk, w, p.ruleLine, focused)
+	lines = append(lines, theme.Spaces(w))
+	return append(lines, p.Templates.Table.SetFocused(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
 }
 
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
-	size := list.Figure("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
-		return uicontext.Size(e.Size), p.app.Look.Dim
+	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
+		return uicontext.Size(e.Size), p.app.Theme.Dim
 	})
-	size.Has = func(e *registry.Entry) bool { return e.Size >= 0 }
+	size.HasValue = func(e *registry.Entry) bool { return e.Size >= 0 }
 	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
-	p.All.Table.Lead = 3
+	p.All.Table.MarkWidth = 3
 	p.All.Table.Marks = func(e *registry.Entry) string {
 		mark := " "
-		if sub, has := p.subs[spot{e.Server, e.Name}]; has {
-			sign, style := subscriptionMark(p.app.Look, sub.Status)
+		if sub, has := p.subs[resourceKey{e.Server, e.Name}]; has {
+			sign, style := dialog.SubscriptionMark(p.app.Theme, sub.Status)
 			mark = style.On(sign)
 		}
 		return mark + p.All.mark(e)
 	}
 	stale := p.All.Table.Note
 	p.All.Table.Note = func(e *registry.Entry) string {
-		note, at := stale(e), spot{e.Server, e.Name}
-		if n := p.subs[at].Updates - min(p.seen[at], p.subs[at].Updates); n > 0 {
+		note, at := stale(e), resourceKey{e.Server, e.Name}
+		if n := p.subs[at].Updates - min(p.seenUpdates[at], p.subs[at].Updates); n > 0 {
 			if note != "" {
 				note += " "
 			}
-			note += p.app.Look.Changed.On(p.app.Look.Delta + uicontext.Grouped(int(n)))
+			note += p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.Grouped(int(n)))
 		}
 		return note
 	}
 	p.Templates.Table.Arrange(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
-	p.Templates.Table.Lead = 3
+	p.Templates.Table.MarkWidth = 3
 	p.Templates.Table.Marks = func(e *registry.Entry) string {
-		sign := p.app.Look.Template
+		sign := p.app.Theme.Template
 		if e.Kind == registry.Skill {
 			sign = "s"
 		}
-		return p.app.Look.Dim.On(sign) + p.Templates.mark(e)
+		return p.app.Theme.Dim.On(sign) + p.Templates.mark(e)
 	}
 }
 
@@ -212,23 +212,23 @@ func (p *Resources) Rule() (y int, title, right string) {
 		name = "Templates and skills"
 	}
 	title, right = p.Templates.heading(name)
-	return p.split, title, right
+	return p.ruleLine, title, right
 }
 
 func (p *Resources) Click(x, y int) (bool, tea.Cmd) {
 	switch {
-	case p.split < 0 || y < p.split:
-		p.Second = false
+	case p.ruleLine < 0 || y < p.ruleLine:
+		p.TemplatesChosen = false
 		return p.All.Table.Click(x, y)
-	case y == p.split:
+	case y == p.ruleLine:
 		return false, nil
 	}
-	p.Second = true
-	return p.Templates.Table.Click(x, y-p.split-1)
+	p.TemplatesChosen = true
+	return p.Templates.Table.Click(x, y-p.ruleLine-1)
 }
 
 func (p *Resources) Wheel(y, by int) {
-	if p.split >= 0 && y > p.split {
+	if p.ruleLine >= 0 && y > p.ruleLine {
 		p.Templates.Table.Scroll(by)
 		return
 	}
@@ -241,17 +241,17 @@ func (p *Resources) Empty() []string {
 
 // Part is which section has the cursor, of how many.
 func (p *Resources) Part() (at, of int) {
-	if p.Templates.Table.Total() == 0 || p.second() != p.Second {
+	if p.Templates.Table.Total() == 0 || p.templatesFocused() != p.TemplatesChosen {
 		return 0, 1
 	}
-	if p.Second {
+	if p.TemplatesChosen {
 		at = 1
 	}
 	return at, 2
 }
 
 // Choose gives a section the cursor.
-func (p *Resources) Choose(part int) { p.Second = part == 1 }
+func (p *Resources) Choose(part int) { p.TemplatesChosen = part == 1 }
 
 // Bare reports whether there is no row in either section.
 func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
@@ -267,14 +267,14 @@ func (p *Resources) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv := uicontext.Kept(p.app.Reg, it)
-	at, _, _ := p.Means(it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
+	at, _, _ := p.ResolveItem(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
 	who := p.holders(sub)
-	seen := dialog.VisibilityFields(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Context, e)
 	return Subject{
-		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
+		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it), content: inv != nil, numbers: true,
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
 		Blocks: func(context.Context) []viewer.Section {
 			key := p.app.KeyOf
@@ -305,20 +305,20 @@ func (p *Resources) Subject() Subject {
 	}
 }
 
-func (p *Resources) Acts() map[string]keys.Act {
-	return map[string]keys.Act{
-		"copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
-		"open":      {Why: p.none, Run: p.openItem},
-		"reload":    {Why: p.none, Run: p.reload},
-		"switch":    {Why: func() string { return p.current().turning().Why() }, Run: func() tea.Cmd { return p.current().turning().Run() }},
-		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
-		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
-		"seen":      p.All.seenAct(func() tea.Cmd { return tea.Batch(p.All.toggleSeen(), p.Templates.toggleSeen()) }),
-		"templates": {Why: p.whyNotTurn, Run: func() tea.Cmd {
-			p.Second = !p.Second
+func (p *Resources) Handlers() map[string]keys.Handler {
+	return map[string]keys.Handler{
+		"copy": {WhyDisabled: p.none}, "clear": {WhyDisabled: p.none}, "copy-content": {WhyDisabled: p.whyNoContent}, "save": {WhyDisabled: p.whyNoContent},
+		"open":      {WhyDisabled: p.none, Run: p.openItem},
+		"reload":    {WhyDisabled: p.none, Run: p.reload},
+		"switch":    {WhyDisabled: func() string { return p.current().switchHandler().WhyDisabled() }, Run: func() tea.Cmd { return p.current().switchHandler().Run() }},
+		"call":      {WhyDisabled: p.whyNotCall, Run: func() tea.Cmd { return dialog.Expand(p.app.Context, p.Item()) }},
+		"subscribe": {WhyDisabled: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
+		"seen":      p.All.hiddenHandler(func() tea.Cmd { return tea.Batch(p.All.toggleHidden(), p.Templates.toggleHidden()) }),
+		"templates": {WhyDisabled: p.whyNotTurn, Run: func() tea.Cmd {
+			p.TemplatesChosen = !p.TemplatesChosen
 			return nil
-		}, Does: func() string {
-			return map[bool]string{false: "templates", true: "resources"}[p.second()]
+		}, Label: func() string {
+			return map[bool]string{false: "templates", true: "resources"}[p.templatesFocused()]
 		}},
 		"subscribed": {Run: func() tea.Cmd {
 			typed, _ := p.Rows().Filtered()
@@ -332,14 +332,14 @@ func (p *Resources) whyNotTurn() string {
 	switch {
 	case p.Templates.Table.Total() == 0:
 		return "no server offers templates"
-	case p.second() != p.Second:
+	case p.templatesFocused() != p.TemplatesChosen:
 		return "the filter leaves nothing there"
 	}
 	return ""
 }
 
 func (p *Resources) none() string {
-	if p.Item().Blank() {
+	if p.Item().IsEmpty() {
 		return "there is no resource here"
 	}
 	return ""
@@ -361,9 +361,9 @@ func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
 	if it.Kind == registry.Template {
 		p.app.Opened = true
-		return p.app.Expand(it)
+		return dialog.Expand(p.app.Context, it)
 	}
-	p.looked(it)
+	p.markSeen(it)
 	p.app.openDetail(true)
 	return p.read(it, true, true)
 }
@@ -372,24 +372,24 @@ func (p *Resources) openItem() tea.Cmd {
 func (p *Resources) reload() tea.Cmd {
 	it := p.Item()
 	if it.Kind != registry.Template {
-		p.looked(it)
+		p.markSeen(it)
 		return p.read(it, false, true)
 	}
-	if inv := uicontext.Kept(p.app.Reg, it); inv != nil {
+	if inv := uicontext.CachedInvocation(p.app.Reg, it); inv != nil {
 		return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
 	}
-	return p.app.Expand(it)
+	return dialog.Expand(p.app.Context, it)
 }
 
-// looked says that the updates so far were seen.
-func (p *Resources) looked(it uicontext.Item) {
-	at, _, _ := p.Means(it)
-	p.seen[at] = p.subs[at].Updates
+// markSeen records that the user has seen the updates so far.
+func (p *Resources) markSeen(it uicontext.Item) {
+	at, _, _ := p.ResolveItem(it)
+	p.seenUpdates[at] = p.subs[at].Updates
 }
 
 // read fetches a resource, unless that is under way.
 func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
-	if p.app.Calls.Of(it) != nil {
+	if p.app.Calls.ForItem(it) != nil {
 		return nil
 	}
 	return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})

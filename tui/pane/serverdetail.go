@@ -28,7 +28,7 @@ func (p *Servers) Subject() Subject {
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
+	lk, pinned, found := a.Theme, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Theme, s)
 	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
@@ -38,7 +38,7 @@ func (p *Servers) Subject() Subject {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
-			blocks = append(blocks, RemedyBlocks(s, p.app.KeyOf)...)
+			blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
 			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
@@ -49,13 +49,13 @@ func (p *Servers) Subject() Subject {
 			if len(s.Capabilities) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Capabilities", Kind: viewer.JSON, Data: s.Capabilities})
 			}
-			return append(blocks, Tail(tail)...)
+			return append(blocks, logTailBlocks(tail)...)
 		},
 	}
 }
 
 // serverFacts are all that is known of a server.
-func serverFacts(lk *theme.Look, s registry.ServerState) []viewer.Field {
+func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
 	state := string(s.State)
 	if !s.Since.IsZero() {

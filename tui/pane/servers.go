@@ -11,6 +11,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/keymap"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/theme"
@@ -19,19 +20,19 @@ import (
 
 // Servers is the pane of servers.
 type Servers struct {
-	app   *Desk
+	app   *Layout
 	Table *list.Table[registry.ServerState]
 
-	settled map[string]registry.State       // states when the pane was last looked at
-	news    int                             // servers whose state is another one now
-	down    int                             // servers that should be up
-	tails   map[string][]registry.LogRecord // replaced, never changed
-	next    uint64                          // record of the journal that comes next
-	found   map[string]*finding
+	lastSeenStates map[string]registry.State       // states when the pane was last looked at
+	news           int                             // servers whose state is another one now
+	down           int                             // servers that should be up
+	tails          map[string][]registry.LogRecord // replaced, never changed
+	next           uint64                          // record of the journal that comes next
+	found          map[string]*finding
 }
 
-func newServers(a *Desk) *Servers {
-	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
+func newServers(a *Layout) *Servers {
+	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
@@ -80,15 +81,15 @@ func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
-func (p *Servers) In() keys.Place { return keymap.InServers }
+func (p *Servers) In() keymap.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
 	count = uicontext.Grouped(p.Table.Total())
 	if p.news > 0 && p.app.Open != PaneServers {
-		count += " " + p.app.Look.Delta + uicontext.Grouped(p.news)
+		count += " " + p.app.Theme.Delta + uicontext.Grouped(p.news)
 	}
 	if p.down > 0 {
-		count += " " + p.app.Look.Failed + uicontext.Grouped(p.down)
+		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.down)
 	}
 	return "Servers", count
 }
@@ -111,36 +112,36 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 			p.down++
 		}
 	}
-	p.compare(states)
+	p.countNews(states)
 	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd {
-		p.app.alert()
+		p.app.showFailedServer()
 		return nil
 	})
 }
 
-// compare counts the servers that are not as they were when the pane was last
+// countNews counts the servers that are not as they were when the pane was last
 // looked at. That a server comes up for the first time is no news.
-func (p *Servers) compare(states []registry.ServerState) {
+func (p *Servers) countNews(states []registry.ServerState) {
 	p.news = 0
 	known := make(map[string]registry.State, len(states))
 	for _, s := range states {
-		before, was := p.settled[s.Name]
+		before, was := p.lastSeenStates[s.Name]
 		switch {
 		case p.app.Open == PaneServers || !was:
 			if was || s.State != registry.StateStopped && s.State != registry.StateConnecting {
 				known[s.Name] = s.State
 			}
 			continue
-		case before != s.State && !dozes(before, s.State):
+		case before != s.State && !isIdleChange(before, s.State):
 			p.news++
 		}
 		known[s.Name] = before
 	}
-	p.settled = known
+	p.lastSeenStates = known
 }
 
-// dozes is true of a change that shows only that a server is used, or is not.
-func dozes(before, now registry.State) bool {
+// isIdleChange reports whether a change of state only means that a server is used or idle.
+func isIdleChange(before, now registry.State) bool {
 	return before == registry.StateSleeping && (Reachable(now) || now == registry.StateConnecting) ||
 		now == registry.StateSleeping && before == registry.StateReady
 }
@@ -167,14 +168,14 @@ func (p *Servers) readTails() {
 }
 
 func (p *Servers) Heading() (title, right string) {
-	return heading(p.app.Look, "Servers", p.Table)
+	return heading(p.app.Theme, "Servers", p.Table)
 }
 
 func (p *Servers) Rows() list.Rows                { return p.Table }
 func (p *Servers) Click(x, y int) (bool, tea.Cmd) { return p.Table.Click(x, y) }
 func (p *Servers) Wheel(_, by int)                { p.Table.Scroll(by) }
 
-func (p *Servers) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Servers) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)
 }
 
@@ -188,59 +189,59 @@ type serverCol = list.Column[registry.ServerState]
 // arrange gives the list its columns. The most useful ones stand longest.
 func (p *Servers) arrange() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
-		c := list.Figure(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
+		c := list.NumberColumn(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
 			func(s registry.ServerState, _ int) (string, theme.Style) { return p.count(s, kind) })
-		c.Has = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
+		c.HasValue = func(s registry.ServerState) bool { return s.Counts[kind] > 0 || kind == registry.Tool }
 		return c
 	}
-	latency := list.Figure("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
+	latency := list.NumberColumn("latency", 6, 7, func(s registry.ServerState) float64 { return float64(s.Latency) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Latency <= 0 {
 				return "", ""
 			}
 			return uicontext.Millis(s.Latency), ""
 		})
-	restarts := list.Figure("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
+	restarts := list.NumberColumn("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
-				return p.app.Look.Sep, p.app.Look.Dim
+				return p.app.Theme.Sep, p.app.Theme.Dim
 			}
-			return uicontext.Grouped(s.Restarts), p.app.Look.Warn
+			return uicontext.Grouped(s.Restarts), p.app.Theme.Warn
 		})
-	latency.Has = func(s registry.ServerState) bool { return s.Latency > 0 }
-	restarts.Has = func(s registry.ServerState) bool { return s.Restarts > 0 }
+	latency.HasValue = func(s registry.ServerState) bool { return s.Latency > 0 }
+	restarts.HasValue = func(s registry.ServerState) bool { return s.Restarts > 0 }
 	p.Table.Arrange(
 		serverCol{
 			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
-				mark, style := stateMark(p.app.Look, s.State)
+				mark, style := stateMark(p.app.Theme, s.State)
 				return mark + " " + string(s.State), style
 			},
 			By: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
 		},
-		serverCol{Name: "server", Least: 6, Wants: 24, Text: func(s registry.ServerState) string { return s.Name }},
+		serverCol{Name: "server", MinWidth: 6, PreferredWidth: 24, Text: func(s registry.ServerState) string { return s.Name }},
 		serverCol{Name: "via", Rank: 7, Text: func(s registry.ServerState) string { return s.Transport }},
 		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
-		p.lately("requests", 10, Requests), p.lately("errors", 12, Failures), p.lately("times", 13, LatencySeries),
+		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
-			Name: "last error", Rank: 11, Least: leastError, Wants: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
+			Name: "last error", Rank: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
-					return p.problem(s), p.app.Look.Bad
+					return p.problem(s), p.app.Theme.Bad
 				}
-				return uicontext.Clean(s.LastError), p.app.Look.Dim
+				return uicontext.SanitizeLine(s.LastError), p.app.Theme.Dim
 			},
 		})
 	p.Table.Base = func(s registry.ServerState) theme.Style {
 		if s.State == registry.StateDisabled {
-			return p.app.Look.Dim
+			return p.app.Theme.Dim
 		}
 		return ""
 	}
-	p.Table.Instead = func(s registry.ServerState) (string, theme.Style) {
+	p.Table.Replacement = func(s registry.ServerState) (string, theme.Style) {
 		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
-			return p.problem(s), p.app.Look.Bad
+			return p.problem(s), p.app.Theme.Bad
 		}
 		return "", ""
 	}
@@ -248,7 +249,7 @@ func (p *Servers) arrange() {
 
 // count is how many entries of a kind a server has.
 func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
-	lk, n := p.app.Look, s.Counts[kind]
+	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
 	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
 		return uicontext.Grouped(n) + "!", lk.Warn
@@ -262,23 +263,23 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 	return uicontext.Grouped(n), ""
 }
 
-// lately is a column of the last two minutes.
-func (p *Servers) lately(title string, rank int, what What) serverCol {
+// recentColumn returns a column of the last two minutes.
+func (p *Servers) recentColumn(title string, rank int, what What) serverCol {
 	a := p.app
 	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
-		return a.Pulse.Line(a.Look, a.Now(), s.Name, what, w), a.Pulse.Style(a.Look, what)
+		return a.Pulse.Line(a.Theme, a.Now(), s.Name, what, w), a.Pulse.Style(a.Theme, what)
 	}}
 }
 
 // problem is why a server is down, and what helps at once.
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return p.app.KeyOf("log-in") + " logs in: " + uicontext.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
+		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
-	return uicontext.Clean(s.LastError)
+	return uicontext.SanitizeLine(s.LastError)
 }
 
-func stateMark(lk *theme.Look, s registry.State) (string, theme.Style) {
+func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {
 	switch {
 	case s == registry.StateReady:
 		return lk.Up, lk.Good
@@ -302,17 +303,17 @@ func (p *Servers) Empty() []string {
 // Item is none: a server is nothing that is called, read or kept.
 func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
-// Shown is the detail, for copying, editors and files.
-func (p *Servers) Shown() uicontext.Shown {
+// ShownContent is the detail, for copying, editors and files.
+func (p *Servers) ShownContent() uicontext.CachedContent {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
-	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.Key != "server "+s.Name {
-		return uicontext.Shown{}
+	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].subject.Key != "server "+s.Name {
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
+	return uicontext.CachedContent{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
 }
 
-func (p *Servers) Acts() map[string]keys.Act {
+func (p *Servers) Handlers() map[string]keys.Handler {
 	a := p.app
 	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -320,21 +321,21 @@ func (p *Servers) Acts() map[string]keys.Act {
 			return do(s)
 		}
 	}
-	return map[string]keys.Act{
+	return map[string]keys.Handler{
 		"open":         {Run: p.open},
-		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
-		"enable":       {Why: p.none, Run: selected(p.Enable)},
-		"remove":       {Why: p.whyNoConfig, Run: selected(p.remove)},
-		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
-		"pager":        {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
-		"copy":         {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
-		"editor":       {Why: p.whyNothingShown},
-		"save":         {Why: p.whyNothingShown},
-		"copy-content": {Why: p.whyNothingShown},
+		"reload":       {WhyDisabled: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
+		"enable":       {WhyDisabled: p.none, Run: selected(p.Enable)},
+		"remove":       {WhyDisabled: p.whyNoConfig, Run: selected(p.remove)},
+		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
+		"pager":        {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
+		"copy":         {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
+		"editor":       {WhyDisabled: p.whyNothingShown},
+		"save":         {WhyDisabled: p.whyNothingShown},
+		"copy-content": {WhyDisabled: p.whyNothingShown},
 		"inspect":      {Run: p.inspect},
-		"clear":        {Why: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
-		"call":         {Why: p.unless("servers are not called; their tools are: 2")},
-		"subscribe":    {Why: p.unless("only resources can be subscribed to")},
+		"clear":        {WhyDisabled: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
+		"call":         {WhyDisabled: p.unless("servers are not called; their tools are: 2")},
+		"subscribe":    {WhyDisabled: p.unless("only resources can be subscribed to")},
 	}
 }
 
@@ -379,7 +380,7 @@ func (p *Servers) unless(why string) func() string {
 
 func (p *Servers) whyNotRestart() string {
 	if s, _ := p.Table.Selected(); s.State == registry.StateDisabled {
-		return uicontext.Clean(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
+		return uicontext.SanitizeLine(s.Name) + " is disabled; " + p.app.KeyOf("enable") + " enables it"
 	}
 	return p.none()
 }
@@ -388,24 +389,24 @@ func (p *Servers) whyNotRestart() string {
 func WhyNoLogin(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
-		return uicontext.Clean(s.Name) + " is a local program, which has no login"
+		return uicontext.SanitizeLine(s.Name) + " is a local program, which has no login"
 	case !s.CanLogIn:
-		return uicontext.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
+		return uicontext.SanitizeLine(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
 	case s.State == registry.StateDisabled:
-		return uicontext.Clean(s.Name) + " is disabled; :enable enables it"
+		return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"
 	}
 	return ""
 }
 
 func (p *Servers) whyNotApprove() string {
 	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
-		return "no tool of " + uicontext.Clean(s.Name) + " awaits approval"
+		return "no tool of " + uicontext.SanitizeLine(s.Name) + " awaits approval"
 	}
 	return p.none()
 }
 
 func (p *Servers) whyNothingShown() string {
-	if p.Table.Len() > 0 && len(p.Shown().Data) == 0 {
+	if p.Table.Len() > 0 && len(p.ShownContent().Data) == 0 {
 		return p.app.KeyOf("open") + " opens the detail first"
 	}
 	return p.none()
@@ -418,7 +419,7 @@ func (p *Servers) clients() (names string, n int) {
 	for _, s := range p.app.Reg.Sessions() {
 		if !s.Screen {
 			n++
-			all = append(all, uicontext.CutText(uicontext.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
+			all = append(all, uicontext.CutText(uicontext.SanitizeLine(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
 		}
 	}
 	slices.Sort(all)
@@ -429,14 +430,14 @@ func (p *Servers) clients() (names string, n int) {
 	return strings.Join(all, ", "), n
 }
 
-// disturb does something to a server; it asks when that disturbs somebody.
-func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
+// confirmDisturbing does something to a server; it asks when that disturbs somebody.
+func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	names, n := p.clients()
 	if n == 0 {
 		return do()
 	}
-	return p.app.Push(&uicontext.Confirm{
-		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
+	return p.app.Push(&dialog.Confirm{
+		Screen: p.app.Context, Title: title, Yes: yes, Then: do,
 		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")), then},
 	})
 }
@@ -444,7 +445,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 // Restart restarts a server, and asks before it if that disturbs somebody.
 func (p *Servers) Restart(name string) tea.Cmd {
 	a := p.app
-	return p.disturb("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
+	return p.confirmDisturbing("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
 		a.Say("Restarting %s", name)
 		return a.Do(func() error { return a.Backend.Restart(name) }, "restart "+name, nil)
 	})

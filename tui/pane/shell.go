@@ -1,6 +1,3 @@
-// Shell writes the goblin command that asks for what a record of traffic asked
-// for, as a shell reads it. It runs nothing, and knows no screen.
-
 package pane
 
 import (
@@ -40,7 +37,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	switch {
 	case len(p.Arguments) == 0 || string(p.Arguments) == "null":
 	case verb == "call":
-		flags = append(flags, "--args", inert(string(compacted(p.Arguments))))
+		flags = append(flags, "--args", shellSafe(string(compactJSON(p.Arguments))))
 	case verb == "prompt":
 		args, ok := promptArguments(p.Arguments)
 		if !ok {
@@ -51,7 +48,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	delete(p.Meta, "progressToken") // of the client that asked
 	if len(p.Meta) > 0 {
 		meta, _ := termtext.Encoded(p.Meta, "") // all its parts are valid
-		flags = append(flags, "--meta", inert(meta))
+		flags = append(flags, "--meta", shellSafe(meta))
 	}
 	if config != "" {
 		flags = append(flags, "--config", config)
@@ -64,15 +61,15 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	return termtext.Command("goblin "+verb, []string{name}, flags...), ""
 }
 
-// inert returns JSON with the same value, without the characters that cmd acts on.
-func inert(text string) string {
+// shellSafe returns JSON with the same value, without the characters that cmd acts on.
+func shellSafe(text string) string {
 	if termtext.Typeable(text) {
 		return text
 	}
 	return strings.NewReplacer("&", `\u0026`, "|", `\u007c`, "<", `\u003c`, ">", `\u003e`, "^", `\u005e`, "%", `\u0025`).Replace(text)
 }
 
-func compacted(raw []byte) []byte {
+func compactJSON(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return raw // it was decoded before

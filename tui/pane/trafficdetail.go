@@ -23,14 +23,14 @@ func (p *Logs) trafficSubject() Subject {
 	if !ok {
 		return Subject{}
 	}
-	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Look
-	if r.open != "" {
+	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Theme
+	if r.inFlightID != "" {
 		return Subject{
-			Key: "traffic " + r.key, Version: r.open, Title: rec.Method + " " + clock(rec.Time, 12),
+			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
-				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, Body("Request", rec.Request, rec.RequestSize)...)
-				return append(blocks, Headers(&rec)...)
+				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, bodyBlocks("Request", rec.Request, rec.RequestSize)...)
+				return append(blocks, headerBlocks(&rec)...)
 			},
 		}
 	}
@@ -41,12 +41,12 @@ func (p *Logs) trafficSubject() Subject {
 				rec = full
 			}
 			head := exchangeHead(&rec, lk)
-			request := Body("Request", rec.Request, rec.RequestSize)
-			rest := append(Headers(&rec), viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(reg, &rec), Outcome(&rec)...)})
-			if Notified(&rec) {
+			request := bodyBlocks("Request", rec.Request, rec.RequestSize)
+			rest := append(headerBlocks(&rec), viewer.Section{Title: "Details", Kind: viewer.Fields, Fields: append(requestFacts(reg, &rec), outcomeFields(&rec)...)})
+			if isNotification(&rec) {
 				return slices.Concat(request, head, rest)
 			}
-			answer, whole := Answer(&rec), Body(ResponseTitle(&rec), rec.Response, rec.ResponseSize)
+			answer, whole := responseBlocks(&rec), bodyBlocks(responseTitle(&rec), rec.Response, rec.ResponseSize)
 			if answer == nil {
 				answer, whole = whole, nil
 			}
@@ -56,23 +56,23 @@ func (p *Logs) trafficSubject() Subject {
 }
 
 // exchangeHead returns two lines: the outcome, and the client and server.
-func exchangeHead(r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
-	kind, ended := viewer.Note, Status(r)
+func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
+	kind, ended := viewer.Note, statusText(r)
 	if Failed(r) {
-		kind, ended = viewer.Error, Failure(r)
+		kind, ended = viewer.Error, failureText(r)
 	}
 	first := []string{ended}
 	if r.Times > 1 {
 		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
 	}
-	if !Notified(r) {
-		first = append(first, FormatDuration(r), uicontext.Size(r.Size))
+	if !isNotification(r) {
+		first = append(first, durationText(r), uicontext.Size(r.Size))
 	}
-	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.Clean(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
 
 // between returns a line with the time, client, server and size of a request.
-func between(r *registry.TrafficRecord, lk *theme.Look) string {
+func between(r *registry.TrafficRecord, lk *theme.Theme) string {
 	parts := []string{clock(r.Time, 12)}
 	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
 	for i, end := range ends {
@@ -82,7 +82,7 @@ func between(r *registry.TrafficRecord, lk *theme.Look) string {
 		if i == 1 {
 			parts = append(parts, arrow(lk, r.Direction))
 		}
-		parts = append(parts, uicontext.Clean(end))
+		parts = append(parts, uicontext.SanitizeLine(end))
 	}
 	if r.RequestSize > 0 {
 		parts = append(parts, uicontext.Size(int64(r.RequestSize)))
@@ -96,7 +96,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 		direction = "from the server to the client"
 	}
 	f := []viewer.Field{
-		{Label: "began", Value: moment(r.Time)},
+		{Label: "began", Value: formatTime(r.Time)},
 		{Label: "ended", Value: endOf(r)},
 		{Label: "client", Value: r.Client},
 		{Label: "session", Value: sessionText(reg, r.Session)},
@@ -104,8 +104,8 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 		{Label: "server", Value: r.Server},
 		{Label: "method", Value: r.Method},
 		{Label: "name", Value: r.Name},
-		ID(r),
-		{Label: "transport", Value: Carried(reg, r)},
+		idField(r),
+		{Label: "transport", Value: transportText(reg, r)},
 	}
 	if r.Receivers > 0 {
 		f = append(f, viewer.Field{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
@@ -118,44 +118,44 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 
 // endOf is when a request was answered; "" for what has no answer.
 func endOf(r *registry.TrafficRecord) string {
-	if Notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
+	if isNotification(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
 		return ""
 	}
-	return moment(r.Time.Add(r.Duration))
+	return formatTime(r.Time.Add(r.Duration))
 }
 
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Look) []viewer.Section {
-	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.Clean(r.Name)) + "\n" + between(r, lk)}}
-	blocks = append(blocks, Body("params", r.Request, r.RequestSize)...)
-	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{ID(r), {Label: "transport", Value: Carried(reg, r)}, {Label: "session", Value: r.Session}}})
-	return append(blocks, Asked(r)...)
+func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
+	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + between(r, lk)}}
+	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
+	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(reg, r)}, {Label: "session", Value: r.Session}}})
+	return append(blocks, requestHeaders(r)...)
 }
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Section {
-	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", Status(r), FormatDuration(r), uicontext.Size(r.Size))}
+	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.Size(r.Size))}
 	if Failed(r) {
-		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", Failure(r), FormatDuration(r), uicontext.Size(r.Size))
+		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", failureText(r), durationText(r), uicontext.Size(r.Size))
 	}
 	blocks, title := []viewer.Section{head}, "result"
-	if Refused(r) {
+	if hasErrorObject(r) {
 		title = "error"
-	} else if inner := Answer(r); len(inner) > 0 {
+	} else if inner := responseBlocks(r); len(inner) > 0 {
 		blocks, title = append(blocks, inner...), "result as it came"
 	}
-	blocks = append(blocks, Body(title, r.Response, r.ResponseSize)...)
-	return append(blocks, Answered(r)...)
+	blocks = append(blocks, bodyBlocks(title, r.Response, r.ResponseSize)...)
+	return append(blocks, responseHeaders(r)...)
 }
 
 // exchangeText is the exchange for the clipboard or a file.
-func (a *Desk) exchangeText(seq uint64, indent string) (text, lost string, ok bool) {
+func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok bool) {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
 		return "", "", false
 	}
-	request, response, lost := JSONRPC(&rec, indent)
+	request, response, lost := jsonRPC(&rec, indent)
 	text = string(request) + "\n"
 	if response != nil {
 		text += string(response) + "\n"
@@ -173,7 +173,7 @@ func missing(seq uint64) string {
 
 const goneRecord = "this record had to make room for newer traffic"
 
-func (a *Desk) copyExchange(seqs ...uint64) tea.Cmd {
+func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	var all strings.Builder
 	what, parts := "the JSON-RPC", ""
 	for _, seq := range seqs {
@@ -191,7 +191,7 @@ func (a *Desk) copyExchange(seqs ...uint64) tea.Cmd {
 }
 
 // copyCommand copies what does the same in a shell.
-func (a *Desk) copyCommand(seq uint64) tea.Cmd {
+func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
 		return a.Complain("%s", missing(seq))
@@ -213,7 +213,7 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 
 // shownTraffic is the exchange of the dialog in front, or of the selected
 // record, for pagers, editors and files.
-func (p *Logs) shownTraffic() uicontext.Shown {
+func (p *Logs) shownTraffic() uicontext.CachedContent {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
 		seq = d.rec.Seq
@@ -222,7 +222,7 @@ func (p *Logs) shownTraffic() uicontext.Shown {
 	}
 	text, _, ok := p.app.exchangeText(seq, "  ")
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
+	return uicontext.CachedContent{Name: fmt.Sprintf("traffic-%d.json", seq), Data: []byte(text)}
 }

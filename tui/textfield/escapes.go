@@ -23,21 +23,21 @@ type escapes struct {
 // standIn is the first of those characters: the last plane of all.
 const standIn = 0x100000
 
-// unheld reports what a line of text cannot hold: bubbles drops control
+// isUnsupported reports what a line of text cannot hold: bubbles drops control
 // characters.
-func unheld(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+func isUnsupported(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
 // isBreak reports what a pasted line has blanks for.
 func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
-// unseen reports what must not reach a terminal.
-func unseen(r rune) bool {
+// isInvisible reports what must not reach a terminal.
+func isInvisible(r rune) bool {
 	one := string(r)
-	return unheld(r) && r != '\n' && r != '\t' || termtext.Text(one) != one
+	return isUnsupported(r) && r != '\n' && r != '\t' || termtext.Text(one) != one
 }
 
-// in is text as the text field holds it.
-func (k *escapes) in(s string) string {
+// escape is text as the text field holds it.
+func (k *escapes) escape(s string) string {
 	pictures := k.joined && strings.Contains(s, joiner)
 	if !pictures && strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
 		return s
@@ -68,8 +68,8 @@ func (k *escapes) in(s string) string {
 // joiner makes one picture of several.
 const joiner = "\u200d"
 
-// mostPicture is as many bytes as the longest picture has.
-const mostPicture = 64
+// maxPicture is as many bytes as the longest picture has.
+const maxPicture = 64
 
 // picture is how many bytes of several pictures a text begins with that are seen as
 // one; 0 is none.
@@ -77,15 +77,15 @@ func picture(s string) int {
 	if s[0] < utf8.RuneSelf {
 		return 0
 	}
-	cluster, _ := ansi.FirstGraphemeCluster(s[:min(len(s), mostPicture)], ansi.GraphemeWidth)
+	cluster, _ := ansi.FirstGraphemeCluster(s[:min(len(s), maxPicture)], ansi.GraphemeWidth)
 	if !strings.Contains(cluster, joiner) || termtext.Line(cluster) != cluster {
 		return 0
 	}
 	return len(cluster)
 }
 
-// out is the text that was meant.
-func (k *escapes) out(s string) string {
+// unescape is the text that was meant.
+func (k *escapes) unescape(s string) string {
 	if len(k.all) == 0 {
 		return s
 	}
@@ -114,6 +114,6 @@ func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
 	}
 	// As a paste, or "end" would be taken for the key of that name.
 	msg.Paste = msg.Paste || len(msg.Runes) > 1
-	msg.Runes = []rune(k.in(s))
+	msg.Runes = []rune(k.escape(s))
 	return msg
 }

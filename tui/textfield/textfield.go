@@ -30,7 +30,7 @@ type Text struct {
 	Width int // cells that View has; 0 is as many as the text needs
 	Limit int // characters of an area; 0 is no limit
 
-	look  *theme.Look
+	look  *theme.Theme
 	multi bool
 	awake bool // area is made
 	in    textinput.Model
@@ -44,20 +44,20 @@ type Text struct {
 }
 
 // New is an empty line.
-func New(lk *theme.Look) Text {
-	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: unheld, joined: true}, rows: []string{""}}
+func New(lk *theme.Theme) Text {
+	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
 // NewArea are empty lines.
-func NewArea(lk *theme.Look) Text {
-	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && unheld(r) }, joined: true}, rows: []string{""}}
+func NewArea(lk *theme.Theme) Text {
+	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
 }
 
 // NewWrapped are empty lines that [Text.Wrapped] draws.
-func NewWrapped(lk *theme.Look) Text {
-	return Text{look: lk, multi: true, kept: escapes{keeps: unseen}, rows: []string{""}}
+func NewWrapped(lk *theme.Theme) Text {
+	return Text{look: lk, multi: true, kept: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
 // Breaks reports a paste that only an area takes as it is.
@@ -72,9 +72,9 @@ const MaxLines = 9000
 // unwrapped. It measures every word anew with each letter of it, up to here.
 const areaWidth = 200
 
-// weightless reports a text with so many characters of no width that the area
+// isZeroWidth reports a text with so many characters of no width that the area
 // would take seconds to measure it. Nobody writes such a text.
-func weightless(s string) bool {
+func isZeroWidth(s string) bool {
 	n := 0
 	for _, r := range s {
 		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
@@ -88,7 +88,7 @@ func weightless(s string) bool {
 // which a form of hundreds of fields cannot spend on each. A text of more
 // lines than it holds sleeps on.
 func (t *Text) wake() bool {
-	if t.awake || len(t.rows) > MaxLines || weightless(t.text) {
+	if t.awake || len(t.rows) > MaxLines || isZeroWidth(t.text) {
 		return t.awake
 	}
 	t.awake = true
@@ -97,7 +97,7 @@ func (t *Text) wake() bool {
 	t.area.MaxWidth = 0
 	t.area.SetWidth(areaWidth)
 	t.area.Focus()
-	t.area.SetValue(t.kept.in(t.text))
+	t.area.SetValue(t.kept.escape(t.text))
 	for t.area.Line() > 0 {
 		t.area.CursorStart()
 		before := t.area.Line()
@@ -119,7 +119,7 @@ func (t *Text) Set(s string) {
 		t.text, t.rows = s, strings.Split(s, "\n")
 		return
 	}
-	t.in.SetValue(t.kept.in(s))
+	t.in.SetValue(t.kept.escape(s))
 	t.in.CursorEnd()
 	t.read()
 }
@@ -133,8 +133,8 @@ func (t *Text) Rows() []string { return t.rows }
 // Multi reports whether there may be several.
 func (t *Text) Multi() bool { return t.multi }
 
-// SetLook draws the text in another look. An area of bubbles keeps its own.
-func (t *Text) SetLook(lk *theme.Look) {
+// SetTheme draws the text in another look. An area of bubbles keeps its own.
+func (t *Text) SetTheme(lk *theme.Theme) {
 	t.look = lk
 	if t.awake {
 		row, col := t.Cursor()
@@ -156,11 +156,11 @@ func (t *Text) To(row, col int) {
 
 func (t *Text) read() {
 	if t.multi {
-		t.text = t.kept.out(t.area.Value())
+		t.text = t.kept.unescape(t.area.Value())
 		t.rows = strings.Split(t.text, "\n")
 		return
 	}
-	t.text = t.kept.out(t.in.Value())
+	t.text = t.kept.unescape(t.in.Value())
 	t.rows = append(t.rows[:0], t.text)
 }
 
@@ -173,8 +173,8 @@ func (t *Text) Update(msg tea.KeyMsg) bool {
 		return false
 	case t.multi:
 		msg = t.kept.typed(msg, true)
-		s := t.kept.out(string(msg.Runes))
-		switch strange := weightless(s); {
+		s := t.kept.unescape(string(msg.Runes))
+		switch strange := isZeroWidth(s); {
 		case strange && t.Limit > 0:
 			return false
 		case t.Limit == 0 && (strange || len(t.rows)+strings.Count(s, "\n") > MaxLines):
@@ -193,8 +193,8 @@ func (t *Text) Update(msg tea.KeyMsg) bool {
 func (t *Text) splice(s string) {
 	row, col := t.Cursor()
 	rows := slices.Clone(t.rows)
-	line := []rune(t.kept.in(rows[row]))
-	rows[row] = t.kept.out(string(line[:col])) + s + t.kept.out(string(line[col:]))
+	line := []rune(t.kept.escape(rows[row]))
+	rows[row] = t.kept.unescape(string(line[:col])) + s + t.kept.unescape(string(line[col:]))
 	t.Set(strings.Join(rows, "\n"))
 }
 
@@ -234,9 +234,9 @@ func (t *Text) Column() int {
 // cursor, which stays where it is as far as it can.
 func (t *Text) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
-	runes := []rune(t.kept.in(line))
+	runes := []rune(t.kept.escape(line))
 	col = min(col, len(runes))
-	shown := func(runes []rune) string { return termtext.Line(t.kept.out(string(runes))) }
+	shown := func(runes []rune) string { return termtext.Line(t.kept.unescape(string(runes))) }
 	if t.at != row {
 		t.at, t.left = row, 0
 	}

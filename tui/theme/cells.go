@@ -6,16 +6,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// blanks are cut for padding.
-var blanks = strings.Repeat(" ", 512)
+// spaces are cut for padding.
+var spaces = strings.Repeat(" ", 512)
 
-// Blank is n spaces; none for n <= 0.
-func Blank(n int) string {
+// Spaces returns n spaces.
+func Spaces(n int) string {
 	switch {
 	case n <= 0:
 		return ""
-	case n <= len(blanks):
-		return blanks[:n]
+	case n <= len(spaces):
+		return spaces[:n]
 	default:
 		return strings.Repeat(" ", n)
 	}
@@ -41,7 +41,7 @@ func plainASCII(s string) bool {
 
 // Fit makes a line exactly w cells wide, styled or not: it is cut, the last
 // cell being an ellipsis, or filled with spaces.
-func (l *Look) Fit(s string, w int) string {
+func (l *Theme) Fit(s string, w int) string {
 	if w <= 0 {
 		return ""
 	}
@@ -50,19 +50,19 @@ func (l *Look) Fit(s string, w int) string {
 	case n == w:
 		return s
 	case n < w:
-		return s + Blank(w-n)
+		return s + Spaces(w-n)
 	}
 	// Cutting and measuring do not agree on every emoji.
 	for most := w; ; most-- {
 		if cut := l.Cut(s, most); Width(cut) <= w {
-			return cut + Blank(w-Width(cut))
+			return cut + Spaces(w-Width(cut))
 		}
 	}
 }
 
 // Cut shortens a line to at most w cells, the last of which is an ellipsis if
 // anything was lost.
-func (l *Look) Cut(s string, w int) string {
+func (l *Theme) Cut(s string, w int) string {
 	switch {
 	case w <= 0:
 		return ""
@@ -77,7 +77,7 @@ func (l *Look) Cut(s string, w int) string {
 
 // Middle makes an unstyled line exactly w cells wide; what is lost is lost in
 // the middle, so that both the beginning and the name at the end stay.
-func (l *Look) Middle(s string, w int) string {
+func (l *Theme) Middle(s string, w int) string {
 	n := Width(s)
 	if n <= w || w < 8 {
 		return l.Fit(s, w)
@@ -91,16 +91,16 @@ func (l *Look) Middle(s string, w int) string {
 }
 
 // Right makes a line exactly w cells wide with the text at its end.
-func (l *Look) Right(s string, w int) string {
+func (l *Theme) Right(s string, w int) string {
 	if n := Width(s); n < w {
-		return Blank(w-n) + s
+		return Spaces(w-n) + s
 	}
 	return l.Fit(s, w)
 }
 
 // Sides puts one text at the beginning of a line of w cells and another at its
 // end; the one at the beginning is cut first.
-func (l *Look) Sides(left, right string, w int) string {
+func (l *Theme) Sides(left, right string, w int) string {
 	r := Width(right)
 	if r == 0 || r+2 > w {
 		return l.Fit(left, w)
@@ -109,13 +109,13 @@ func (l *Look) Sides(left, right string, w int) string {
 }
 
 // Lines makes exactly h lines of exactly w cells out of any.
-func (l *Look) Lines(lines []string, w, h int) []string {
+func (l *Theme) Lines(lines []string, w, h int) []string {
 	out := make([]string, h)
 	for i := range out {
 		if i < len(lines) {
 			out[i] = l.Fit(lines[i], w)
 		} else {
-			out[i] = Blank(w)
+			out[i] = Spaces(w)
 		}
 	}
 	return out
@@ -124,7 +124,7 @@ func (l *Look) Lines(lines []string, w, h int) []string {
 // Frame draws a border with a title (which may be styled) around lines that are
 // w-2 wide: h lines of w cells, of which h-2 are the inside. Too few lines are
 // filled up.
-func (l *Look) Frame(lines []string, title, right string, w, h int, border Style) []string {
+func (l *Theme) Frame(lines []string, title, right string, w, h int, border Style) []string {
 	if w < 4 || h < 2 {
 		return l.Lines(lines, w, h)
 	}
@@ -132,7 +132,7 @@ func (l *Look) Frame(lines []string, title, right string, w, h int, border Style
 	out = append(out, l.Rule(l.TopLeft, title, right, l.TopRight, w, border))
 	side := border.On(l.Vertical)
 	for i := range h - 2 {
-		inner := Blank(w - 2)
+		inner := Spaces(w - 2)
 		if i < len(lines) {
 			inner = l.Fit(lines[i], w-2)
 		}
@@ -142,7 +142,7 @@ func (l *Look) Frame(lines []string, title, right string, w, h int, border Style
 }
 
 // Rule is one horizontal border of w cells with a text near either end.
-func (l *Look) Rule(from, title, right, to string, w int, border Style) string {
+func (l *Theme) Rule(from, title, right, to string, w int, border Style) string {
 	room := w - 2
 	if right != "" {
 		right = " " + right + " "
@@ -179,13 +179,13 @@ func Overlay(screen, box []string, x, y int) []string {
 		w := ansi.StringWidth(line)
 		// A wide character at an edge is half covered, so it goes.
 		left, right := ansi.Truncate(below, x, ""), ansi.TruncateLeft(below, x+w, "")
-		left += Blank(x - ansi.StringWidth(left))
+		left += Spaces(x - ansi.StringWidth(left))
 		room := ansi.StringWidth(below) - x - w
 		for n := x + w; ansi.StringWidth(right) > max(room, 0); {
 			n++
 			right = ansi.TruncateLeft(below, n, "")
 		}
-		right = Blank(room-ansi.StringWidth(right)) + right
+		right = Spaces(room-ansi.StringWidth(right)) + right
 		out[at] = left + reset + line + reset + right
 	}
 	return out
@@ -193,7 +193,7 @@ func Overlay(screen, box []string, x, y int) []string {
 
 // Row draws the line under the cursor of a list: with the focus, or held by a
 // list that does not have it.
-func (l *Look) Row(line string, focused bool) string {
+func (l *Theme) Row(line string, focused bool) string {
 	style := l.Held
 	if focused {
 		style = l.Selected

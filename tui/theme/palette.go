@@ -57,8 +57,8 @@ var attributes = Palette{
 	Bad: "\x1b[1m", Heading: "\x1b[1m", Link: "\x1b[4m",
 }
 
-// Marks are the characters that carry meaning. Each is one cell wide.
-type Marks struct {
+// Glyphs are the symbols and borders of a theme. Each is one cell wide.
+type Glyphs struct {
 	ASCII bool
 
 	Cursor, Tick, On, Asked, Off, Refused       string // of rows and subscriptions
@@ -71,7 +71,7 @@ type Marks struct {
 	Horizontal, Vertical, TeeLeft, TeeRight, Cross string
 }
 
-var unicodeMarks = Marks{
+var unicodeGlyphs = Glyphs{
 	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Off: "○", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
 	Template: "◇", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
@@ -81,7 +81,7 @@ var unicodeMarks = Marks{
 	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤", Cross: "┼",
 }
 
-var asciiMarks = Marks{
+var asciiGlyphs = Glyphs{
 	ASCII:  true,
 	Cursor: ">", Tick: "#", On: "*", Asked: "~", Off: "-", Refused: "!",
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",

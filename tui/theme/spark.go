@@ -10,7 +10,7 @@ var (
 
 // Spark draws values of at least 0, a cell for each; the largest is as high as a cell.
 // "" if all of them are 0.
-func (l *Look) Spark(values []float64) string {
+func (l *Theme) Spark(values []float64) string {
 	most := 0.0
 	for _, v := range values {
 		most = max(most, v)

@@ -1,12 +1,8 @@
-// Package theme is how one screen draws: a theme as prepared escape sequences,
-// the marks and borders that the terminal can show, and cutting and padding
-// text to cells.
+// Package theme has the colors, glyphs and text cutting of one UI.
 //
-// A [Look] belongs to one screen and is never changed; a new theme is a new
-// Look, so its methods may be called from any goroutine. Nothing here is
-// global, and nothing here looks at the process's own terminal: what the
-// screen's terminal can do comes in through [Options]. It knows no catalog, no
-// keys and no panes.
+// A [Theme] belongs to one UI and never changes, so any goroutine may call its methods.
+// Nothing here is global or looks at the process's own terminal: [Options] describe what
+// the UI's terminal can do.
 package theme
 
 import (
@@ -67,11 +63,11 @@ type Options struct {
 // Themes are the names of the themes, in the order in which a key walks them.
 func Themes() []string { return []string{"auto", "dark", "light", "none"} }
 
-// Look is how one screen draws.
-type Look struct {
-	Theme string // its name
+// Theme is how one UI draws: its colors, glyphs and what the terminal can show.
+type Theme struct {
+	Variant string // its name: one of [Themes]
 	Palette
-	Marks
+	Glyphs
 	// Colours is how many a picture of blocks may have; 0 for none.
 	Colours int
 	// Images draws them, where the terminal can; NoImages leaves them as bytes.
@@ -82,24 +78,24 @@ type Look struct {
 	Renderer *lipgloss.Renderer
 }
 
-// New returns the look for a terminal. NO_COLOR and TERM=dumb make it the
-// theme "none"; an unknown theme is "auto".
-func New(o Options) *Look {
+// New returns the theme for a terminal. NO_COLOR and TERM=dumb select "none"; an unknown
+// name selects "auto".
+func New(o Options) *Theme {
 	env := o.Getenv
 	if env == nil {
 		env = func(string) string { return "" }
 	}
-	l := &Look{Theme: o.Theme, Marks: unicodeMarks, Images: o.Images, NoImages: o.NoImages}
+	l := &Theme{Variant: o.Theme, Glyphs: unicodeGlyphs, Images: o.Images, NoImages: o.NoImages}
 	dumb := env("TERM") == "dumb"
 	if dumb || env("NO_COLOR") != "" {
-		l.Theme = "none"
+		l.Variant = "none"
 	}
 	if o.ASCII || dumb || !utf8Locale(env) {
-		l.Marks = asciiMarks
+		l.Glyphs = asciiGlyphs
 	}
-	colours := l.Theme
+	colours := l.Variant
 	if colours != "dark" && colours != "light" && colours != "none" {
-		l.Theme, colours = "auto", o.Background
+		l.Variant, colours = "auto", o.Background
 	}
 	profile := termenv.ANSI
 	switch {
@@ -107,9 +103,9 @@ func New(o Options) *Look {
 		l.Palette, profile = Palette{}, termenv.Ascii
 	case colours == "none":
 		l.Palette = attributes
-	case colours == "dark" && manyColours(env):
+	case colours == "dark" && hasManyColours(env):
 		l.Palette, profile = dark, termenv.ANSI256
-	case colours == "light" && manyColours(env):
+	case colours == "light" && hasManyColours(env):
 		l.Palette, profile = light, termenv.ANSI256
 	default:
 		l.Palette = sixteen
@@ -139,13 +135,13 @@ func coloursOf(env func(string) string) int {
 	switch {
 	case env("COLORTERM") == "truecolor" || env("COLORTERM") == "24bit":
 		return 1 << 24
-	case manyColours(env):
+	case hasManyColours(env):
 		return 256
 	}
 	return 16
 }
 
-func manyColours(env func(string) string) bool {
+func hasManyColours(env func(string) string) bool {
 	term := env("TERM")
 	return env("COLORTERM") != "" || strings.Contains(term, "256color") ||
 		strings.Contains(term, "kitty") || strings.Contains(term, "direct") || strings.Contains(term, "ghostty")
@@ -153,7 +149,7 @@ func manyColours(env func(string) string) bool {
 
 // Input is a one-line text field in this look, with a cursor that does not
 // blink: an idle screen does no work.
-func (l *Look) Input() textinput.Model {
+func (l *Theme) Input() textinput.Model {
 	in := textinput.New()
 	plain := l.Renderer.NewStyle()
 	faint := l.Renderer.NewStyle().Faint(true)
@@ -169,7 +165,7 @@ func (l *Look) Input() textinput.Model {
 }
 
 // Area is a text field of several lines in this look.
-func (l *Look) Area() textarea.Model {
+func (l *Theme) Area() textarea.Model {
 	a := textarea.New()
 	plain := l.Renderer.NewStyle()
 	faint := l.Renderer.NewStyle().Faint(true)
@@ -197,7 +193,7 @@ func (l *Look) Area() textarea.Model {
 var spinnerFrames = []string{"◐", "◓", "◑", "◒"}
 
 // Spinner is the sign of work going on.
-func (l *Look) Spinner() spinner.Model {
+func (l *Theme) Spinner() spinner.Model {
 	kind := spinner.Spinner{Frames: spinnerFrames, FPS: time.Second / 8}
 	if l.ASCII {
 		kind = spinner.Line

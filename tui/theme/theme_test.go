@@ -46,7 +46,7 @@ func TestThemeFollowsTheTerminal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := New(c.o)
-			require.Equal(t, c.theme, l.Theme)
+			require.Equal(t, c.theme, l.Variant)
 			require.Equal(t, c.ascii, l.ASCII)
 			require.Equal(t, c.colours, strings.Contains(string(l.Good), "3"), "%q", l.Good)
 		})
@@ -131,7 +131,7 @@ func FuzzCells(f *testing.F) {
 			return // nor do marks without a letter
 		}
 		w := int(n)
-		for _, l := range []*Look{New(Options{}), New(Options{ASCII: true})} {
+		for _, l := range []*Theme{New(Options{}), New(Options{ASCII: true})} {
 			for name, got := range map[string]string{"Fit": l.Fit(s, w), "Middle": l.Middle(s, w), "Right": l.Right(s, w), "Sides": l.Sides(s, "end", w)} {
 				require.Equal(t, w, ansi.StringWidth(got), "%s(%q, %d) = %q", name, s, w, got)
 			}

@@ -25,7 +25,6 @@ type Request struct {
 	Args     json.RawMessage // arguments of a tool or prompt, variables of a template
 	Meta     json.RawMessage // _meta as the user wrote it, nil for none
 	Expanded string          // listed URI that a template was expanded to
-	danger   bool            // the server says that it may destroy something
 	Show     bool            // what is answered is to be in sight
 	Quiet    bool            // nobody needs to be told that it went well
 }
@@ -49,11 +48,11 @@ func (r Request) params() (json.RawMessage, error) {
 	return json.Marshal(p)
 }
 
-// Running is a request that was not answered yet.
+// Running is a request without an answer yet.
 type Running struct {
 	Request
-	Began  time.Time
-	Cancel context.CancelFunc
+	Started time.Time
+	Cancel  context.CancelFunc
 
 	mu       sync.Mutex
 	progress float64
@@ -61,30 +60,30 @@ type Running struct {
 	message  string
 }
 
-// calls are the requests of this screen.
-type calls struct {
-	app  *Common
-	List []*Running             // the oldest first
-	Last *Request               // what "." repeats
-	used []Request              // the last arguments for each item, the oldest first
-	left []Left                 // the requests that were cancelled last, one for each item
-	past []*registry.Invocation // what was called, the oldest first
-	kept int                    // bytes of those
+// Calls holds the running and the last requests of one UI.
+type Calls struct {
+	app          *Context
+	Running      []*Running             // the oldest first
+	Last         *Request               // what "." repeats
+	lastRequests []Request              // the last arguments for each item, the oldest first
+	cancelled    []CancelledRequest     // the requests that were cancelled last, one for each item
+	history      []*registry.Invocation // what was called, the oldest first
+	historyBytes int                    // bytes of those
 
-	trusted map[Item]string // definitions of tools that are called without asking
+	Trusted map[Item]string // definitions of tools that are called without asking
 }
 
 // Bounds of the calls that are at hand.
 const (
-	mostPast      = 400
-	mostPastOf    = 12
-	mostPastBytes = 16 << 20
+	maxHistory        = 400
+	maxHistoryPerItem = 12
+	maxHistoryBytes   = 16 << 20
 )
 
-// Past are the last calls of an item, the newest first.
-func (c *calls) Past(it Item) []*registry.Invocation {
+// History returns the last calls of an item, the newest first.
+func (c *Calls) History(it Item) []*registry.Invocation {
 	var out []*registry.Invocation
-	for _, inv := range slices.Backward(c.past) {
+	for _, inv := range slices.Backward(c.history) {
 		if inv.Kind == it.Kind && inv.Server == it.Server && inv.Name == it.Name {
 			out = append(out, inv)
 		}
@@ -93,67 +92,67 @@ func (c *calls) Past(it Item) []*registry.Invocation {
 }
 
 // record keeps what was called, as long as there is room.
-func (c *calls) record(it Item, inv *registry.Invocation) {
-	c.past = append(c.past, inv)
-	c.kept += sizeOf(inv)
-	if of := c.Past(it); len(of) > mostPastOf {
+func (c *Calls) record(it Item, inv *registry.Invocation) {
+	c.history = append(c.history, inv)
+	c.historyBytes += sizeOf(inv)
+	if of := c.History(it); len(of) > maxHistoryPerItem {
 		c.drop(of[len(of)-1])
 	}
-	for len(c.past) > mostPast || c.kept > mostPastBytes && len(c.past) > 1 {
-		c.drop(c.past[0])
+	for len(c.history) > maxHistory || c.historyBytes > maxHistoryBytes && len(c.history) > 1 {
+		c.drop(c.history[0])
 	}
 }
 
-func (c *calls) drop(inv *registry.Invocation) {
-	c.past = slices.DeleteFunc(c.past, func(o *registry.Invocation) bool { return o == inv })
-	c.kept -= sizeOf(inv)
+func (c *Calls) drop(inv *registry.Invocation) {
+	c.history = slices.DeleteFunc(c.history, func(o *registry.Invocation) bool { return o == inv })
+	c.historyBytes -= sizeOf(inv)
 }
 
 func sizeOf(inv *registry.Invocation) int {
 	return len(inv.Params) + len(inv.Meta) + len(inv.Result) + 512
 }
 
-// Left is a request that was cancelled.
-type Left struct {
+// CancelledRequest is a request that was cancelled.
+type CancelledRequest struct {
 	Request
 	At   time.Time
 	Took time.Duration
 }
 
-// Cancelled is the last request about an item if it was cancelled, nil if it was not.
-func (c *calls) Cancelled(it Item) *Left {
-	for i := range c.left {
-		if c.left[i].Item == it {
-			return &c.left[i]
+// Cancelled returns the last request about an item if it was cancelled, or nil.
+func (c *Calls) Cancelled(it Item) *CancelledRequest {
+	for i := range c.cancelled {
+		if c.cancelled[i].Item == it {
+			return &c.cancelled[i]
 		}
 	}
 	return nil
 }
 
-// leave notes that a request was cancelled.
-func (c *calls) leave(run *Running, took time.Duration) {
-	c.forget(run.Item)
-	c.left = append(c.left, Left{run.Request, run.Began, took})
-	c.left = c.left[max(0, len(c.left)-mostUsed):]
+// recordCancelled records a cancelled request.
+func (c *Calls) recordCancelled(run *Running, took time.Duration) {
+	c.forgetCancelled(run.Item)
+	c.cancelled = append(c.cancelled, CancelledRequest{run.Request, run.Started, took})
+	c.cancelled = c.cancelled[max(0, len(c.cancelled)-maxLastRequests):]
 }
 
-func (c *calls) forget(it Item) {
-	c.left = slices.DeleteFunc(c.left, func(l Left) bool { return l.Item == it })
+func (c *Calls) forgetCancelled(it Item) {
+	c.cancelled = slices.DeleteFunc(c.cancelled, func(l CancelledRequest) bool { return l.Item == it })
 }
 
-// mostUsed items have their last arguments remembered.
-const mostUsed = 200
+// maxLastRequests is the number of items whose last arguments are kept.
+const maxLastRequests = 200
 
 // remember keeps the arguments of a request for the next form.
-func (c *calls) remember(r Request) {
-	c.used = slices.DeleteFunc(c.used, func(o Request) bool { return o.Item == r.Item })
-	c.used = append(c.used, r)
-	c.used = c.used[max(0, len(c.used)-mostUsed):]
+func (c *Calls) remember(r Request) {
+	c.lastRequests = slices.DeleteFunc(c.lastRequests, func(o Request) bool { return o.Item == r.Item })
+	c.lastRequests = append(c.lastRequests, r)
+	c.lastRequests = c.lastRequests[max(0, len(c.lastRequests)-maxLastRequests):]
 }
 
-// lastOf gives the last arguments and _meta for an item.
-func (c *calls) lastOf(it Item) (args, meta json.RawMessage) {
-	for _, r := range c.used {
+// LastArguments returns the last arguments and _meta for an item.
+func (c *Calls) LastArguments(it Item) (args, meta json.RawMessage) {
+	for _, r := range c.lastRequests {
 		if r.Item == it {
 			return r.Args, r.Meta
 		}
@@ -163,38 +162,39 @@ func (c *calls) lastOf(it Item) (args, meta json.RawMessage) {
 
 var errCancelled = errors.New("cancelled")
 
-// atMost requests of a screen run at a time.
-const atMost = 32
+// maxRunning is the number of requests that one UI may run at a time.
+const maxRunning = 32
 
-// NewCalls are the requests of a screen.
-func NewCalls(a *Common) *calls { return &calls{app: a, trusted: map[Item]string{}} }
+// NewCalls returns the requests of a UI that has made none.
+func NewCalls(a *Context) *Calls { return &Calls{app: a, Trusted: map[Item]string{}} }
 
-func (c *calls) Len() int { return len(c.List) }
+// Len returns the number of running requests.
+func (c *Calls) Len() int { return len(c.Running) }
 
-// Of is the running request about an item.
-func (c *calls) Of(it Item) *Running {
-	for i := len(c.List) - 1; i >= 0; i-- {
-		if c.List[i].Item == it {
-			return c.List[i]
+// ForItem returns the running request about an item, or nil.
+func (c *Calls) ForItem(it Item) *Running {
+	for i := len(c.Running) - 1; i >= 0; i-- {
+		if c.Running[i].Item == it {
+			return c.Running[i]
 		}
 	}
 	return nil
 }
 
 // Start sends a request; its answer goes into the content cache.
-func (c *calls) Start(r Request) tea.Cmd {
+func (c *Calls) Start(r Request) tea.Cmd {
 	a := c.app
-	if len(c.List) >= atMost {
-		return a.Complain("%d requests are running already; %s cancels one", atMost, a.KeyOf("cancel"))
+	if len(c.Running) >= maxRunning {
+		return a.Complain("%d requests are running already; %s cancels one", maxRunning, a.KeyOf("cancel"))
 	}
 	params, err := r.params()
 	if err != nil {
 		return a.Complain("%v", err)
 	}
 	ctx, cancel := context.WithCancel(a.Ctx)
-	run := &Running{Request: r, Began: a.Now(), Cancel: cancel}
-	c.forget(r.Item)
-	c.List = append(c.List, run)
+	run := &Running{Request: r, Started: a.Now(), Cancel: cancel}
+	c.forgetCancelled(r.Item)
+	c.Running = append(c.Running, run)
 	if !r.Quiet {
 		c.Last = &r
 		c.remember(r)
@@ -202,24 +202,24 @@ func (c *calls) Start(r Request) tea.Cmd {
 	return tea.Batch(func() tea.Msg {
 		defer cancel()
 		began := a.Now()
-		result, err := a.Backend.Request(ctx, r.Method, params, run.progressed(a.Poke))
+		result, err := a.Backend.Request(ctx, r.Method, params, run.onProgress(a.Wake))
 		took := a.Now().Sub(began)
 		if ctx.Err() != nil {
 			// What was kept before is worth more than that it was left.
-			return keys.FuncMsg(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
+			return keys.FuncMsg(func() tea.Cmd { return c.finish(run, nil, errCancelled, took) })
 		}
 		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
 		return keys.FuncMsg(func() tea.Cmd {
 			if !r.Quiet {
 				c.record(r.Item, inv)
 			}
-			return c.ended(run, result, err, took)
+			return c.finish(run, result, err, took)
 		})
-	}, a.Shell.Begun(r))
+	}, a.Shell.RequestStarted(r))
 }
 
-// progressed takes the params of progress notifications.
-func (r *Running) progressed(poke func()) func(json.RawMessage) {
+// onProgress returns a function that takes the params of progress notifications.
+func (r *Running) onProgress(poke func()) func(json.RawMessage) {
 	return func(params json.RawMessage) {
 		var p struct {
 			Progress float64 `json:"progress"`
@@ -230,22 +230,22 @@ func (r *Running) progressed(poke func()) func(json.RawMessage) {
 			return
 		}
 		r.mu.Lock()
-		r.progress, r.total, r.message = p.Progress, p.Total, Clean(p.Message)
+		r.progress, r.total, r.message = p.Progress, p.Total, SanitizeLine(p.Message)
 		r.mu.Unlock()
 		poke()
 	}
 }
 
-func (c *calls) ended(run *Running, result json.RawMessage, err error, took time.Duration) tea.Cmd {
-	c.List = slices.DeleteFunc(c.List, func(r *Running) bool { return r == run })
+func (c *Calls) finish(run *Running, result json.RawMessage, err error, took time.Duration) tea.Cmd {
+	c.Running = slices.DeleteFunc(c.Running, func(r *Running) bool { return r == run })
 	a := c.app
-	a.Shell.Answered(run.Request)
+	a.Shell.RequestAnswered(run.Request)
 	name := run.Item.Listed
 	switch {
 	case errors.Is(err, errCancelled):
 		if !run.Quiet {
-			c.leave(run, took)
-			inv := run.invocation(nil, err, run.Began, took)
+			c.recordCancelled(run, took)
+			inv := run.invocation(nil, err, run.Started, took)
 			inv.Cancelled = true
 			c.record(run.Item, inv)
 		}
@@ -279,31 +279,31 @@ func (r Request) invocation(result json.RawMessage, err error, at time.Time, too
 	}
 	if err != nil {
 		inv.Result, inv.Error = nil, err.Error()
-		if answer, ok := errors.AsType[answered](err); ok {
+		if answer, ok := errors.AsType[serverError](err); ok {
 			inv.ErrorCode = answer.ErrorCode()
 		}
 	}
 	return inv
 }
 
-// Kept is the content that is kept of an item.
-func Kept(reg *registry.Registry, it Item) *registry.Invocation {
+// CachedInvocation returns the cached content of an item, or nil.
+func CachedInvocation(reg *registry.Registry, it Item) *registry.Invocation {
 	return reg.Contents().Last(it.Kind, it.Server, it.Name)
 }
 
 // Stop cancels a request.
-func (c *calls) Stop(run *Running) tea.Cmd {
+func (c *Calls) Stop(run *Running) tea.Cmd {
 	run.Cancel()
 	return c.app.Say("Cancelling %s", run.Item.Listed)
 }
 
 // Lines draw what a running request has said so far.
-func (r *Running) Lines(a *Common, w, h int) []string {
+func (r *Running) Lines(a *Context, w, h int) []string {
 	r.mu.Lock()
 	progress, total, message := r.progress, r.total, r.message
 	r.mu.Unlock()
-	lk := a.Look
-	head := fmt.Sprintf(" %s running %s", a.Spin.View(), termtext.Age(a.Now().Sub(r.Began)))
+	lk := a.Theme
+	head := fmt.Sprintf(" %s running %s", a.Spin.View(), termtext.Age(a.Now().Sub(r.Started)))
 	lines := []string{lk.Sides(head, lk.Key.On("X")+" cancels ", w)}
 	switch {
 	case total > 0:
@@ -326,7 +326,7 @@ func (r *Running) Lines(a *Common, w, h int) []string {
 }
 
 // Fit is foreign text in exactly w cells.
-func Fit(lk *theme.Look, s string, w int) string { return lk.Fit(Clean(s), w) }
+func Fit(lk *theme.Theme, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
 
 // Item names a thing of the catalog.
 type Item struct {
@@ -336,11 +336,20 @@ type Item struct {
 	Listed string
 }
 
-// Blank reports whether the cursor is on nothing.
-func (it Item) Blank() bool { return it == Item{} }
+// EntryItem returns an entry of the catalog as an item.
+func EntryItem(e *registry.Entry) Item {
+	kind := e.Kind
+	if kind == registry.Skill { // its file is a resource
+		kind = registry.Resource
+	}
+	return Item{Kind: kind, Server: e.Server, Name: e.Name, Listed: e.Listed}
+}
 
-// answered is an error that the other side sent.
-type answered interface {
+// IsEmpty reports whether there is no item.
+func (it Item) IsEmpty() bool { return it == Item{} }
+
+// serverError is an error response.
+type serverError interface {
 	error
 	ErrorCode() int
 	ErrorData() json.RawMessage

@@ -12,8 +12,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Clean is foreign text for one line.
-func Clean(s string) string { return termtext.Line(s) }
+// SanitizeLine returns untrusted text as one line that is safe to draw.
+func SanitizeLine(s string) string { return termtext.Line(s) }
 
 // Millis is a duration as people read it at a glance.
 func Millis(d time.Duration) string {
@@ -42,7 +42,7 @@ func WrapText(s string, w, most int) []string {
 
 // CutBefore cuts a line that ends in parentheses before those, unless little would be left:
 // they say what is not told.
-func CutBefore(lk *theme.Look, s string, w int) string {
+func CutBefore(lk *theme.Theme, s string, w int) string {
 	at := strings.LastIndex(s, " (")
 	if at < 0 || !strings.HasSuffix(s, ") ") || 2*theme.Width(s[at:]) > w {
 		return lk.Cut(s, w)
@@ -53,8 +53,8 @@ func CutBefore(lk *theme.Look, s string, w int) string {
 // Grouped writes a count: 1234, 100k, 1.2M.
 func Grouped(n int) string { return termtext.Grouped(n) }
 
-// Exactly writes a count with all its digits: 1234, 100,009.
-func Exactly(n int) string {
+// FormatInt formats a count with all its digits: 1234, 100,009.
+func FormatInt(n int) string {
 	s := strconv.Itoa(n)
 	if n < 10_000 {
 		return s
@@ -65,8 +65,8 @@ func Exactly(n int) string {
 	return s
 }
 
-// Where says how far down a text is; "" when all of it is seen.
-func Where(text interface{ Position() (int, int, int) }) string {
+// PositionText returns how far a text is scrolled, or "" if all of it is visible.
+func PositionText(text interface{ Position() (int, int, int) }) string {
 	first, last, total := text.Position()
 	if total == 0 || first <= 1 && last >= total {
 		return ""
@@ -74,10 +74,18 @@ func Where(text interface{ Position() (int, int, int) }) string {
 	return Grouped(last) + "/" + Grouped(total)
 }
 
-// Unfolded is the depth to which JSON is shown at first.
-const Unfolded = 12
+// DefaultDepth is the depth to which JSON is unfolded at first.
+const DefaultDepth = 12
 
 // ContainsAll reports whether text has all words in it.
 func ContainsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// CutText cuts long text, between characters.
+func CutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return termtext.Head(s, most) + "…"
 }

@@ -25,7 +25,7 @@ func (p *Pane) Subject() pane.Subject {
 	if err != nil {
 		return pane.Subject{}
 	}
-	lk, now, since := p.app.Look, p.app.Now(), p.report.Since
+	lk, now, since := p.app.Theme, p.app.Now(), p.report.Since
 	off, minutes := p.app.KeyOf("switch"), "The last hour"
 	if !p.report.Minutes.IsZero() {
 		minutes = "Since Goblin started"
@@ -88,16 +88,16 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
 	}
 	if r.Waits > 0 {
-		add("waits", waits(&r.Figures))
+		add("waits", waitText(&r.Figures))
 	}
 	add("answers", fmt.Sprintf("%s, %s each", uicontext.Size(int64(r.Figures.Bytes)), uicontext.Size(int64(r.Figures.Bytes/r.Calls))))
 	add("last call", termtext.Age(now.Sub(r.LastUsed))+" ago")
 	return f
 }
 
-func (r *row) graphs(lk *theme.Look) string {
+func (r *row) graphs(lk *theme.Theme) string {
 	part := func(label string, of func(report.Minute) float64) string {
-		return lk.Fit(label, 8) + lk.Spark(squeeze(values(r.Hour, of), 30))
+		return lk.Fit(label, 8) + lk.Spark(downsample(values(r.Hour, of), 30))
 	}
 	return strings.Join([]string{
 		part("calls", func(m report.Minute) float64 { return float64(m.Calls) }),
@@ -116,7 +116,7 @@ func (r *row) limits() []viewer.Section {
 		if most == 0 {
 			return
 		}
-		if r.broken(limit) {
+		if r.exceeds(limit) {
 			text = "! " + text
 		}
 		f = append(f, viewer.Field{Label: limit, Value: text})

@@ -50,12 +50,12 @@ type row struct {
 	whole  any // as it stands in the bill
 }
 
-// often is how often the bill is asked for at most.
-const often = time.Second
+// readInterval is the minimum time between two readings of the report.
+const readInterval = time.Second
 
 // Pane is the pane.
 type Pane struct {
-	app    *pane.Desk
+	app    *pane.Layout
 	Tables [tables]*list.Table[row]
 	at     int
 	spots  pane.Tabs
@@ -68,14 +68,14 @@ type Pane struct {
 }
 
 // New is the pane; it reads nothing before it is open.
-func New(a *pane.Desk) *Pane {
+func New(a *pane.Layout) *Pane {
 	p := &Pane{app: a, at: tools}
 	for i := range p.Tables {
 		p.Tables[i] = list.New(a.Ctx, a.Now,
 			func(r row) string { return r.key },
 			func(r row) string { return r.name + "\x00" + r.original },
 			fields,
-			list.By("tokens", byTokens).Down())
+			list.By("tokens", byTokens).Descending())
 		p.Tables[i].Arrange(p.columns(i)...)
 		p.Tables[i].Base = p.style
 	}
@@ -102,7 +102,7 @@ func fields(rows []row) []list.Field {
 }
 
 // In is where the pane's keys work.
-func (p *Pane) In() keys.Place { return keymap.InUsage }
+func (p *Pane) In() keymap.Place { return keymap.InUsage }
 
 // Tab names the pane, and counts clients whose limits are broken once it was open.
 func (p *Pane) Tab() (name, count string) {
@@ -113,7 +113,7 @@ func (p *Pane) Tab() (name, count string) {
 		}
 	}
 	if broken > 0 {
-		count = p.app.Look.Failed + uicontext.Grouped(broken)
+		count = p.app.Theme.Failed + uicontext.Grouped(broken)
 	}
 	return "Usage", count
 }
@@ -132,12 +132,12 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	case p.busy:
 		p.stale = true
 		return nil
-	case what != registry.AllChanges && now.Sub(p.read) < often:
+	case what != registry.AllChanges && now.Sub(p.read) < readInterval:
 		if p.stale {
 			return nil // somebody looks already
 		}
 		p.stale = true
-		return p.app.After(often-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
+		return p.app.After(readInterval-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
 	}
 	p.busy, p.stale = true, false
 	backend := p.app.Backend
@@ -184,11 +184,11 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 // Heading counts the rows of the open table, and says by what they are sorted.
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
-	count := uicontext.Exactly(t.Total())
-	if t.Typed != "" {
-		count = uicontext.Exactly(t.Len()) + "/" + count
+	count := uicontext.FormatInt(t.Total())
+	if t.FilterText != "" {
+		count = uicontext.FormatInt(t.Len()) + "/" + count
 	}
-	return p.app.Look.Title.On("Usage") + " " + count, t.Sorting(p.app.Look)
+	return p.app.Theme.Title.On("Usage") + " " + count, t.OrderText(p.app.Theme)
 }
 
 // Rows is the open table.
@@ -243,55 +243,55 @@ func (p *Pane) Item() uicontext.Item {
 	return uicontext.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
 }
 
-// Shown is the part of the bill under the cursor, as JSON.
-func (p *Pane) Shown() uicontext.Shown {
+// ShownContent is the part of the bill under the cursor, as JSON.
+func (p *Pane) ShownContent() uicontext.CachedContent {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
 	text, err := json.MarshalIndent(r.whole, "", "  ")
 	if err != nil {
-		return uicontext.Shown{}
+		return uicontext.CachedContent{}
 	}
-	return uicontext.Shown{Name: "usage.json", Data: text}
+	return uicontext.CachedContent{Name: "usage.json", Data: text}
 }
 
-// Acts returns the actions of keys here.
-func (p *Pane) Acts() map[string]keys.Act {
+// Handlers returns the actions of keys here.
+func (p *Pane) Handlers() map[string]keys.Handler {
 	a := p.app
-	none := keys.Unless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
+	none := keys.DisabledUnless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
 	entry := func() *registry.Entry {
 		it := p.Item()
-		if it.Blank() {
+		if it.IsEmpty() {
 			return nil
 		}
 		return a.Reg.Load().Named(it.Server, registry.Tool, it.Name)
 	}
-	return map[string]keys.Act{
-		"open": {Why: none}, "pager": {Why: none}, "editor": {Why: none}, "save": {Why: none}, "copy-content": {Why: none},
-		"copy": {Why: none, Run: func() tea.Cmd {
+	return map[string]keys.Handler{
+		"open": {WhyDisabled: none}, "pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none}, "copy-content": {WhyDisabled: none},
+		"copy": {WhyDisabled: none, Run: func() tea.Cmd {
 			r, _ := p.Tables[p.at].Selected()
-			return a.Copy(uicontext.Clean(r.name), "the name")
+			return a.Copy(uicontext.SanitizeLine(r.name), "the name")
 		}},
 		"reload":    {Run: func() tea.Cmd { return p.Refresh(registry.AllChanges) }},
 		"tab-left":  {Run: func() tea.Cmd { return p.choose(p.at - 1) }},
 		"tab-right": {Run: func() tea.Cmd { return p.choose(p.at + 1) }},
 		"switch": {
-			Why: func() string {
+			WhyDisabled: func() string {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
-				return dialog.WhyNotToggle(a.Common, entry())
+				return dialog.WhyNotToggle(a.Context, entry())
 			},
-			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Common, []*registry.Entry{entry()}) },
+			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Context, []*registry.Entry{entry()}) },
 		},
-		"call":      {Why: keys.Never("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
-		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
+		"call":      {WhyDisabled: keys.AlwaysDisabled("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
+		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},
 	}
 }
 
 // Lines are the tabs, the last hour, how long calls took, and the table.
-func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
 		texts[i] = names[i] + " " + uicontext.Grouped(t.Total())
@@ -313,9 +313,9 @@ func (p *Pane) Lines(lk *theme.Look, w, h int, focused bool) []string {
 }
 
 // graphs draw the last hour, and how long all calls took.
-func (p *Pane) graphs(lk *theme.Look, w int) []string {
+func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	f := &p.report.All
-	calls, failed, took, timed := hour(f.Hour)
+	calls, failed, took, timed := lastHour(f.Hour)
 	cells := max(min(60, w-60), 12)
 	graph := func(label string, values []float64, ends, text string) string {
 		line := lk.Spark(values)
@@ -342,7 +342,7 @@ func (p *Pane) graphs(lk *theme.Look, w int) []string {
 		mean = millis(took/float64(timed)) + " on average"
 	}
 	if f.Waits > 0 {
-		mean = strings.TrimPrefix(mean+", "+waits(f), ", ")
+		mean = strings.TrimPrefix(mean+", "+waitText(f), ", ")
 	}
 	counts := make([]float64, len(p.report.Latency))
 	for i, b := range p.report.Latency {
@@ -354,14 +354,14 @@ func (p *Pane) graphs(lk *theme.Look, w int) []string {
 		ends = " " + millis(p.report.Latency[0].UpTo) + " to " + millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
-		graph("calls", squeeze(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
-		graph("latency", squeeze(values(f.Hour, func(m report.Minute) float64 { return m.Millis }), cells), "", mean),
-		graph("spread", squeeze(counts, cells), ends, spread),
+		graph("calls", downsample(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
+		graph("latency", downsample(values(f.Hour, func(m report.Minute) float64 { return m.Millis }), cells), "", mean),
+		graph("spread", downsample(counts, cells), ends, spread),
 	}
 }
 
-// waits describes how long calls waited for the user. Other times exclude these waits.
-func waits(f *report.Figures) string {
+// waitText describes how long calls waited for the user. Other times exclude these waits.
+func waitText(f *report.Figures) string {
 	return termtext.Count(int(f.Waits), "call") + " waited for the user for " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
@@ -373,8 +373,8 @@ func values(minutes []report.Minute, of func(report.Minute) float64) []float64 {
 	return out
 }
 
-// squeeze makes values fit into so many cells; each is the largest of its part.
-func squeeze(values []float64, cells int) []float64 {
+// downsample reduces values to a number of cells, each the maximum of its part.
+func downsample(values []float64, cells int) []float64 {
 	if len(values) <= cells {
 		return values
 	}
@@ -386,8 +386,8 @@ func squeeze(values []float64, cells int) []float64 {
 	return out
 }
 
-// hour sums the last hour up.
-func hour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
+// lastHour returns the sums of the last hour.
+func lastHour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
 		if m.Millis > 0 {
@@ -404,16 +404,16 @@ func byTokens(x, y row) int {
 
 // columns are those of a table. What costs stands longest.
 func (p *Pane) columns(table int) []list.Column[row] {
-	lk := func() *theme.Look { return p.app.Look }
+	lk := func() *theme.Theme { return p.app.Theme }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
-		c := list.Figure(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
+		c := list.NumberColumn(name, rank, w, value, func(r row, _ int) (string, theme.Style) {
 			if value(r) == 0 {
 				return lk().Sep, ""
 			}
 			return text(r), ""
 		})
 		if rank > 0 {
-			c.Has = func(r row) bool { return value(r) > 0 }
+			c.HasValue = func(r row) bool { return value(r) > 0 }
 		}
 		return c
 	}
@@ -431,12 +431,12 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	}
 	all := []list.Column[row]{
 		{
-			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), Least: 4, Wants: 22, Text: func(r row) string { return r.name },
+			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), MinWidth: 4, PreferredWidth: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.client != nil && len(r.client.Breaks) > 0 {
-					return lk().Failed + " " + uicontext.Clean(r.name), lk().Bad
+					return lk().Failed + " " + uicontext.SanitizeLine(r.name), lk().Bad
 				}
-				return uicontext.Clean(r.name), ""
+				return uicontext.SanitizeLine(r.name), ""
 			},
 		},
 		tokens,
@@ -446,9 +446,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
 		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.Size(int64(r.Figures.Bytes)) }),
 		{
-			Name: "last call", Rank: 4, Fixed: 9, Right: true, Down: true,
-			By:  func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
-			Has: func(r row) bool { return r.Calls > 0 },
+			Name: "last call", Rank: 4, Fixed: 9, Right: true, Descending: true,
+			By:       func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
+			HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.Calls == 0 {
 					return "never", ""
@@ -457,9 +457,9 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			},
 		},
 		{
-			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, Has: func(r row) bool { return r.Calls > 0 },
+			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
-				return lk().Spark(squeeze(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
+				return lk().Spark(downsample(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
 		},
 	}
@@ -477,7 +477,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 // style is that of a row: what nobody calls is dim.
 func (p *Pane) style(r row) theme.Style {
 	if r.off || p.at == tools && r.idle > 0 {
-		return p.app.Look.Dim
+		return p.app.Theme.Dim
 	}
 	return ""
 }
@@ -497,7 +497,7 @@ func millis(ms float64) string {
 	return uicontext.Millis(time.Duration(ms * float64(time.Millisecond)))
 }
 
-// broken are the limits that a client's row breaks.
-func (r *row) broken(limit string) bool {
+// exceeds reports whether a client's row exceeds a limit.
+func (r *row) exceeds(limit string) bool {
 	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Limit == limit })
 }

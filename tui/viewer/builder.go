@@ -14,7 +14,7 @@ import (
 // builder appends lines to a document. Once err is set nothing more is added.
 type builder struct {
 	ctx       context.Context
-	lk        *theme.Look
+	lk        *theme.Theme
 	o         Options
 	d         *Doc
 	lineWidth int // cells of a line, without the one for edge marks
@@ -76,7 +76,7 @@ func (b *builder) remark(i ink, text, mark string) {
 	text, _ = truncate(text, b.o.Most)
 	for s := range strings.Lines(termtext.Text(text)) {
 		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
-		mark = theme.Blank(len(mark))
+		mark = theme.Spaces(len(mark))
 	}
 }
 
@@ -131,7 +131,7 @@ func (b *builder) fields(fields []Field) {
 			l := line{ink: inkField, arg: style, indent: uint16(column + 2)}
 			if label != "" {
 				b.put(label)
-				b.put(theme.Blank(max(column-theme.Width(label), 0) + 2))
+				b.put(theme.Spaces(max(column-theme.Width(label), 0) + 2))
 				b.setInk(inkField)
 				l.ink, l.indent, label = inkDim, 0, ""
 			}

@@ -103,7 +103,7 @@ func dump(data []byte, room int) func(func(string) bool) {
 				}
 				text = append(text, c)
 			}
-			out = append(out, theme.Blank(hexWidth(per)-per-2-len(out))...)
+			out = append(out, theme.Spaces(hexWidth(per)-per-2-len(out))...)
 			out = append(append(append(out, '|'), text...), '|')
 			if !yield(string(out)) {
 				return

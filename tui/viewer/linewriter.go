@@ -63,7 +63,7 @@ func (p *lineWriter) writeSpaces(style theme.Style, n int) {
 	}
 	if n > 0 {
 		p.setStyle(style)
-		p.writeString(theme.Blank(n))
+		p.writeString(theme.Spaces(n))
 		p.x += n
 	}
 }
@@ -88,7 +88,7 @@ func (p *lineWriter) writeCluster(style theme.Style, s []byte, cells int, f clus
 		return
 	case f == oversized || p.strict && cells > 0:
 		p.writeString(replacement)
-		p.writeString(theme.Blank(cells - 1))
+		p.writeString(theme.Spaces(cells - 1))
 	case !p.strict:
 		p.text = append(p.text, s...)
 	}

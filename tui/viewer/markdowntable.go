@@ -175,14 +175,14 @@ func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line)
 				before = (w - n) / 2
 			}
 			if len(text) > 0 {
-				b.put(theme.Blank(due + before))
+				b.put(theme.Spaces(due + before))
 				b.d.arena = append(b.d.arena, text...)
 				due = w - n - before
 			} else {
 				due += w
 			}
 			if c < len(widths)-1 {
-				b.put(theme.Blank(due + 1))
+				b.put(theme.Spaces(due + 1))
 				b.setInk(inkDim)
 				b.put(b.lk.Vertical + " ")
 				b.setInk(inkPlain)

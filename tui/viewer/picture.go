@@ -250,5 +250,5 @@ func (v *View) picture(l line, room int) {
 		}
 		p.setStyle("")
 	}
-	p.writeString(theme.Blank(room - (to - from)))
+	p.writeString(theme.Spaces(room - (to - from)))
 }

@@ -48,12 +48,12 @@ func encodedAs(t testing.TB, format string, img image.Image) []byte {
 }
 
 func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
-	env := func(colours, lang string) *theme.Look {
+	env := func(colours, lang string) *theme.Theme {
 		return theme.New(theme.Options{Getenv: func(k string) string {
 			return map[string]string{"TERM": "xterm-256color", "COLORTERM": colours, "LANG": lang, "NO_COLOR": map[bool]string{true: "1"}[colours == "none"]}[k]
 		}})
 	}
-	lines := func(lk *theme.Look, data []byte, w int) []string {
+	lines := func(lk *theme.Theme, data []byte, w int) []string {
 		doc, err := Build(t.Context(), lk, []Section{{Kind: Hex, Data: data, MIME: "image/png"}}, Options{Width: w})
 		require.NoError(t, err)
 		v := NewView(lk)

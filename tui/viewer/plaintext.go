@@ -61,8 +61,8 @@ func plainFields(fields []Field) string {
 		}
 		label := termtext.Line(f.Label)
 		out.WriteString(label)
-		out.WriteString(theme.Blank(column - theme.Width(label) + 2))
-		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+theme.Blank(column+2)))
+		out.WriteString(theme.Spaces(column - theme.Width(label) + 2))
+		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+theme.Spaces(column+2)))
 		out.WriteByte('\n')
 	}
 	return out.String()

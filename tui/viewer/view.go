@@ -11,7 +11,7 @@ import (
 
 // View is a window on a document. The zero value is of no use; see [NewView].
 type View struct {
-	lk        *theme.Look
+	lk        *theme.Theme
 	inks      [inks]theme.Style
 	doc       *Doc
 	top       int  // the first line shown
@@ -25,15 +25,15 @@ type View struct {
 }
 
 // NewView is a view of nothing.
-func NewView(lk *theme.Look) *View {
+func NewView(lk *theme.Theme) *View {
 	v := &View{doc: &Doc{}}
-	v.SetLook(lk)
+	v.SetTheme(lk)
 	return v
 }
 
-// SetLook changes the theme. What was chosen from the look when the document
+// SetTheme changes the theme. What was chosen from the look when the document
 // was built (styles of fields, bullets) stays until it is built again.
-func (v *View) SetLook(lk *theme.Look) {
+func (v *View) SetTheme(lk *theme.Theme) {
 	v.lk = lk
 	v.inks = [inks]theme.Style{
 		inkBold: lk.Bold, inkEm: lk.Underline, inkCode: lk.Code, inkLink: lk.Link,
@@ -160,7 +160,7 @@ func (v *View) Lines(w, h int) []string {
 		if k := v.top + i; k < len(v.doc.lines) && w > 0 {
 			out[i] = v.draw(k)
 		} else {
-			out[i] = theme.Blank(v.w)
+			out[i] = theme.Spaces(v.w)
 		}
 	}
 	return out
@@ -214,7 +214,7 @@ func (v *View) paint(i int) {
 		p.setStyle(v.lk.Dim)
 		p.writeString(strings.Repeat(v.lk.Horizontal, n))
 		p.setStyle("")
-		p.writeString(theme.Blank(room - n))
+		p.writeString(theme.Spaces(room - n))
 		return
 	}
 	if room > 0 {
@@ -227,7 +227,7 @@ func (v *View) number(l line, room int) int {
 	p, w := &v.writer, min(int(l.indent), room)
 	if w < 2 || l.arg == 0 || l.flags&continued != 0 {
 		p.setStyle("")
-		p.writeString(theme.Blank(w))
+		p.writeString(theme.Spaces(w))
 		return w
 	}
 	p.setStyle(v.lk.Dim)
@@ -290,7 +290,7 @@ func (v *View) content(l line, indent, room int) {
 		p.writeString(v.lk.Ellipsis)
 		p.x++
 	}
-	p.writeString(theme.Blank(room - p.x))
+	p.writeString(theme.Spaces(room - p.x))
 }
 
 // firstMatch returns the index of the first match that ends after the start of a line.

@@ -197,7 +197,7 @@ func (d *Doc) sourceLine(i int) (from, to, next int) {
 }
 
 // Build lays out sections. It fails only if the context is cancelled.
-func Build(ctx context.Context, lk *theme.Look, sections []Section, o Options) (*Doc, error) {
+func Build(ctx context.Context, lk *theme.Theme, sections []Section, o Options) (*Doc, error) {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}

@@ -19,7 +19,7 @@ import (
 	"goblin/tui/theme"
 )
 
-func plainLook() *theme.Look { return theme.New(theme.Options{Theme: "none"}) }
+func plainLook() *theme.Theme { return theme.New(theme.Options{Theme: "none"}) }
 
 func build(t testing.TB, o Options, blocks ...Section) *Doc {
 	t.Helper()
@@ -331,19 +331,19 @@ func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
 	}, Options{Width: 20})
 	require.NoError(t, err)
 	v := NewView(plainLook())
-	v.SetLook(lk)
+	v.SetTheme(lk)
 	v.Show(d, false)
 	require.Equal(t, []string{
-		" " + lk.Dim.On("l  ") + lk.Good.On("v") + theme.Blank(15),
-		theme.Blank(20),
-		" " + lk.Punct.On("{") + theme.Blank(18),
-		"   " + lk.Name.On(`"a"`) + lk.Punct.On(": ") + lk.Number.On("1") + theme.Blank(11),
-		" " + lk.Punct.On("}") + theme.Blank(18),
-		theme.Blank(20),
-		" " + lk.Underline.On("e") + " " + lk.Bold.On("wrapped words ") + theme.Blank(3),
-		" " + lk.Bold.On("here") + theme.Blank(15),
-		theme.Blank(20),
-		" " + lk.Bad.On("! e") + theme.Blank(16),
+		" " + lk.Dim.On("l  ") + lk.Good.On("v") + theme.Spaces(15),
+		theme.Spaces(20),
+		" " + lk.Punct.On("{") + theme.Spaces(18),
+		"   " + lk.Name.On(`"a"`) + lk.Punct.On(": ") + lk.Number.On("1") + theme.Spaces(11),
+		" " + lk.Punct.On("}") + theme.Spaces(18),
+		theme.Spaces(20),
+		" " + lk.Underline.On("e") + " " + lk.Bold.On("wrapped words ") + theme.Spaces(3),
+		" " + lk.Bold.On("here") + theme.Spaces(15),
+		theme.Spaces(20),
+		" " + lk.Bad.On("! e") + theme.Spaces(16),
 	}, v.Lines(20, 10))
 }
 

@@ -91,8 +91,8 @@ var rules = []row{
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
 	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the screen defines the interfaces that it calls"},
-	{"tui/uicontext", "registry registry/keymap registry/names registry/report registry/termtext tui/form tui/keys tui/textfield tui/theme", "knows no pane: what it asks of the screen is an interface"},
-	{"tui/dialog", "registry registry/keymap registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "asks by dialogs, and knows no pane"},
+	{"tui/uicontext", "registry registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane: what it asks of the screen is an interface"},
+	{"tui/dialog", "registry registry/keymap registry/names registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "asks by dialogs, and knows no pane"},
 	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "knows no app"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "is a pane like those of tui/pane, which do not know it"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},

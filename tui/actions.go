@@ -19,20 +19,20 @@ import (
 
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
-	return a.Push(dialog.NewClients(dialog.ClientsDesk{
-		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.Failed,
+	return a.Push(dialog.NewClients(dialog.ClientsOptions{
+		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.Failed,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
 
 // showPast lists the last calls of the item.
 func (a *app) showPast() tea.Cmd {
-	_, cmd := dialog.NewPastCalls(a.Common, a.Panes[a.Open].Item())
+	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item())
 	return cmd
 }
 
 func (a *app) whyNoPast() string {
-	if it := a.Panes[a.Open].Item(); it.Blank() || len(a.Calls.Past(it)) == 0 {
+	if it := a.Panes[a.Open].Item(); it.IsEmpty() || len(a.Calls.History(it)) == 0 {
 		return "this screen has not called it yet"
 	}
 	return ""
@@ -46,8 +46,8 @@ func (a *app) sideways(cells int) func() tea.Cmd {
 	}
 }
 
-// found walks the matches of the search in the detail panel.
-func (a *app) found(step func(*viewer.View)) func() tea.Cmd {
+// searchStep returns a function that goes to another match in the detail panel.
+func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 	return func() tea.Cmd {
 		step(a.Details[a.Open].View)
 		return nil
@@ -58,7 +58,7 @@ func (a *app) found(step func(*viewer.View)) func() tea.Cmd {
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
-	a.Say("Sorted %s", cmp.Or(r.Sorting(a.Look), "as listed"))
+	a.Say("Sorted %s", cmp.Or(r.OrderText(a.Theme), "as listed"))
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func (a *app) nextPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace
 // resize gives the list more percent of the room.
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
-		a.Layout.Part = max(20, min(80, a.Layout.Part+by))
+		a.Split.ListPercent = max(20, min(80, a.Split.ListPercent+by))
 		return nil
 	}
 }
@@ -94,7 +94,7 @@ func (a *app) copyContent() tea.Cmd {
 // clearKept forgets what is kept of the item.
 func (a *app) clearKept() tea.Cmd {
 	it := a.Panes[a.Open].Item()
-	if it.Blank() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
+	if it.IsEmpty() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
 		return a.Complain("nothing is kept of this item")
 	}
 	return a.Say("Forgot what was kept of %s", it.Listed)
@@ -106,15 +106,15 @@ func (a *app) copyName() tea.Cmd {
 	if all := a.marked(); len(all) > 1 {
 		names := make([]string, len(all))
 		for i, it := range all {
-			names[i] = uicontext.Clean(it.Listed)
+			names[i] = uicontext.SanitizeLine(it.Listed)
 		}
 		return a.Copy(strings.Join(names, "\n"), termtext.Count(len(all), "name"))
 	}
 	it := a.Panes[a.Open].Item()
-	if inv := uicontext.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
-		return a.Copy(uicontext.Clean(inv.Expanded), "the expanded URI")
+	if inv := uicontext.CachedInvocation(a.Reg, it); it.Kind == registry.Template && inv != nil {
+		return a.Copy(uicontext.SanitizeLine(inv.Expanded), "the expanded URI")
 	}
-	return a.Copy(uicontext.Clean(it.Listed), "the name")
+	return a.Copy(uicontext.SanitizeLine(it.Listed), "the name")
 }
 
 // marked are the rows that keys are for: those that were marked, else the one under the
@@ -138,7 +138,7 @@ func (a *app) mark() tea.Cmd {
 func (a *app) whyNotCancel() string {
 	switch {
 	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
-		return a.Logs().WhyNotWithdraw() // the row is meant
+		return a.Logs().WhyNotCancel() // the row is meant
 	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:
@@ -178,14 +178,14 @@ func (a *app) logIn() tea.Cmd {
 }
 
 func (a *app) whyNotInspect() string {
-	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().Blank() {
+	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().IsEmpty() {
 		return "there is no item here"
 	}
 	return ""
 }
 
-// parts is a pane of several lists, one of which has the cursor.
-type parts interface {
+// multiList is a pane of several lists, one of which has the cursor.
+type multiList interface {
 	Part() (at, of int)
 	Choose(part int)
 }
@@ -194,7 +194,7 @@ type parts interface {
 // list alone, the panes.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
-	several, ok := a.Panes[a.Open].(parts)
+	several, ok := a.Panes[a.Open].(multiList)
 	if ok {
 		at, of = several.Part()
 	}
@@ -227,7 +227,7 @@ func (a *app) back() tea.Cmd {
 	case a.Inside:
 		a.Inside = false
 	case a.Panes[a.Open].Rows().Untick():
-	case a.returns(&cmd):
+	case a.goBack(&cmd):
 		return cmd
 	case typed != "":
 		return a.SetFilter("")
@@ -237,15 +237,15 @@ func (a *app) back() tea.Cmd {
 	return nil
 }
 
-// returns goes back to where a jump began, if one did.
-func (a *app) returns(cmd *tea.Cmd) (ok bool) {
-	*cmd, ok = a.Return()
+// goBack returns to the place before the last jump, if there is one.
+func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
+	*cmd, ok = a.GoBack()
 	return ok
 }
 
 // cancels is the running call that Esc cancels: the one that is looked at.
 func (a *app) cancels() *uicontext.Running {
-	run := a.Calls.Of(a.Panes[a.Open].Item())
+	run := a.Calls.ForItem(a.Panes[a.Open].Item())
 	if run == nil || run.Quiet {
 		return nil
 	}
@@ -254,8 +254,8 @@ func (a *app) cancels() *uicontext.Running {
 
 // cancel cancels the request under way that the cursor is on, else the call that runs.
 func (a *app) cancel() tea.Cmd {
-	if a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
-		return a.Logs().Withdraw()
+	if a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
+		return a.Logs().Cancel()
 	}
 	return a.Calls.Stop(a.cancellable())
 }
@@ -263,18 +263,18 @@ func (a *app) cancel() tea.Cmd {
 // cancellable is the running call that is meant: the one under the cursor, or
 // the only one; nil if that is not clear.
 func (a *app) cancellable() *uicontext.Running {
-	if run := a.Calls.Of(a.Panes[a.Open].Item()); run != nil {
+	if run := a.Calls.ForItem(a.Panes[a.Open].Item()); run != nil {
 		return run
 	}
 	if a.Calls.Len() == 1 {
-		return a.Calls.List[0]
+		return a.Calls.Running[0]
 	}
 	return nil
 }
 
 func (a *app) nextTheme() tea.Cmd {
 	all := theme.Themes()
-	return a.chooseTheme(all[(slices.Index(all, a.Look.Theme)+1)%len(all)])
+	return a.chooseTheme(all[(slices.Index(all, a.Theme.Variant)+1)%len(all)])
 }
 
 // quit ends the screen; it asks when that disturbs somebody.
@@ -292,8 +292,8 @@ func (a *app) quit() tea.Cmd {
 		return leave()
 	}
 	if clients+screens == 0 {
-		return a.Push(&uicontext.Confirm{
-			Screen: a.Common, Title: "Quit?",
+		return a.Push(&dialog.Confirm{
+			Screen: a.Context, Title: "Quit?",
 			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
@@ -312,5 +312,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next daemon.")
 	}
-	return a.Push(&uicontext.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
+	return a.Push(&dialog.Confirm{Screen: a.Context, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

@@ -23,12 +23,11 @@ import (
 	"goblin/tui/viewer"
 )
 
-// offers is the common part of the panes of tools and prompts: one list of
-// things that are called.
-type offers struct {
-	app     *Desk
+// callablePane is the common part of the panes of tools and prompts.
+type callablePane struct {
+	app     *Layout
 	All     *catalog
-	place   keys.Place
+	place   keymap.Place
 	index   int // among the panes
 	name    string
 	noun    string
@@ -40,60 +39,60 @@ type offers struct {
 	body  func(result json.RawMessage) []viewer.Section
 }
 
-func (p *offers) In() keys.Place                   { return p.place }
-func (p *offers) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
-func (p *offers) Follows() registry.Changes        { return p.follow | registry.Servers }
-func (p *offers) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
-func (p *offers) Heading() (title, right string)   { return p.All.heading(p.name) }
-func (p *offers) Rows() list.Rows                  { return p.All.Table }
-func (p *offers) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
-func (p *offers) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
-func (p *offers) Item() uicontext.Item             { return p.All.item() }
-func (p *offers) Ticked() []uicontext.Item         { return p.All.ticked() }
-func (p *offers) Empty() []string {
+func (p *callablePane) In() keymap.Place                 { return p.place }
+func (p *callablePane) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
+func (p *callablePane) Follows() registry.Changes        { return p.follow | registry.Servers }
+func (p *callablePane) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
+func (p *callablePane) Heading() (title, right string)   { return p.All.heading(p.name) }
+func (p *callablePane) Rows() list.Rows                  { return p.All.Table }
+func (p *callablePane) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
+func (p *callablePane) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
+func (p *callablePane) Item() uicontext.Item             { return p.All.item() }
+func (p *callablePane) Ticked() []uicontext.Item         { return p.All.ticked() }
+func (p *callablePane) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
 
-func (p *offers) Lines(lk *theme.Look, w, h int, focused bool) []string {
+func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
 // arrange gives the list its columns: what is called, what is its own of the kind, and
 // what describes it.
-func (p *offers) arrange(own list.Column[*registry.Entry]) {
+func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
 	p.All.Table.Arrange(
 		list.Column[*registry.Entry]{
-			Name: "name", Least: 16, Wants: 44, Text: func(e *registry.Entry) string { return e.Listed },
+			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
 		},
 		own,
 		titleColumn(3),
 		serverColumn(4),
 		list.Column[*registry.Entry]{
-			Name: "description", Rank: 2, Least: 12, Wants: 40, Rest: true, Quiet: true, Unsorted: true,
+			Name: "description", Rank: 2, MinWidth: 12, PreferredWidth: 40, Fills: true, Dim: true, Unsorted: true,
 			Text: func(e *registry.Entry) string { return firstLine(e.Description) },
 		})
-	p.All.Table.Lead = 2
+	p.All.Table.MarkWidth = 2
 	p.All.Table.Marks = p.mark
 }
 
 // mark is the sign of a row.
-func (p *offers) mark(e *registry.Entry) string {
+func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwn(e):
-		if p.All.unfold {
-			return p.app.Look.Falling
+		if p.All.showsOwnTools {
+			return p.app.Theme.Falling
 		}
-		return p.app.Look.Folded
-	case p.app.Calls.Of(uicontext.EntryItem(e)) != nil:
+		return p.app.Theme.Folded
+	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
 	case p.pinned(e) != nil:
-		return p.app.Look.Warn.On("!")
+		return p.app.Theme.Warn.On("!")
 	}
 	return p.All.mark(e)
 }
 
 // pinned is why a tool awaits approval, nil if it does not.
-func (p *offers) pinned(e *registry.Entry) *registry.PinnedTool {
+func (p *callablePane) pinned(e *registry.Entry) *registry.PinnedTool {
 	if e.Kind != registry.Tool {
 		return nil
 	}
@@ -113,7 +112,7 @@ func firstLine(texts ...string) string {
 	return ""
 }
 
-func (p *offers) Subject() Subject {
+func (p *callablePane) Subject() Subject {
 	e := p.current()
 	if e == nil {
 		if head, ok := p.All.Table.Selected(); ok {
@@ -122,15 +121,15 @@ func (p *offers) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv, left := uicontext.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
+	inv, left := uicontext.CachedInvocation(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
-	seen := dialog.VisibilityFields(p.app.Common, e)
+	seen := dialog.VisibilityFields(p.app.Context, e)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
 		pinned = []registry.PinnedTool{*row}
 	}
 	return Subject{
-		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.Of(it),
+		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it),
 		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
 		Blocks: func(context.Context) []viewer.Section {
 			arguments, more := p.about(e)
@@ -150,7 +149,7 @@ func (p *offers) Subject() Subject {
 }
 
 // leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *uicontext.Left) []viewer.Section {
+func leftBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
 	}
@@ -174,39 +173,39 @@ func calledWith(inv *registry.Invocation) []viewer.Section {
 	return append(blocks, viewer.Section{Title: "Result", Kind: viewer.Note})
 }
 
-func (p *offers) acts() map[string]keys.Act {
-	return map[string]keys.Act{
-		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "clear": {Why: p.none}, "copy-content": {Why: p.whyNoContent}, "save": {Why: p.whyNoContent},
-		"switch":    p.All.turning(),
-		"seen":      p.All.seenAct(p.All.toggleSeen),
-		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
-		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.CallAgain(p.current()) }},
+func (p *callablePane) commonHandlers() map[string]keys.Handler {
+	return map[string]keys.Handler{
+		"open": {WhyDisabled: p.none}, "call": {WhyDisabled: p.none}, "copy": {WhyDisabled: p.none}, "clear": {WhyDisabled: p.none}, "copy-content": {WhyDisabled: p.whyNoContent}, "save": {WhyDisabled: p.whyNoContent},
+		"switch":    p.All.switchHandler(),
+		"seen":      p.All.hiddenHandler(p.All.toggleHidden),
+		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},
+		"reload":    {WhyDisabled: p.whyNotAgain, Run: func() tea.Cmd { return dialog.CallAgain(p.app.Context, p.current()) }},
 	}
 }
 
 // current is the entry under the cursor, nil for none.
-func (p *offers) current() *registry.Entry { return p.All.selected() }
+func (p *callablePane) current() *registry.Entry { return p.All.selected() }
 
-func (p *offers) none() string {
+func (p *callablePane) none() string {
 	if p.current() == nil {
 		return "there is no " + p.noun + " here"
 	}
 	return ""
 }
 
-func (p *offers) whyNoContent() string {
+func (p *callablePane) whyNoContent() string {
 	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), p.untried))
 }
 
-func (p *offers) whyNotAgain() string {
-	if it := p.Item(); !it.Blank() && uicontext.Kept(p.app.Reg, it) == nil {
+func (p *callablePane) whyNotAgain() string {
+	if it := p.Item(); !it.IsEmpty() && uicontext.CachedInvocation(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
 	return p.none()
 }
 
 // emptyList explains why a list of the catalog has no rows.
-func (a *Desk) emptyList(what, hint string) []string {
+func (a *Layout) emptyList(what, hint string) []string {
 	switch {
 	case len(a.Reg.States()) == 0:
 		return []string{"No servers. :setup shows how to add some."}
@@ -218,40 +217,40 @@ func (a *Desk) emptyList(what, hint string) []string {
 
 // Tools is the pane of tools.
 type Tools struct {
-	offers
+	callablePane
 	awaiting int // approval
 }
 
-func newTools(a *Desk) *Tools {
-	p := &Tools{offers: offers{
+func newTools(a *Layout) *Tools {
+	p := &Tools{callablePane: callablePane{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
 		follow: registry.Tools | registry.Skills | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: viewer.FromTool,
 	}}
 	p.arrange(list.Column[*registry.Entry]{
 		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
-		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Look.Warn },
+		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Theme.Warn },
 	})
 	return p
 }
 
 func (p *Tools) Tab() (name, count string) {
-	name, count = p.offers.Tab()
+	name, count = p.callablePane.Tab()
 	if p.awaiting > 0 {
-		count += " " + p.app.Look.Failed + uicontext.Grouped(p.awaiting)
+		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.awaiting)
 	}
 	return name, count
 }
 
 func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
 	p.awaiting = len(p.app.Reg.Pinned(""))
-	return p.offers.Refresh(what)
+	return p.callablePane.Refresh(what)
 }
 
 func (p *Tools) Heading() (title, right string) {
 	title, right = p.All.heading("Tools")
 	if right == "" {
-		right = p.app.Look.Dim.On("R reads D destroys I idempotent W open world")
+		right = p.app.Theme.Dim.On("R reads D destroys I idempotent W open world")
 	}
 	return title, right
 }
@@ -259,7 +258,7 @@ func (p *Tools) Heading() (title, right string) {
 // letters are a tool's annotations: R read-only, D destructive, I idempotent,
 // W open world. What is not said is not shown.
 func letters(e *registry.Entry) string {
-	h := uicontext.ToolHints(e)
+	h := dialog.ToolHints(e)
 	out := []byte("    ")
 	for i, on := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
 		if on != nil && *on {
@@ -271,7 +270,7 @@ func letters(e *registry.Entry) string {
 
 // aboutTool tells the arguments of a tool, and its annotations in words.
 func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
-	h := uicontext.ToolHints(e)
+	h := dialog.ToolHints(e)
 	var words []string
 	for _, w := range []struct {
 		on   *bool
@@ -291,11 +290,11 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, more
 }
 
-func (p *Tools) Acts() map[string]keys.Act {
-	acts := p.offers.acts()
-	maps.Copy(acts, p.ownActs(keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
-	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
-	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
+func (p *Tools) Handlers() map[string]keys.Handler {
+	acts := p.callablePane.commonHandlers()
+	maps.Copy(acts, p.ownRowHandlers(keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
+	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
+	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.PinnedTool{}
 		for _, e := range entries(p.All.Table.Ticked()) {
 			if tool := p.app.Reg.PinnedTool(e.Server, e.Name); tool != nil {
@@ -319,15 +318,15 @@ func (p *Tools) whyNotApprove() string {
 }
 
 // Prompts is the pane of prompts.
-type Prompts struct{ offers }
+type Prompts struct{ callablePane }
 
-func newPrompts(a *Desk) *Prompts {
-	p := &Prompts{offers{
+func newPrompts(a *Layout) *Prompts {
+	p := &Prompts{callablePane{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
-	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, Least: 12, Wants: 24, Text: signature, Unsorted: true})
+	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
 	return p
 }
 
@@ -354,11 +353,11 @@ func aboutPrompt(e *registry.Entry) (arguments, more []viewer.Field) {
 	return arguments, nil
 }
 
-func (p *Prompts) Acts() map[string]keys.Act {
-	acts := p.offers.acts()
-	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
+func (p *Prompts) Handlers() map[string]keys.Handler {
+	acts := p.callablePane.commonHandlers()
+	get := keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd {
 		p.app.Opened = true
-		return p.app.GetPrompt(p.current())
+		return dialog.GetPrompt(p.app.Context, p.current())
 	}}
 	acts["open"], acts["call"] = get, get
 	return acts

@@ -28,7 +28,7 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 		if others = e.Server != registry.Local; others {
 			break
 		}
-		if !c.unneeded(profile, e) {
+		if !c.isUnneeded(profile, e) {
 			names = append(names, e.Listed)
 		}
 	}
@@ -64,18 +64,18 @@ func (c *catalog) selected() *registry.Entry {
 // rowCount returns the number of entries. With a filter or a profile, it first counts those
 // that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
-	all := uicontext.Exactly(c.Table.Total())
+	all := uicontext.FormatInt(c.Table.Total())
 	if typed, _ := c.Table.Filtered(); typed != "" {
-		return uicontext.Exactly(c.Table.Len()) + "/" + all
+		return uicontext.FormatInt(c.Table.Len()) + "/" + all
 	}
-	if c.app.View != "" || c.hides {
-		return uicontext.Exactly(c.sees()) + " of " + all
+	if c.app.Profile != "" || c.hidesInvisible {
+		return uicontext.FormatInt(c.countVisible()) + " of " + all
 	}
 	return all
 }
 
-// sees counts the entries that the clients of the chosen profile see.
-func (c *catalog) sees() (n int) {
+// countVisible counts the entries that the clients of the chosen profile see.
+func (c *catalog) countVisible() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
 		n += c.state.sees[k]
 	}
@@ -84,8 +84,8 @@ func (c *catalog) sees() (n int) {
 
 // hidden returns a function that reports whether the list leaves an entry out.
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
-	folds, hides := c.kind == registry.Tool && !c.unfold, c.hides
-	backend, profile := c.app.Backend, c.app.View
+	folds, hides := c.kind == registry.Tool && !c.showsOwnTools, c.hidesInvisible
+	backend, profile := c.app.Backend, c.app.Profile
 	return func(e *registry.Entry, filtered bool) bool {
 		switch {
 		case isOwn(e):
@@ -101,24 +101,24 @@ func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 
 // toggleOwn lists Goblin's own tools, or folds them.
 func (c *catalog) toggleOwn() tea.Cmd {
-	c.unfold = !c.unfold
+	c.showsOwnTools = !c.showsOwnTools
 	return c.Table.Refilter()
 }
 
-// toggleSeen hides the entries that clients do not see, or shows them again.
-func (c *catalog) toggleSeen() tea.Cmd {
-	c.hides = !c.hides
+// toggleHidden hides the entries that clients do not see, or shows them again.
+func (c *catalog) toggleHidden() tea.Cmd {
+	c.hidesInvisible = !c.hidesInvisible
 	said := c.app.Say("Dim rows are visible")
-	if c.hides {
+	if c.hidesInvisible {
 		said = c.app.Say("Dim rows are hidden; %s shows them", c.app.KeyOf("seen"))
 	}
 	return tea.Batch(c.Table.Refilter(), said)
 }
 
-// seenAct returns the action of the key that hides dim rows.
-func (c *catalog) seenAct(run func() tea.Cmd) keys.Act {
-	return keys.Act{Run: run, Does: func() string {
-		if c.hides {
+// hiddenHandler returns the action of the key that hides dim rows.
+func (c *catalog) hiddenHandler(run func() tea.Cmd) keys.Handler {
+	return keys.Handler{Run: run, Label: func() string {
+		if c.hidesInvisible {
 			return "show dim rows"
 		}
 		return "hide dim rows"
@@ -146,20 +146,20 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	}
 }
 
-// ownActs returns actions of keys that list or fold Goblin's own tools if the cursor is on
+// ownRowHandlers returns actions of keys that list or fold Goblin's own tools if the cursor is on
 // their row.
-func (p *offers) ownActs(open keys.Act) map[string]keys.Act {
+func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()
 		return ok && isOwn(e)
 	}
-	or := func(run func() tea.Cmd) keys.Act {
-		return keys.Act{
-			Why: func() string {
-				if onHead() || open.Why == nil {
+	or := func(run func() tea.Cmd) keys.Handler {
+		return keys.Handler{
+			WhyDisabled: func() string {
+				if onHead() || open.WhyDisabled == nil {
 					return ""
 				}
-				return open.Why()
+				return open.WhyDisabled()
 			},
 			Run: func() tea.Cmd {
 				if onHead() {
@@ -167,16 +167,16 @@ func (p *offers) ownActs(open keys.Act) map[string]keys.Act {
 				}
 				return run()
 			},
-			Does: func() string {
+			Label: func() string {
 				switch {
 				case !onHead():
 					return "open"
-				case p.All.unfold:
+				case p.All.showsOwnTools:
 					return "fold"
 				}
 				return "unfold"
 			},
 		}
 	}
-	return map[string]keys.Act{"open": or(open.Run), "detail": or(p.app.ToDetail), "detail-vi": or(p.app.ToDetail)}
+	return map[string]keys.Handler{"open": or(open.Run), "detail": or(p.app.FocusDetail), "detail-vi": or(p.app.FocusDetail)}
 }

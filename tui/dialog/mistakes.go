@@ -1,4 +1,4 @@
-package pane
+package dialog
 
 import (
 	"fmt"
@@ -18,13 +18,13 @@ import (
 
 // mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
 type mistakes struct {
-	uicontext.Listing
-	app   *Desk
+	uicontext.ListDialog
+	app   *uicontext.Context
 	Table *list.Table[registry.Mistake]
 }
 
 // NewMistakes opens the list of mistakes in the edited config.
-func NewMistakes(a *Desk) tea.Cmd {
+func NewMistakes(a *uicontext.Context) tea.Cmd {
 	if len(a.Reg.Mistakes()) == 0 {
 		return a.Say("The config is valid")
 	}
@@ -32,14 +32,14 @@ func NewMistakes(a *Desk) tea.Cmd {
 	text := func(m registry.Mistake) string { return fmt.Sprintf("%s:%d %s", m.File, m.Line, m.Text) }
 	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []list.Field { return nil })
 	d.Table.Arrange(
-		list.Column[registry.Mistake]{Name: "file", Rank: 1, Least: 8, Wants: 20, Quiet: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
+		list.Column[registry.Mistake]{Name: "file", Rank: 1, MinWidth: 8, PreferredWidth: 20, Dim: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
 		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {
 			if m.Line == 0 {
 				return "", ""
 			}
 			return strconv.Itoa(m.Line), ""
 		}},
-		list.Column[registry.Mistake]{Name: "mistake", Least: 20, Wants: 40, Rest: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
+		list.Column[registry.Mistake]{Name: "mistake", MinWidth: 20, PreferredWidth: 40, Fills: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
 	return tea.Batch(d.read(), a.Push(d))
 }
 
@@ -68,7 +68,7 @@ func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.
 
 // Lines draws the mistakes, and below them the whole text of the selected one.
 func (d *mistakes) Lines(w, h int) []string {
-	lk := d.app.Look
+	lk := d.app.Theme
 	m, _ := d.Table.Selected()
 	whole := uicontext.WrapText(m.Text, max(w-2, 1), 1<<16)
 	below := min(len(whole), max(h/3, 1))
@@ -82,11 +82,11 @@ func (d *mistakes) Lines(w, h int) []string {
 }
 
 func (d *mistakes) Keys() keys.Table {
-	return append(keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet(),
+	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints(),
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
 		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()
-			return d.app.Copy(uicontext.Clean(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
+			return d.app.Copy(uicontext.SanitizeLine(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
 		}},
 		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }

@@ -26,12 +26,12 @@ import (
 
 // PastCalls is the list, and below it the call under the cursor.
 type PastCalls struct {
-	uicontext.Listing
-	app   *uicontext.Common
+	uicontext.ListDialog
+	app   *uicontext.Context
 	item  uicontext.Item
 	Table *list.Table[*registry.Invocation]
 	View  *viewer.View
-	look  *theme.Look
+	look  *theme.Theme
 	shown *registry.Invocation
 	width int
 	gen   int
@@ -39,9 +39,9 @@ type PastCalls struct {
 }
 
 // NewPastCalls lists the last calls of an item, the newest first.
-func NewPastCalls(a *uicontext.Common, it uicontext.Item) (*PastCalls, tea.Cmd) {
-	calls := a.Calls.Past(it)
-	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Look), look: a.Look, end: func() {}}
+func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
+	calls := a.Calls.History(it)
+	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), look: a.Theme, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
@@ -63,9 +63,9 @@ func (d *PastCalls) show() tea.Cmd {
 	d.end = cancel
 	d.gen++
 	d.shown, d.width = inv, w
-	gen, lk := d.gen, d.app.Look
+	gen, lk := d.gen, d.app.Theme
 	return func() tea.Msg {
-		doc, err := viewer.Build(ctx, lk, blocks(inv), viewer.Options{Width: w, Depth: uicontext.Unfolded})
+		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
 		return keys.FuncMsg(func() tea.Cmd {
 			if err == nil && gen == d.gen {
 				d.View.Show(doc, false)
@@ -75,8 +75,8 @@ func (d *PastCalls) show() tea.Cmd {
 	}
 }
 
-// blocks show a request and its answer.
-func blocks(inv *registry.Invocation) []viewer.Section {
+// callBlocks returns a request and its response.
+func callBlocks(inv *registry.Invocation) []viewer.Section {
 	var out []viewer.Section
 	if len(inv.Params) > 0 {
 		out = append(out, viewer.Section{Title: "Arguments", Kind: viewer.JSON, Data: inv.Params})
@@ -84,7 +84,7 @@ func blocks(inv *registry.Invocation) []viewer.Section {
 	if len(inv.Meta) > 0 {
 		out = append(out, viewer.Section{Title: "_meta", Kind: viewer.JSON, Data: inv.Meta})
 	}
-	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: status(inv)})
+	out = append(out, viewer.Section{Title: "Result", Kind: viewer.Note, Text: callStatus(inv)})
 	switch {
 	case inv.Cancelled:
 		return out
@@ -98,8 +98,8 @@ func blocks(inv *registry.Invocation) []viewer.Section {
 	return append(out, from(inv.Result)...)
 }
 
-// status is how a call ended, in a word or two.
-func status(inv *registry.Invocation) string {
+// callStatus returns how a call ended, in a word or two.
+func callStatus(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
 		return "cancelled after " + uicontext.Millis(inv.Duration)
@@ -119,14 +119,14 @@ func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Lines are the calls, and below them all about the one under the cursor.
 func (d *PastCalls) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
-		d.View.SetLook(d.look)
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
+		d.View.SetTheme(d.look)
 	}
 	lk := d.look
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
-	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.Where(d.View), lk.Horizontal, w, lk.Border))
+	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
@@ -143,7 +143,7 @@ func (d *PastCalls) arrange() {
 		return "ok"
 	}
 	d.Table.Arrange(
-		column{Name: "time", Fixed: 8, Down: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		column{Name: "time", Fixed: 8, Descending: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return inv.Time.Format("15:04:05"), ""
 		}},
 		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
@@ -158,14 +158,14 @@ func (d *PastCalls) arrange() {
 			}
 			return d.look.Failed + " error", d.look.Bad
 		}},
-		list.Figure("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		list.NumberColumn("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.Millis(inv.Duration), ""
 		}),
-		list.Figure("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		list.NumberColumn("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.Size(int64(len(inv.Result))), ""
 		}),
-		column{Name: "arguments", Least: 12, Wants: 24, Rest: true, Unsorted: true, Quiet: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			args := uicontext.Clean(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+			args := uicontext.SanitizeLine(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})
 }
@@ -178,32 +178,18 @@ func (d *PastCalls) Keys() keys.Table {
 			return d.show()
 		}
 	}
-	selected := func(do func(*registry.Invocation) tea.Cmd) func() tea.Cmd {
-		return func() tea.Cmd {
-			if inv, ok := d.Table.Selected(); ok {
-				return do(inv)
-			}
-			return nil
-		}
-	}
-	t := keys.Table{
+	return append(keys.Table{
 		{ID: "past.down", Hint: "down", Long: "The call before", Run: move(1)},
 		{ID: "past.up", Hint: "up", Long: "The call after", Run: move(-1)},
-		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: selected(d.call)},
-		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
+		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
 		})},
-		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Result), "the result")
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
-	}
-	for _, b := range keys.Scrolling(func() keys.Scroller { return d.View }).Quiet() {
-		if b.ID != "scroll.down" && b.ID != "scroll.up" {
-			t = append(t, b)
-		}
-	}
-	return t
+	}, keys.Scrolling("scroll", func() keys.Scroller { return d.View }, "half-down", "half-up", "page-down", "page-up", "top", "bottom")...)
 }
 
 func (d *PastCalls) close() tea.Cmd {
@@ -213,7 +199,7 @@ func (d *PastCalls) close() tea.Cmd {
 
 func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 	d.close()
-	return d.app.CallWith(d.item, inv.Params)
+	return CallWith(d.app, d.item, inv.Params)
 }
 
 // Update handles the mouse.

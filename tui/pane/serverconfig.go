@@ -10,7 +10,6 @@ import (
 	"goblin/registry"
 	"goblin/registry/termtext"
 	"goblin/tui/dialog"
-	"goblin/tui/uicontext"
 )
 
 // WhyNoEdit says why no server can be added.
@@ -27,7 +26,7 @@ func (p *Servers) whyNoConfig() string {
 
 // Add opens the form of a new server, and goes to one that was added.
 func (p *Servers) Add() tea.Cmd {
-	return dialog.NewServerForm(p.app.Common, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
+	return dialog.NewServerForm(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
 }
 
 // remove takes a server out of the config, after asking.
@@ -37,8 +36,8 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	if names, n := p.clients(); n > 0 {
 		text = append(text, fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")))
 	}
-	return a.Push(&uicontext.Confirm{
-		Screen: a.Common, Title: "Remove " + s.Name + "?", Text: text, Yes: "remove it",
+	return a.Push(&dialog.Confirm{
+		Screen: a.Context, Title: "Remove " + s.Name + "?", Text: text, Yes: "remove it",
 		Then: func() tea.Cmd {
 			return a.Do(func() error { return a.Backend.RemoveServer(s.Name) }, "remove "+s.Name,
 				func() tea.Cmd { return a.Say("Removed %s from the config", s.Name) })
@@ -68,10 +67,10 @@ func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	if a.Demo && (on || n == 0) {
 		return once()
 	}
-	c := &uicontext.Confirm{Screen: a.Common, Title: title + s.Name + "?", Text: text, Yes: "while this daemon runs", Then: once}
+	c := &dialog.Confirm{Screen: a.Context, Title: title + s.Name + "?", Text: text, Yes: "while this daemon runs", Then: once}
 	if !a.Demo {
-		c.Good = "for good"
-		c.ToGood = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")
+		c.Permanent = "for good"
+		c.ThenPermanent = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")
 	}
 	return a.Push(c)
 }

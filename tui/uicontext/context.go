@@ -1,12 +1,10 @@
-// Package uicontext has the stack of dialogs in front of the panes,
-// those that every part of the screen opens, and the forms of calls.
+// Package uicontext holds what the panes and dialogs of one UI share.
 //
-// [Common] is what dialogs and panes of one screen share: the registry, the
-// backend, the terminal, the look, the clock, the requests that run and the line
-// that says what happened. A dialog sees the input before the panes do, and
-// takes itself off the screen. The package knows no pane and no app: what it
-// asks of them is [Shell]. All of it belongs to the goroutine of the screen's
-// Update and View; what can wait is a command.
+// [Context] has the registry, the backend, the terminal, the theme, the clock, the
+// running requests, the status line and the stack of open dialogs. The last dialog sees
+// the input before the panes do, and removes itself from the stack. The package imports
+// no pane and no dialog; it reaches the UI around it through an interface. Everything
+// belongs to the goroutine of the UI's Update and View; whatever can wait is a command.
 package uicontext
 
 import (
@@ -27,8 +25,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Common is shared by the panes and dialogs of one screen.
-type Common struct {
+// Context is shared by the panes and dialogs of one UI.
+type Context struct {
 	Ctx     context.Context
 	Reg     *registry.Registry
 	Backend Backend
@@ -36,30 +34,30 @@ type Common struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
-	Poke    func()                                     // wakes the screen; it never blocks
+	Wake    func()                                     // wakes the screen; it never blocks
 	KeyOf   func(action string) string                 // what people press for it, for texts
 	Actions keymap.Map                                 // on the keys that the config gives them
 
-	Look    *theme.Look
+	Theme   *theme.Theme
 	W, H    int
 	Spin    spinner.Model
-	Calls   *calls
-	Waiting int    // logins under way, for which the spinner turns
-	View    string // the profile whose clients the screen looks at; "" for those who have none
+	Calls   *Calls
+	Logins  int    // logins under way, for which the spinner turns
+	Profile string // the profile whose clients the screen looks at; "" for those who have none
 	Flash   Flash
 
-	Dialogs []Dialog
-	Front   Rect // the inside of the last one, as it was drawn
-	Shell   shell
+	Dialogs   []Dialog
+	FrontRect Rect // the inside of the last one, as it was drawn
+	Shell     Shell
 }
 
-// Shell is the screen around them.
-type shell interface {
-	// Begun opens the detail panel if the answer is to be seen.
-	Begun(r Request) tea.Cmd
-	Answered(r Request)
-	// Relist has lists read again, for another View.
-	Relist() tea.Cmd
+// Shell is the UI around the panes and dialogs.
+type Shell interface {
+	// RequestStarted opens the detail panel if the answer should be visible.
+	RequestStarted(r Request) tea.Cmd
+	RequestAnswered(r Request)
+	// ReloadLists reads the lists again for another profile.
+	ReloadLists() tea.Cmd
 }
 
 // Flash is the line that says what just happened.
@@ -73,13 +71,13 @@ type Flash struct {
 const flashTime = 6 * time.Second
 
 // Say flashes a line.
-func (c *Common) Say(format string, args ...any) tea.Cmd {
+func (c *Context) Say(format string, args ...any) tea.Cmd {
 	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Now(), Until: c.Now().Add(flashTime)}
 	return nil
 }
 
 // Complain flashes what went wrong.
-func (c *Common) Complain(format string, args ...any) tea.Cmd {
+func (c *Context) Complain(format string, args ...any) tea.Cmd {
 	c.Say(format, args...)
 	c.Flash.Bad = true
 	return nil
@@ -87,7 +85,7 @@ func (c *Common) Complain(format string, args ...any) tea.Cmd {
 
 // Do runs what may wait, and complains of its error: failed is what did not work out.
 // Otherwise done follows, if there is any.
-func (c *Common) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
+func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		err := run()
 		return keys.FuncMsg(func() tea.Cmd {
@@ -200,5 +198,5 @@ type Terminal interface {
 // Rect is a part of the screen.
 type Rect struct{ X, Y, W, H int }
 
-// Holds reports whether a cell is inside.
-func (r Rect) Holds(x, y int) bool { return x >= r.X && x < r.X+r.W && y >= r.Y && y < r.Y+r.H }
+// Contains reports whether a cell is inside.
+func (r Rect) Contains(x, y int) bool { return x >= r.X && x < r.X+r.W && y >= r.Y && y < r.Y+r.H }

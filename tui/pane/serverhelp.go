@@ -1,6 +1,3 @@
-// Remedy says what helps a server that does not serve: what to press, to run or to
-// write into the config. It knows states and no panes.
-
 package pane
 
 import (
@@ -13,8 +10,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// RemedyBlocks says what helps a server that is not up; key tells what is pressed for an action.
-func RemedyBlocks(s registry.ServerState, key func(string) string) []viewer.Section {
+// serverHelp returns what helps a server that is not up. key returns the key of an action.
+func serverHelp(s registry.ServerState, key func(string) string) []viewer.Section {
 	note := func(text string) []viewer.Section { return []viewer.Section{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:

@@ -1,14 +1,13 @@
 package pane
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/theme"
 	"goblin/tui/uicontext"
@@ -21,10 +20,10 @@ const sideBySide = 140
 
 // Exchange shows a request and its response in front of the panes.
 type Exchange struct {
-	uicontext.Still
-	app   *Desk
+	uicontext.BaseDialog
+	app   *Layout
 	rec   registry.TrafficRecord // without bodies
-	look  *theme.Look
+	look  *theme.Theme
 	Views [2]*viewer.View
 	place [2]uicontext.Rect // where the views were drawn
 	on    int               // the view that scrolls
@@ -35,13 +34,13 @@ type Exchange struct {
 }
 
 // OpenExchange shows a record's request and response.
-func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
-	d := &Exchange{app: a, rec: rec, look: a.Look}
+func (a *Layout) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
+	d := &Exchange{app: a, rec: rec, look: a.Theme}
 	for i := range d.Views {
-		d.Views[i] = viewer.NewView(a.Look)
+		d.Views[i] = viewer.NewView(a.Theme)
 	}
 	d.on = 1
-	if Notified(&rec) {
+	if isNotification(&rec) {
 		d.on = 0
 	}
 	d.ctx, d.end = context.WithCancel(a.Ctx)
@@ -49,7 +48,7 @@ func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 }
 
 func (d *Exchange) Heading() string {
-	text := arrow(d.app.Look, d.rec.Direction) + " " + d.rec.Method
+	text := arrow(d.app.Theme, d.rec.Direction) + " " + d.rec.Method
 	if d.rec.Name != "" {
 		text += " " + d.rec.Name
 	}
@@ -59,8 +58,8 @@ func (d *Exchange) Heading() string {
 func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 
 func (d *Exchange) Hints() []keys.Hint {
-	t := d.Keys().On(d.app.Actions)
-	if Notified(&d.rec) {
+	t := d.Keys().WithKeys(d.app.Actions)
+	if isNotification(&d.rec) {
 		t = slices.DeleteFunc(t, func(b keys.Binding) bool { return b.ID == "exchange.other" })
 	}
 	return t.Hints()
@@ -69,7 +68,7 @@ func (d *Exchange) Hints() []keys.Hint {
 // inside is the room between the borders.
 func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
-func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !Notified(&d.rec) }
+func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
 
 // widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
@@ -85,20 +84,20 @@ func (d *Exchange) build() tea.Cmd {
 	d.gen++
 	gen := d.gen
 	widths := d.widths()
-	lk := d.app.Look
+	lk := d.app.Theme
 	seq := d.rec.Seq
 	d.width = widths
 	reg := d.app.Reg
 	rec := d.rec
 	ctx := d.ctx
-	wide := d.app.Wide
+	wide := d.app.NoWrap
 	return func() tea.Msg {
 		if full, ok := reg.Traffic().Record(seq); ok {
 			rec = full
 		}
 		var docs [2]*viewer.Doc
 		for i, blocks := range [][]viewer.Section{requestSide(reg, &rec, lk), responseSide(&rec)} {
-			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.Unfolded, Wide: wide})
+			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}
@@ -116,13 +115,13 @@ func (d *Exchange) build() tea.Cmd {
 }
 
 func (d *Exchange) Lines(w, h int) []string {
-	if d.look != d.app.Look {
-		d.look = d.app.Look
+	if d.look != d.app.Theme {
+		d.look = d.app.Theme
 		for _, v := range d.Views {
-			v.SetLook(d.look)
+			v.SetTheme(d.look)
 		}
 	}
-	if Notified(&d.rec) {
+	if isNotification(&d.rec) {
 		d.place = [2]uicontext.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
@@ -156,29 +155,29 @@ func (d *Exchange) side(i int) []string {
 		title, style = "["+title+"]", lk.Accent
 	}
 	body := d.Views[i].Lines(r.W, max(r.H, 0))
-	return append([]string{lk.Rule(lk.Horizontal, style.On(title), uicontext.Where(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), uicontext.PositionText(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
 }
 
 func (d *Exchange) Keys() keys.Table {
-	do := func(run func(*Desk) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
-	t := keys.Scrolling(func() keys.Scroller { return d.Views[d.on] })
+	do := func(run func(*Layout) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
+	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.on] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
 		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
-		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Layout) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: d.recall},
-		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
+		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Layout) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
 		})},
-		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Desk).QueryContent)},
-		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
+		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Layout).QueryContent)},
+		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Layout).Rewrap)},
 		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
 		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
-		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
-		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
-		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
@@ -199,7 +198,7 @@ func (d *Exchange) close() tea.Cmd {
 }
 
 func (d *Exchange) other() tea.Cmd {
-	if !Notified(&d.rec) {
+	if !isNotification(&d.rec) {
 		d.on = 1 - d.on
 	}
 	return nil
@@ -216,7 +215,7 @@ func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
 func (d *Exchange) point(m tea.MouseMsg) {
 	for i, r := range d.place {
 		r.Y, r.H = r.Y-1, r.H+1 // with its title
-		if !r.Holds(m.X, m.Y) {
+		if !r.Contains(m.X, m.Y) {
 			continue
 		}
 		uicontext.ScrollWheel(d.Views[i].Scroll, m)
@@ -236,79 +235,11 @@ func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
 }
 
 // FrontExchange is the exchange that stands in front of the panes, nil for none.
-func (a *Desk) FrontExchange() *Exchange {
+func (a *Layout) FrontExchange() *Exchange {
 	for i := len(a.Dialogs) - 1; i >= 0; i-- {
 		if d, ok := a.Dialogs[i].(*Exchange); ok {
 			return d
 		}
 	}
 	return nil
-}
-
-// nearby are the latest requests about one item, the newest first, as far as
-// they were looked for; notifications only where Traffic shows them.
-type nearby struct {
-	about uicontext.Item
-	rooms int
-	all   bool   // notifications, too
-	upTo  uint64 // the last number that was looked at
-	recs  []registry.TrafficRecord
-}
-
-// Related draws the latest requests about an item.
-func (a *Desk) Related(it uicontext.Item, r uicontext.Rect, border int) []string {
-	lk, p := a.Look, a.Logs()
-	w, h := r.W-2*border, r.H-2*border
-	recs := p.near.look(a.Reg.Traffic(), it, h, p.shown == showAll)
-	lines := make([]string, 0, max(h, 0))
-	for i := range min(len(recs), max(h, 0)) {
-		lines = append(lines, p.nearLine(lk, &recs[i], w, it))
-	}
-	if len(recs) == 0 && h > 0 {
-		lines = append(lines, lk.Dim.On(" none so far"))
-	}
-	if border == 0 {
-		return lk.Lines(lines, r.W, r.H)
-	}
-	return lk.Frame(lines, lk.Title.On("Requests"), "", r.W, r.H, lk.Border)
-}
-
-// look brings the list to the journal's end.
-func (n *nearby) look(j *registry.TrafficJournal, it uicontext.Item, room int, all bool) []registry.TrafficRecord {
-	room = max(room, 1)
-	last := j.Stats().Next - 1
-	if n.about == it && n.rooms == room && n.all == all && n.upTo == last {
-		return n.recs
-	}
-	*n = nearby{about: it, rooms: room, all: all, upTo: last}
-	recs, fits := j.Window(0, -1), Concerns(it)
-	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
-		if (all || !Notified(&recs[i])) && fits(&recs[i]) {
-			n.recs = append(n.recs, recs[i])
-		}
-	}
-	return n.recs
-}
-
-// nearLine is a request beside the item that it is about.
-func (p *Logs) nearLine(lk *theme.Look, r *registry.TrafficRecord, w int, it uicontext.Item) string {
-	base := theme.Style("")
-	took := uicontext.Millis(r.Duration)
-	if Notified(r) {
-		base, took = lk.Dim, ""
-	}
-	const at, ms, status = 8, 7, 7
-	room := max(w-at-ms-status-6, 0)
-	text := r.Client
-	if it.Name == "" {
-		text = strings.TrimSpace(r.Method + " " + r.Name)
-	} else if Notified(r) || text == "" {
-		text = r.Method
-	}
-	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
-	if Notified(r) {
-		ended = "" // its method says it
-	}
-	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.Fit(lk, text, room)) + " " +
-		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

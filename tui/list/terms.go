@@ -43,6 +43,26 @@ func Set(text, field string, values []string) string {
 	return strings.Join(slices.Insert(terms, at, own...), " ")
 }
 
+// SetField is [Set] for a field under any of its names.
+func SetField(text string, f Field, values []string) string {
+	for _, alias := range f.Aliases {
+		text = Set(text, alias, nil)
+	}
+	return Set(text, f.Name, values)
+}
+
+// FindTextField finds a text field by its name or an alias.
+func FindTextField(all []Field, name string) (f Field, ok bool) {
+	i := slices.IndexFunc(all, func(f Field) bool {
+		isName := func(s string) bool { return strings.EqualFold(s, name) }
+		return f.Kind == Text && f.Text != nil && (isName(f.Name) || slices.ContainsFunc(f.Aliases, isName))
+	})
+	if i < 0 {
+		return Field{}, false
+	}
+	return all[i], true
+}
+
 // Toggle gives text with a value of a field taken out if it is asked for, and
 // put in, beside the others, if not.
 func Toggle(text, field, value string) string {

@@ -18,33 +18,33 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Chooser is the list.
-type Chooser struct {
-	uicontext.Listing
-	app   *uicontext.Common
-	Table *list.Table[row]
+// ProfileChooser is the list of profiles to choose from.
+type ProfileChooser struct {
+	uicontext.ListDialog
+	app   *uicontext.Context
+	Table *list.Table[profileRow]
 }
 
-// row is a profile, "" for clients that have none, with the number of what they see.
-type row struct {
+// profileRow is a profile ("" for none) with the numbers of entries that its clients see.
+type profileRow struct {
 	profile string
 	sees    [registry.Kinds]int
 }
 
-func (r row) name() string { return cmp.Or(r.profile, "(no profile)") }
+func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 
-// NewChooser asks for a profile.
-func NewChooser(a *uicontext.Common) tea.Cmd {
-	var rows []row
+// NewProfileChooser opens the list of profiles.
+func NewProfileChooser(a *uicontext.Context) tea.Cmd {
+	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
-		rows = append(rows, row{name, a.Backend.Sees(name)})
+		rows = append(rows, profileRow{name, a.Backend.Sees(name)})
 	}
-	d := &Chooser{app: a}
-	d.Table = list.New(a.Ctx, a.Now, row.name, row.name, func([]row) []list.Field { return nil })
+	d := &ProfileChooser{app: a}
+	d.Table = list.New(a.Ctx, a.Now, profileRow.name, profileRow.name, func([]profileRow) []list.Field { return nil })
 	d.arrange()
-	fill := d.Table.Refresh(len(rows), func() []row { return rows }, func() tea.Cmd { return nil })
+	fill := d.Table.Refresh(len(rows), func() []profileRow { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {
-		if r.profile == a.View {
+		if r.profile == a.Profile {
 			d.Table.To(i)
 		}
 	}
@@ -52,14 +52,16 @@ func NewChooser(a *uicontext.Common) tea.Cmd {
 }
 
 // Heading says what the choice is for.
-func (d *Chooser) Heading() string { return "See what clients of a profile see" }
+func (d *ProfileChooser) Heading() string { return "See what clients of a profile see" }
 
 // Size is that of the dialog.
-func (d *Chooser) Size(w, h int) (int, int) { return min(w, 76), min(h, max(d.Table.Total(), 3)+5) }
+func (d *ProfileChooser) Size(w, h int) (int, int) {
+	return min(w, 76), min(h, max(d.Table.Total(), 3)+5)
+}
 
 // Lines are the profiles, and below them what a choice does.
-func (d *Chooser) Lines(w, h int) []string {
-	lk := d.app.Look
+func (d *ProfileChooser) Lines(w, h int) []string {
+	lk := d.app.Theme
 	note := "What they do not see is dim; " + d.app.KeyOf("switch") + " turns it off and on for them."
 	if d.Table.Total() == 1 {
 		note = "The config has no profiles yet."
@@ -69,26 +71,26 @@ func (d *Chooser) Lines(w, h int) []string {
 }
 
 // arrange gives the list its columns.
-func (d *Chooser) arrange() {
-	count := func(name string, kind registry.Kind) list.Column[row] {
-		return list.Figure(name, 1, 9, func(r row) float64 { return float64(r.sees[kind]) }, func(r row, _ int) (string, theme.Style) {
-			return uicontext.Exactly(r.sees[kind]), d.app.Look.Dim
+func (d *ProfileChooser) arrange() {
+	count := func(name string, kind registry.Kind) list.Column[profileRow] {
+		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
+			return uicontext.FormatInt(r.sees[kind]), d.app.Theme.Dim
 		})
 	}
 	d.Table.Arrange(
-		list.Column[row]{Name: "profile", Least: 12, Wants: 24, Text: row.name},
+		list.Column[profileRow]{Name: "profile", MinWidth: 12, PreferredWidth: 24, Text: profileRow.name},
 		count("tools", registry.Tool), count("prompts", registry.Prompt), count("resources", registry.Resource))
-	d.Table.Lead = 2
-	d.Table.Marks = func(r row) string {
-		if r.profile == d.app.View {
-			return d.app.Look.Up
+	d.Table.MarkWidth = 2
+	d.Table.Marks = func(r profileRow) string {
+		if r.profile == d.app.Profile {
+			return d.app.Theme.Up
 		}
 		return ""
 	}
 }
 
 // Keys are those of the list.
-func (d *Chooser) Keys() keys.Table {
+func (d *ProfileChooser) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
 			d.Table.Move(by)
@@ -103,15 +105,15 @@ func (d *Chooser) Keys() keys.Table {
 	}
 }
 
-func (d *Chooser) choose() tea.Cmd {
+func (d *ProfileChooser) choose() tea.Cmd {
 	if r, ok := d.Table.Selected(); ok {
-		d.app.View = r.profile
+		d.app.Profile = r.profile
 	}
-	return tea.Batch(d.app.Drop(d), d.app.Shell.Relist())
+	return tea.Batch(d.app.Drop(d), d.app.Shell.ReloadLists())
 }
 
 // Update handles the mouse.
-func (d *Chooser) Update(msg tea.Msg) tea.Cmd {
+func (d *ProfileChooser) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)
 		if row {

@@ -12,23 +12,23 @@ import (
 
 // ToggleEntries turns entries off for the clients that the screen looks at, or all of them on if
 // each is off.
-func ToggleEntries(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
+func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
-		by, _ := a.Backend.Lacks(a.View, e)
-		on = on && by != "" && by != bySearch
+		by, _ := a.Backend.Lacks(a.Profile, e)
+		on = on && by != "" && by != hiddenBySearch
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	view, word, whose := a.View, "off", "all clients"
+	view, word, whose := a.Profile, "off", "all clients"
 	if on {
 		word = "on"
 	}
 	if view != "" {
-		whose = "clients of " + uicontext.Clean(view)
+		whose = "clients of " + uicontext.SanitizeLine(view)
 	}
-	what := uicontext.Clean(entries[0].Listed) + " is"
+	what := uicontext.SanitizeLine(entries[0].Listed) + " is"
 	if n := len(entries); n > 1 {
 		what = fmt.Sprintf("%d entries are", n)
 	}
@@ -36,33 +36,33 @@ func ToggleEntries(a *uicontext.Common, entries []*registry.Entry) tea.Cmd {
 		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
 }
 
-// bySearch keeps something out of lists alone.
-const bySearch = "search"
+// hiddenBySearch is the reason of entries that are not listed, but found by search.
+const hiddenBySearch = "search"
 
 // WhyNotToggle says why an entry cannot be turned off or on.
-func WhyNotToggle(a *uicontext.Common, e *registry.Entry) string {
+func WhyNotToggle(a *uicontext.Context, e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"
 	case e.Kind == registry.Skill:
 		return "skills cannot be turned off; filters in the config can leave them out"
 	}
-	if by, why := a.Backend.Lacks(a.View, e); by == "profile" {
+	if by, why := a.Backend.Lacks(a.Profile, e); by == "profile" {
 		return why
 	}
 	return ""
 }
 
 // VisibilityFields tells in a detail under which other name clients see an entry, or why they do not.
-func VisibilityFields(a *uicontext.Common, e *registry.Entry) []viewer.Field {
-	by, why := a.Backend.Lacks(a.View, e)
+func VisibilityFields(a *uicontext.Context, e *registry.Entry) []viewer.Field {
+	by, why := a.Backend.Lacks(a.Profile, e)
 	switch by {
 	case "":
-		if name := a.Backend.ListedAs(a.View, e); name != "" && name != e.Listed {
+		if name := a.Backend.ListedAs(a.Profile, e); name != "" && name != e.Listed {
 			return []viewer.Field{{Label: "listed as", Value: name}}
 		}
 		return nil
-	case bySearch:
+	case hiddenBySearch:
 		return []viewer.Field{{Label: "listed", Value: "no: " + why}}
 	}
 	return []viewer.Field{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}

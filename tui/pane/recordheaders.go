@@ -10,10 +10,11 @@ import (
 	"goblin/tui/viewer"
 )
 
-// ID is the id of a request, on both sides. Where Goblin answered by itself there is one.
-func ID(r *registry.TrafficRecord) viewer.Field {
+// idField returns the id of a request on both sides. A request that Goblin answered
+// itself has one id.
+func idField(r *registry.TrafficRecord) viewer.Field {
 	f := viewer.Field{Label: "id"}
-	if Notified(r) {
+	if isNotification(r) {
 		return f
 	}
 	f.Value = cmp.Or(registry.ID(r.Wire, registry.ClientID), "not kept")
@@ -23,26 +24,26 @@ func ID(r *registry.TrafficRecord) viewer.Field {
 	return f
 }
 
-// id returns the id for a record's copy: that of its client, if it is known.
-func id(r *registry.TrafficRecord) json.RawMessage {
+// copyID returns the id for a record's copy: that of its client, if it is known.
+func copyID(r *registry.TrafficRecord) json.RawMessage {
 	if kept := registry.ID(r.Wire, registry.ClientID); json.Valid([]byte(kept)) {
 		return json.RawMessage(kept)
 	}
 	return nil
 }
 
-// Asked are the headers of a request: as they came, and as they went on.
-func Asked(r *registry.TrafficRecord) []viewer.Section {
-	return append(headers(r, registry.FromClient, "headers from the client"), headers(r, registry.WireToServer, "headers to the server")...)
+// requestHeaders returns the headers of a request, as received and as sent on.
+func requestHeaders(r *registry.TrafficRecord) []viewer.Section {
+	return append(partHeaders(r, registry.FromClient, "headers from the client"), partHeaders(r, registry.WireToServer, "headers to the server")...)
 }
 
-// Answered are the headers of the answer to it: as they came, and as they went on.
-func Answered(r *registry.TrafficRecord) []viewer.Section {
-	return append(headers(r, registry.FromServer, "headers from the server"), headers(r, registry.WireToClient, "headers to the client")...)
+// responseHeaders returns the headers of the response, as received and as sent on.
+func responseHeaders(r *registry.TrafficRecord) []viewer.Section {
+	return append(partHeaders(r, registry.FromServer, "headers from the server"), partHeaders(r, registry.WireToClient, "headers to the client")...)
 }
 
-// headers are those of one way; nil where it was not HTTP.
-func headers(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Section {
+// partHeaders returns the headers of one part, or nil if it was not HTTP.
+func partHeaders(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Section {
 	lines := registry.Lines(r.Wire, p)
 	if len(lines) == 0 {
 		return nil
@@ -55,10 +56,10 @@ func headers(r *registry.TrafficRecord, p registry.WirePart, title string) []vie
 	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
 }
 
-// Headers returns all headers of an exchange, folded, or nil if nothing went over HTTP.
-func Headers(r *registry.TrafficRecord) []viewer.Section {
+// headerBlocks returns all headers of an exchange, folded, or nil if nothing went over HTTP.
+func headerBlocks(r *registry.TrafficRecord) []viewer.Section {
 	var text []byte
-	for _, b := range append(Asked(r), Answered(r)...) {
+	for _, b := range append(requestHeaders(r), responseHeaders(r)...) {
 		inner := []byte("{")
 		for i, f := range b.Fields {
 			if i > 0 {
@@ -75,8 +76,8 @@ func Headers(r *registry.TrafficRecord) []viewer.Section {
 	return []viewer.Section{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
 }
 
-// Carried says over what a record went: how its client is connected, and its server.
-func Carried(reg *registry.Registry, r *registry.TrafficRecord) string {
+// transportText returns the transports of the client and of the server of a record.
+func transportText(reg *registry.Registry, r *registry.TrafficRecord) string {
 	client := registry.ID(r.Wire, registry.Transport)
 	for _, s := range reg.Sessions() {
 		if client == "" && s.ID == r.Session {

@@ -20,7 +20,7 @@ func (a *app) startFilter() tea.Cmd {
 		text, _ = a.Panes[a.Open].Rows().Filtered()
 	}
 	a.bar.Set(text)
-	a.chosen = text != "" // what is typed now replaces it
+	a.barSelected = text != "" // what is typed now replaces it
 	a.fitBar()
 	return nil
 }
@@ -30,7 +30,7 @@ func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
 			r := a.Panes[a.Open].Rows()
-			r.Move(by * r.Window() / 2)
+			r.Move(by * r.PageSize() / 2)
 			return nil
 		}
 	}
@@ -70,18 +70,18 @@ func remember(history []string, line string) []string {
 
 // typeFilter is a key in the bar: the list follows each one.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
-	if b := a.filterKeys().On(a.Actions).Find(msg, 0); b != nil {
+	if b := a.filterKeys().WithKeys(a.Actions).Find(msg, 0); b != nil {
 		return b.Run()
 	}
 	a.fitBar()
-	if a.chosen && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace || msg.Type == tea.KeyBackspace || msg.Type == tea.KeyDelete) {
+	if a.barSelected && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace || msg.Type == tea.KeyBackspace || msg.Type == tea.KeyDelete) {
 		a.bar.Set("")
 		if msg.Type != tea.KeyRunes {
-			a.chosen = false
+			a.barSelected = false
 			return a.Panes[a.Open].Rows().Filter("")
 		}
 	}
-	a.chosen = false
+	a.barSelected = false
 	if !a.bar.Update(msg) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 // fitBar leaves room beside the bar for what was found.
 func (a *app) fitBar() { a.bar.Width = max(a.W-40, 16) }
 
-func (a *app) endFilter() { a.filtering, a.chosen = false, false }
+func (a *app) endFilter() { a.filtering, a.barSelected = false, false }
 
 // earlier walks the filters that were kept.
 func (a *app) earlier(back bool) tea.Cmd {

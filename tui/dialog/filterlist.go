@@ -1,4 +1,4 @@
-package pane
+package dialog
 
 import (
 	"cmp"
@@ -16,76 +16,69 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Facet chooses values of a field from a list with counts. What it applies is
-// Text in the filter bar, so there is one filter and one way to clear it.
-type Facet struct {
-	uicontext.Still
-	app    *Desk
-	field  list.Field
-	known  bool // the open pane has the field
-	title  string
-	All    []value
-	shown  []int // of all, what the typed text leaves
-	cur    int
-	off    int
-	height int
-	Input  textfield.Text
-	ready  bool // counted
+// FilterList is a dialog that chooses values of a field from a list with counts. It
+// writes them as text into the filter bar: there is one filter and one way to clear it.
+type FilterList struct {
+	uicontext.BaseDialog
+	app      FilterListOptions
+	field    list.Field
+	hasField bool // the list has the field
+	title    string
+	All      []value
+	shown    []int // of all, what the typed text leaves
+	window   list.Window
+	Input    textfield.Text
+	counted  bool // counted
 
-	before []bool // what was ticked at first
-	cancel context.CancelFunc
+	tickedBefore []bool // what was ticked at first
+	cancel       context.CancelFunc
 }
 
 // value is one of a field.
 type value struct {
-	Text string
-	Rows int
-	on   bool
+	Text   string
+	Rows   int
+	ticked bool
 }
 
-// mostValues are listed; a field with more is not for choosing from a list.
-const mostValues = 5000
+// maxValues is how many values are listed.
+const maxValues = 5000
 
-// NewFacet makes the list for a field of the open pane.
-func NewFacet(field, title string) func(*Desk) uicontext.Dialog {
-	return func(a *Desk) uicontext.Dialog {
-		d := &Facet{app: a, title: title, Input: textfield.New(a.Look), height: 1, cancel: func() {}}
-		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Terms(), field)
-		return d
-	}
+// FilterListOptions connect a FilterList with the list that it filters.
+type FilterListOptions struct {
+	*uicontext.Context
+	Rows      list.Rows
+	SetFilter func(text string) tea.Cmd
 }
 
-// FieldCalled finds a text field by name or alias.
-func FieldCalled(all []list.Field, name string) (list.Field, bool) {
-	for _, f := range all {
-		if f.Kind == list.Text && f.Text != nil && (strings.EqualFold(f.Name, name) || slices.ContainsFunc(f.Aliases, func(s string) bool { return strings.EqualFold(s, name) })) {
-			return f, true
-		}
-	}
-	return list.Field{}, false
+// NewFilterList returns the values of a field of o.Rows.
+func NewFilterList(o FilterListOptions, field, title string) *FilterList {
+	d := &FilterList{app: o, title: title, Input: textfield.New(o.Theme), cancel: func() {}}
+	d.field, d.hasField = list.FindTextField(o.Rows.FilterFields(), field)
+	return d
 }
 
 // Begin counts, in a command when there are many rows.
-func (d *Facet) Begin() tea.Cmd {
-	if !d.known {
-		d.ready = true
+func (d *FilterList) Begin() tea.Cmd {
+	if !d.hasField {
+		d.counted = true
 		return nil
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	r := d.app.Panes[d.app.Open].Rows()
-	n, heads := r.Total(), r.Uncounted()
+	r := d.app.Rows
+	n, heads := r.Total(), r.HeadRows()
 	typed, _ := r.Filtered()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
-	matches := r.Matching(list.Set(typed, f.Name, nil))
+	matches := r.Matcher(list.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
 		all, err := CountValues(ctx, f, heads, heads+n)
 		if err == nil {
 			err = recount(ctx, all, f, matches)
 		}
 		if err == nil {
-			tick(ctx, all, f, typed)
+			tickFiltered(ctx, all, f, typed)
 		}
 		return all, err
 	}
@@ -96,7 +89,7 @@ func (d *Facet) Begin() tea.Cmd {
 		}
 		return nil
 	}
-	if n <= list.AtOnce {
+	if n <= list.MaxSyncRows {
 		return take(find())
 	}
 	return func() tea.Msg {
@@ -105,13 +98,13 @@ func (d *Facet) Begin() tea.Cmd {
 	}
 }
 
-func (d *Facet) take(all []value) {
-	d.All, d.ready = all, true
-	d.before = make([]bool, len(all))
+func (d *FilterList) take(all []value) {
+	d.All, d.counted = all, true
+	d.tickedBefore = make([]bool, len(all))
 	for i, v := range all {
-		d.before[i] = v.on
+		d.tickedBefore[i] = v.ticked
 	}
-	d.narrow()
+	d.match()
 }
 
 // recount leaves of the counts the rows that match.
@@ -147,12 +140,11 @@ func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, erro
 	slices.SortFunc(all, func(a, b value) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
 	})
-	return all[:min(len(all), mostValues)], nil
+	return all[:min(len(all), maxValues)], nil
 }
 
-// asked are the values that a filter asks for in a field, under any of its
-// names.
-func asked(typed string, f list.Field) []string {
+// filteredValues returns the values that a filter asks for in a field, by any of its names.
+func filteredValues(typed string, f list.Field) []string {
 	values := list.Values(typed, f.Name)
 	for _, alias := range f.Aliases {
 		values = append(values, list.Values(typed, alias)...)
@@ -160,9 +152,9 @@ func asked(typed string, f list.Field) []string {
 	return values
 }
 
-// tick marks the values that a filter asks for, as the filter itself would.
-func tick(ctx context.Context, all []value, f list.Field, typed string) {
-	values := asked(typed, f)
+// tickFiltered ticks the values that a filter matches.
+func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) {
+	values := filteredValues(typed, f)
 	if len(values) == 0 {
 		return
 	}
@@ -174,12 +166,12 @@ func tick(ctx context.Context, all []value, f list.Field, typed string) {
 		return
 	}
 	for _, i := range found {
-		all[i].on = true
+		all[i].ticked = true
 	}
 }
 
-// term is how the filter asks for this value and no other one.
-func (d *Facet) term(text string) string {
+// filterTerm returns the filter term that matches this value only.
+func (d *FilterList) filterTerm(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -195,170 +187,141 @@ func (d *Facet) term(text string) string {
 }
 
 // apply writes what is ticked into the filter.
-func (d *Facet) apply() tea.Cmd {
-	if !d.touched() {
+func (d *FilterList) apply() tea.Cmd {
+	if !d.isChanged() {
 		return nil
 	}
 	var values []string
 	for _, v := range d.All {
-		if v.on {
-			values = append(values, d.term(v.Text))
+		if v.ticked {
+			values = append(values, d.filterTerm(v.Text))
 		}
 	}
-	return d.app.SetFilter(WithField(d.typed(), d.field, values))
+	return d.app.SetFilter(list.SetField(d.typed(), d.field, values))
 }
 
-func (d *Facet) typed() string {
-	typed, _ := d.app.Panes[d.app.Open].Rows().Filtered()
+func (d *FilterList) typed() string {
+	typed, _ := d.app.Rows.Filtered()
 	return typed
 }
 
-// WithField replaces what a filter asks for in a field, under any of its names.
-func WithField(typed string, f list.Field, values []string) string {
-	for _, alias := range f.Aliases {
-		typed = list.Set(typed, alias, nil)
-	}
-	return list.Set(typed, f.Name, values)
-}
-
-// narrow leaves the values that contain the typed words.
-func (d *Facet) narrow() {
+// match lists the values that contain the typed words.
+func (d *FilterList) match() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
-	d.shown, d.cur, d.off = d.shown[:0], 0, 0
+	d.shown = d.shown[:0]
 	for i, v := range d.All {
-		if uicontext.ContainsAll(strings.ToLower(v.shown()), words) {
+		if uicontext.ContainsAll(strings.ToLower(v.label()), words) {
 			d.shown = append(d.shown, i)
 		}
 	}
+	d.window.Reset(len(d.shown))
 }
 
-func (v value) shown() string {
+func (v value) label() string {
 	if v.Text == "" {
 		return "(none)"
 	}
-	return uicontext.Clean(v.Text)
+	return uicontext.SanitizeLine(v.Text)
 }
 
-func (d *Facet) Heading() string { return d.title }
+func (d *FilterList) Heading() string { return d.title }
 
-func (d *Facet) Size(w, h int) (int, int) {
+func (d *FilterList) Size(w, h int) (int, int) {
 	width := 40
 	for _, v := range d.All[:min(len(d.All), 200)] {
-		width = max(width, theme.Width(v.shown())+20)
+		width = max(width, theme.Width(v.label())+20)
 	}
 	// It does not shrink while one types.
 	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))
 }
 
-func (d *Facet) Lines(w, h int) []string {
-	lk := d.app.Look
+func (d *FilterList) Lines(w, h int) []string {
+	lk := d.app.Theme
 	d.Input.Width = max(1, w-20)
 	on := 0
 	for _, v := range d.All {
-		if v.on {
+		if v.ticked {
 			on++
 		}
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
 	out := []string{lk.Sides(left, lk.Dim.On(uicontext.Grouped(on)+" ticked "), w)}
-	d.height = max(h-1, 1)
 	switch {
-	case !d.known:
+	case !d.hasField:
 		out = append(out, " This list has no such field.")
-	case !d.ready:
+	case !d.counted:
 		out = append(out, " counting"+lk.Ellipsis)
 	case len(d.shown) == 0 && d.Input.Value() != "":
-		out = append(out, " No value contains "+uicontext.Clean(d.Input.Value())+".")
+		out = append(out, " No value contains "+uicontext.SanitizeLine(d.Input.Value())+".")
 	case len(d.shown) == 0:
 		out = append(out, " There are no rows to choose from.")
 	}
-	d.move(0)
-	for i := d.off; i < len(d.shown) && len(out) < h; i++ {
+	rows := d.window.Lines(lk, h-1, func(i int) string {
 		v := d.All[d.shown[i]]
 		box := "[ ] "
-		if v.on {
+		if v.ticked {
 			box = "[x] "
 		}
 		n := uicontext.Grouped(v.Rows)
-		line := box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
-		if i == d.cur {
-			line = lk.Row(lk.Cursor+" "+line, true)
-		} else {
-			line = "  " + line
-		}
-		out = append(out, line)
-	}
-	return lk.Lines(out, w, h)
+		return box + lk.Fit(v.label(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
+	})
+	return lk.Lines(append(out, rows...), w, h)
 }
 
-func (d *Facet) move(by int) {
-	d.cur = max(0, min(d.cur+by, len(d.shown)-1))
-	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
-}
-
-func (d *Facet) toggle() tea.Cmd {
-	if d.cur < len(d.shown) {
-		v := &d.All[d.shown[d.cur]]
-		v.on = !v.on
+func (d *FilterList) toggle() tea.Cmd {
+	if i := d.window.Cursor(); i < len(d.shown) {
+		v := &d.All[d.shown[i]]
+		v.ticked = !v.ticked
 	}
 	return nil
 }
 
-func (d *Facet) touched() bool {
+func (d *FilterList) isChanged() bool {
 	for i, v := range d.All {
-		if v.on != d.before[i] {
+		if v.ticked != d.tickedBefore[i] {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *Facet) Keys() keys.Table {
-	move := func(rows, pages int) func() tea.Cmd {
-		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
-	}
-	return keys.Table{
+func (d *FilterList) Keys() keys.Table {
+	return append(keys.Table{
 		{ID: "values.tick", Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
 		{ID: "values.apply", Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
 		{ID: "values.none", Hint: "untick all", Long: "Untick all of them", Run: d.untick},
 		{ID: "values.close", Hint: "leave", Long: "Close and change nothing", Run: d.close},
-		{ID: "values.up", Long: "One line up", Run: move(-1, 0)},
-		{ID: "values.down", Long: "One line down", Run: move(1, 0)},
-		{ID: "values.page-up", Long: "A page up", Run: move(0, -1)},
-		{ID: "values.page-down", Long: "A page down", Run: move(0, 1)},
-	}
+	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").WithoutHints()...)
 }
 
-func (d *Facet) close() tea.Cmd {
+func (d *FilterList) close() tea.Cmd {
 	d.cancel()
 	return d.app.Drop(d)
 }
 
 // enter applies, unless nothing was counted yet.
-func (d *Facet) enter() tea.Cmd {
-	if !d.ready {
+func (d *FilterList) enter() tea.Cmd {
+	if !d.counted {
 		return nil
 	}
-	if d.Input.Value() != "" && !d.touched() {
+	if d.Input.Value() != "" && !d.isChanged() {
 		d.toggle() // who typed a value and pressed Enter means that one
 	}
 	d.app.Drop(d)
 	return d.apply()
 }
 
-func (d *Facet) untick() tea.Cmd {
+func (d *FilterList) untick() tea.Cmd {
 	for i := range d.All {
-		d.All[i].on = false
+		d.All[i].ticked = false
 	}
 	return nil
 }
 
-func (d *Facet) Update(msg tea.Msg) tea.Cmd {
+func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
-		uicontext.ScrollWheel(d.move, msg)
-		if i := d.off + msg.Y - 1; uicontext.LeftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
-			d.cur = i
+		if d.window.Mouse(msg, 1) {
 			d.toggle()
 		}
 	case tea.KeyMsg:
@@ -369,10 +332,10 @@ func (d *Facet) Update(msg tea.Msg) tea.Cmd {
 
 // typeKey narrows the list. Keys typed fast are taken apart: a space among them
 // toggles.
-func (d *Facet) typeKey(msg tea.KeyMsg) {
+func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {
-			d.narrow()
+			d.match()
 		}
 		return
 	}
@@ -380,13 +343,13 @@ func (d *Facet) typeKey(msg tea.KeyMsg) {
 		if r == ' ' {
 			d.toggle()
 		} else if d.Input.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) {
-			d.narrow()
+			d.match()
 		}
 	}
 }
 
-func (d *Facet) Typing() bool { return true }
+func (d *FilterList) Typing() bool { return true }
 
-func (d *Facet) Hints() []keys.Hint {
-	return append(d.Keys().On(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
+func (d *FilterList) Hints() []keys.Hint {
+	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "narrow"})
 }

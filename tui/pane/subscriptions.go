@@ -10,9 +10,9 @@ import (
 
 	"goblin/registry"
 	"goblin/registry/termtext"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/theme"
 	"goblin/tui/uicontext"
 )
 
@@ -24,15 +24,15 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 		return nil
 	}
 	reg := p.app.Reg
-	read := func() map[spot]registry.SubscriptionState {
+	read := func() map[resourceKey]registry.SubscriptionState {
 		all := reg.Subscriptions()
-		subs := make(map[spot]registry.SubscriptionState, len(all))
+		subs := make(map[resourceKey]registry.SubscriptionState, len(all))
 		for _, s := range all {
-			subs[spot{s.Server, s.URI}] = s
+			subs[resourceKey{s.Server, s.URI}] = s
 		}
 		return subs
 	}
-	if len(p.subs) <= list.AtOnce/3 {
+	if len(p.subs) <= list.MaxSyncRows/3 {
 		return p.take(read(), 0)
 	}
 	p.reading = true
@@ -53,7 +53,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 }
 
 // updatesSince counts the updates that came between two readings.
-func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
+func updatesSince(old, now map[resourceKey]registry.SubscriptionState) (n int) {
 	for at, s := range now {
 		if before := old[at].Updates; s.Updates > before {
 			n += int(s.Updates - before)
@@ -62,14 +62,14 @@ func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
 	return n
 }
 
-func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
+func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news int) tea.Cmd {
 	if news == 0 {
 		news = updatesSince(p.subs, subs)
 	}
 	p.updates += news
 	p.subs = subs
 	t := p.All.Table
-	if strings.Contains(t.Typed, "sub:") || strings.Contains(t.Typed, "updated:") || t.Orders[t.Order].Name == byUpdate {
+	if strings.Contains(t.FilterText, "sub:") || strings.Contains(t.FilterText, "updated:") || t.Orders[t.Order].Name == byUpdate {
 		return tea.Batch(t.Refilter(), p.follow())
 	}
 	return p.follow()
@@ -79,39 +79,38 @@ func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea
 // updates in a row are one read.
 func (p *Resources) follow() tea.Cmd {
 	it := p.Item()
-	if p.app.Open != PaneResources || !p.app.DetailShown() || it.Blank() {
+	if p.app.Open != PaneResources || !p.app.DetailShown() || it.IsEmpty() {
 		return nil
 	}
-	at, _, ok := p.Means(it)
-	inv := uicontext.Kept(p.app.Reg, it)
+	at, _, ok := p.ResolveItem(it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
 	sub, has := p.subs[at]
-	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
+	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.rereading[at] {
 		return nil
 	}
 	if s, known := p.app.Reg.State(it.Server); !known || s.State != registry.StateReady {
 		return nil
 	}
-	p.reread[at] = true
-	return p.app.After(settle, keys.FuncMsg(func() tea.Cmd {
-		delete(p.reread, at)
-		if p.Item() != it || p.app.Calls.Of(it) != nil {
+	p.rereading[at] = true
+	return p.app.After(previewDelay, keys.FuncMsg(func() tea.Cmd {
+		delete(p.rereading, at)
+		if p.Item() != it || p.app.Calls.ForItem(it) != nil {
 			return nil
 		}
-		p.looked(it)
-		if inv := uicontext.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
+		p.markSeen(it)
+		if inv := uicontext.CachedInvocation(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
 			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
 		}
 		return p.read(it, true, false)
 	}))
 }
 
-// Means is the resource that an item is: of a template, what it was expanded to
-// last.
-func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
+// ResolveItem returns the resource of an item: for a template, its last expansion.
+func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed string, ok bool) {
 	if it.Kind != registry.Template {
-		return spot{it.Server, it.Name}, it.Listed, !it.Blank()
+		return resourceKey{it.Server, it.Name}, it.Listed, !it.IsEmpty()
 	}
-	inv := uicontext.Kept(p.app.Reg, it)
+	inv := uicontext.CachedInvocation(p.app.Reg, it)
 	if inv == nil || inv.Expanded == "" {
 		return at, "", false
 	}
@@ -119,18 +118,7 @@ func (p *Resources) Means(it uicontext.Item) (at spot, listed string, ok bool) {
 	if err != nil {
 		return at, "", false
 	}
-	return spot{t.Server, t.Name}, inv.Expanded, true
-}
-
-// subscriptionMark is the sign of a subscription, and how it is drawn.
-func subscriptionMark(lk *theme.Look, status string) (string, theme.Style) {
-	switch status {
-	case registry.SubscriptionOn:
-		return lk.On, lk.Good
-	case registry.SubscriptionRefused:
-		return lk.Refused, lk.Bad
-	}
-	return lk.Asked, ""
+	return resourceKey{t.Server, t.Name}, inv.Expanded, true
 }
 
 // holders says who holds a subscription. Screens are not counted among clients.
@@ -177,7 +165,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 }
 
 func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
-	at, _, ok := p.Means(it)
+	at, _, ok := p.ResolveItem(it)
 	if !ok {
 		return p.app.KeyOf("call") + " expands the template; " + p.app.KeyOf("subscribe") + " then subscribes to what it stands for"
 	}
@@ -188,9 +176,9 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 		} `json:"resources"`
 	}
 	switch {
-	case p.asking[at]:
+	case p.pending[at]:
 		return "the server is being asked already"
-	case p.Held(at):
+	case p.IsSubscribed(at):
 		return ""
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
@@ -206,19 +194,19 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 // went well; nil for one alone, which is called by its name.
 func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	a := p.app
-	at, listed, _ := p.Means(it)
+	at, listed, _ := p.ResolveItem(it)
 	what := listed
-	method, on := "resources/subscribe", !p.Held(at)
+	method, on := "resources/subscribe", !p.IsSubscribed(at)
 	if !on {
 		method = "resources/unsubscribe"
 	}
-	p.asking[at] = true
-	p.seen[at] = p.subs[at].Updates
+	p.pending[at] = true
+	p.seenUpdates[at] = p.subs[at].Updates
 	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
 	return func() tea.Msg {
 		_, err := a.Backend.Request(a.Ctx, method, params, nil)
 		return keys.FuncMsg(func() tea.Cmd {
-			delete(p.asking, at)
+			delete(p.pending, at)
 			if err == nil && more != nil {
 				*more++
 				what = termtext.Count(*more, "resource")
@@ -247,13 +235,13 @@ func (p *Resources) toggleTicked() tea.Cmd {
 	var cmds []tea.Cmd
 	why, all := "", true
 	for _, e := range rows {
-		all = all && p.Held(spot{e.Server, e.Name})
+		all = all && p.IsSubscribed(resourceKey{e.Server, e.Name})
 	}
 	for _, e := range rows {
 		it := uicontext.EntryItem(e)
 		if no := p.whyNotSubscribe(it); no != "" {
 			why = no
-		} else if at, _, _ := p.Means(it); p.Held(at) == all {
+		} else if at, _, _ := p.ResolveItem(it); p.IsSubscribed(at) == all {
 			cmds = append(cmds, p.toggle(it, &done))
 		}
 	}
@@ -263,7 +251,31 @@ func (p *Resources) toggleTicked() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Held reports whether this screen holds a subscription.
-func (p *Resources) Held(at spot) bool {
+// IsSubscribed reports whether this screen holds a subscription.
+func (p *Resources) IsSubscribed(at resourceKey) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
+}
+
+// ShowSubscriptions opens the list of all subscriptions.
+func (a *Layout) ShowSubscriptions() tea.Cmd {
+	p := a.resources()
+	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Context: a.Context, Toggle: p.toggleSubscription, Visit: p.visit}))
+}
+
+// toggleSubscription starts or ends this UI's own subscription.
+func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
+	it := uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
+	if why := p.whyNotSubscribe(it); why != "" {
+		return p.app.Complain("%s", why)
+	}
+	return p.toggle(it, nil)
+}
+
+// visit goes to the resource of a subscription.
+func (p *Resources) visit(s registry.SubscriptionState) tea.Cmd {
+	a := p.app
+	if !slices.ContainsFunc(p.All.Table.Rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
+		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
+	}
+	return a.GoToListed(registry.Resource, s.Listed)
 }

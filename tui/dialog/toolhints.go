@@ -1,4 +1,4 @@
-package uicontext
+package dialog
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"goblin/registry"
 )
 
-// hints are a tool's annotations; absent ones are unknown.
-type hints struct {
+// toolHints are a tool's annotations; absent ones are unknown.
+type toolHints struct {
 	ReadOnly    *bool `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint"`
 	Idempotent  *bool `json:"idempotentHint"`
@@ -15,27 +15,27 @@ type hints struct {
 }
 
 // ToolHints reads what a tool says of itself.
-func ToolHints(e *registry.Entry) hints {
+func ToolHints(e *registry.Entry) toolHints {
 	var d struct {
-		Annotations hints `json:"annotations"`
+		Annotations toolHints `json:"annotations"`
 	}
 	_ = json.Unmarshal(e.JSON(), &d) // an odd annotation costs the letters only
 	return d.Annotations
 }
 
-// destroys reports whether a tool says that it may destroy something. One that
+// isDestructive reports whether a tool says that it may destroy something. One that
 // says nothing does not count, though the protocol would have it so: nearly
 // all do, and a form was filled in for it already.
-func destroys(e *registry.Entry) bool {
+func isDestructive(e *registry.Entry) bool {
 	h := ToolHints(e)
 	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
 }
 
-// repeatable reports whether a tool says that calling it again does no harm.
-func repeatable(e *registry.Entry) bool {
+// isRepeatable reports whether a tool says that calling it again does no harm.
+func isRepeatable(e *registry.Entry) bool {
 	h := ToolHints(e)
 	if h.ReadOnly != nil && *h.ReadOnly {
 		return true
 	}
-	return !destroys(e) && h.Idempotent != nil && *h.Idempotent
+	return !isDestructive(e) && h.Idempotent != nil && *h.Idempotent
 }

@@ -1,0 +1,168 @@
+package dialog
+
+import (
+	"encoding/json"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/names"
+	"goblin/tui/form"
+	"goblin/tui/uicontext"
+)
+
+// CallTool opens the form of a tool's arguments.
+func CallTool(a *uicontext.Context, e *registry.Entry) tea.Cmd { return callTool(a, e, nil) }
+
+// CallWith opens the form of a tool or prompt with arguments.
+func CallWith(a *uicontext.Context, it uicontext.Item, args json.RawMessage) tea.Cmd {
+	if it.Kind == registry.Prompt {
+		if t, err := a.Reg.ResolvePrompt(it.Listed); err == nil && t.Entry != nil {
+			return getPrompt(a, t.Entry, args)
+		}
+	} else if e := listedTool(a, it); e != nil {
+		return callTool(a, e, args)
+	}
+	return a.Complain("%s is not listed any more", it.Listed)
+}
+
+func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON(), &def) // without a schema the form is raw JSON
+	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Values: args, Meta: true, Submit: "call"}
+	if fields, err := form.FromSchema(def.InputSchema); err == nil {
+		s.Fields = fields
+	}
+	if isDestructive(e) {
+		s.Danger = "says that it is destructive: asks before it runs"
+	}
+	it := uicontext.EntryItem(e)
+	return openForm(a, it, "Call "+e.Listed, s, isDestructive(e), func(args, meta json.RawMessage) uicontext.Request {
+		return uicontext.Request{Item: it, Method: "tools/call", Args: args, Meta: meta, Show: true}
+	})
+}
+
+// startOrAsk runs a request, and asks for confirmation first if danger is true.
+// started, if not nil, is called when it runs.
+func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started func()) tea.Cmd {
+	start := func() tea.Cmd {
+		if started != nil {
+			started()
+		}
+		return a.Calls.Start(r)
+	}
+	if !danger || isTrusted(a, r.Item) {
+		return start()
+	}
+	return a.Push(&Confirm{
+		Screen: a, Title: "Call " + r.Item.Listed + "?",
+		Text: []string{risk(a, r.Item) + ". With:"},
+		Body: string(uicontext.Pretty(r.Args)), Yes: "call it", Then: start,
+		Always: "do not ask again for this tool", ThenAlways: func() tea.Cmd {
+			if e := listedTool(a, r.Item); e != nil {
+				a.Calls.Trusted[r.Item] = string(e.JSON())
+			}
+			return start()
+		},
+	})
+}
+
+// isTrusted reports whether the user chose to call the tool without asking, and its definition
+// is the same.
+func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
+	definition, ok := a.Calls.Trusted[it]
+	e := listedTool(a, it)
+	return ok && e != nil && string(e.JSON()) == definition
+}
+
+// risk returns the reason to ask before a call. In the protocol, a tool without hints may
+// be destructive.
+func risk(a *uicontext.Context, it uicontext.Item) string {
+	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
+		return uicontext.SanitizeLine(it.Server) + " gives no hints: this tool may change data"
+	}
+	return uicontext.SanitizeLine(it.Server) + " may destroy something with this tool"
+}
+
+// Again repeats a request without its form: what does not say that this is
+// harmless is asked for.
+func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
+	danger := false
+	if r.Item.Kind == registry.Tool {
+		e := listedTool(a, r.Item)
+		danger = e == nil || !isRepeatable(e)
+	}
+	a.Say("Again: %s", r.Item.Listed)
+	return startOrAsk(a, r, danger, nil)
+}
+
+// listedTool returns the tool of an item, nil if it is no longer listed.
+func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
+	t, err := a.Reg.ResolveTool(it.Listed)
+	if err != nil || t.Server != it.Server || t.Name != it.Name {
+		return nil
+	}
+	return t.Entry
+}
+
+// GetPrompt opens the form of a prompt's arguments; one without any is fetched.
+func GetPrompt(a *uicontext.Context, e *registry.Entry) tea.Cmd { return getPrompt(a, e, nil) }
+
+func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
+	it := uicontext.EntryItem(e)
+	fields := form.FromPrompt(e.JSON())
+	if len(fields) == 0 {
+		return a.Calls.Start(uicontext.Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
+	}
+	s := form.Spec{Intro: e.Description, Fields: fields, Values: args, Strings: true, Meta: true, Submit: "get"}
+	return openForm(a, it, "Get "+e.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
+		return uicontext.Request{Item: it, Method: "prompts/get", Args: args, Meta: meta, Show: true}
+	})
+}
+
+// Expand opens the form of a template's variables.
+func Expand(a *uicontext.Context, it uicontext.Item) tea.Cmd {
+	t, err := names.ParseTemplate(it.Listed)
+	if err != nil {
+		return a.Complain("%s: %v", it.Listed, err)
+	}
+	s := form.Spec{
+		Fields: form.FromTemplate(t.Names()), Strings: true, Meta: true, Submit: "read",
+		Preview: t.Expand,
+	}
+	return openForm(a, it, "Expand "+it.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
+		var values map[string]string
+		_ = json.Unmarshal(args, &values) // the form made it of texts
+		return uicontext.Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: t.Expand(values), Show: true}
+	})
+}
+
+// CallAgain repeats what is kept of an item.
+func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
+	it := uicontext.EntryItem(e)
+	inv := uicontext.CachedInvocation(a.Reg, it)
+	if inv == nil {
+		return nil
+	}
+	r := uicontext.Request{Item: it, Method: "tools/call", Args: inv.Params, Meta: inv.Meta, Show: true}
+	if e.Kind == registry.Prompt {
+		r.Method = "prompts/get"
+	}
+	return Again(a, r)
+}
+
+// openForm opens a form about an item. danger means that its call may destroy something.
+func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
+	s.Last, s.LastMeta = a.Calls.LastArguments(it)
+	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
+		s.Last, s.LastMeta = inv.Params, inv.Meta
+	}
+	s.Actions = a.Actions
+	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Theme, s)}
+	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
+		return startOrAsk(a, submit(args, meta), danger, func() { a.Drop(d) })
+	}
+	return tea.Batch(a.Push(d), d.Form.Began())
+}

@@ -1,0 +1,112 @@
+package dialog
+
+import (
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry/keymap"
+	"goblin/tui/keys"
+	"goblin/tui/theme"
+	"goblin/tui/uicontext"
+)
+
+// Confirm asks before something that cannot be undone.
+type Confirm struct {
+	uicontext.BaseDialog
+	Screen        *uicontext.Context
+	Title         string
+	Text          []string
+	Body          string // foreign text that is shown as far as there is room
+	Yes           string // what y does
+	Then          func() tea.Cmd
+	Permanent     string // what g does; "" for nothing
+	ThenPermanent func() tea.Cmd
+
+	Always     string // hint of the key a; "" if there is no such choice
+	ThenAlways func() tea.Cmd
+
+	Refuse func() tea.Cmd // what n does; nil closes the dialog only
+}
+
+func (c *Confirm) Heading() string { return c.Title }
+
+func (c *Confirm) Size(w, h int) (int, int) {
+	width := 30
+	for _, t := range append([]string{c.choices()}, c.Text...) {
+		width = max(width, theme.Width(t)+4)
+	}
+	if c.Body == "" {
+		return min(width, w, 76), len(c.Text) + 5
+	}
+	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
+}
+
+// wrapped is the body in lines. If it is longer, the last one says so.
+func (c *Confirm) wrapped(w, most int) []string {
+	if c.Body == "" {
+		return nil
+	}
+	lines := uicontext.WrapText(c.Body, w, 1<<20)
+	if len(lines) > most {
+		left := len(lines) - most + 1
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d lines more", left))
+	}
+	return lines
+}
+
+func (c *Confirm) Lines(w, h int) []string {
+	lines := []string{""}
+	for _, t := range c.Text {
+		lines = append(lines, " "+t)
+	}
+	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
+		lines = append(lines, "   "+t)
+	}
+	lines = append(lines, "", " "+c.choices())
+	return c.Screen.Theme.Lines(lines, w, h)
+}
+
+// choices are the keys with what they do.
+func (c *Confirm) choices() string {
+	var all []string
+	for _, h := range c.Hints() {
+		all = append(all, c.Screen.Theme.Key.On(keymap.Show(h.Key))+" "+h.Label)
+	}
+	return strings.Join(all, "   ")
+}
+
+func (c *Confirm) Keys() keys.Table {
+	run := func(do func() tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			c.Screen.Drop(c)
+			return do()
+		}
+	}
+	t := keys.Table{{ID: "confirm.yes", Long: "Yes", Run: run(c.Then)}}
+	if c.Permanent != "" {
+		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ThenPermanent)})
+	}
+	if c.Always != "" {
+		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ThenAlways)})
+	}
+	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
+}
+
+func (c *Confirm) close() tea.Cmd {
+	cmd := c.Screen.Drop(c)
+	if c.Refuse != nil {
+		cmd = tea.Batch(cmd, c.Refuse())
+	}
+	return cmd
+}
+
+func (c *Confirm) Hints() []keys.Hint {
+	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Permanent, "confirm.always": c.Always, "confirm.no": "leave it"}
+	t := c.Keys().WithKeys(c.Screen.Actions)
+	for i := range t {
+		t[i].Hint = does[t[i].ID]
+	}
+	return t.Hints()
+}

@@ -1,0 +1,137 @@
+package dialog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/form"
+	"goblin/tui/keys"
+	"goblin/tui/uicontext"
+)
+
+// FormDialog is a form in front of the panes.
+type FormDialog struct {
+	Screen *uicontext.Context
+	item   uicontext.Item
+	Title  string
+	Form   *form.Form
+	Submit func(args, meta json.RawMessage) tea.Cmd // closes the dialog when it is time
+	warned bool                                     // that Esc throws away what was typed
+	Refuse func(declined bool) tea.Cmd              // nil: nothing happens
+	h      int                                      // the most lines it ever needed
+
+	cancel context.CancelFunc // of the completion that runs
+}
+
+func (d *FormDialog) Heading() string { return d.Title }
+
+func (d *FormDialog) Size(w, h int) (int, int) {
+	w = min(w, 100)
+	d.h = max(d.h, d.Form.Height(w-2, h-2)) // a box that shrinks would jump
+	return w, min(h, d.h+2)
+}
+
+func (d *FormDialog) Lines(w, h int) []string { return d.Form.Lines(w, h) }
+
+func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		uicontext.ScrollWheel(d.Form.Scroll, m)
+		if !uicontext.LeftPress(m) {
+			return nil
+		}
+		return d.handleAction(d.Form.Click(m.X, m.Y))
+	}
+	action, cmd := d.Form.Update(msg)
+	if action == form.None && d.warned {
+		d.warned = false
+		d.Form.Fail("")
+	}
+	return d.handleAction(action, cmd)
+}
+
+func (d *FormDialog) handleAction(action form.Action, cmd tea.Cmd) tea.Cmd {
+	switch action {
+	case form.Submitted:
+		args, meta, err := d.Form.Values()
+		if err != nil {
+			d.Form.Fail(err.Error())
+			return cmd
+		}
+		return tea.Batch(cmd, d.Submit(args, meta))
+	case form.Cancelled, form.Declined:
+		if action == form.Cancelled && d.Form.Dirty() && !d.warned {
+			d.warned = true
+			d.Form.Fail(d.Screen.KeyOf("form.cancel") + " once more throws away what you typed")
+			return cmd
+		}
+		d.Screen.Drop(d)
+		if d.Refuse != nil {
+			cmd = tea.Batch(cmd, d.Refuse(action == form.Declined))
+		}
+	}
+	return cmd
+}
+
+func (d *FormDialog) Background(msg tea.Msg) tea.Cmd {
+	if c, ok := msg.(form.Completion); ok {
+		if c.Form == d.Form {
+			return d.complete(c)
+		}
+		return nil
+	}
+	_, cmd := d.Form.Update(msg)
+	return cmd
+}
+
+// complete asks the server how a value may go on (completion/complete).
+func (d *FormDialog) complete(c form.Completion) tea.Cmd {
+	if d.cancel != nil {
+		d.cancel()
+	}
+	ctx, cancel := context.WithCancel(d.Screen.Ctx)
+	d.cancel = cancel
+	ref := map[string]string{"type": "ref/prompt", "name": d.item.Listed}
+	if d.item.Kind == registry.Template {
+		ref = map[string]string{"type": "ref/resource", "uri": d.item.Listed}
+	}
+	params, err := json.Marshal(map[string]any{
+		"ref":      ref,
+		"argument": map[string]string{"name": c.Field, "value": c.Value},
+		"context":  map[string]any{"arguments": c.Others},
+	})
+	if err != nil {
+		cancel()
+		return nil
+	}
+	backend := d.Screen.Backend
+	return func() tea.Msg {
+		defer cancel()
+		raw, err := backend.Request(ctx, "completion/complete", params, nil)
+		var r struct {
+			Completion struct {
+				Values  []string `json:"values"`
+				Total   int      `json:"total"`
+				HasMore bool     `json:"hasMore"`
+			} `json:"completion"`
+		}
+		if err != nil || json.Unmarshal(raw, &r) != nil {
+			return nil // a form works without suggestions
+		}
+		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
+		return keys.FuncMsg(func() tea.Cmd {
+			d.Form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
+			return nil
+		})
+	}
+}
+
+func (d *FormDialog) Typing() bool { return true }
+
+// Keys are the form's own; its last line tells them.
+func (d *FormDialog) Keys() keys.Table { return nil }
+
+func (d *FormDialog) SetTheme() { d.Form.SetTheme(d.Screen.Theme) }

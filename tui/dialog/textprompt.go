@@ -1,0 +1,56 @@
+package dialog
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/keys"
+	"goblin/tui/textfield"
+	"goblin/tui/uicontext"
+)
+
+// TextPrompt asks for one line of text.
+type TextPrompt struct {
+	uicontext.BaseDialog
+	app   *uicontext.Context
+	title string
+	Input textfield.Text
+	then  func(text string) tea.Cmd
+}
+
+// NewTextPrompt asks for a line, which begins as text.
+func NewTextPrompt(a *uicontext.Context, title, text string, then func(string) tea.Cmd) *TextPrompt {
+	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Theme), then: then}
+	e.Input.Set(text)
+	return e
+}
+
+func (e *TextPrompt) Heading() string          { return e.title }
+func (e *TextPrompt) Size(w, _ int) (int, int) { return min(w, 70), 5 }
+func (e *TextPrompt) Typing() bool             { return true }
+
+func (e *TextPrompt) Lines(w, h int) []string {
+	e.Input.Width = max(1, w-4)
+	return e.app.Theme.Lines([]string{"", " " + e.Input.View()}, w, h)
+}
+
+func (e *TextPrompt) Keys() keys.Table {
+	return keys.Table{
+		{ID: "line.go", Hint: "go", Long: "Do it", Run: e.enter},
+		{ID: "line.close", Hint: "leave it", Long: "Close and do nothing", Run: func() tea.Cmd { return e.app.Drop(e) }},
+	}
+}
+
+func (e *TextPrompt) enter() tea.Cmd {
+	if e.Input.Value() == "" {
+		return nil
+	}
+	e.app.Drop(e)
+	return e.then(e.Input.Value())
+}
+
+func (e *TextPrompt) Update(msg tea.Msg) tea.Cmd {
+	if key, ok := msg.(tea.KeyMsg); ok {
+		e.Input.Update(key)
+	}
+	return nil
+}

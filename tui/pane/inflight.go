@@ -1,0 +1,211 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/termtext"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+	"goblin/tui/uicontext"
+)
+
+// requestKey identifies a request from its dispatch to its record in the journal.
+type requestKey struct {
+	startTime       int64
+	session, method string
+}
+
+func requestKeyOf(r *registry.TrafficRecord) requestKey {
+	return requestKey{r.Time.UnixNano(), r.Session, r.Method}
+}
+
+// inFlight holds the requests that were in flight at the last reading.
+type inFlight struct {
+	rows    []*trafficRow
+	ended   map[requestKey]uint64 // what has ended lately, and how often it was asked until then
+	reading bool
+	reads   uint64 // how often it was
+}
+
+// inFlightWords are the words of an in-flight row that a filter can find.
+const inFlightWords = "waits, " + registry.StatusUnderWay
+
+// graceReads is how many readings a finished request stays in Traffic. Its record, which
+// replaces the row, may arrive a little later.
+const graceReads = 2
+
+// ReadInFlight reads which requests are in flight. The header counts them and Traffic
+// lists them.
+func (p *Logs) ReadInFlight() tea.Cmd {
+	if p.inFlight.reading {
+		return nil
+	}
+	p.inFlight.reading = true
+	maps.DeleteFunc(p.inFlight.ended, func(_ requestKey, asked uint64) bool { return asked+graceReads < p.inFlight.reads })
+	backend := p.app.Backend
+	return func() tea.Msg {
+		found := backend.UnderWay()
+		return keys.FuncMsg(func() tea.Cmd {
+			p.inFlight.reading = false
+			return p.setInFlight(found)
+		})
+	}
+}
+
+// setInFlight takes the result of a reading. Finished requests are in the journal.
+func (p *Logs) setInFlight(found []registry.UnderWay) tea.Cmd {
+	p.inFlight.reads++
+	p.inFlight.rows = nil
+	for i := range found {
+		u := &found[i]
+		at := requestKeyOf(&u.TrafficRecord)
+		if _, ended := p.inFlight.ended[at]; ended {
+			continue
+		}
+		p.inFlight.rows = append(p.inFlight.rows, &trafficRow{
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + inFlightWords, inFlightID: u.ID, lastRead: p.inFlight.reads,
+			client: p.who(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
+		})
+	}
+	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
+		return nil // until it is read
+	}
+	p.showInFlight()
+	return p.Traffic.Publish()
+}
+
+// showInFlight adds the in-flight requests to Traffic after the journal was read. Requests
+// that finished since the last reading may be in the journal already.
+func (p *Logs) showInFlight() {
+	before, now := p.Traffic.extra, slices.Clone(p.inFlight.rows)
+	for _, r := range before {
+		if r.lastRead+graceReads >= p.inFlight.reads && indexOfRequest(now, requestKeyOf(&r.TrafficRecord)) < 0 {
+			now = append(now, r)
+		}
+	}
+	alike := slices.EqualFunc(before, now, func(a, b *trafficRow) bool { return a.key == b.key })
+	p.Traffic.extra, p.Traffic.changed = now, p.Traffic.changed || !alike
+}
+
+// indexOfRequest returns the index of a request, or -1.
+func indexOfRequest(rows []*trafficRow, at requestKey) int {
+	return slices.IndexFunc(rows, func(r *trafficRow) bool { return requestKeyOf(&r.TrafficRecord) == at })
+}
+
+// InFlight returns the number of requests in flight.
+func (p *Logs) InFlight() int { return len(p.inFlight.rows) }
+
+// InFlightOf returns the number of requests of a session in flight.
+func (p *Logs) InFlightOf(session string) (n int) {
+	for _, r := range p.inFlight.rows {
+		if r.Session == session {
+			n++
+		}
+	}
+	return n
+}
+
+func (s requestKey) key() string { return fmt.Sprintf("%d %s %s", s.startTime, s.session, s.method) }
+
+// selectedInFlight returns the request under the cursor, or nil if it is not in flight.
+func (p *Logs) selectedInFlight() *trafficRow {
+	if p.Open != TabTraffic {
+		return nil
+	}
+	r, ok := p.Traffic.Table.Selected()
+	if !ok || r.inFlightID == "" {
+		return nil
+	}
+	return r
+}
+
+// cancellable returns the requests that Cancel cancels: the marked ones, or else the one
+// under the cursor.
+func (p *Logs) cancellable() []*trafficRow {
+	if p.Open != TabTraffic {
+		return nil
+	}
+	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.inFlightID == "" })
+	if r := p.selectedInFlight(); len(rows) == 0 && r != nil {
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// WhyNotCancel returns why no request here can be cancelled, or "".
+func (p *Logs) WhyNotCancel() string {
+	switch r, ok := p.Traffic.Table.Selected(); {
+	case len(p.cancellable()) > 0:
+		return ""
+	case p.Open != TabTraffic || !ok:
+		return "there is no request here"
+	case isNotification(&r.TrafficRecord):
+		return "this is a notification: nobody waits for an answer to it"
+	}
+	return "this request has ended already"
+}
+
+// Cancel cancels the marked requests or the one under the cursor. It asks first if one
+// belongs to a client.
+func (p *Logs) Cancel() tea.Cmd {
+	a, rows := p.app, p.cancellable()
+	var all []func() tea.Cmd
+	var asked []*trafficRow
+	for _, r := range rows {
+		all = append(all, func() tea.Cmd {
+			return func() tea.Msg {
+				done := a.Backend.Withdraw(r.Session, r.inFlightID)
+				return keys.FuncMsg(func() tea.Cmd {
+					if !done {
+						return a.Complain("%s %s has ended already", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
+					}
+					a.Say("Cancelled %s %s", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
+					return p.ReadInFlight()
+				})
+			}
+		})
+		if r.Session != a.Backend.Session() {
+			asked = append(asked, r)
+		}
+	}
+	cancel := func() tea.Cmd {
+		p.Traffic.Table.Untick()
+		cmds := make([]tea.Cmd, len(all))
+		for i, one := range all {
+			cmds[i] = one()
+		}
+		return tea.Batch(cmds...)
+	}
+	if len(asked) == 0 {
+		return cancel()
+	}
+	r := asked[0]
+	c := &dialog.Confirm{
+		Screen: a.Context, Title: "Cancel " + strings.TrimSpace(uicontext.SanitizeLine(r.Method)+" "+uicontext.SanitizeLine(r.Name)) + "?",
+		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
+		Yes:  "cancel it", Then: cancel,
+	}
+	if n := len(asked); n > 1 {
+		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
+		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.took(r)))}
+	}
+	return a.Push(c)
+}
+
+// removeInFlight removes a finished request from the rows. It reports whether there was one.
+func (p *Logs) removeInFlight(at requestKey) (was bool) {
+	p.inFlight.ended[at] = p.inFlight.reads
+	for _, rows := range []*[]*trafficRow{&p.inFlight.rows, &p.Traffic.extra} {
+		if i := indexOfRequest(*rows, at); i >= 0 {
+			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the other
+		}
+	}
+	return was
+}

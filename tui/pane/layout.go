@@ -1,0 +1,376 @@
+package pane
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/keys"
+	"goblin/tui/list"
+	"goblin/tui/uicontext"
+	"goblin/tui/viewer"
+)
+
+// Layout holds the panes and their detail panels, and which of them is visible. Panes
+// reach each other through it.
+type Layout struct {
+	*uicontext.Context
+	Panes          []Pane
+	Handlers       []map[string]keys.Handler // of the panes
+	Details        []*detail
+	Open           int          // index of the pane that is shown
+	Inside         bool         // the detail panel has the focus
+	Opened         bool         // the detail panel is open where it does not stand beside
+	Touched        bool         // the user has pressed something
+	UsedPanes      map[int]bool // panes that the user has done something in
+	startedAt      time.Time
+	Split          split
+	Pulse          *Pulse
+	Demo           bool     // the built-in demo
+	OwnConfig      bool     // the config is the user's, not the demo
+	Command        []string // what clients start, for commands about the same config
+	NoWrap         bool     // long lines are not wrapped
+	zoomed         bool     // the detail panel has the whole body
+	zoomMovedFocus bool     // the zoom moved the focus there
+	queryPath      string   // that was typed last
+
+	jumps       []jump // the jumps that brought the user here
+	LastClick   Click
+	OnShow      func()            // another pane is shown
+	OnFilterSet func(text string) // the filter was not typed
+	Intro       func() []viewer.Section
+}
+
+// AddPanes creates the panes of this package and appends others. The Context must be set.
+func (a *Layout) AddPanes(others ...Pane) {
+	a.Panes = append([]Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}, others...)
+	for _, p := range a.Panes {
+		a.Handlers = append(a.Handlers, p.Handlers())
+		a.Details = append(a.Details, newDetail(a))
+	}
+	a.Open, a.startedAt, a.UsedPanes = PaneResources, a.Now(), map[int]bool{}
+	if a.OwnConfig || len(a.Reg.States()) == 0 {
+		a.Open = PaneServers
+	}
+}
+
+// paneIDs are the bindings that show a pane, and use none.
+var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
+
+// RunBinding runs a binding and records the pane as used.
+func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
+	open := a.Open
+	cmd := run()
+	if a.Open == open && !slices.Contains(paneIDs, id) {
+		a.UsedPanes[open] = true
+	}
+	return cmd
+}
+
+// alertPeriod is how long after its start the UI shows a server that failed.
+const alertPeriod = 30 * time.Second
+
+// showFailedServer goes to the first failed server, unless the user has used the UI or
+// alertPeriod is over.
+func (a *Layout) showFailedServer() {
+	if a.Touched || a.Now().Sub(a.startedAt) > alertPeriod {
+		return
+	}
+	states := a.Reg.States()
+	if i := slices.IndexFunc(states, func(s registry.ServerState) bool {
+		return s.State == registry.StateFailed || s.State == registry.StateNeedsLogin
+	}); i >= 0 {
+		a.Open, a.Touched = PaneServers, true
+		a.Panes[PaneServers].(*Servers).Table.Find(states[i].Name)
+	}
+}
+
+// starting reports whether a server is on its way up.
+func (a *Layout) starting() bool {
+	return slices.ContainsFunc(a.Reg.States(), func(s registry.ServerState) bool {
+		return s.State == registry.StateConnecting && !IsDown(s)
+	})
+}
+
+// UpdateDetail shows the subject under the cursor in the detail panel.
+func (a *Layout) UpdateDetail() tea.Cmd {
+	if !a.DetailShown() {
+		return nil
+	}
+	g := a.Geometry()
+	return a.Details[a.Open].show(a.Panes[a.Open].Subject(), g.Detail.W-2*g.Border)
+}
+
+// The panes, by index.
+const (
+	PaneServers = iota
+	PaneTools
+	PanePrompts
+	PaneResources
+	PaneLogs
+	PaneUsage
+)
+
+// Where the detail panel is.
+const (
+	placeAuto = iota
+	placeBeside
+	placeBelow
+	PlaceHidden
+)
+
+// NextPlace puts the detail panel elsewhere, and says where; what would look the same is
+// left out.
+func (a *Layout) NextPlace() string {
+	was := a.Geometry()
+	for range PlaceHidden {
+		a.Split.Place = (a.Split.Place + 1) % (PlaceHidden + 1)
+		a.Opened = a.Opened || a.Split.Place == placeBelow
+		if a.Geometry() != was {
+			break
+		}
+	}
+	return a.PlaceName()
+}
+
+// PlaceName says where the detail panel is.
+func (a *Layout) PlaceName() string {
+	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Split.Place]
+}
+
+// Zoom toggles whether the focused part fills the whole body.
+func (a *Layout) Zoom() tea.Cmd {
+	if a.Inside {
+		a.zoomed, a.zoomMovedFocus = !a.zoomed, false
+		if a.zoomed {
+			return a.Say("The detail panel has the whole body; %s shows the list again", a.KeyOf("widen"))
+		}
+		return nil
+	}
+	if a.Split.Place == PlaceHidden {
+		a.Split.Place = a.Split.Before
+		return a.Say("Detail panel: %s", a.PlaceName())
+	}
+	a.Split.Before, a.Split.Place = a.Split.Place, PlaceHidden
+	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
+}
+
+// WhyNoField says that the list that is open has no such field.
+func (a *Layout) WhyNoField(name string) func(string) string {
+	return func(string) string {
+		p := a.Panes[a.Open]
+		if _, ok := list.FindTextField(p.Rows().FilterFields(), name); ok {
+			return ""
+		}
+		of, _ := p.Tab()
+		return "the filter of " + of + " has no field " + name
+	}
+}
+
+// WhyNoOrder says that the list in sight has no order of a name.
+func (a *Layout) WhyNoOrder(name string) string {
+	all := a.Panes[a.Open].Rows().OrderNames()
+	if name == "" || slices.Contains(all, name) {
+		return ""
+	}
+	return "there is no order by " + uicontext.SanitizeLine(name) + "; there are " + strings.Join(all, ", ")
+}
+
+// split is the place of the detail panel and its share of the room.
+type split struct {
+	Place       int
+	Before      int // where it was before it was hidden
+	ListPercent int // percent of the list
+}
+
+// DefaultSplit returns the split of a new UI.
+func DefaultSplit() split { return split{ListPercent: 55} }
+
+// Geometry is where everything is. It follows from the size alone, so that
+// drawing and clicking agree.
+type Geometry struct {
+	Small  bool
+	Border int // 0 or 1
+	body   uicontext.Rect
+	List   uicontext.Rect
+	Detail uicontext.Rect // h is 0 when it is not shown
+	Third  uicontext.Rect
+}
+
+// Geometry follows from the size and what is open.
+func (a *Layout) Geometry() Geometry {
+	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: uicontext.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
+	if a.H >= borderHeight {
+		g.Border = 1
+	}
+	g.List = g.body
+	if !a.detailWanted() {
+		return g
+	}
+	if a.Zoomed() {
+		g.Detail, g.List.H = g.body, 0
+		return g
+	}
+	if a.Beside() {
+		all := g.body.W
+		if all >= thirdWidth {
+			third := all * 25 / 100
+			g.Third = uicontext.Rect{X: all - third, Y: g.body.Y, W: third, H: g.body.H}
+			all -= third
+		}
+		w := all * a.Split.ListPercent / 100
+		g.List.W = w
+		g.Detail = uicontext.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
+		return g
+	}
+	if a.H < borderHeight { // there is room for one
+		if a.Inside {
+			g.Detail, g.List.H = g.body, 0
+		}
+		return g
+	}
+	h := max(5, g.body.H*(a.Split.ListPercent-5)/100)
+	g.List.H = h
+	g.Detail = uicontext.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
+	return g
+}
+
+// Zoomed reports whether the detail panel has the whole body.
+func (a *Layout) Zoomed() bool { return a.Inside && a.zoomed }
+
+// Unzoom shows the list again and restores the focus. It returns false if the list is
+// visible.
+func (a *Layout) Unzoom() bool {
+	was := a.Zoomed()
+	if was {
+		a.zoomed, a.Inside = false, !a.zoomMovedFocus
+	}
+	return was
+}
+
+// Beside reports whether the detail panel stands beside the list.
+func (a *Layout) Beside() bool {
+	return a.Split.Place == placeBeside || a.Split.Place != placeBelow && a.W >= BesideWidth
+}
+
+func (a *Layout) detailWanted() bool {
+	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
+}
+
+// DetailShown reports whether the detail panel is in sight.
+func (a *Layout) DetailShown() bool {
+	g := a.Geometry()
+	return g.Detail.H > 0 && g.Detail.W > 0
+}
+
+// FocusDetail opens the detail panel and moves the focus there.
+func (a *Layout) FocusDetail() tea.Cmd {
+	a.Inside, a.Opened, a.zoomed = true, true, false
+	return nil
+}
+
+// Enlarge makes a detail panel below a list fill the whole body.
+func (a *Layout) Enlarge() tea.Cmd {
+	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
+		a.zoomed, a.zoomMovedFocus, a.Inside = true, !a.Inside, true
+	}
+	return nil
+}
+
+// openDetail opens the detail panel, and focuses it if beside is false or only one of both
+// has room. An open panel below a list fills the whole body.
+func (a *Layout) openDetail(beside bool) tea.Cmd {
+	if beside && a.DetailShown() {
+		a.Enlarge()
+	}
+	a.Opened = true
+	if !beside || !a.DetailShown() {
+		a.Inside = true
+	}
+	return nil
+}
+
+// cursorListener is a pane that reacts when the user moves the cursor.
+type cursorListener interface{ CursorMoved() }
+
+// CursorMoved notifies the open pane that the user moved the cursor.
+func (a *Layout) CursorMoved() {
+	if p, ok := a.Panes[a.Open].(cursorListener); ok {
+		p.CursorMoved()
+	}
+}
+
+// Click remembers the last one, to know a double click.
+type Click struct {
+	X, Y int
+	Time time.Time
+}
+
+// SetFilter filters the open pane by a text, as if it were typed.
+func (a *Layout) SetFilter(text string) tea.Cmd {
+	a.OnFilterSet(text)
+	return a.Panes[a.Open].Rows().Filter(text)
+}
+
+// whyNoContent says that nothing of an item can be copied or saved, and what helps: its
+// name on a file of something else would be a lie.
+func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
+	switch inv := uicontext.CachedInvocation(a.Reg, it); {
+	case inv == nil:
+		return "it " + untried
+	case inv.Result == nil:
+		return "there is only an error; " + a.KeyOf("reload") + " tries again"
+	}
+	return ""
+}
+
+// Content finds what copying, files, pagers and editors take: the content that is kept of
+// the item; for the latter two, else what the pane shows.
+func (a *Layout) Content() uicontext.CachedContent {
+	if p, ok := a.Panes[a.Open].(interface {
+		ShownContent() uicontext.CachedContent
+	}); ok {
+		return p.ShownContent()
+	}
+	it := a.Panes[a.Open].Item()
+	name := path.Base(strings.TrimRight(it.Name, "/"))
+	if inv := uicontext.CachedInvocation(a.Reg, it); inv != nil && inv.Result != nil {
+		if inv.Expanded != "" {
+			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
+		}
+		if file, _, data, ok := viewer.Blob(inv.Result); ok {
+			if file != "" {
+				name = path.Base(file)
+			}
+			return uicontext.CachedContent{Name: name, Data: data, Blob: true}
+		}
+		if text := viewer.TextOf(inv.Result); text != "" {
+			return uicontext.CachedContent{Name: name, Data: []byte(text), Blob: false}
+		}
+		return uicontext.CachedContent{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}
+	}
+	// The panel may be closed or still at the row before, so its text is no help;
+	// what is not fetched yet is short.
+	s := a.Panes[a.Open].Subject()
+	if s.Blocks == nil {
+		return uicontext.CachedContent{}
+	}
+	doc, err := viewer.Build(a.Ctx, a.Theme, s.Blocks(a.Ctx), viewer.Options{Depth: -1, Raw: true})
+	if err != nil {
+		return uicontext.CachedContent{}
+	}
+	return uicontext.CachedContent{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
+}
+
+// The least size that is drawn, and sizes at which the layout changes.
+const (
+	LeastWidth   = 40
+	LeastHeight  = 10
+	BesideWidth  = 110 // the detail panel stands beside the list
+	thirdWidth   = 200 // requests about the item stand beside that
+	borderHeight = 18  // lists have borders
+)

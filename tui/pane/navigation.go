@@ -1,0 +1,190 @@
+package pane
+
+import (
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/list"
+	"goblin/tui/uicontext"
+)
+
+// Show goes to a pane.
+func (a *Layout) Show(pane int) tea.Cmd {
+	a.OnShow()
+	a.Open, a.Inside, a.zoomed = pane, false, false
+	return a.Panes[pane].Refresh(registry.AllChanges)
+}
+
+// jump is a move to another place, with what to restore when the user goes back.
+type jump struct {
+	from          int // pane
+	inside        bool
+	templates     bool   // of Resources
+	tab           int    // of Logs
+	to            int    // pane
+	before, after string // the filter there before and after the jump
+}
+
+// maxJumps is how many jumps are kept.
+const maxJumps = 50
+
+// jumpTo goes to a pane by arrive and filters or finds there by then. Esc goes back.
+func (a *Layout) jumpTo(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd {
+	s := jump{from: a.Open, inside: a.Inside, templates: a.resources().TemplatesChosen, tab: a.Logs().Open, to: to}
+	cmd := arrive()
+	s.before, _ = a.Panes[to].Rows().Filtered()
+	cmd = tea.Batch(cmd, then())
+	s.after, _ = a.Panes[to].Rows().Filtered()
+	if s.from != to || s.tab != a.Logs().Open {
+		a.jumps = append(a.jumps, s)
+		a.jumps = a.jumps[max(0, len(a.jumps)-maxJumps):]
+	}
+	return cmd
+}
+
+// WhyNothingFound explains an empty Logs pane after a jump. It returns "" if the user has
+// changed the filter.
+func (a *Layout) WhyNothingFound(typed string) string {
+	n := len(a.jumps) - 1
+	if n < 0 || a.Open != PaneLogs || a.jumps[n].to != PaneLogs || a.jumps[n].after != typed {
+		return ""
+	}
+	return "There are no " + map[bool]string{true: "requests", false: "lines"}[a.Logs().Open == TabTraffic] + " about it yet."
+}
+
+func (a *Layout) resources() *Resources { return a.Panes[PaneResources].(*Resources) }
+
+// GoBack returns to the place before the last jump. It returns false if there is no jump
+// or the filter was changed since.
+func (a *Layout) GoBack() (tea.Cmd, bool) {
+	n := len(a.jumps) - 1
+	if n < 0 {
+		return nil, false
+	}
+	s := a.jumps[n]
+	typed, _ := a.Panes[a.Open].Rows().Filtered()
+	if s.to != a.Open || typed != s.after && typed != "" {
+		return nil, false
+	}
+	a.jumps = a.jumps[:n]
+	cmd := a.SetFilter(s.before)
+	if s.to == PaneLogs || s.from == PaneLogs {
+		cmd = tea.Batch(cmd, a.Logs().Choose(s.tab))
+	}
+	a.resources().TemplatesChosen = s.templates
+	cmd = tea.Batch(cmd, a.Show(s.from))
+	a.Inside = s.inside
+	return cmd, true
+}
+
+// Visit goes to a pane by its number, from which nothing leads back.
+func (a *Layout) Visit(pane int) tea.Cmd {
+	a.jumps = nil
+	return a.Show(pane)
+}
+
+// GoToListed goes to an entry of the catalog, by its listed name, in its pane.
+func (a *Layout) GoToListed(kind registry.Kind, listed string) tea.Cmd {
+	to := paneOf(kind)
+	return a.goTo(to, listed, func() {
+		if p, ok := a.Panes[to].(*Resources); ok {
+			p.TemplatesChosen = kind == registry.Template || kind == registry.Skill
+		}
+	})
+}
+
+// paneOf is the pane that lists a kind.
+func paneOf(kind registry.Kind) int {
+	switch kind {
+	case registry.Tool:
+		return PaneTools
+	case registry.Prompt:
+		return PanePrompts
+	}
+	return PaneResources
+}
+
+// GoTo opens a pane with the cursor on a row. A filter that hides the row is
+// cleared; a pane that reads its rows at this moment is waited for.
+func (a *Layout) GoTo(pane int, key string) tea.Cmd { return a.goTo(pane, key, func() {}) }
+
+func (a *Layout) goTo(pane int, key string, choose func()) tea.Cmd {
+	return a.jumpTo(pane, func() tea.Cmd {
+		choose()
+		return a.Show(pane)
+	}, func() tea.Cmd {
+		a.unfoldOwnTools(pane, key)
+		r := a.Panes[pane].Rows()
+		if r.Find(key) {
+			a.CursorMoved()
+		} else if typed, _ := r.Filtered(); typed != "" {
+			return a.SetFilter("")
+		}
+		return nil
+	})
+}
+
+// unfoldOwnTools unfolds Goblin's own tools before a jump to one of them.
+func (a *Layout) unfoldOwnTools(pane int, key string) {
+	p, ok := a.Panes[pane].(*Tools)
+	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.showsOwnTools {
+		p.All.toggleOwn()
+	}
+}
+
+// Inspect shows the requests about an item.
+func (a *Layout) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(trafficFilterFor(it)) }
+
+// showTraffic shows the requests that a filter leaves.
+func (a *Layout) showTraffic(typed string) tea.Cmd {
+	return a.showLogs(TabTraffic, typed)
+}
+
+// TrafficOf shows the requests of a session.
+func (a *Layout) TrafficOf(session string) tea.Cmd {
+	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
+}
+
+// showLogs jumps to what a filter leaves in a tab of Logs.
+func (a *Layout) showLogs(tab int, typed string) tea.Cmd {
+	return a.jumpTo(PaneLogs,
+		func() tea.Cmd { return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(tab)) },
+		func() tea.Cmd { return a.SetFilter(typed) })
+}
+
+// trafficFilterFor is the filter for the requests about an item: by its listed name, its
+// own, or, for a template, by anything that it may have been expanded to.
+func trafficFilterFor(it uicontext.Item) string {
+	text := ""
+	if it.Server != "" {
+		text = list.Set(text, "server", []string{"=" + it.Server})
+	}
+	var names []string
+	for _, name := range []string{it.Listed, it.Name} {
+		switch {
+		case name == "" || it.Name == "" || len(names) > 0 && it.Listed == it.Name:
+		case it.Kind == registry.Template:
+			names = append(names, strings.Join(templateLiterals(name), "*"))
+		default:
+			names = append(names, "="+name)
+		}
+	}
+	if len(names) > 0 {
+		text = list.Set(text, "name", names)
+	}
+	return text
+}
+
+// GoToItem goes to what a record is about, else to its server.
+func (a *Layout) GoToItem(r *registry.TrafficRecord) tea.Cmd {
+	switch it := a.Logs().itemOf(r); {
+	case !it.IsEmpty():
+		return a.GoToListed(it.Kind, it.Listed)
+	case r.Server == "" || r.Server == registry.Local:
+		return a.Complain("%s is about nothing that is listed", r.Method)
+	}
+	a.Say("%s is about no item; this is its server", uicontext.SanitizeLine(r.Method))
+	return a.GoTo(PaneServers, r.Server)
+}

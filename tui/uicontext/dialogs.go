@@ -1,0 +1,117 @@
+package uicontext
+
+import (
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/keys"
+)
+
+// Dialog is a box in front of the panes. The last one in [Context.Dialogs] gets the
+// input. It closes itself by [Context.Drop].
+type Dialog interface {
+	Heading() string
+	// Size is the room that it wants, with its border, of w by h cells.
+	Size(w, h int) (int, int)
+	Lines(w, h int) []string
+	// Keys returns the actions of keys now, without the keys: those are [Context.Actions].
+	Keys() keys.Table
+	// Update handles other keys and the mouse (in coordinates of lines).
+	Update(msg tea.Msg) tea.Cmd
+	// Background handles messages that are no input.
+	Background(msg tea.Msg) tea.Cmd
+	// Typing reports whether runes are text now.
+	Typing() bool
+}
+
+// BaseDialog is embedded by dialogs that only react to keys.
+type BaseDialog struct{}
+
+func (BaseDialog) Update(tea.Msg) tea.Cmd     { return nil }
+func (BaseDialog) Background(tea.Msg) tea.Cmd { return nil }
+func (BaseDialog) Typing() bool               { return false }
+
+// ListDialog is embedded by dialogs with a list, in which keys typed ahead may choose.
+type ListDialog struct{ BaseDialog }
+
+func (ListDialog) lists() {}
+
+// NeedsReading reports whether keys typed before a dialog is visible could answer it.
+func NeedsReading(d Dialog) bool {
+	_, lists := d.(interface{ lists() })
+	return !lists
+}
+
+// ScrollPosition returns how far a dialog is scrolled, or "" if it does not scroll.
+func ScrollPosition(d Dialog) string {
+	if d, ok := d.(interface{ Where() string }); ok {
+		return d.Where()
+	}
+	return ""
+}
+
+// SendTo gives input to a dialog.
+func (a *Context) SendTo(d Dialog, msg tea.Msg) tea.Cmd {
+	if key, ok := msg.(tea.KeyMsg); ok {
+		if b := d.Keys().WithKeys(a.Actions).Find(key, 0); b != nil {
+			return b.Run()
+		}
+	}
+	return d.Update(msg)
+}
+
+// DialogHints returns the hints of a dialog for the footer.
+func (a *Context) DialogHints(d Dialog) []keys.Hint {
+	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
+		return d.Hints()
+	}
+	return d.Keys().WithKeys(a.Actions).Hints()
+}
+
+// Push puts a dialog in front.
+func (a *Context) Push(d Dialog) tea.Cmd {
+	a.Dialogs = append(a.Dialogs, d)
+	if d, ok := d.(interface{ Begin() tea.Cmd }); ok {
+		return d.Begin()
+	}
+	return nil
+}
+
+// SendToDialog gives input to the dialog in front.
+func (a *Context) SendToDialog(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		m.X, m.Y = m.X-a.FrontRect.X, m.Y-a.FrontRect.Y
+		msg = m
+	}
+	return a.SendTo(a.Dialogs[len(a.Dialogs)-1], msg)
+}
+
+// Drop closes a dialog, wherever it stands.
+func (a *Context) Drop(d Dialog) tea.Cmd {
+	a.Dialogs = slices.DeleteFunc(slices.Clone(a.Dialogs), func(o Dialog) bool { return o == d })
+	return nil
+}
+
+// ScrollWheel moves what is under the mouse when its wheel turns.
+func ScrollWheel(scroll func(by int), msg tea.Msg) {
+	switch m, _ := msg.(tea.MouseMsg); m.Button {
+	case tea.MouseButtonWheelDown:
+		scroll(3)
+	case tea.MouseButtonWheelUp:
+		scroll(-3)
+	}
+}
+
+// LeftPress reports whether a message is a click.
+func LeftPress(m tea.MouseMsg) bool {
+	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
+}
+
+// SetTheme draws a dialog in the screen's new look, if it keeps anything that
+// was made for the one before.
+func SetTheme(d Dialog) {
+	if d, ok := d.(interface{ SetTheme() }); ok {
+		d.SetTheme()
+	}
+}
