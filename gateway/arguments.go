@@ -23,7 +23,7 @@ const HeaderMark = "x-mcp-header"
 // CheckHeaders compares the arguments of a call, to a tool whose definition has HeaderMark,
 // with the headers that repeat them, be they those that the server gets, or the client's, if
 // it knew what it calls. Readers must not differ in what these arguments are.
-func CheckHeaders(x *downstream.Exchange, definition []byte, known bool) error {
+func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 	tool := &mcp.Tool{RawInputSchema: rawjson.Get(definition, "inputSchema")}
 	var paths [][]string
 	for _, b := range mcp.ExtractParamHeaderBindings(tool) {

@@ -49,7 +49,7 @@ func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
 const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
-func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
+func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	p := plains[x.Method()]
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
@@ -74,7 +74,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false // the target may be older than the list by which the server is ready
 	}
 	s := &started{
-		request: request{Exchange: x, gateway: g, server: t.Server, name: name, target: t},
+		request: request{Request: x, gateway: g, server: t.Server, name: name, target: t},
 		plain:   p, conn: conn,
 	}
 	r := &s.request
@@ -93,7 +93,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if !g.calls.Start(conn, u, s) {
 		return false
 	}
-	x.Await(s)
+	x.OnEnd(s)
 	return true
 }
 
@@ -104,17 +104,17 @@ type started struct {
 	conn  upstream.Conn
 }
 
-// Withdrawn implements [downstream.Waiter].
-func (s *started) Withdrawn(cause error) { s.conn.Stop(&s.under.Call, cause) }
+// RequestEnded implements [downstream.Waiter].
+func (s *started) RequestEnded(cause error) { s.conn.Stop(&s.under.Call, cause) }
 
 // Ended implements [upstream.Caller].
-func (s *started) Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
+func (s *started) Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
 	s.gateway.calls.End(&s.under, err == nil)
 	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
 		go s.conclude(reply, err)
 		return
 	}
-	s.With(burst)
+	s.SetBatch(burst)
 	s.conclude(reply, nil)
 }
 

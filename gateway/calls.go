@@ -19,14 +19,14 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Exchange)
+	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Request)
 	t, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
 	passed := err == nil && t.Local != nil && t.Local.Tool.Passes
 	if passed {
 		t, edits, err = r.passed()
 	}
 	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON(), HeaderMark) {
-		err = CheckHeaders(r.Exchange, t.Entry.JSON(), !passed)
+		err = CheckHeaders(r.Request, t.Entry.JSON(), !passed)
 	}
 	if err != nil {
 		r.fail(err)
@@ -44,7 +44,7 @@ func (g *Gateway) callTool(r *request) {
 		g.createTask(r, t, edits)
 		return
 	}
-	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.Unaware(r.Exchange))
+	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.Unaware(r.Request))
 	g.forward(r, t, edits)
 }
 
@@ -54,7 +54,7 @@ func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) 
 	r.server = registry.Local
 	params, err := NestedParams(r.Params())
 	if err == nil {
-		r.Become(params)
+		r.SetParams(params)
 		t, edits, err = r.seek("name", (*registry.Snapshot).ResolveTool)
 	}
 	if err == nil {
@@ -95,9 +95,9 @@ func (g *Gateway) readResource(r *request) {
 	}
 }
 
-// Returns implements [downstream.Parker]: a name that leads nowhere by now is refused
+// MayReturn implements [downstream.Parker]: a name that leads nowhere by now is refused
 // to a client that comes back, as it is to one that begins.
-func (r *request) Returns() bool {
+func (r *request) MayReturn() bool {
 	resolve := (*registry.Snapshot).ResolveTool
 	switch r.Method() {
 	case "prompts/get":
@@ -108,7 +108,7 @@ func (r *request) Returns() bool {
 		}
 		resolve = (*registry.Snapshot).ResolveResource
 	}
-	_, err := r.gateway.Views.Find(r.Context(), r.Exchange, resolve, r.name)
+	_, err := r.gateway.Views.Find(r.Context(), r.Request, resolve, r.name)
 	return err == nil || r.locating.Load()
 }
 
@@ -226,7 +226,7 @@ func (r *request) withhold(server string) bool {
 	if b == nil || b.Config().ForwardMeta {
 		return false
 	}
-	r.OmitForeign()
+	r.OmitForeignMeta()
 	return true
 }
 
@@ -251,7 +251,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 	}
 	if err != nil {
 		r.fail(err)
-		return !r.Away()
+		return !r.IsAway()
 	}
 	if demand {
 		r.under.Ask()
@@ -273,7 +273,7 @@ const (
 // rejoined waits for another connection to the server of a request that it did
 // not carry out, as err says; false when there is none soon.
 func (g *Gateway) rejoined(r *request, err error) bool {
-	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.Sent(), "requestState") != nil {
+	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
 	}
 	b := g.Servers.Get(r.server)
@@ -382,7 +382,7 @@ func (g *Gateway) demandURLs(r *request, data []byte) bool {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: "it demands that a URL is opened, but names none"})
 		return false
 	}
-	r.reply(r.Demand("elicitation/create", inputs))
+	r.reply(r.InputRequired("elicitation/create", inputs))
 	return true
 }
 
@@ -392,7 +392,7 @@ func isForeign(s downstream.State) bool { return s.Raw != nil && string(s.Raw) !
 // passOn passes a request on and waits for the answer. Between two of the stateless
 // era, what the server asks goes to the client as it is, which is a demand, and so
 // does what the client brings back. Everything else that servers ask reaches the
-// client by [downstream.Exchange.Request].
+// client by [downstream.Request.Ask].
 func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err error) {
 	state, err := r.State()
 	if err != nil {
@@ -405,7 +405,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	f := r.newCall()
 	modern := conn.Info().Era == upstream.Modern
 	switch {
-	case modern && r.Parkable() && r.outer == nil && !g.Servers.Rootless(r.server):
+	case modern && r.CanPark() && r.outer == nil && !g.Servers.Rootless(r.server):
 		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
 	case isForeign(state):
 		release()
@@ -425,7 +425,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 		}
 		return reply, err == nil, err
 	}
-	if state.Ours || isForeign(state) || !g.ask.ScreenMay(reply.Error) {
+	if state.IsOwn || isForeign(state) || !g.ask.ScreenMay(reply.Error) {
 		return reply, false, nil
 	}
 	// Once more, as one whose questions are put to a client that can answer them.
@@ -469,9 +469,9 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
-		g.News.Lend(r.Context(), r.Exchange, conn)
+		g.News.Lend(r.Context(), r.Request, conn)
 	}
-	if release, err = inflight.Acquire(r.Context(), b.Server, r.Exchange); err != nil {
+	if release, err = inflight.Acquire(r.Context(), b.Server, r.Request); err != nil {
 		return nil, nil, err
 	}
 	if kind, pinned := r.pinned(); pinned && g.Servers.Checks() {
@@ -499,7 +499,7 @@ func (r *request) pinned() (kind registry.Kind, is bool) {
 // the caller.
 func (g *Gateway) begin(r *request, u *inflight.Under, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
-	u.Begin(r.Exchange, r.outerCall(), release, edits)
+	u.Begin(r.Request, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
 	u.Track(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
 	g.stampModern(r, conn, &u.Call)

@@ -83,7 +83,7 @@ func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- downstream.ServeStream(ctx, downstream.Options{Handler: handler, Order: Order, Parking: downstream.NewParking(200*time.Millisecond, nil)}, "stdio", inR, outW)
+		served <- downstream.ServeStream(ctx, downstream.Options{Handler: handler, Order: Order, Parked: downstream.NewParkedCalls(200*time.Millisecond, nil)}, "stdio", inR, outW)
 		outW.Close()
 	}()
 	t.Cleanup(func() { inW.Close(); <-served })
@@ -150,8 +150,8 @@ type edited struct {
 	edit func()
 }
 
-func (e edited) Handle(x *downstream.Exchange) {
-	r := &request{Exchange: x, gateway: e.Gateway}
+func (e edited) Handle(x *downstream.Request) {
+	r := &request{Request: x, gateway: e.Gateway}
 	target, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
 	if err != nil {
 		r.fail(err)

@@ -48,9 +48,9 @@ func (r *request) hurry(limit time.Duration) (context.Context, context.CancelFun
 	if limit == 0 {
 		return context.WithCancel(r.Context())
 	}
-	since, known := r.Session().Greeted()
+	since, known := r.Session().HandshakeTime()
 	if !known { // such requests have no session in common: each may take a part
-		since, limit = r.Began(), limit/2
+		since, limit = r.Started(), limit/2
 	}
 	return context.WithDeadline(r.Context(), since.Add(limit))
 }

@@ -18,7 +18,7 @@ import (
 // request is one request of a client on its way through the gateway, with
 // what metrics and journals will say of it.
 type request struct {
-	*downstream.Exchange
+	*downstream.Request
 	gateway *Gateway
 	server  string          // who was asked, "" for nobody
 	name    string          // tool, prompt or URI as the client sent it
@@ -55,7 +55,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 }
 
 // view returns the catalog of the request's client.
-func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Exchange) }
+func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Request) }
 
 // ListedURI implements [call.Namer].
 func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
@@ -68,14 +68,14 @@ func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 // pass is reply for what a server sent, which is in one line.
 func (r *request) pass(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
-	r.edits = r.Pass(result, r.buffer, r.rewriter.Shape, edits...)
+	r.edits = r.ReplyRaw(result, r.buffer, r.rewriter.Shape, edits...)
 }
 
 // answerParts answers with a result of ours in parts, which nobody writes to any
 // more.
 func (r *request) answerParts(parts [][]byte) {
 	r.parts = parts
-	r.PassParts(parts, nil)
+	r.ReplyParts(parts, nil)
 }
 
 func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
@@ -170,8 +170,8 @@ func Order(method string, params []byte) string {
 var emptyResult = []byte("{}")
 
 // Handle implements [downstream.Handler].
-func (g *Gateway) Handle(x *downstream.Exchange) {
-	r := &request{Exchange: x, gateway: g}
+func (g *Gateway) Handle(x *downstream.Request) {
+	r := &request{Request: x, gateway: g}
 	table := methods
 	if r.modern() {
 		table = modernMethods
@@ -189,7 +189,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 			refuse(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		}
 	}
-	if err := rawjson.Params(x.Method()).Check(x.Sent()); err != nil {
+	if err := rawjson.Params(x.Method()).Check(x.SentParams()); err != nil {
 		refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
 	}
 	if m := r.Modern(); m != nil && m.LogLevel != "" {
@@ -201,18 +201,18 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		if p := plains[x.Method()]; p != nil {
 			r.name, _, _ = stringMember(x.Params(), p.member) // the client may be asked, and its return is for that
 		}
-		g.projects.Decide(r.Context(), x)
+		g.projects.Resolve(r.Context(), x)
 		g.Servers.AwaitProject(r.Context(), x.Session())
 	}
 	serve(g, r)
-	if !r.recorded && !x.Away() {
+	if !r.recorded && !x.IsAway() {
 		g.record(r, label)
 	}
 }
 
 // extension passes on a request that Goblin does not know to the server it is for.
 func extension(g *Gateway, r *request) {
-	server, name, edits, err := g.relays.Route(r.Exchange)
+	server, name, edits, err := g.relays.Route(r.Request)
 	if err != nil {
 		r.fail(err)
 		return
@@ -221,8 +221,8 @@ func extension(g *Gateway, r *request) {
 	g.forward(r, registry.Target{Server: server}, edits)
 }
 
-// Notified implements [downstream.Handler].
-func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
+// HandleNotification implements [downstream.Handler].
+func (g *Gateway) HandleNotification(s *downstream.Session, method string, params []byte) {
 	params = rawjson.Params(method).Clean(nil, params)
 	switch method {
 	case "notifications/progress":

@@ -76,13 +76,13 @@ func (r *ExtensionRelays) Compare() {
 
 // Route says which server a request is for, with the edits that put the server's own
 // spelling into its params, and the name that decided. The error is for the client.
-func (r *ExtensionRelays) Route(x *downstream.Exchange) (server, name string, edits []rawjson.Edit, err error) {
+func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
 	if extensions.Of(declared) == nil {
 		return "", "", nil, unknown
 	}
-	if err := rawjson.Extended.Check(x.Sent()); err != nil {
+	if err := rawjson.Extended.Check(x.SentParams()); err != nil {
 		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
 	}
 	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {

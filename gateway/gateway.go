@@ -88,11 +88,11 @@ func New(o Options) *Gateway {
 		Handler:   relay{g},
 		Announced: func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
-		NoProject: func(s *downstream.Session) string { return g.projects.Why(s) },
+		NoProject: func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
 		Watched:   func(server string) int { return g.News.Watches(server) },
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
-	g.projects.Join = g.Servers.Join
+	g.projects.OnJoin = g.Servers.Join
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
@@ -166,8 +166,8 @@ func (g *Gateway) Switch(off []state.ToggleEntry, hidden ...string) {
 // Sessions are the open client sessions, the oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }
 
-// Opened implements [downstream.Handler].
-func (g *Gateway) Opened(s *downstream.Session) {
+// SessionOpened implements [downstream.Handler].
+func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.clients.Open(s)
 	g.News.Opened(s)
 	g.showSession(s)
@@ -175,8 +175,8 @@ func (g *Gateway) Opened(s *downstream.Session) {
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
 }
 
-// Closed implements [downstream.Handler]: what the session held is given back.
-func (g *Gateway) Closed(s *downstream.Session) {
+// SessionClosed implements [downstream.Handler]: what the session held is given back.
+func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)

@@ -54,7 +54,7 @@ func (g *Gateway) initialize(r *request) {
 
 // instructions returns the text for models about the servers as they stand.
 func (r *request) instructions() string {
-	return Instructions(r.gateway, r.gateway.Views.Lists(r.Exchange))
+	return Instructions(r.gateway, r.gateway.Views.Lists(r.Request))
 }
 
 // Instructions returns the text for models that belongs to these lists.

@@ -36,7 +36,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 				return
 			}
 		}
-		snapshot := g.Views.Lists(r.Exchange)
+		snapshot := g.Views.Lists(r.Request)
 		turn := snapshot.LegacyPage
 		if r.modern() {
 			turn = snapshot.Page

@@ -13,7 +13,7 @@ const maxLogins = 2
 // locate is find for a request whose client may be asked to log in at the server that has
 // the name.
 func (r *request) locate(resolve view.Resolver, name string) (registry.Target, error) {
-	t, err := r.gateway.Views.Find(r.Context(), r.Exchange, resolve, name)
+	t, err := r.gateway.Views.Find(r.Context(), r.Request, resolve, name)
 	if err == nil {
 		return t, nil
 	}
@@ -22,7 +22,7 @@ func (r *request) locate(resolve view.Resolver, name string) (registry.Target, e
 	if err = r.logIn(err); err != nil {
 		return t, err
 	}
-	return r.gateway.Views.Find(r.Context(), r.Exchange, resolve, name)
+	return r.gateway.Views.Find(r.Context(), r.Request, resolve, name)
 }
 
 // logIn waits while the client's user logs in, if that is what err is about; nil when the
@@ -31,9 +31,9 @@ func (r *request) logIn(err error) error {
 	if !serverreq.IsLoginRequired(err) {
 		return err
 	}
-	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Exchange) { // its time rests
+	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Request) { // its time rests
 		outer.Pause()
 		defer outer.Resume()
 	}
-	return r.gateway.logins.Await(r.Exchange, err)
+	return r.gateway.logins.Await(r.Request, err)
 }

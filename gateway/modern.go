@@ -33,7 +33,7 @@ func (g *Gateway) discover(r *request) {
 
 // met notes the client that sends stateless requests on a session, for screens.
 func (g *Gateway) met(r *request) {
-	if r.Session().Meet(r.Modern()) {
+	if r.Session().RecordStateless(r.Modern()) {
 		g.showSession(r.Session())
 	}
 }
@@ -48,7 +48,7 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
 		c.Capabilities, c.LogLevel = g.Servers.Told(r.server, r.Client().Capabilities), r.Modern().LogLevel
-		c.AcceptTask = tasks.Taken(r.Exchange)
+		c.AcceptTask = tasks.Taken(r.Request)
 		return
 	}
 	c.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, false))

@@ -34,7 +34,7 @@ type outerKey struct{}
 // Progress implements [registry.Request], by the client's own token.
 func (o *outer) Progress(done, total float64, message string) {
 	r := o.request
-	token := r.Token(rawjson.Path(r.Params(), "_meta", "progressToken"))
+	token := r.ProgressToken(rawjson.Path(r.Params(), "_meta", "progressToken"))
 	if token == nil || len(token) > downstream.MaxToken {
 		return
 	}
@@ -89,7 +89,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 		return nil, context.Cause(ctx)
 	}
 	x := o.request.Nested(ctx, method, params)
-	r := &request{Exchange: &x.Exchange, gateway: g, outer: o}
+	r := &request{Request: &x.Request, gateway: g, outer: o}
 	g.serveNested(serve, r)
 	switch reply := x.Answer(); {
 	case ctx.Err() != nil:

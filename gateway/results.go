@@ -17,7 +17,7 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	if b := g.Servers.Get(server); b != nil {
 		limit = b.Config().MaxResult
 	}
-	if limit = g.Views.MaxResult(r.Exchange, limit); limit == 0 {
+	if limit = g.Views.MaxResult(r.Request, limit); limit == 0 {
 		return nil
 	}
 	bound := ResultLimit{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
@@ -49,7 +49,7 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 func holder(r *request) string {
 	s := r.Session()
 	if s.Stateless() {
-		return "profile " + s.Profile() + " project " + s.Place().Folder
+		return "profile " + s.Profile() + " project " + s.Location().Folder
 	}
 	return s.ID()
 }

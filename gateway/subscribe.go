@@ -20,7 +20,7 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	r.name = uri
-	t, err := g.Views.Find(r.Context(), r.Exchange, (*registry.Snapshot).ResolveResource, uri)
+	t, err := g.Views.Find(r.Context(), r.Request, (*registry.Snapshot).ResolveResource, uri)
 	if err != nil {
 		r.fail(err)
 		return
@@ -57,12 +57,12 @@ func (g *Gateway) unsubscribe(r *request) {
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
 	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
-		if err := tasks.Known(r.Exchange); err != nil {
+		if err := tasks.Known(r.Request); err != nil {
 			r.fail(err)
 			return
 		}
 	}
-	result, err := g.News.Listen(r.Exchange, func() {
+	result, err := g.News.Listen(r.Request, func() {
 		g.record(r, r.Method())
 		r.recorded = true
 	})

@@ -33,7 +33,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 
 // serveTask passes a request about one task on to its server.
 func (g *Gateway) serveTask(r *request) {
-	if err := tasks.Known(r.Exchange); err != nil {
+	if err := tasks.Known(r.Request); err != nil {
 		r.fail(err)
 		return
 	}
@@ -73,19 +73,19 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.Bound() || b == nil {
 		return g.slot(r)
 	}
-	release, err := inflight.Acquire(r.Context(), b.Server, r.Exchange)
+	release, err := inflight.Acquire(r.Context(), b.Server, r.Request)
 	return own.Conn, release, err
 }
 
 func (g *Gateway) listTasks(r *request) {
-	err := tasks.Known(r.Exchange)
+	err := tasks.Known(r.Request)
 	var cursor string
 	if err == nil {
 		cursor, err = cursorOf(r.Params())
 	}
 	var result []byte
 	if err == nil {
-		result, err = g.tasks.List(r.Exchange, cursor)
+		result, err = g.tasks.List(r.Request, cursor)
 	}
 	if err != nil {
 		r.fail(err)

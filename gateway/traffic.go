@@ -15,16 +15,16 @@ func (g *Gateway) record(r *request, label string) {
 	if label == "tools/call" {
 		tool = r.target.Name
 	}
-	r.under.Took(g.journal.Request(r.Exchange, label, r.server, r.name, telemetry.Answer{
+	r.under.Took(g.journal.Request(r.Request, label, r.server, r.name, telemetry.Answer{
 		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, Asked: r.under.Asked(), Waited: r.under.Waited(), Tool: tool, Call: &r.under,
 	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
 }
 
-// Parked implements [downstream.Parker]: each answer is counted and recorded.
-func (r *request) Parked(result []byte, edits []rawjson.Edit) {
-	r.gateway.journal.Request(r.Exchange, r.Method(), r.server, r.name, telemetry.Answer{
+// OnParked implements [downstream.Parker]: each answer is counted and recorded.
+func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
+	r.gateway.journal.Request(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
 		Body: result, Edits: edits, Asked: r.under.Forget(), Call: &r.under,
 	})
 }
@@ -38,10 +38,10 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	}
 	var quiet func() time.Duration // nil for transports whose sessions end with their connection
 	if s.Transport() == "http" {
-		quiet = s.Quiet
+		quiet = s.IdleTime
 	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(), Quiet: quiet,
+		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Started(), Quiet: quiet,
 	})
 }

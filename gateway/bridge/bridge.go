@@ -77,8 +77,8 @@ type bridge struct {
 	o   Options
 	lim limits
 	log *slog.Logger
-	out *jsonrpc.Outbox // to the client
-	ns  string          // begins the ids that the bridge makes; no client's do
+	out *jsonrpc.SendQueue // to the client
+	ns  string             // begins the ids that the bridge makes; no client's do
 
 	hard context.Context // ends when nothing more is waited for
 	soft chan struct{}   // closed when the client will send nothing more
@@ -236,7 +236,7 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 // readClient passes the client's frames on until it hangs up.
 func (b *bridge) readClient() {
 	r := jsonrpc.NewReader(b.o.In, b.o.Frame)
-	var burst jsonrpc.Burst
+	var burst jsonrpc.WriteBatch
 	defer burst.Flush()
 	for {
 		if !r.Ready() {
@@ -244,7 +244,7 @@ func (b *bridge) readClient() {
 		}
 		frame, err := r.Read()
 		if err != nil {
-			var long *jsonrpc.TooLong
+			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
 				if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && b.hard.Err() == nil { // interrupt has set one
 					b.log.Info("the client's input ended", "err", err)
@@ -271,7 +271,7 @@ func (b *bridge) readClient() {
 // reading that the client has to wait.
 func (b *bridge) full(l *link) bool {
 	if l != nil {
-		return l.out.Unsent() > maxUnsent
+		return l.out.UnsentBytes() > maxUnsent
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -279,7 +279,7 @@ func (b *bridge) full(l *link) bool {
 }
 
 // fromClient passes a frame to the daemon, which it returns, or keeps it.
-func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
+func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 	e := scan(frame)
 	b.mu.Lock()
 	l := b.link
@@ -328,7 +328,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 }
 
 // tooLong answers in the place of a message that is not passed on.
-func (b *bridge) tooLong(long *jsonrpc.TooLong) {
+func (b *bridge) tooLong(long *jsonrpc.TooLongError) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
 	b.log.Warn("the client's message was dropped", "err", long)
 	if long.IsResponse() && long.ID() != nil {

@@ -19,7 +19,7 @@ import (
 type link struct {
 	gen     int
 	conn    net.Conn
-	out     *jsonrpc.Outbox
+	out     *jsonrpc.SendQueue
 	replays map[string]replay // requests of the bridge's own, by raw id
 	ready   chan error        // capacity one: how the repeated initialize went
 	done    chan struct{}     // closed when both directions have ended
@@ -92,7 +92,7 @@ func (l *link) abort() {
 func (b *bridge) readDaemon(l *link) {
 	// The daemon has its own limit; names put into a message may lengthen it.
 	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
-	var burst jsonrpc.Burst
+	var burst jsonrpc.WriteBatch
 	defer burst.Flush()
 	for {
 		if !r.Ready() {
@@ -100,14 +100,14 @@ func (b *bridge) readDaemon(l *link) {
 		}
 		frame, err := r.Read()
 		if err != nil {
-			var long *jsonrpc.TooLong
+			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
 				return
 			}
 			b.lostAnswer(long)
 			continue
 		}
-		if r.Cut() {
+		if r.Truncated() {
 			b.log.Warn("the daemon's last message is cut", "bytes", len(frame))
 			return // its request gets an error with the others
 		}
@@ -119,7 +119,7 @@ func (b *bridge) readDaemon(l *link) {
 		if frame = b.fromDaemon(l, e, frame); frame != nil {
 			burst.Send(b.out, append(frame, '\n'))
 		}
-		for b.out.Unsent() > most {
+		for b.out.UnsentBytes() > most {
 			burst.Flush()
 			// The connection fills up, so that the daemon sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
@@ -245,7 +245,7 @@ func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 }
 
 // lostAnswer answers in the place of a daemon's message that was too long.
-func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
+func (b *bridge) lostAnswer(long *jsonrpc.TooLongError) {
 	b.log.Warn("the daemon's message was dropped", "err", long)
 	id := long.ID()
 	if !long.IsResponse() || id == nil || b.own(id) {

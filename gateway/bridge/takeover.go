@@ -132,7 +132,7 @@ func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	b.seq++
 	id := rawjson.Quote(b.ns + ":r" + strconv.Itoa(b.seq))
 	l.replays[string(id)] = r
-	l.out.Send(jsonrpc.Request(id, r.method, params))
+	l.out.Send(jsonrpc.RequestFrame(id, r.method, params))
 }
 
 // replayedLocked takes the answer to such a request.
@@ -202,7 +202,7 @@ func (b *bridge) adopt(l *link) {
 	if again {
 		// The next daemon's servers may have other things to offer.
 		for _, method := range []string{toolChanged, promptChgd, resChanged} {
-			b.out.Chat("", method, jsonrpc.Notification(method, nil))
+			b.out.SendLow("", method, jsonrpc.NotificationFrame(method, nil))
 		}
 	}
 }
@@ -348,7 +348,7 @@ func (b *bridge) failOpenCalls() bool {
 	}
 	clear(b.open)
 	for id := range b.questions {
-		b.out.Send(jsonrpc.Cancellation([]byte(id), "the daemon that asked has stopped"))
+		b.out.Send(jsonrpc.CancelFrame([]byte(id), "the daemon that asked has stopped"))
 	}
 	clear(b.questions)
 	return b.closed

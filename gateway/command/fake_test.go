@@ -138,7 +138,7 @@ func (s *scripted) Connect(context.Context, string) (net.Conn, error) {
 				continue
 			}
 			if m.Method == "initialize" {
-				s.send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25"}`)))
+				s.send(jsonrpc.ResultFrame(m.ID, []byte(`{"protocolVersion":"2025-11-25"}`)))
 				continue
 			}
 			s.mu.Lock()
@@ -151,7 +151,7 @@ func (s *scripted) Connect(context.Context, string) (net.Conn, error) {
 			if result, err := s.answer(s, m.Method, m.Params); err != nil {
 				s.send(err.Frame(m.ID))
 			} else {
-				s.send(jsonrpc.Result(m.ID, []byte(result)))
+				s.send(jsonrpc.ResultFrame(m.ID, []byte(result)))
 			}
 		}
 	})

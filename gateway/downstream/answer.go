@@ -10,7 +10,7 @@ import (
 
 // answering returns the request that an answer of so many bytes goes to, after a
 // stateless client has come back for it; nil when nobody waits for it any more.
-func (x *Exchange) answering(size int) *Exchange {
+func (x *Request) answering(size int) *Request {
 	if x.modern != nil {
 		x.mu.Lock()
 		x.concluded = true
@@ -28,40 +28,40 @@ func (x *Exchange) answering(size int) *Exchange {
 // Reply answers with a raw result, with the edits made to it, and returns the edits
 // that the client's revision needs, those included. The first answer counts; later
 // ones, and those to a cancelled request, are ignored.
-func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
+func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, nil)
 	if at := x.answering(len(result)); at != nil {
-		at.answer(jsonrpc.Result(at.id, result, edits...), 0)
+		at.answer(jsonrpc.ResultFrame(at.id, result, edits...), 0)
 	}
 	return edits
 }
 
-// Pass is Reply for a result which has no line breaks between its tokens and
+// ReplyRaw is Reply for a result which has no line breaks between its tokens and
 // which nobody writes to any more: if it is large, it is not copied, and its
 // buffer, which may be nil, is held until it has gone out. shape reads it, if it is
 // not nil.
-func (x *Exchange) Pass(result []byte, of *jsonrpc.Buffer, shape *rawjson.Shape, edits ...rawjson.Edit) []rawjson.Edit {
+func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Shape, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, shape)
 	switch at := x.answering(len(result)); {
 	case at == nil:
-	case len(result) < jsonrpc.Large:
-		at.send(jsonrpc.Result(at.id, result, edits...))
+	case len(result) < jsonrpc.LargeSize:
+		at.send(jsonrpc.ResultFrame(at.id, result, edits...))
 	default:
-		at.PassParts(rawjson.Parts(result, edits...), of)
+		at.ReplyParts(rawjson.Parts(result, edits...), of)
 	}
 	return edits
 }
 
-// PassParts is Pass for a result in parts that needs no edits.
-func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
+// ReplyParts is Pass for a result in parts that needs no edits.
+func (x *Request) ReplyParts(result [][]byte, of *jsonrpc.Buffer) {
 	if x = x.answering(length(result)); x == nil {
 		return
 	}
 	frame := jsonrpc.ResultParts(x.id, result)
 	out, ok := x.out.(interface {
-		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark)
+		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition)
 	})
-	if !ok || length(frame) < jsonrpc.Large {
+	if !ok || length(frame) < jsonrpc.LargeSize {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
@@ -76,13 +76,13 @@ func length(parts [][]byte) (n int) {
 }
 
 // send answers with a frame that has no line break but its last byte.
-func (x *Exchange) send(frame []byte) {
+func (x *Request) send(frame []byte) {
 	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.burst, x.behind) })
 }
 
 // Error answers with a raw error object, with the edits made to it, and returns both
 // as the client's revision needs them.
-func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
+func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
 	if x.modern != nil && x.method == "resources/read" {
 		uri, _ := rawjson.String(rawjson.Get(x.params, "uri"))
 		object, edits = notFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
@@ -92,14 +92,14 @@ func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjso
 		if at.modern != nil { // of others it makes no difference
 			code = jsonrpc.ParseErrorObject(object).Code
 		}
-		at.answer(jsonrpc.Failure(at.id, object, edits...), code)
+		at.answer(jsonrpc.ErrorFrame(at.id, object, edits...), code)
 	}
 	return object, edits
 }
 
 // Fail answers with an error of ours, and returns it as the client's revision needs
 // it.
-func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
+func (x *Request) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 	if x.modern != nil && err.Code == CodeResourceNotFound {
 		e := *err
 		e.Code = jsonrpc.CodeInvalidParams
@@ -111,25 +111,25 @@ func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 	return err
 }
 
-func (x *Exchange) answered() bool { return x.over.Load() }
+func (x *Request) answered() bool { return x.over.Load() }
 
-func (x *Exchange) answer(frame []byte, code int) {
+func (x *Request) answer(frame []byte, code int) {
 	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.burst, x.behind) })
 }
 
 // abandon ends the exchange without an answer.
-func (x *Exchange) abandon(reason string) {
+func (x *Request) abandon(reason string) {
 	x.end(&cancelled{reason: reason}, x.out.abandon)
 }
 
 // desert cancels the exchange because its client left.
-func (x *Exchange) desert(reason string) {
+func (x *Request) desert(reason string) {
 	x.end(&cancelled{reason: reason, left: true}, x.out.abandon)
 }
 
-// Withdraw ends a request of the session as its client could, but with an answer: a
+// Cancel ends a request of the session as its client could, but with an answer: a
 // frame. It is false for one that was answered meanwhile.
-func (x *Exchange) Withdraw(reason string, frame []byte, code int) bool {
+func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
 	}
@@ -144,12 +144,12 @@ type cancelled struct {
 	left   bool // the client closed its connection
 }
 
-func (c *cancelled) Error() string  { return ErrCancelled.Error() }
-func (c *cancelled) Unwrap() error  { return ErrCancelled }
-func (c *cancelled) Reason() string { return c.reason }
+func (c *cancelled) Error() string        { return ErrCancelled.Error() }
+func (c *cancelled) Unwrap() error        { return ErrCancelled }
+func (c *cancelled) CancelReason() string { return c.reason }
 
 // end makes last the last thing that happens on the exchange's stream.
-func (x *Exchange) end(cause error, last func()) {
+func (x *Request) end(cause error, last func()) {
 	x.mu.Lock()
 	if x.over.Load() {
 		x.mu.Unlock()
@@ -168,11 +168,11 @@ func (x *Exchange) end(cause error, last func()) {
 		cancel(cause)
 	}
 	if waiter != nil && !errors.Is(cause, ErrAnswered) {
-		waiter.Withdrawn(cause)
+		waiter.RequestEnded(cause)
 	}
 }
 
-func (s *Session) forget(x *Exchange) {
+func (s *Session) forget(x *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inFlight[x.key] == x {

@@ -32,10 +32,10 @@ type batch struct {
 	answers [][]byte
 	size    int64 // bytes of answers
 	room    memlimit.Reservation
-	behind  []jsonrpc.Mark
+	behind  []jsonrpc.QueuePosition
 }
 
-func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.Burst, after []jsonrpc.Mark) {
+func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	b.settle(frame, after)
 }
 
@@ -51,7 +51,7 @@ func (b *batch) expect() {
 // settle adds an answer, unless it is nil, and sends the array after the last one. It
 // sends parts of the array early when the answers are larger than the client may leave
 // unread.
-func (b *batch) settle(frame []byte, after []jsonrpc.Mark) {
+func (b *batch) settle(frame []byte, after []jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if frame != nil {

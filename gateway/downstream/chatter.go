@@ -48,8 +48,8 @@ func (s *Session) spare(server string, out carrier) bool {
 	unsent = max(unsent, s.base.unsent())
 	off, spared := s.chatter.next(server, unsent > most || own > mostOwn,
 		unsent <= most/chatterGoesOn && own <= mostOwn/chatterGoesOn)
-	if spared > 0 && s.opt.Spared != nil {
-		s.opt.Spared(s, server, spared)
+	if spared > 0 && s.opt.OnMissed != nil {
+		s.opt.OnMissed(s, server, spared)
 	}
 	return off
 }

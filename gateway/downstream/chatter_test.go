@@ -23,14 +23,14 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const unsent, sent = 64 << 10, 20_000
 				h := newScript()
-				begun, answer := make(chan *downstream.Exchange), make(chan struct{})
-				h.handle = func(x *downstream.Exchange) {
+				begun, answer := make(chan *downstream.Request), make(chan struct{})
+				h.handle = func(x *downstream.Request) {
 					begun <- x
 					<-answer
 					x.Reply([]byte(`{}`))
 				}
 				spared := uint64(0)
-				c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}, Spared: func(_ *downstream.Session, _ string, n uint64) {
+				c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}, OnMissed: func(_ *downstream.Session, _ string, n uint64) {
 					spared += n
 				}}, transports["pipe"])
 				s := <-h.opened
@@ -47,7 +47,7 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 				for i := range sent {
 					say(fmt.Appendf(nil, `{"i":%d,"pad":%q}`, i, pad))
 				}
-				require.Less(t, s.Unsent(), int64(unsent/2))
+				require.Less(t, s.UnsentBytes(), int64(unsent/2))
 				close(answer)
 				got := uint64(0)
 				for c.message().Method != "" {
@@ -69,8 +69,8 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 func TestAnswersOvertakeChatter(t *testing.T) {
 	const lines = 3_000
 	h := newScript()
-	begun, over, echoed := make(chan *downstream.Exchange), make(chan struct{}), make(chan struct{})
-	h.handle = func(x *downstream.Exchange) {
+	begun, over, echoed := make(chan *downstream.Request), make(chan struct{}), make(chan struct{})
+	h.handle = func(x *downstream.Request) {
 		if x.Method() != "wait" {
 			x.Reply([]byte(`{}`))
 			close(echoed)
@@ -80,11 +80,11 @@ func TestAnswersOvertakeChatter(t *testing.T) {
 		<-over
 	}
 	spared := make(chan string, 10)
-	c := dial(t, downstream.Options{Handler: h, Spared: func(_ *downstream.Session, server string, n uint64) {
+	c := dial(t, downstream.Options{Handler: h, OnMissed: func(_ *downstream.Session, server string, n uint64) {
 		spared <- server
 	}}, transports["pipe"])
 	s := <-h.opened
-	take := func(id string) *downstream.Exchange {
+	take := func(id string) *downstream.Request {
 		c.send(request(id, "wait", ""))
 		return <-begun
 	}
@@ -97,12 +97,12 @@ func TestAnswersOvertakeChatter(t *testing.T) {
 		if i == lines-1 {
 			m, sent := one.Relay("loud", "", "said", line("one or third"))
 			require.True(t, sent)
-			third.Behind(m)
+			third.AnswerAfter(m)
 		}
 	}
 	inner.Relay("calm", "", "said", line("inner"))
 	inner.Relay("loud", "", "said", line("inner, last"))
-	for _, x := range []*downstream.Exchange{one, other, third} {
+	for _, x := range []*downstream.Request{one, other, third} {
 		x.Reply([]byte(`{}`))
 	}
 	c.send(request("5", "echo", ""))
@@ -149,11 +149,11 @@ func TestRequestsWaitForAClientThatDoesNotRead(t *testing.T) {
 		results := make(chan error, asked)
 		for range asked {
 			go func() {
-				_, err := s.Request(t.Context(), "sampling/createMessage", []byte(`{"x":"`+strings.Repeat("x", unsent/2)+`"}`))
+				_, err := s.Ask(t.Context(), "sampling/createMessage", []byte(`{"x":"`+strings.Repeat("x", unsent/2)+`"}`))
 				results <- err
 			}()
 			synctest.Wait()
-			require.LessOrEqual(t, s.Unsent(), int64(2*unsent))
+			require.LessOrEqual(t, s.UnsentBytes(), int64(2*unsent))
 		}
 		var ids []string
 		for range asked {
@@ -175,10 +175,10 @@ func TestARequestThatWaitsForRoomEndsWithItsSession(t *testing.T) {
 		h := newScript()
 		c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 1 << 10}}, transports["pipe"])
 		s := <-h.opened
-		s.Merge("k", "n", []byte(`{"x":"`+strings.Repeat("x", 8<<10)+`"}`))
+		s.NotifyLatest("k", "n", []byte(`{"x":"`+strings.Repeat("x", 8<<10)+`"}`))
 		result := make(chan error, 1)
 		go func() {
-			_, err := s.Request(t.Context(), "roots/list", nil)
+			_, err := s.Ask(t.Context(), "roots/list", nil)
 			result <- err
 		}()
 		synctest.Wait()
@@ -194,7 +194,7 @@ func TestNestedRequestsSpareTheirClient(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 64 << 10}}})
 	line := []byte(`{"data":"` + strings.Repeat("x", 64<<10) + `"}`)
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "notifications/first", nil)
 		n := x.Nested(t.Context(), "tools/call", []byte(`{}`))
 		for range 1000 {

@@ -14,25 +14,25 @@ import (
 // "start now" is answered at once.
 type starting struct {
 	*script
-	taken chan *downstream.Exchange
+	taken chan *downstream.Request
 	told  chan error
 }
 
 func newStarting() *starting {
-	return &starting{script: newScript(), taken: make(chan *downstream.Exchange, 100), told: make(chan error, 100)}
+	return &starting{script: newScript(), taken: make(chan *downstream.Request, 100), told: make(chan error, 100)}
 }
 
 type waiter chan error
 
-func (w waiter) Withdrawn(cause error) { w <- cause }
+func (w waiter) RequestEnded(cause error) { w <- cause }
 
-func (h *starting) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
+func (h *starting) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	switch x.Method() {
 	case "start":
-		x.Await(waiter(h.told))
+		x.OnEnd(waiter(h.told))
 		h.taken <- x
 	case "start now":
-		x.With(burst)
+		x.SetBatch(burst)
 		x.Reply([]byte(`{"now":true}`))
 		x.Finish()
 	case "start panic":
@@ -70,7 +70,7 @@ func TestAStartedRequestHearsThatNobodyWaitsForIt(t *testing.T) {
 		x := <-h.taken
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		require.ErrorIs(t, <-h.told, downstream.ErrCancelled)
-		x.Await(waiter(h.told))
+		x.OnEnd(waiter(h.told))
 		require.ErrorIs(t, <-h.told, downstream.ErrCancelled, "also who comes late")
 		x.Finish()
 
@@ -78,7 +78,7 @@ func TestAStartedRequestHearsThatNobodyWaitsForIt(t *testing.T) {
 		x = <-h.taken
 		x.Session().Close(downstream.ErrIdle)
 		require.ErrorIs(t, <-h.told, downstream.ErrIdle)
-		x.Await(waiter(h.told))
+		x.OnEnd(waiter(h.told))
 		require.ErrorIs(t, <-h.told, downstream.ErrIdle)
 		require.Empty(t, h.closed, "the session waits for it")
 		x.Finish()

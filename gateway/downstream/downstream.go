@@ -1,4 +1,4 @@
-// Package downstream serves MCP clients: a [Session] for each, an [Exchange]
+// Package downstream serves MCP clients: a [Session] for each, an [Request]
 // for each of its requests, over byte streams ([ServeStream]: stdio and
 // sockets) and Streamable HTTP ([HTTP]).
 //
@@ -10,7 +10,7 @@
 // session: over HTTP all of them share one. To handlers both eras of clients are the
 // same: what belongs to one hop is taken off requests and put on answers here, and a
 // stateless client that is asked something has its request parked until it comes back
-// ([Exchange.Request]). It must not know what other
+// ([Request.Ask]). It must not know what other
 // methods mean, nor servers or the catalog: that is the [Handler]'s.
 //
 // Everything exported is safe for concurrent use. Sending never blocks. What
@@ -43,31 +43,31 @@ import (
 
 // Handler decides what the messages of clients mean.
 type Handler interface {
-	// Opened announces a session, before its first message.
-	Opened(s *Session)
+	// SessionOpened announces a session, before its first message.
+	SessionOpened(s *Session)
 	// Handle answers a request, exactly once, before it returns. It has a
 	// goroutine of its own and must return soon after x.Context() ends. A
 	// missing answer and a panic are answered with -32603.
-	Handle(x *Exchange)
-	// Notified takes a notification, in the order of arrival, and must not
+	Handle(x *Request)
+	// HandleNotification takes a notification, in the order of arrival, and must not
 	// block. notifications/cancelled and notifications/initialized do not
 	// come here. params is nil or a raw object and may be kept.
-	Notified(s *Session, method string, params []byte)
-	// Closed announces that the session has ended and all its exchanges with
+	HandleNotification(s *Session, method string, params []byte)
+	// SessionClosed announces that the session has ended and all its exchanges with
 	// it. It is the last that is heard of the session.
-	Closed(s *Session)
+	SessionClosed(s *Session)
 }
 
 // Starter is a [Handler] that can do without a goroutine for some requests.
 type Starter interface {
 	// Start takes a request that it can answer without waiting: at once, or
 	// later when something arrives elsewhere. Then it returns true, answers
-	// exactly once, soon after what [Exchange.Await] tells at the latest, and
-	// calls [Exchange.Finish] when it is done. It returns false, having done
+	// exactly once, soon after what [Request.OnEnd] tells at the latest, and
+	// calls [Request.Finish] when it is done. It returns false, having done
 	// nothing, for all others: they go to Handle. It runs where messages are
 	// read and must not block. Requests that [Options].Order keeps apart do not
 	// come here. What it sends to servers goes into the burst, which may be nil.
-	Start(x *Exchange, burst *jsonrpc.Burst) bool
+	Start(x *Request, burst *jsonrpc.WriteBatch) bool
 }
 
 // Limits bounds what one client may cost. Zero fields get the defaults.
@@ -87,9 +87,9 @@ type Options struct {
 	// Memory bounds what all sessions, and whoever else shares it, make the process
 	// hold; nil bounds nothing.
 	Memory *memlimit.Pool
-	// Parking has the calls that wait for stateless clients; nil for one of this
+	// Parked has the calls that wait for stateless clients; nil for one of this
 	// session, or endpoint, alone.
-	Parking *Parking
+	Parked *ParkedCalls
 	// ServerInfo is put into results of stateless requests to name this server, a raw
 	// object; nil adds nothing to results.
 	ServerInfo []byte
@@ -101,12 +101,12 @@ type Options struct {
 	// came, the same key; "" for the others. nil orders none. It must not
 	// block.
 	Order func(method string, params []byte) (key string)
-	// Spared is told how many notifications without a key were left out, once
+	// OnMissed is told how many notifications without a key were left out, once
 	// the client has read enough to get them again; nil for nobody. It must not
 	// block, and may use the session.
-	Spared func(s *Session, server string, n uint64)
-	// Place is where the clients of these options are.
-	Place Place
+	OnMissed func(s *Session, server string, n uint64)
+	// Location is where the clients of these options are.
+	Location Location
 	// Profile is the view of the catalog that the clients of these options ask for; ""
 	// for none.
 	Profile string
@@ -125,8 +125,8 @@ func (o Options) withDefaults() *Options {
 	o.Limits.Sessions = cmp.Or(o.Limits.Sessions, 2048)
 	o.Limits.InFlight = cmp.Or(o.Limits.InFlight, 16384)
 	o.Drain = cmp.Or(o.Drain, 5*time.Second)
-	if o.Parking == nil {
-		o.Parking = NewParking(0, o.Memory)
+	if o.Parked == nil {
+		o.Parked = NewParkedCalls(0, o.Memory)
 	}
 	return &o
 }
@@ -152,16 +152,16 @@ var (
 	ErrCancelled = fmt.Errorf("cancelled by the client: %w", context.Canceled)
 	// ErrAnswered: the exchange has its answer.
 	ErrAnswered = fmt.Errorf("request answered: %w", context.Canceled)
-	// ErrEnded: the client ended the session, by DELETE or end of input.
-	ErrEnded = errors.New("session ended by the client")
+	// ErrSessionEnded: the client ended the session, by DELETE or end of input.
+	ErrSessionEnded = errors.New("session ended by the client")
 	// ErrShutdown: the server stops.
 	ErrShutdown = errors.New("server is shutting down")
 	// ErrIdle: the HTTP session was not used for too long.
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
-	// ErrCrowded: there was no room beside others' for what the client left unread.
-	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memlimit.ErrFull)
+	// ErrNoMemory: there was no room beside others' for what the client left unread.
+	ErrNoMemory = fmt.Errorf("client left too many bytes unread: %w", memlimit.ErrFull)
 	// ErrSilent: the client stopped in the middle of a large message for a minute,
 	// when others were short of room.
 	ErrSilent = errors.New("client stopped in the middle of a message")

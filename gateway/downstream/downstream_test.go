@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 
 // script is a handler with a few methods to provoke each behaviour.
 type script struct {
-	handle func(*downstream.Exchange) // instead of what is below, when set
-	begun  chan *downstream.Exchange  // exchanges of "block", when they run
-	causes chan error                 // why they ended
+	handle func(*downstream.Request) // instead of what is below, when set
+	begun  chan *downstream.Request  // exchanges of "block", when they run
+	causes chan error                // why they ended
 	opened chan *downstream.Session
 	closed chan *downstream.Session
 
@@ -43,17 +43,17 @@ type script struct {
 
 func newScript() *script {
 	return &script{
-		begun:  make(chan *downstream.Exchange, 20000),
+		begun:  make(chan *downstream.Request, 20000),
 		causes: make(chan error, 20000),
 		opened: make(chan *downstream.Session, 5000),
 		closed: make(chan *downstream.Session, 5000),
 	}
 }
 
-func (h *script) Opened(s *downstream.Session) { h.opened <- s }
-func (h *script) Closed(s *downstream.Session) { h.closed <- s }
+func (h *script) SessionOpened(s *downstream.Session) { h.opened <- s }
+func (h *script) SessionClosed(s *downstream.Session) { h.closed <- s }
 
-func (h *script) Notified(s *downstream.Session, method string, params []byte) {
+func (h *script) HandleNotification(s *downstream.Session, method string, params []byte) {
 	if method == "notifications/panic" {
 		panic("on purpose")
 	}
@@ -68,7 +68,7 @@ func (h *script) noted() []string {
 	return append([]string(nil), h.notes...)
 }
 
-func (h *script) Handle(x *downstream.Exchange) {
+func (h *script) Handle(x *downstream.Request) {
 	if h.handle != nil && x.Method() != "initialize" {
 		h.handle(x)
 		return
@@ -106,7 +106,7 @@ func (h *script) Handle(x *downstream.Exchange) {
 		x.Notify("", "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":"late"}`, x.ID()))
 		x.Reply([]byte(`{"second":true}`))
 	case "ask":
-		answer, err := x.Request(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
+		answer, err := x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 		if err != nil {
 			x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err))
 			return

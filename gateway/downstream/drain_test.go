@@ -18,9 +18,9 @@ func TestServeDrains(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	h := newScript()
-	served := make(chan *downstream.Exchange)
+	served := make(chan *downstream.Request)
 	answer := make(chan struct{})
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		if x.Method() == "slow" {
 			served <- x
 			<-answer

@@ -53,7 +53,7 @@ const serverInfoKey = MetaPrefix + "serverInfo"
 // Envelope adds to the edits of a result what the answer to a stateless request
 // must have besides: its type, who answers, and how long it may be kept. shape reads
 // the result; it may be nil.
-func (x *Exchange) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
+func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
 	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
 		return edits
 	}

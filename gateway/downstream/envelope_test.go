@@ -87,12 +87,12 @@ func TestNotFoundIsToldAsStatelessClientsKnowIt(t *testing.T) {
 }
 
 // visitor does something with a client's first request.
-type visitor func(*Exchange)
+type visitor func(*Request)
 
-func (v visitor) Handle(x *Exchange)              { v(x) }
-func (visitor) Opened(*Session)                   {}
-func (visitor) Closed(*Session)                   {}
-func (visitor) Notified(*Session, string, []byte) {}
+func (v visitor) Handle(x *Request)                         { v(x) }
+func (visitor) SessionOpened(*Session)                      {}
+func (visitor) SessionClosed(*Session)                      {}
+func (visitor) HandleNotification(*Session, string, []byte) {}
 
 // FuzzRequestState: a state that was not given for this very request leads to
 // nothing but its refusal.
@@ -109,10 +109,10 @@ func FuzzRequestState(f *testing.F) {
 		seen := false
 		err := ServeStream(t.Context(), Options{
 			Logger: slog.New(slog.DiscardHandler),
-			Handler: visitor(func(x *Exchange) {
+			Handler: visitor(func(x *Request) {
 				defer x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "done"))
 				seen = true
-				lot := NewParking(time.Minute, nil)
+				lot := NewParkedCalls(time.Minute, nil)
 				own := lot.state(ticket{}, x)
 				c, _, err := lot.find(x, rawjson.Quote(own))
 				require.NoError(t, err)

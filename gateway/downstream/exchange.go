@@ -25,22 +25,22 @@ type stream interface {
 	// answer sends the last frame. code is that of the error in it, 0 for a
 	// result. burst may be nil.
 	// It goes behind what the marks stand for.
-	answer(frame []byte, code int, burst *jsonrpc.Burst, after []jsonrpc.Mark)
+	answer(frame []byte, code int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition)
 	// abandon ends the stream without an answer.
 	abandon()
 }
 
-// Exchange is one request of a client, until it is answered. What is sent
+// Request is one request of a client, until it is answered. What is sent
 // through it goes to that request's stream, before the answer.
-type Exchange struct {
+type Request struct {
 	session *Session
 	id      []byte
 	key     string // of Session.inFlight
 	method  string
 	params  []byte
-	inner   []byte    // what Params returns, if that is not params; set before Handle
-	modern  *Modern   // nil up to 2025-11-25
-	outer   *Exchange // of a nested request, else nil
+	inner   []byte   // what Params returns, if that is not params; set before Handle
+	modern  *Modern  // nil up to 2025-11-25
+	outer   *Request // of a nested request, else nil
 	began   time.Time
 	seq     uint64
 	share   *share // what it counts for; nil for nested ones
@@ -48,9 +48,9 @@ type Exchange struct {
 	after   func() // called when Handle has returned; may be nil
 	turn    *turn  // nil without an order
 
-	burst    *jsonrpc.Burst // of With
-	finished atomic.Bool    // Finish was called, or run has returned
-	rested   atomic.Bool    // it counts among the requests in flight no more
+	burst    *jsonrpc.WriteBatch // of With
+	finished atomic.Bool         // Finish was called, or run has returned
+	rested   atomic.Bool         // it counts among the requests in flight no more
 
 	// Of stateless requests only.
 	parked atomic.Pointer[parked] // nil before the first question
@@ -63,9 +63,9 @@ type Exchange struct {
 	missed    bool        // the client left before the answer
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	waiter    Waiter         // of Await
-	behind    []jsonrpc.Mark // what the answer must not overtake
-	concluded bool           // it is to be answered: nothing is asked any more
+	waiter    Waiter                  // of Await
+	behind    []jsonrpc.QueuePosition // what the answer must not overtake
+	concluded bool                    // it is to be answered: nothing is asked any more
 }
 
 // turn is the place of a request among those of the same order.
@@ -93,7 +93,7 @@ func (s *Session) queueLocked(m *jsonrpc.Message) *turn {
 }
 
 // await waits for the turn of a request.
-func (x *Exchange) await() {
+func (x *Request) await() {
 	if x.turn == nil || x.turn.before == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (x *Exchange) await() {
 }
 
 // passLocked gives the turn to the next one; the lock is the session's.
-func (x *Exchange) passLocked() {
+func (x *Request) passLocked() {
 	if x.turn == nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (x *Exchange) passLocked() {
 // begin registers a request; modern is what a stateless one says of itself,
 // else nil. The error is the answer to a request that may not begin.
 // Afterwards x.serve or x.run must be called, once.
-func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *share, after func()) (*Exchange, *jsonrpc.Error) {
+func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *share, after func()) (*Request, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 	if s.running >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
-	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq + 1, out: out, share: of, after: after}
+	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq + 1, out: out, share: of, after: after}
 	if !of.addLocked(x) {
 		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
 		return nil, crowded("request")
@@ -161,14 +161,14 @@ func clip(s string) string {
 }
 
 // serve lets the handler answer, without a goroutine of its own if it can.
-func (x *Exchange) serve(burst *jsonrpc.Burst) {
+func (x *Request) serve(burst *jsonrpc.WriteBatch) {
 	if x.turn != nil || !x.start(burst) {
 		go x.run()
 	}
 }
 
 // start lets a [Starter] take the request.
-func (x *Exchange) start(burst *jsonrpc.Burst) (taken bool) {
+func (x *Request) start(burst *jsonrpc.WriteBatch) (taken bool) {
 	starter := x.session.starter
 	if starter == nil {
 		return false
@@ -179,7 +179,7 @@ func (x *Exchange) start(burst *jsonrpc.Burst) (taken bool) {
 }
 
 // run lets the handler answer.
-func (x *Exchange) run() {
+func (x *Request) run() {
 	if x.modern != nil {
 		x.inner = strip(x.params, x.method == "tasks/update")
 		if x.join() {
@@ -194,7 +194,7 @@ func (x *Exchange) run() {
 
 // Finish says that nothing more is done for a request that a [Starter] has
 // taken. One that has no answer yet is answered with -32603.
-func (x *Exchange) Finish() {
+func (x *Request) Finish() {
 	if x.finished.Swap(true) {
 		return
 	}
@@ -214,7 +214,7 @@ func (x *Exchange) Finish() {
 }
 
 // rest takes a request off those in flight.
-func (x *Exchange) rest() {
+func (x *Request) rest() {
 	if x.rested.Swap(true) {
 		return
 	}
@@ -232,7 +232,7 @@ func (x *Exchange) rest() {
 
 // Recover is deferred by whatever works on a request that a [Starter] has
 // taken: a panic is logged, and is the end of the request, as it is in Handle.
-func (x *Exchange) Recover() {
+func (x *Request) Recover() {
 	if r := recover(); r != nil {
 		s := x.session
 		s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", r, "stack", string(debug.Stack()))
@@ -240,20 +240,20 @@ func (x *Exchange) Recover() {
 	}
 }
 
-// With has the answer, which the caller is about to give, sent with a burst.
-func (x *Exchange) With(burst *jsonrpc.Burst) { x.burst = burst }
+// SetBatch has the answer, which the caller is about to give, sent with a burst.
+func (x *Request) SetBatch(burst *jsonrpc.WriteBatch) { x.burst = burst }
 
 // Waiter waits for something without a goroutine.
 type Waiter interface {
-	// Withdrawn says that the context of the request has ended before its
+	// RequestEnded says that the context of the request has ended before its
 	// answer, with the cause. It may be called more than once, in any goroutine,
 	// and must not block.
-	Withdrawn(cause error)
+	RequestEnded(cause error)
 }
 
-// Await has w told when the client does not wait for the answer any more: at once if that is
+// OnEnd has w told when the client does not wait for the answer any more: at once if that is
 // so already. It is for handlers that do not look at Context, and called once.
-func (x *Exchange) Await(w Waiter) {
+func (x *Request) OnEnd(w Waiter) {
 	x.mu.Lock()
 	x.waiter = w
 	over, cause := x.over.Load(), x.cause
@@ -262,15 +262,15 @@ func (x *Exchange) Await(w Waiter) {
 		over, cause = true, context.Cause(x.session.ctx)
 	}
 	if over && !errors.Is(cause, ErrAnswered) {
-		w.Withdrawn(cause)
+		w.RequestEnded(cause)
 	}
 }
 
 // Session is the client that asks.
-func (x *Exchange) Session() *Session { return x.session }
+func (x *Request) Session() *Session { return x.session }
 
 // Outer is the client's own request: x, or the one that a nested x belongs to.
-func (x *Exchange) Outer() *Exchange {
+func (x *Request) Outer() *Request {
 	if x.outer != nil {
 		return x.outer
 	}
@@ -282,33 +282,33 @@ func (x *Exchange) Outer() *Exchange {
 // Reason are those of the last that came.
 
 // ID is the request's id as it stood in the frame.
-func (x *Exchange) ID() []byte { return x.now().id }
+func (x *Request) ID() []byte { return x.now().id }
 
 // Key tells the request from the others of its session.
-func (x *Exchange) Key() string { return x.key }
+func (x *Request) Key() string { return x.key }
 
 // Method is the request's method.
-func (x *Exchange) Method() string { return x.method }
+func (x *Request) Method() string { return x.method }
 
 // Params is the request's raw params object, nil when absent, without what only a
 // stateless request says.
-func (x *Exchange) Params() []byte {
+func (x *Request) Params() []byte {
 	if x.inner != nil {
 		return x.inner
 	}
 	return x.params
 }
 
-// Omit leaves a member out of Params. The handler may call it before it shares x.
-func (x *Exchange) Omit(member string) { x.inner = rawjson.Without(x.Params(), member) }
+// OmitParam leaves a member out of Params. The handler may call it before it shares x.
+func (x *Request) OmitParam(member string) { x.inner = rawjson.Without(x.Params(), member) }
 
-// Become gives the request other Params: those of the one that it stands for. The handler
+// SetParams gives the request other Params: those of the one that it stands for. The handler
 // may call it before it shares x.
-func (x *Exchange) Become(params []byte) { x.inner = params }
+func (x *Request) SetParams(params []byte) { x.inner = params }
 
-// OmitForeign leaves what is not the protocol's out of the `_meta` of Params. The handler
+// OmitForeignMeta leaves what is not the protocol's out of the `_meta` of Params. The handler
 // may call it before it shares x.
-func (x *Exchange) OmitForeign() {
+func (x *Request) OmitForeignMeta() {
 	meta := rawjson.Get(x.Params(), "_meta")
 	if meta == nil {
 		return
@@ -324,18 +324,18 @@ func (x *Exchange) OmitForeign() {
 // prefix.
 var protocolMeta = []string{"progressToken", "traceparent", "tracestate", "baggage"}
 
-// Sent is the params as the client sent them.
-func (x *Exchange) Sent() []byte { return x.now().params }
+// SentParams is the params as the client sent them.
+func (x *Request) SentParams() []byte { return x.now().params }
 
-// Began is when the request arrived.
-func (x *Exchange) Began() time.Time { return x.now().began }
+// Started is when the request arrived.
+func (x *Request) Started() time.Time { return x.now().began }
 
 // Modern returns the envelope of a stateless request (2026-07-28); nil for requests of the
 // revisions with a handshake.
-func (x *Exchange) Modern() *Modern { return x.now().modern }
+func (x *Request) Modern() *Modern { return x.now().modern }
 
 // Client returns the client's description of itself: of the request, or of initialize.
-func (x *Exchange) Client() ClientInfo {
+func (x *Request) Client() ClientInfo {
 	if m := x.Modern(); m != nil {
 		return m.Client()
 	}
@@ -343,7 +343,7 @@ func (x *Exchange) Client() ClientInfo {
 }
 
 // ClientName returns the name in Client.
-func (x *Exchange) ClientName() string {
+func (x *Request) ClientName() string {
 	if m := x.Modern(); m != nil {
 		return m.name()
 	}
@@ -353,19 +353,19 @@ func (x *Exchange) ClientName() string {
 	return ""
 }
 
-// Can is [Session.Can] for the capabilities that hold for this request.
-func (x *Exchange) Can(path ...string) bool {
+// HasCapability is [Session.HasCapability] for the capabilities that hold for this request.
+func (x *Request) HasCapability(path ...string) bool {
 	if m := x.Modern(); m != nil {
 		return declared(m.Capabilities, path)
 	}
-	return x.session.Can(path...)
+	return x.session.HasCapability(path...)
 }
 
 // Context ends when the client cancels the request (cause [ErrCancelled]),
 // when the session ends (its cause), and after the answer ([ErrAnswered]).
 // Over HTTP a client that hangs up does not end it, unless the request is
 // stateless, where that is how it is cancelled.
-func (x *Exchange) Context() context.Context {
+func (x *Request) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// Made on demand: many requests are answered without one.
@@ -380,7 +380,7 @@ func (x *Exchange) Context() context.Context {
 
 // Cancelled reports whether the client cancelled the request before it was
 // answered.
-func (x *Exchange) Cancelled() bool {
+func (x *Request) Cancelled() bool {
 	if x = x.now(); !x.answered() {
 		return false
 	}
@@ -388,9 +388,9 @@ func (x *Exchange) Cancelled() bool {
 	return is
 }
 
-// Left reports whether the client left before the answer. It leaves by closing its session
+// ClientLeft reports whether the client left before the answer. It leaves by closing its session
 // or the connection of the request.
-func (x *Exchange) Left() bool {
+func (x *Request) ClientLeft() bool {
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -400,14 +400,14 @@ func (x *Exchange) Left() bool {
 	return x.missed
 }
 
-// Reason returns the client's words in notifications/cancelled, "" for none.
-func (x *Exchange) Reason() string {
+// CancelReason returns the client's words in notifications/cancelled, "" for none.
+func (x *Request) CancelReason() string {
 	reason, _ := x.now().cancellation()
 	return reason
 }
 
 // cancellation tells whether the request was cancelled, and the client's words.
-func (x *Exchange) cancellation() (reason string, is bool) {
+func (x *Request) cancellation() (reason string, is bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c, is := errors.AsType[*cancelled](x.cause)
@@ -423,16 +423,16 @@ func (x *Exchange) cancellation() (reason string, is bool) {
 // key; one without is left out while more than a quarter of limits.unsent does.
 // Over HTTP, when the client takes no event stream as an answer, it goes to the
 // session-wide stream.
-func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
+func (x *Request) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	_, sent := x.Relay("", key, method, params, edits...)
 	return sent
 }
 
 // Relay is Notify for what a server says: it also is left out while a sixteenth of
 // limits.unsent of that server's notifications wait. The answer goes behind it, and
-// so do those of other requests that are given its Mark; see [Exchange.Behind].
-func (x *Exchange) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.Mark, sent bool) {
-	frame := jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...))
+// so do those of other requests that are given its Mark; see [Request.AnswerAfter].
+func (x *Request) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.QueuePosition, sent bool) {
+	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -446,21 +446,21 @@ func (x *Exchange) Relay(server, key, method string, params []byte, edits ...raw
 		m = x.chatLocked(server, "", frame)
 	}
 	if _, one := x.session.base.(*wire); !one { // the answers to others have streams of their own
-		m = jsonrpc.Mark{}
+		m = jsonrpc.QueuePosition{}
 	}
 	return m, true
 }
 
 // chatLocked sends a notification before the answer.
-func (x *Exchange) chatLocked(server, key string, frame []byte) jsonrpc.Mark {
+func (x *Request) chatLocked(server, key string, frame []byte) jsonrpc.QueuePosition {
 	m := x.out.chat(server, key, frame)
 	x.followLocked(m)
 	return m
 }
 
 // followLocked puts the answer behind a mark.
-func (x *Exchange) followLocked(m jsonrpc.Mark) {
-	if !m.Waits() {
+func (x *Request) followLocked(m jsonrpc.QueuePosition) {
+	if !m.IsBlocked() {
 		return
 	}
 	for i := range x.behind {
@@ -472,11 +472,11 @@ func (x *Exchange) followLocked(m jsonrpc.Mark) {
 	x.behind = append(x.behind, m)
 }
 
-// Behind puts the answer behind a notification that another request of the session
+// AnswerAfter puts the answer behind a notification that another request of the session
 // has sent, but that may be this one's.
-func (x *Exchange) Behind(m jsonrpc.Mark) {
+func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 	if n, ok := x.out.(*nestedStream); ok {
-		n.outer.Behind(m)
+		n.outer.AnswerAfter(m)
 		return
 	}
 	x = x.now()
@@ -485,13 +485,13 @@ func (x *Exchange) Behind(m jsonrpc.Mark) {
 	x.followLocked(m)
 }
 
-// Unsent is how many bytes wait to go where this request's answer goes.
-func (x *Exchange) Unsent() int64 { return x.now().out.unsent() }
+// UnsentBytes is how many bytes wait to go where this request's answer goes.
+func (x *Request) UnsentBytes() int64 { return x.now().out.unsent() }
 
-// Merge is Notify for state: it replaces an earlier notification of the same
+// NotifyLatest is Notify for state: it replaces an earlier notification of the same
 // key that still waits.
-func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	frame := jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...))
+func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
+	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -500,15 +500,15 @@ func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edi
 	}
 }
 
-// Request asks the client on this request's stream and waits for the answer,
+// Ask asks the client on this request's stream and waits for the answer,
 // for ctx, or for the end of the exchange; in the latter cases the client is
 // sent notifications/cancelled and the cause returned.
 //
 // A stateless client is asked by the answer to its request, and comes back with
-// another one, which then waits in the place of the first; see [Exchange.Asks]. The
+// another one, which then waits in the place of the first; see [Request.CanAsk]. The
 // result is its answer, and there is never an error object. [ErrNoRoom] says that
 // too many calls wait for the client.
-func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	scope := x.Context()
 	if scope.Err() != nil {
 		return jsonrpc.Reply{}, context.Cause(scope)
@@ -520,7 +520,7 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 }
 
 // ask sends a request unless the exchange is over.
-func (x *Exchange) ask(ctx context.Context, frame []byte) error {
+func (x *Request) ask(ctx context.Context, frame []byte) error {
 	x.mu.Lock()
 	err := x.cause
 	if !x.over.Load() {
@@ -535,7 +535,7 @@ func (x *Exchange) ask(ctx context.Context, frame []byte) error {
 
 // tell sends a frame on the exchange's stream, or on the session's once that
 // has ended.
-func (x *Exchange) tell(frame []byte) {
+func (x *Request) tell(frame []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over.Load() {

@@ -17,9 +17,9 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 	t.Run("streams", func(t *testing.T) {
 		overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
 			h := newScript()
-			exchanges := make(chan *downstream.Exchange, 1)
+			exchanges := make(chan *downstream.Request, 1)
 			release := make(chan struct{})
-			h.handle = func(x *downstream.Exchange) {
+			h.handle = func(x *downstream.Request) {
 				exchanges <- x
 				select {
 				case <-release:
@@ -34,35 +34,35 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 			x := <-exchanges
 			release <- struct{}{}
 			c.line()
-			require.False(t, x.Left(), "answered")
+			require.False(t, x.ClientLeft(), "answered")
 
 			c.send(request("2", "cancelled", ""))
 			x = <-exchanges
 			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 			<-x.Context().Done()
 			require.True(t, x.Cancelled())
-			require.False(t, x.Left(), "cancelled")
+			require.False(t, x.ClientLeft(), "cancelled")
 
 			c.send(request("3", "left", ""))
 			x = <-exchanges
 			s.Close(io.EOF)
 			<-h.closed
-			require.True(t, x.Left(), "its session is closed")
+			require.True(t, x.ClientLeft(), "its session is closed")
 		})
 	})
 	for _, accept := range []string{"application/json, text/event-stream", "text/event-stream"} {
 		t.Run("HTTP, "+accept, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				exchanges, release := make(chan *downstream.Exchange, 1), make(chan struct{})
+				exchanges, release := make(chan *downstream.Request, 1), make(chan struct{})
 				c, _, stop := serve(t, downstream.HTTPOptions{})
 				defer stop()
-				c.h.handle = func(x *downstream.Exchange) {
+				c.h.handle = func(x *downstream.Request) {
 					exchanges <- x
 					<-release
 					x.Reply([]byte(`{}`))
 				}
 				id := c.open()
-				call := func(ctx context.Context, number string) *downstream.Exchange {
+				call := func(ctx context.Context, number string) *downstream.Request {
 					go func() {
 						if res, err := c.try(ctx, "POST", id, request(number, "slow", ""), "Accept", accept); err == nil {
 							_, _ = io.Copy(io.Discard, res.Body)
@@ -74,7 +74,7 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 				x := call(t.Context(), "1")
 				release <- struct{}{}
 				synctest.Wait()
-				require.False(t, x.Left(), "answered")
+				require.False(t, x.ClientLeft(), "answered")
 
 				ctx, hangUp := context.WithCancel(t.Context())
 				x = call(ctx, "2")
@@ -82,7 +82,7 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 				synctest.Wait()
 				release <- struct{}{}
 				synctest.Wait()
-				require.True(t, x.Left(), "it hung up")
+				require.True(t, x.ClientLeft(), "it hung up")
 				require.False(t, x.Cancelled(), "the request ran to its end")
 			})
 		})
@@ -90,8 +90,8 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 	t.Run("stateless", func(t *testing.T) {
 		h := newScript()
 		c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
-		exchanges := make(chan *downstream.Exchange, 1)
-		h.handle = func(x *downstream.Exchange) {
+		exchanges := make(chan *downstream.Request, 1)
+		h.handle = func(x *downstream.Request) {
 			x.Notify("", "notifications/x", nil)
 			exchanges <- x
 			<-x.Context().Done()
@@ -101,6 +101,6 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 		x := <-exchanges
 		hangUp()
 		<-x.Context().Done()
-		require.True(t, x.Left())
+		require.True(t, x.ClientLeft())
 	})
 }

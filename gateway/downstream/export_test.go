@@ -1,4 +1,4 @@
 package downstream
 
 // Held is how many bytes wait for a session-wide stream.
-func Held(s *Session) int64 { return s.base.(*hub).next.out.Unsent() }
+func Held(s *Session) int64 { return s.base.(*hub).next.out.UnsentBytes() }

@@ -22,7 +22,7 @@ func FuzzPost(f *testing.F) {
 	f.Add([]byte(envelope), "2026-07-28", "=?base64?ZWNobw==?=", "=?base64?x?=", "text/*", "APPLICATION/JSON")
 	f.Add([]byte("[]"), "1999-01-01", "\t", "x", ";;q=,", "text/plain")
 	h := newScript()
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		for len(h.begun) > 0 {
 			<-h.begun
 		}
@@ -62,7 +62,7 @@ func FuzzPost(f *testing.F) {
 // quiet answers without notes of sessions, of which there are too many.
 type quiet struct{ h *script }
 
-func (quiet) Opened(*downstream.Session)                   {}
-func (quiet) Closed(*downstream.Session)                   {}
-func (quiet) Notified(*downstream.Session, string, []byte) {}
-func (q quiet) Handle(x *downstream.Exchange)              { q.h.Handle(x) }
+func (quiet) SessionOpened(*downstream.Session)                      {}
+func (quiet) SessionClosed(*downstream.Session)                      {}
+func (quiet) HandleNotification(*downstream.Session, string, []byte) {}
+func (q quiet) Handle(x *downstream.Request)                         { q.h.Handle(x) }

@@ -108,7 +108,7 @@ func TestTheTokenIsNeeded(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	c := newSite(t, downstream.HTTPOptions{
 		AuthToken: "Secret-1",
-		Extra:     map[string]http.Handler{"/metrics": hello},
+		Guarded:   map[string]http.Handler{"/metrics": hello},
 		Open:      map[string]http.Handler{"/healthz": hello},
 	})
 	for _, auth := range []string{

@@ -26,9 +26,9 @@ func (s *Session) greetLocked(name string, now time.Time) {
 	s.guests[name] = now
 }
 
-// Guests returns the names of the stateless clients over HTTP that share the session and
+// StatelessClients returns the names of the stateless clients over HTTP that share the session and
 // asked for tools within the last hour; at most 64, in no order.
-func (s *Session) Guests() (names []string) {
+func (s *Session) StatelessClients() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, at := range s.guests {

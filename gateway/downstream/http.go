@@ -47,17 +47,17 @@ type HTTPOptions struct {
 	// for loopback hosts and AllowedHosts are served. Serve puts its listener's address here
 	// when it is empty.
 	Listen string
-	// Connections is how many clients may be connected at a time; for further
+	// MaxConnections is how many clients may be connected at a time; for further
 	// ones those make room that have no request under way, the longest quiet
 	// first. Twice limits.sessions plus 1024 by default.
-	Connections int
+	MaxConnections int
 	// HasProfile reports whether /mcp/p/NAME is served; nil serves none.
 	HasProfile func(name string) bool
-	// Project is the folder of the project that a URL names, or says why that cannot be
+	// ResolveProject is the folder of the project that a URL names, or says why that cannot be
 	// one; nil takes any.
-	Project func(path string) (folder string, err error)
-	// Extra are further paths, guarded by the token (/metrics).
-	Extra map[string]http.Handler
+	ResolveProject func(path string) (folder string, err error)
+	// Guarded are further paths, guarded by the token (/metrics).
+	Guarded map[string]http.Handler
 	// Open are further paths that need no token (/healthz).
 	Open map[string]http.Handler
 }
@@ -86,8 +86,8 @@ type HTTP struct {
 // or by [HTTP.Close].
 func NewHTTP(o HTTPOptions) *HTTP {
 	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
-	h.o.Connections = cmp.Or(h.o.Connections, 2*h.opt.Limits.Sessions+1024)
-	h.conns = newConnections(h.o.Connections)
+	h.o.MaxConnections = cmp.Or(h.o.MaxConnections, 2*h.opt.Limits.Sessions+1024)
+	h.conns = newConnections(h.o.MaxConnections)
 	h.sessions.limit = h.opt.Limits.Sessions
 	h.sessions.all = make(map[string]*hub)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -123,7 +123,7 @@ func renewWrite(rc *http.ResponseController) {
 
 func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	if !h.serves(r) {
-		for _, m := range []map[string]http.Handler{h.o.Extra, h.o.Open} {
+		for _, m := range []map[string]http.Handler{h.o.Guarded, h.o.Open} {
 			if other := m[r.URL.Path]; other != nil {
 				other.ServeHTTP(w, r)
 				return
@@ -246,7 +246,7 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 	if b := h.session(w, r); b != nil {
 		h.sessions.remove(b)
 		h.sessions.release(b)
-		b.s.Close(ErrEnded)
+		b.s.Close(ErrSessionEnded)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -260,7 +260,7 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 	}
 	opt := *h.opt
 	if a.project != "" {
-		opt.Place = Place{Folder: a.project, Chosen: true}
+		opt.Location = Location{Folder: a.project, IsProject: true}
 	}
 	opt.Profile = a.profile
 	s := newSession(h.ctx, &opt, "http")
@@ -277,7 +277,7 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 		evicted.s.Close(ErrIdle)
 	}
 	h.keepers.Go(func() { h.keep(b) })
-	s.guard("opened", func() { h.opt.Handler.Opened(s) })
+	s.guard("opened", func() { h.opt.Handler.SessionOpened(s) })
 	return b
 }
 

@@ -76,7 +76,7 @@ func (b *hub) send(frame []byte) {
 	b.check(f)
 }
 
-func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
+func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	f := b.newestLocked()
 	if f == nil {
@@ -86,7 +86,7 @@ func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 		b.mu.Unlock()
 		return m
 	}
-	f.out.Chat(server, key, frame)
+	f.out.SendLow(server, key, frame)
 	b.mu.Unlock()
 	b.check(f)
 	return m // answers have streams of their own
@@ -96,7 +96,7 @@ func (b *hub) waiting(server string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f := b.newestLocked(); f != nil {
-		return f.out.Waiting(server)
+		return f.out.LaneBytes(server)
 	}
 	return 0
 }
@@ -106,8 +106,8 @@ func (b *hub) holdLocked(key string, frame []byte) {
 	if b.next == nil {
 		b.next = newFeed(b.share)
 	}
-	if b.next.out.Unsent() < maxHeld && !b.next.out.Crowded() {
-		b.next.out.Chat("", key, frame)
+	if b.next.out.UnsentBytes() < maxHeld && !b.next.out.OverLimit() {
+		b.next.out.SendLow("", key, frame)
 	}
 }
 
@@ -143,18 +143,18 @@ func (b *hub) unsent() int64 {
 	defer b.mu.Unlock()
 	n := b.writing.Load()
 	for f := range b.feeds {
-		n += f.out.Unsent()
+		n += f.out.UnsentBytes()
 	}
 	return n
 }
 
 // check gives the client up when too much waits for it, after f got more.
 func (b *hub) check(f *feed) {
-	n := f.out.Unsent()
+	n := f.out.UnsentBytes()
 	if n <= countAbove {
 		return
 	}
-	crowded := f.out.Crowded()
+	crowded := f.out.OverLimit()
 	switch over := b.unsent() > overflowFactor*b.s.opt.Limits.Unsent; {
 	case !crowded && !over:
 	case b.drop == nil && over:
@@ -165,7 +165,7 @@ func (b *hub) check(f *feed) {
 		b.cut(ErrOverflow)
 	default:
 		b.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.s.id, "bytes", n)
-		b.cut(ErrCrowded)
+		b.cut(ErrNoMemory)
 	}
 }
 

@@ -21,8 +21,8 @@ func TestHTTPSessionWideStream(t *testing.T) {
 	// Without a stream: merged ones wait, others are dropped.
 	s.Notify("dropped", nil)
 	for i := range 3 {
-		s.Merge("a", "state", fmt.Appendf(nil, `{"a":%d}`, i))
-		s.Merge("b", "state", fmt.Appendf(nil, `{"b":%d}`, i))
+		s.NotifyLatest("a", "state", fmt.Appendf(nil, `{"a":%d}`, i))
+		s.NotifyLatest("b", "state", fmt.Appendf(nil, `{"b":%d}`, i))
 	}
 	first := c.get(id)
 	require.Contains(t, first.must(), `{"a":2}`)
@@ -64,7 +64,7 @@ func TestHTTPWhatWaitsForAStreamIsBounded(t *testing.T) {
 	s := <-c.h.opened
 	pad := []byte(`{"x":"` + strings.Repeat("x", 1<<10) + `"}`)
 	for i := range 5000 {
-		s.Merge(number(i), "state", pad)
+		s.NotifyLatest(number(i), "state", pad)
 	}
 	in := c.get(id)
 	s.Notify("last", nil)
@@ -81,7 +81,7 @@ func TestHTTPRequestToTheClientWaitsForItsStream(t *testing.T) {
 	s := <-c.h.opened
 	answered := make(chan string, 1)
 	go func() {
-		r, err := s.Request(t.Context(), "roots/list", nil)
+		r, err := s.Ask(t.Context(), "roots/list", nil)
 		answered <- fmt.Sprint(string(r.Result), err)
 	}()
 	in := c.get(id)
@@ -125,7 +125,7 @@ func TestHTTPDeleteEndsASession(t *testing.T) {
 	<-c.h.begun
 	require.Equal(t, 204, c.do("DELETE", id, "").StatusCode)
 	require.Same(t, s, <-c.h.closed)
-	require.ErrorIs(t, <-c.h.causes, downstream.ErrEnded)
+	require.ErrorIs(t, <-c.h.causes, downstream.ErrSessionEnded)
 	_, ok := get.next()
 	require.False(t, ok)
 	// The handler may have answered first.

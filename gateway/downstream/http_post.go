@@ -59,7 +59,7 @@ func (p *post) upgradeLocked() *feed {
 
 // HTTP is the request that the exchange came by, with the status and the type of the answer
 // if that has an error with a code, 0 for none; nil over byte streams.
-func (x *Exchange) HTTP(code int) (r *http.Request, status int, kind string) {
+func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	out := x.now().out
 	if b, is := out.(*batch); is {
 		out = b.stream
@@ -107,8 +107,8 @@ func (p *post) send(frame []byte) {
 }
 
 // chat keeps what all servers say in one order: there is one answer only.
-func (p *post) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
-	if !p.put(func(f *feed) { m = f.out.Chat("", key, frame) }) {
+func (p *post) chat(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
+	if !p.put(func(f *feed) { m = f.out.SendLow("", key, frame) }) {
 		p.hub.chat(server, key, frame)
 	}
 	return m
@@ -131,13 +131,13 @@ func (p *post) unsent() int64 {
 	if p.feed == nil {
 		return 0
 	}
-	return p.feed.out.Unsent()
+	return p.feed.out.UnsentBytes()
 }
 
 // waiting is 0: a stream of one request is bounded as a whole.
 func (p *post) waiting(string) int64 { return 0 }
 
-func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst, after []jsonrpc.Mark) {
+func (p *post) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	if f := p.finish(frame, code, after); f != nil {
 		p.hub.check(f)
 	}
@@ -145,7 +145,7 @@ func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst, after []jsonrpc.
 
 // finish takes the answer. It returns the event stream that it goes to; nil for
 // none.
-func (p *post) finish(frame []byte, code int, after []jsonrpc.Mark) *feed {
+func (p *post) finish(frame []byte, code int, after []jsonrpc.QueuePosition) *feed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -235,7 +235,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !ok {
 		return
 	}
-	frame = jsonrpc.TrimMark(frame)
+	frame = jsonrpc.TrimBOM(frame)
 	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
 	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
 	if !modern && !checkProtocol(w, r) {
@@ -366,7 +366,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	defer func() { h.sessions.release(p.hub) }()
 	p.first = true
 	if !h.start(w, p, m) {
-		p.hub.s.Close(ErrEnded)
+		p.hub.s.Close(ErrSessionEnded)
 		return
 	}
 	select {
@@ -383,7 +383,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	p.serve(w, r, rc)
 	if !ok {
 		h.sessions.remove(p.hub)
-		p.hub.s.Close(ErrEnded)
+		p.hub.s.Close(ErrSessionEnded)
 	}
 }
 

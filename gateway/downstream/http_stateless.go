@@ -33,9 +33,9 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	}
 	modern.Remote = r.RemoteAddr
 	asked := h.askedBy(r)
-	if asked.project != "" && h.o.Project != nil {
+	if asked.project != "" && h.o.ResolveProject != nil {
 		// Before it takes a place, and by one spelling: else made-up ones take all.
-		folder, err := h.o.Project(asked.project)
+		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
 			refuse(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
 			return

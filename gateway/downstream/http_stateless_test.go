@@ -27,7 +27,7 @@ func projects(t *testing.T, test func(t *testing.T, h *script, at func(path, met
 		h := newScript()
 		e := downstream.NewHTTP(downstream.HTTPOptions{
 			Options: downstream.Options{Handler: h}, AuthToken: "t",
-			Project: func(path string) (string, error) {
+			ResolveProject: func(path string) (string, error) {
 				if strings.Contains(path, "nope") {
 					return "", errors.New(path + " does not exist")
 				}
@@ -60,7 +60,7 @@ func TestWhatCannotBeAProjectTakesNoPlace(t *testing.T) {
 		require.Equal(t, one.Body.String(), at(named(1)+"//", "whoami", "").Body.String(), "one folder, however it is spelled")
 		require.Len(t, h.opened, 2)
 		<-h.opened
-		require.Equal(t, downstream.Place{Folder: "/p1", Chosen: true}, (<-h.opened).Place())
+		require.Equal(t, downstream.Location{Folder: "/p1", IsProject: true}, (<-h.opened).Location())
 	})
 }
 
@@ -92,7 +92,7 @@ func TestTheProjectThatWasIdleForLongestMakesRoom(t *testing.T) {
 func TestProjectsWithRequestsUnderWayStay(t *testing.T) {
 	projects(t, func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder) {
 		goOn := make(chan struct{})
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			switch x.Method() {
 			case "tools/call":
 				asking(x)

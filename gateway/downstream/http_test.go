@@ -168,7 +168,7 @@ func TestHTTPAnswersWithJSONOfKnownLength(t *testing.T) {
 func TestHTTPMessagesSpreadOverLinesArePassedOnAsOne(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{})
 	params := make(chan string, 1)
-	c.h.handle = func(x *downstream.Exchange) {
+	c.h.handle = func(x *downstream.Request) {
 		params <- string(x.Params())
 		x.Reply([]byte(`{}`))
 	}
@@ -238,7 +238,7 @@ func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
 
 func TestHTTPVerbsAndPaths(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
-	c := newSite(t, downstream.HTTPOptions{Extra: map[string]http.Handler{"/metrics": hello}, Open: map[string]http.Handler{"/healthz": hello}})
+	c := newSite(t, downstream.HTTPOptions{Guarded: map[string]http.Handler{"/metrics": hello}, Open: map[string]http.Handler{"/healthz": hello}})
 	for _, method := range []string{"PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "FOO"} {
 		for _, path := range []string{"/mcp", "/mcp/"} {
 			res := c.do(method+" "+path, "", "")
@@ -407,10 +407,10 @@ func TestHTTPACancelledRequestEndsWithoutAnAnswer(t *testing.T) {
 
 func TestHTTPHangingUpIsNoCancellation(t *testing.T) {
 	for _, accept := range []string{"application/json, text/event-stream", "text/event-stream"} {
-		release, goingOn := make(chan struct{}), make(chan *downstream.Exchange, 1)
+		release, goingOn := make(chan struct{}), make(chan *downstream.Request, 1)
 		finished := make(chan error, 1)
 		c := newSite(t, downstream.HTTPOptions{})
-		c.h.handle = func(x *downstream.Exchange) {
+		c.h.handle = func(x *downstream.Request) {
 			if x.Method() != "slow" {
 				x.Reply([]byte(`{}`))
 				return
@@ -523,7 +523,7 @@ func TestHTTPSessionsWithEqualIdsDoNotMix(t *testing.T) {
 func TestHTTPEndsWithoutLosingAnswers(t *testing.T) {
 	release := make(chan struct{})
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Drain: time.Hour}})
-	c.h.handle = func(x *downstream.Exchange) {
+	c.h.handle = func(x *downstream.Request) {
 		c.h.begun <- x
 		<-release
 		x.Reply([]byte(`{"done":true}`))

@@ -173,7 +173,7 @@ func TestNoStreamMeansNoQuestion(t *testing.T) {
 		c.open()
 		s := <-c.h.opened
 		start := time.Now()
-		_, err := s.Request(t.Context(), "roots/list", nil)
+		_, err := s.Ask(t.Context(), "roots/list", nil)
 		require.ErrorIs(t, err, downstream.ErrNoStream)
 		require.Less(t, time.Since(start), 10*time.Second)
 	})
@@ -267,7 +267,7 @@ func TestStalledReadersAreCutAndTheSessionLives(t *testing.T) {
 				"\r\nMcp-Session-Id: "+id+"\r\nContent-Length: "+number(len(text))+"\r\n\r\n"+text)
 			require.NoError(t, err)
 			synctest.Wait()
-			require.Greater(t, s.Unsent(), int64(2<<20))
+			require.Greater(t, s.UnsentBytes(), int64(2<<20))
 
 			// While too much waits, further requests of this session do, too.
 			start := time.Now()
@@ -278,7 +278,7 @@ func TestStalledReadersAreCutAndTheSessionLives(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			_, err = conn.Write([]byte("x"))
 			require.Error(t, err, "the connection was cut")
-			require.Zero(t, s.Unsent())
+			require.Zero(t, s.UnsentBytes())
 			require.Equal(t, 200, c.do("POST", id, request("3", "echo", "")).StatusCode)
 		}
 		s.Notify("alive", nil)
@@ -295,7 +295,7 @@ func TestASessionThatLeavesTooMuchUnreadEnds(t *testing.T) {
 		c.do("GET", id, "") // never read
 		pad := []byte(`{"x":"` + strings.Repeat("x", 64<<10) + `"}`)
 		for i := range 25 {
-			s.Merge(number(i), "n", pad)
+			s.NotifyLatest(number(i), "n", pad)
 		}
 		require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)
 		<-c.h.closed
@@ -330,7 +330,7 @@ func TestSessionsOfClientsThatNeverCameBackEndSoon(t *testing.T) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _, stop := serve(t, downstream.HTTPOptions{Connections: 2})
+		c, _, stop := serve(t, downstream.HTTPOptions{MaxConnections: 2})
 		defer stop()
 		id := c.open()
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -347,7 +347,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 func TestQuietConnectionsMakeRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, l, stop := serve(t, downstream.HTTPOptions{Connections: 3})
+		c, l, stop := serve(t, downstream.HTTPOptions{MaxConnections: 3})
 		defer stop()
 		id := c.open()
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -482,12 +482,12 @@ func TestQuestionsAskedSideBySideAreOneDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})
 		defer stop()
-		c.h.handle = func(x *downstream.Exchange) {
+		c.h.handle = func(x *downstream.Request) {
 			var all sync.WaitGroup
 			for i := range 3 {
 				all.Go(func() {
 					time.Sleep(time.Duration(i) * time.Millisecond)
-					_, _ = x.Request(x.Context(), "sampling/createMessage", []byte(`{"n":`+number(i)+`}`)) // it is not answered
+					_, _ = x.Ask(x.Context(), "sampling/createMessage", []byte(`{"n":`+number(i)+`}`)) // it is not answered
 				})
 			}
 			all.Wait()
@@ -530,10 +530,10 @@ func TestASessionWithoutAStreamIsQuiet(t *testing.T) {
 		get := c.doContext(ctx, "GET", id, "")
 		go io.Copy(io.Discard, get.Body)
 		time.Sleep(10 * time.Minute)
-		require.Zero(t, s.Quiet())
+		require.Zero(t, s.IdleTime())
 		hangUp()
 		synctest.Wait()
 		time.Sleep(14 * time.Minute)
-		require.Equal(t, 14*time.Minute, s.Quiet())
+		require.Equal(t, 14*time.Minute, s.IdleTime())
 	})
 }

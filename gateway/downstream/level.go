@@ -32,9 +32,9 @@ func ParseLevel(name string) (Level, bool) {
 	return Level(i), i >= 0
 }
 
-// LevelOf reads the level of notifications/message; unknown ones count as
+// MessageLevel reads the level of notifications/message; unknown ones count as
 // the highest, so that nothing is lost.
-func LevelOf(params []byte) Level {
+func MessageLevel(params []byte) Level {
 	name, _ := rawjson.String(rawjson.Get(params, "level"))
 	if l, ok := ParseLevel(name); ok {
 		return l
@@ -64,7 +64,7 @@ func (s *Session) Level() Level { return Level(s.level.Load()) + LevelUnset }
 
 // Level is the level that holds for one request: of a stateless client its
 // own, and without one nothing at all.
-func (x *Exchange) Level() Level {
+func (x *Request) Level() Level {
 	m := x.Modern()
 	if m == nil {
 		return x.session.Level()

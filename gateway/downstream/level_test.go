@@ -10,11 +10,11 @@ import (
 
 // Whatever a client asked for, it gets what may be the worst.
 func TestLogLinesOfAnUnknownLevelCountAsTheHighest(t *testing.T) {
-	require.Equal(t, downstream.LevelWarning, downstream.LevelOf([]byte(`{"level":"warning"}`)))
+	require.Equal(t, downstream.LevelWarning, downstream.MessageLevel([]byte(`{"level":"warning"}`)))
 	for _, params := range []string{`{"level":"fatal"}`, `{"level":"WARNING"}`, `{"level":3}`, `{}`} {
 		for _, name := range downstream.Levels {
 			asked, _ := downstream.ParseLevel(name)
-			require.GreaterOrEqual(t, downstream.LevelOf([]byte(params)), asked, "%s for %s", params, name)
+			require.GreaterOrEqual(t, downstream.MessageLevel([]byte(params)), asked, "%s for %s", params, name)
 		}
 	}
 }

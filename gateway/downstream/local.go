@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Local reports whether the client is on this machine, as far as that can be known: over
+// IsLocal reports whether the client is on this machine, as far as that can be known: over
 // HTTP, one whose request came from a loopback address, and through no proxy that says so.
-func (x *Exchange) Local() bool {
+func (x *Request) IsLocal() bool {
 	out := x.Outer().now().out
 	if b, ok := out.(*batch); ok {
 		out = b.stream

@@ -15,8 +15,8 @@ func TestClientsOfOtherMachinesAreNotLocal(t *testing.T) {
 	t.Parallel()
 	h := newScript()
 	var local bool
-	h.handle = func(x *downstream.Exchange) {
-		local = x.Local()
+	h.handle = func(x *downstream.Request) {
+		local = x.IsLocal()
 		x.Reply([]byte("{}"))
 	}
 	e := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: h}, Listen: "0.0.0.0:1", AuthToken: "t"})

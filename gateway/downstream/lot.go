@@ -19,12 +19,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Parking has the calls whose stateless clients have gone to find answers. A client
+// ParkedCalls has the calls whose stateless clients have gone to find answers. A client
 // comes back with a requestState: a ticket and its expiry, with a code over both,
 // over whose it is and over the request, made with a key that ends with the
 // process. So nobody can make one up, use another's, or use his own for
 // another request.
-type Parking struct {
+type ParkedCalls struct {
 	key   [32]byte
 	mark  string // begins each of our states: others are servers'
 	limit time.Duration
@@ -36,14 +36,14 @@ type Parking struct {
 	all  map[[16]byte]*parked
 }
 
-// NewParking makes one for the sessions whose [Options] have it. limit is how long
+// NewParkedCalls makes one for the sessions whose [Options] have it. limit is how long
 // a client may stay away, 15 min if it is 0. What the calls take counts in pool,
 // which may be nil.
-func NewParking(limit time.Duration, pool *memlimit.Pool) *Parking {
+func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	if limit <= 0 {
 		limit = parkLimit
 	}
-	t := &Parking{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, pool: pool, all: make(map[[16]byte]*parked)}
+	t := &ParkedCalls{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, pool: pool, all: make(map[[16]byte]*parked)}
 	rand.Read(t.key[:]) //nolint:errcheck // never fails
 	return t
 }
@@ -67,7 +67,7 @@ type parkOwner struct {
 	port    string
 }
 
-func parkOwnerOf(x *Exchange) (p parkOwner) {
+func parkOwnerOf(x *Request) (p parkOwner) {
 	if !x.session.stateless {
 		p.session = x.session
 	} else if host, port, err := net.SplitHostPort(x.modern.Remote); err == nil {
@@ -83,7 +83,7 @@ func (p parkOwner) connection() parkOwner { return p }
 // keep notes a call for its client to come back to, and gives the state to
 // come back with; not ok when its session has too many, or there is no room. ousted is a call that
 // made room, whose client cannot come back; nil for none. The call's mu is held.
-func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok bool) {
+func (t *ParkedCalls) keep(c *parked, x *Request) (state string, ousted *parked, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[c.ticket.id] != c {
@@ -118,7 +118,7 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 
 // farthestLocked is the oldest call of whoever has most, next included. There is at
 // least one call.
-func (t *Parking) farthestLocked(next parkOwner) *parked {
+func (t *ParkedCalls) farthestLocked(next parkOwner) *parked {
 	all := slices.Collect(maps.Values(t.all))
 	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {
 		counts := map[parkOwner]int{who(next): 1}
@@ -134,14 +134,14 @@ func (t *Parking) farthestLocked(next parkOwner) *parked {
 	return slices.MinFunc(all, func(a, b *parked) int { return cmp.Compare(a.number, b.number) })
 }
 
-func (t *Parking) forgetLocked(c *parked) {
+func (t *ParkedCalls) forgetLocked(c *parked) {
 	delete(t.all, c.ticket.id)
 	c.bytes = 0
 	c.room.Resize(0)
 }
 
 // drop forgets a call.
-func (t *Parking) drop(c *parked) {
+func (t *ParkedCalls) drop(c *parked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[c.ticket.id] == c {
@@ -151,7 +151,7 @@ func (t *Parking) drop(c *parked) {
 
 // growLocked counts n bytes more that a call takes while its client is away; it
 // reports false when there is no room for them.
-func (t *Parking) growLocked(c *parked, n int) bool {
+func (t *ParkedCalls) growLocked(c *parked, n int) bool {
 	if !c.room.Resize(c.bytes + int64(n)) {
 		return false
 	}
@@ -160,7 +160,7 @@ func (t *Parking) growLocked(c *parked, n int) bool {
 }
 
 // grow is growLocked for a call that may be forgotten already.
-func (t *Parking) grow(c *parked, n int) bool {
+func (t *ParkedCalls) grow(c *parked, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all[c.ticket.id] != c || t.growLocked(c, n)
@@ -170,7 +170,7 @@ const ticketSize = 16 + 8 + 8
 
 var stateEncoding = base64.RawURLEncoding.Strict()
 
-func (t *Parking) state(k ticket, x *Exchange) string {
+func (t *ParkedCalls) state(k ticket, x *Request) string {
 	raw := append(make([]byte, 0, ticketSize+sha256.Size), k.id[:]...)
 	raw = binary.BigEndian.AppendUint64(raw, k.round)
 	raw = binary.BigEndian.AppendUint64(raw, uint64(time.Now().Add(t.limit).UnixMilli()))
@@ -178,7 +178,7 @@ func (t *Parking) state(k ticket, x *Exchange) string {
 }
 
 // code authenticates a ticket for its owner and its request.
-func (t *Parking) code(raw []byte, x *Exchange) []byte {
+func (t *ParkedCalls) code(raw []byte, x *Request) []byte {
 	mac := hmac.New(sha256.New, t.key[:])
 	mac.Write(raw)
 	mac.Write([]byte(x.session.id))
@@ -193,7 +193,7 @@ const maxCanonical = 256 << 10
 
 // digestOf is the same for requests that mean the same: clients may write a
 // request anew when they send it again, and bring answers and other metadata.
-func digestOf(x *Exchange) [sha256.Size]byte {
+func digestOf(x *Request) [sha256.Size]byte {
 	hash := sha256.New()
 	hash.Write([]byte(x.method))
 	for k, v := range rawjson.Members(strip(x.params, false)) {
@@ -214,14 +214,14 @@ func digestOf(x *Exchange) [sha256.Size]byte {
 // mine reports whether a requestState is one of ours, or was made to look so.
 // Of others' only their servers know what they are worth; that may be another
 // Goblin, whose mark differs.
-func (t *Parking) mine(state []byte) bool {
+func (t *ParkedCalls) mine(state []byte) bool {
 	text, _ := rawjson.String(state)
 	return strings.HasPrefix(text, t.mark)
 }
 
 // find returns the call that a client comes back for, and its ticket; nil for one
 // that begins anew.
-func (t *Parking) find(x *Exchange, state []byte) (*parked, ticket, error) {
+func (t *ParkedCalls) find(x *Request, state []byte) (*parked, ticket, error) {
 	text, _ := rawjson.String(state)
 	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.mark))
 	if err != nil || len(raw) != ticketSize+sha256.Size || !hmac.Equal(raw[ticketSize:], t.code(raw[:ticketSize], x)) {

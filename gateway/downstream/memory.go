@@ -21,7 +21,7 @@ func newShare(a *memlimit.Pool) *share {
 
 // addLocked counts a request until removeLocked; it reports false when there is no
 // room for it.
-func (h *share) addLocked(x *Exchange) bool {
+func (h *share) addLocked(x *Request) bool {
 	n := int64(len(x.params) + len(x.id))
 	if !h.claim.Resize(h.bytes + n) {
 		return false
@@ -30,7 +30,7 @@ func (h *share) addLocked(x *Exchange) bool {
 	return true
 }
 
-func (h *share) removeLocked(x *Exchange) {
+func (h *share) removeLocked(x *Request) {
 	h.bytes -= int64(len(x.params) + len(x.id))
 	h.claim.Resize(h.bytes)
 }
@@ -42,7 +42,7 @@ func crowded(what string) *jsonrpc.Error {
 
 // fits reports whether there is room for an answer of so many bytes. If not, an
 // error is sent in its place.
-func (x *Exchange) fits(size int) bool {
+func (x *Request) fits(size int) bool {
 	if x.share == nil || x.share.CanReserve(size) {
 		return true
 	}
@@ -55,5 +55,5 @@ func (x *Exchange) fits(size int) bool {
 // crowd ends a session that leaves more unread than there is room for.
 func (s *Session) crowd(unsent int64) {
 	s.opt.Logger.Warn("a session was ended: too much is held for all clients and servers together", "session", s.id, "unsent", unsent)
-	s.Close(ErrCrowded)
+	s.Close(ErrNoMemory)
 }

@@ -25,7 +25,7 @@ func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newScript()
-			h.handle = func(x *downstream.Exchange) { x.Reply([]byte(`{"served":true}`)) }
+			h.handle = func(x *downstream.Request) { x.Reply([]byte(`{"served":true}`)) }
 			c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Memory: account.New(int64(test.limit))}})
 			id := c.open()
 			for range 5 {
@@ -100,7 +100,7 @@ func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
 		c.open()
 		s := <-c.h.opened
 		for i := range each {
-			s.Merge(number(i), "notifications/x", pad)
+			s.NotifyLatest(number(i), "notifications/x", pad)
 		}
 		kept += int(downstream.Held(s))
 		all = append(all, s)

@@ -40,10 +40,10 @@ func (e *events) message() message {
 func TestStatelessRequestsOverAStream(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(o downstream.Options) *client) {
 		h := newScript()
-		seen := make(chan *downstream.Exchange, 4)
-		h.handle = func(x *downstream.Exchange) {
+		seen := make(chan *downstream.Request, 4)
+		h.handle = func(x *downstream.Request) {
 			seen <- x
-			x.Merge("k", "notifications/x", []byte(`{}`))
+			x.NotifyLatest("k", "notifications/x", []byte(`{}`))
 			x.Reply([]byte(`{}`))
 		}
 		c := dial(downstream.Options{Handler: h})
@@ -53,9 +53,9 @@ func TestStatelessRequestsOverAStream(t *testing.T) {
 		x := <-seen
 		require.Equal(t, "2026-07-28", x.Modern().Version)
 		require.Equal(t, "m", x.Client().Name)
-		require.True(t, x.Can("sampling"))
-		require.False(t, x.Can("roots"))
-		require.False(t, x.Session().Can("sampling"), "it holds for the request only")
+		require.True(t, x.HasCapability("sampling"))
+		require.False(t, x.HasCapability("roots"))
+		require.False(t, x.Session().HasCapability("sampling"), "it holds for the request only")
 		require.False(t, x.Session().Ready())
 		require.Empty(t, x.Session().Protocol())
 
@@ -76,7 +76,7 @@ func TestStatelessRequestsOverAStream(t *testing.T) {
 func TestStoppingEndsWhatGoesOnForEver(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(o downstream.Options) *client) {
 		h := newScript()
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			h.begun <- x
 			<-x.Session().Stopping()
 			x.Reply([]byte(`{}`))
@@ -93,7 +93,7 @@ func TestStoppingEndsWhatGoesOnForEver(t *testing.T) {
 func TestClosingTheStreamCancelsAStatelessRequest(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "notifications/x", nil)
 		<-x.Context().Done()
 		h.causes <- context.Cause(x.Context())
@@ -108,7 +108,7 @@ func TestStatelessClientsMayUseTheSameIDs(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
 	let := make(chan struct{})
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "notifications/x", x.Params())
 		<-let
 		x.Reply(x.Params())
@@ -127,7 +127,7 @@ func TestStatelessClientsMayUseTheSameIDs(t *testing.T) {
 func TestSessionOfStatelessRequestsCannotBeNamed(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h}})
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "notifications/x", nil)
 		x.Reply([]byte(`{}`))
 	}
@@ -142,11 +142,11 @@ func TestStatelessClientThatDoesNotReadEndsAlone(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 64 << 10}}})
 	flood := `{"data":"` + strings.Repeat("x", 64<<10) + `"}`
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "notifications/x", nil)
 		if x.Method() == "flood" {
 			for i := 0; x.Context().Err() == nil; i++ {
-				x.Merge(number(i), "notifications/x", []byte(flood))
+				x.NotifyLatest(number(i), "notifications/x", []byte(flood))
 			}
 			h.causes <- context.Cause(x.Context())
 			return

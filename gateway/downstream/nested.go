@@ -10,7 +10,7 @@ import (
 // Nested is a request that a handler makes of its own while it works on one of
 // a client's, in the name of that client. Its answer is kept for the handler.
 type Nested struct {
-	Exchange
+	Request
 	out nestedStream
 }
 
@@ -18,9 +18,9 @@ var nestedID = []byte("0")
 
 // Nested makes such a request inside x; what is sent and asked through the nested
 // one goes to the stream of x. ctx ends the nested one. params must be an object.
-func (x *Exchange) Nested(ctx context.Context, method string, params []byte) *Nested {
+func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nested {
 	n := &Nested{out: nestedStream{outer: x}}
-	in := &n.Exchange
+	in := &n.Request
 	in.began = time.Now()
 	in.session = x.session
 	in.id = nestedID
@@ -42,11 +42,11 @@ func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
 
 // nestedStream is the stream of a nested exchange.
 type nestedStream struct {
-	outer *Exchange
+	outer *Request
 	reply jsonrpc.Reply
 }
 
-func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.Burst, _ []jsonrpc.Mark) {
+func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, _ []jsonrpc.QueuePosition) {
 	if m, err := jsonrpc.Parse(frame); err == nil {
 		s.reply = jsonrpc.Reply{Result: m.Result, Error: m.Error}
 	}
@@ -64,7 +64,7 @@ func (s *nestedStream) send(frame []byte) {
 }
 
 // chat is the outer exchange's, without keys: nothing of a nested one is replaced.
-func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.Mark) {
+func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.QueuePosition) {
 	x := s.outer.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,6 +78,6 @@ func (s *nestedStream) request(ctx context.Context, frame []byte) error {
 	return s.outer.ask(ctx, frame)
 }
 
-func (s *nestedStream) unsent() int64 { return s.outer.Unsent() }
+func (s *nestedStream) unsent() int64 { return s.outer.UnsentBytes() }
 
 func (s *nestedStream) waiting(server string) int64 { return s.outer.now().out.waiting(server) }

@@ -3,12 +3,12 @@ package downstream
 import "net"
 
 // Owner tells clients apart where one is to leave room for the others: equal values are
-// one client's. A session is one client. Of stateless ones over HTTP it is a [Stranger].
-func (x *Exchange) Owner() any {
+// one client's. A session is one client. Of stateless ones over HTTP it is a [AnonymousClient].
+func (x *Request) Owner() any {
 	if !x.session.stateless {
 		return x.session
 	}
-	return Stranger{hostname(x.Modern().Remote), x.ClientName()}
+	return AnonymousClient{hostname(x.Modern().Remote), x.ClientName()}
 }
 
 // Group returns the address that the client of an HTTP session is at: it may have many
@@ -29,11 +29,11 @@ func hostname(address string) string {
 	return host
 }
 
-// Stranger is a stateless client over HTTP, as far as it can be known. Its connection
+// AnonymousClient is a stateless client over HTTP, as far as it can be known. Its connection
 // tells nothing: a client needs one for each of its calls. Its name may be made up, so
 // nothing but fairness may hang on it.
-type Stranger struct{ Address, Name string }
+type AnonymousClient struct{ Address, Name string }
 
 // Group is of whom there may be many by made-up names: together, they are to leave some
 // room, too.
-func (s Stranger) Group() any { return s.Address }
+func (s AnonymousClient) Group() any { return s.Address }

@@ -31,7 +31,7 @@ func TestStatelessClientsAreToldApartByAddressAndName(t *testing.T) {
 	t.Parallel()
 	h := newScript()
 	var owner any
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		owner = x.Owner()
 		if x.Nested(x.Context(), "m", []byte("{}")).Owner() != owner {
 			t.Error("a nested request is its client's")
@@ -59,7 +59,7 @@ func TestStatelessClientsAreToldApartByAddressAndName(t *testing.T) {
 	} {
 		owner := of(c.path, c.remote, c.client)
 		require.Equal(t, c.same, owner == one, c.what)
-		require.Equal(t, c.group, owner.(downstream.Stranger).Group() == one.(downstream.Stranger).Group(), c.what)
+		require.Equal(t, c.group, owner.(downstream.AnonymousClient).Group() == one.(downstream.AnonymousClient).Group(), c.what)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestASessionIsAClientOfItsOwn(t *testing.T) {
 	t.Parallel()
 	h := newScript()
 	owners := make(chan any, 10)
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		owners <- x.Owner()
 		x.Reply([]byte("{}"))
 	}

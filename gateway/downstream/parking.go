@@ -45,11 +45,11 @@ var (
 // the handler goes on when the client comes back with that. A client that stays
 // away ends the request's context.
 type parked struct {
-	lot *Parking
-	x   *Exchange // that the handler has
+	lot *ParkedCalls
+	x   *Request // that the handler has
 
 	// at is the request that waits for the answer now, or did last; changed under mu.
-	at atomic.Pointer[Exchange]
+	at atomic.Pointer[Request]
 
 	mu        sync.Mutex
 	present   bool          // at waits
@@ -82,19 +82,19 @@ type outcome struct {
 }
 
 // now is the request that waits for the answer to x now, or did last.
-func (x *Exchange) now() *Exchange {
+func (x *Request) now() *Request {
 	if p := x.parked.Load(); p != nil {
 		return p.at.Load()
 	}
 	return x
 }
 
-// Asks reports whether the client can be asked by Request: in a session always, of
+// CanAsk reports whether the client can be asked by Request: in a session always, of
 // stateless requests those that may be answered by a demand for input.
-func (x *Exchange) Asks() bool { return x.modern == nil || x.Outer().Parkable() }
+func (x *Request) CanAsk() bool { return x.modern == nil || x.Outer().CanPark() }
 
-// Away reports whether the client has not come back for the answer.
-func (x *Exchange) Away() bool {
+// IsAway reports whether the client has not come back for the answer.
+func (x *Request) IsAway() bool {
 	p := x.parked.Load()
 	if p == nil {
 		return false
@@ -106,21 +106,21 @@ func (x *Exchange) Away() bool {
 
 // Parker is called by the handler of a request that is parked.
 type Parker interface {
-	// Parked is called before each answer that is a demand for input, with that
+	// OnParked is called before each answer that is a demand for input, with that
 	// answer. It must not block.
-	Parked(result []byte, edits []rawjson.Edit)
-	// Returns reports whether the client may come back now. If not, its request is
+	OnParked(result []byte, edits []rawjson.Edit)
+	// MayReturn reports whether the client may come back now. If not, its request is
 	// handled as a new one, which has to be refused, and the first stays parked.
-	Returns() bool
+	MayReturn() bool
 }
 
 // ParkWith makes p the Parker of a request. The handler may call it before it asks
 // anything.
-func (x *Exchange) ParkWith(p Parker) { x.parker = p }
+func (x *Request) ParkWith(p Parker) { x.parker = p }
 
-// Token is the progress token of the request that waits now, nil for none; first is
+// ProgressToken is the progress token of the request that waits now, nil for none; first is
 // that of x itself.
-func (x *Exchange) Token(first []byte) []byte {
+func (x *Request) ProgressToken(first []byte) []byte {
 	p := x.parked.Load()
 	if p == nil {
 		return first
@@ -132,8 +132,8 @@ func (x *Exchange) Token(first []byte) []byte {
 
 func tokenOf(params []byte) []byte { return rawjson.Path(params, "_meta", "progressToken") }
 
-// consult asks a stateless client: see [Exchange.Request].
-func (x *Exchange) consult(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+// consult asks a stateless client: see [Request.Ask].
+func (x *Request) consult(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	p, err := x.parking()
 	if err != nil {
 		return jsonrpc.Reply{}, err
@@ -155,7 +155,7 @@ func (x *Exchange) consult(ctx, scope context.Context, method string, params []b
 }
 
 // parking makes a request one that can be parked.
-func (x *Exchange) parking() (*parked, error) {
+func (x *Request) parking() (*parked, error) {
 	x.Context() // made before the first answer, which must not end it
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -165,7 +165,7 @@ func (x *Exchange) parking() (*parked, error) {
 	if x.concluded || x.over.Load() || !parkable[x.method] {
 		return nil, ErrAnswered
 	}
-	p := &parked{lot: x.session.opt.Parking, x: x, present: true, token: tokenOf(x.Params())}
+	p := &parked{lot: x.session.opt.Parked, x: x, present: true, token: tokenOf(x.Params())}
 	p.at.Store(x)
 	x.parked.Store(p)
 	x.session.away.Add(1)
@@ -239,9 +239,9 @@ func (p *parked) park() {
 	result := inputRequired(inputs, state)
 	edits := at.Envelope(result, nil, nil)
 	if p.x.parker != nil {
-		p.x.parker.Parked(result, edits)
+		p.x.parker.OnParked(result, edits)
 	}
-	frame := jsonrpc.OneLine(jsonrpc.Result(at.id, result, edits...))
+	frame := jsonrpc.OneLine(jsonrpc.ResultFrame(at.id, result, edits...))
 	at.end(errParked, func() { at.out.answer(frame, 0, nil, at.behind) })
 	at.rest()
 }
@@ -257,17 +257,17 @@ func inputRequired(inputs []byte, state string) []byte {
 	return append(rawjson.AppendString(result, state), '}')
 }
 
-// maxInputs bounds what [Exchange.Demand] demands of a client.
+// maxInputs bounds what [Request.InputRequired] demands of a client.
 const maxInputs = 64
 
-// Demand is the result that asks a stateless client for all of inputs, the params
+// InputRequired is the result that asks a stateless client for all of inputs, the params
 // of requests of that method, and to send its request again as a new one then.
-func (x *Exchange) Demand(method string, inputs [][]byte) []byte {
+func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
 	all := []byte("{}")
 	for i, params := range inputs[:min(len(inputs), maxInputs)] {
 		all = rawjson.SetMember(all, "input-"+strconv.Itoa(i+1), input(method, inputParams(params)))
 	}
-	return inputRequired(all, x.session.opt.Parking.state(ticket{}, x))
+	return inputRequired(all, x.session.opt.Parked.state(ticket{}, x))
 }
 
 // inputParams leaves out of a question what only sessions know: ids of
@@ -302,7 +302,7 @@ func (p *parked) leave(why error) {
 
 // conclude ends the questions, and returns the request that the answer, of so many
 // bytes, goes to. It waits for the client; nil if that stays away.
-func (p *parked) conclude(size int) *Exchange {
+func (p *parked) conclude(size int) *Request {
 	p.mu.Lock()
 	p.concluded = true
 	p.giveUpLocked(ErrAnswered)
@@ -323,7 +323,7 @@ func (p *parked) conclude(size int) *Exchange {
 
 // finish forgets a call whose handler has returned, and returns the request that
 // waited for it last.
-func (p *parked) finish() *Exchange {
+func (p *parked) finish() *Request {
 	p.mu.Lock()
 	p.concluded, p.left = true, true
 	p.giveUpLocked(ErrAnswered)
@@ -345,12 +345,12 @@ type returned struct {
 // join makes a stateless request that brings a state of ours the one that waits for
 // the call which the state names. It reports false for all others: they are handled
 // as new ones.
-func (x *Exchange) join() bool {
+func (x *Request) join() bool {
 	if !parkable[x.method] {
 		return false
 	}
 	state := rawjson.Get(x.params, "requestState")
-	if !x.session.opt.Parking.mine(state) {
+	if !x.session.opt.Parked.mine(state) {
 		x.state = &returned{theirs: state}
 		return false
 	}
@@ -358,12 +358,12 @@ func (x *Exchange) join() bool {
 	if rawjson.Params(x.method).Check(x.params) != nil {
 		return false // the handler says what is wrong with them
 	}
-	p, ticket, err := x.session.opt.Parking.find(x, state)
+	p, ticket, err := x.session.opt.Parked.find(x, state)
 	x.state.refused = err
 	if p == nil {
 		return false
 	}
-	if p.x.parker != nil && !p.x.parker.Returns() {
+	if p.x.parker != nil && !p.x.parker.MayReturn() {
 		x.state.refused = ErrForeignState
 		return false
 	}
@@ -376,7 +376,7 @@ func (x *Exchange) join() bool {
 
 // take lets x wait for the call from now on, with the answers that it brings.
 // It reports false when the ticket is not the latest.
-func (p *parked) take(x *Exchange, t ticket) bool {
+func (p *parked) take(x *Request, t ticket) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.present || p.left || p.ticket != t {
@@ -410,16 +410,16 @@ func (p *parked) take(x *Exchange, t ticket) bool {
 type State struct {
 	Answers []byte // to the questions, raw; nil for none
 	Raw     []byte // the server's own state, raw; nil for none
-	Ours    bool   // the state was one of ours, and there is nothing for the server
+	IsOwn   bool   // the state was one of ours, and there is nothing for the server
 }
 
 // State is an error when the state was one of ours, but is not good any more.
-func (x *Exchange) State() (State, error) {
+func (x *Request) State() (State, error) {
 	switch {
 	case x.modern == nil || x.outer != nil || !parkable[x.method]:
 		return State{}, nil
 	case x.state != nil && x.state.ours:
-		return State{Ours: true}, x.state.refused
+		return State{IsOwn: true}, x.state.refused
 	}
 	s := State{Answers: rawjson.Get(x.params, "inputResponses")}
 	if x.state != nil {
@@ -428,6 +428,6 @@ func (x *Exchange) State() (State, error) {
 	return s, nil
 }
 
-// Parkable reports whether the request is a stateless one that may be answered by a
+// CanPark reports whether the request is a stateless one that may be answered by a
 // demand for input.
-func (x *Exchange) Parkable() bool { return x.modern != nil && parkable[x.method] }
+func (x *Request) CanPark() bool { return x.modern != nil && parkable[x.method] }

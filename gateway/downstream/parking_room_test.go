@@ -30,7 +30,7 @@ func TestRoomForACallIsMadeByWhoHasMost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lot := &Parking{all: make(map[[16]byte]*parked)}
+			lot := &ParkedCalls{all: make(map[[16]byte]*parked)}
 			for i, owner := range c.waiting {
 				lot.all[[16]byte{byte(i)}] = &parked{owner: owner, number: uint64(i)}
 			}

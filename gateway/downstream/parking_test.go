@@ -40,13 +40,13 @@ func (c *client) calls(id int, state string) {
 	c.send(request(number(id), "tools/call", modern(params)))
 }
 
-func refuse(x *downstream.Exchange, err error) {
+func refuse(x *downstream.Request, err error) {
 	_ = x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err))
 }
 
 // asking answers a call by what its client is asked.
-func asking(x *downstream.Exchange) {
-	answer, err := x.Request(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
+func asking(x *downstream.Request) {
+	answer, err := x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 	if err != nil {
 		refuse(x, err)
 		return
@@ -55,7 +55,7 @@ func asking(x *downstream.Exchange) {
 }
 
 // overAPipe runs a test in simulated time.
-func overAPipe(t *testing.T, o downstream.Options, handle func(*downstream.Exchange), test func(t *testing.T, c *client)) {
+func overAPipe(t *testing.T, o downstream.Options, handle func(*downstream.Request), test func(t *testing.T, c *client)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newScript()
@@ -85,17 +85,17 @@ func TestASessionHasAShareOfTheCallsThatWaitForTheirClients(t *testing.T) {
 // Nothing is kept of a call that is to begin anew, so the state itself says how long it is
 // good for.
 func TestADemandToBeginAnewExpires(t *testing.T) {
-	handle := func(x *downstream.Exchange) {
+	handle := func(x *downstream.Request) {
 		switch state, err := x.State(); {
 		case err != nil:
 			refuse(x, err)
-		case state.Ours:
+		case state.IsOwn:
 			_ = x.Reply([]byte(`{"done":true}`))
 		default:
-			_ = x.Reply(x.Demand("elicitation/create", [][]byte{[]byte(`{"message":"?"}`)}))
+			_ = x.Reply(x.InputRequired("elicitation/create", [][]byte{[]byte(`{"message":"?"}`)}))
 		}
 	}
-	overAPipe(t, downstream.Options{Parking: downstream.NewParking(time.Minute, nil)}, handle, func(t *testing.T, c *client) {
+	overAPipe(t, downstream.Options{Parked: downstream.NewParkedCalls(time.Minute, nil)}, handle, func(t *testing.T, c *client) {
 		c.calls(1, "")
 		_, state := demanded(t, c.message())
 		time.Sleep(59 * time.Second)
@@ -108,12 +108,12 @@ func TestADemandToBeginAnewExpires(t *testing.T) {
 }
 
 func TestADemandIsBounded(t *testing.T) {
-	handle := func(x *downstream.Exchange) {
+	handle := func(x *downstream.Request) {
 		inputs := make([][]byte, 65)
 		for i := range inputs {
 			inputs[i] = fmt.Appendf(nil, `{"message":"%d"}`, i+1)
 		}
-		_ = x.Reply(x.Demand("elicitation/create", inputs))
+		_ = x.Reply(x.InputRequired("elicitation/create", inputs))
 	}
 	overAPipe(t, downstream.Options{}, handle, func(t *testing.T, c *client) {
 		c.calls(1, "")
@@ -132,7 +132,7 @@ func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			result := []byte(`{"text":"` + strings.Repeat("x", c.size) + `"}`)
 			var ended atomic.Bool
-			handle := func(x *downstream.Exchange) {
+			handle := func(x *downstream.Request) {
 				if _, err := x.State(); err != nil {
 					refuse(x, err)
 					return
@@ -142,7 +142,7 @@ func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 					time.Sleep(time.Second) // the client is away
 					enough()
 				}()
-				_, _ = x.Request(ctx, "elicitation/create", []byte(`{"message":"?"}`))
+				_, _ = x.Ask(ctx, "elicitation/create", []byte(`{"message":"?"}`))
 				_ = x.Reply(result)
 				ended.Store(true)
 			}
@@ -167,12 +167,12 @@ func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 // parker says whether a client may come back.
 type parker struct{ returns func() bool }
 
-func (parker) Parked([]byte, []rawjson.Edit) {}
-func (p parker) Returns() bool               { return p.returns() }
+func (parker) OnParked([]byte, []rawjson.Edit) {}
+func (p parker) MayReturn() bool               { return p.returns() }
 
 func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
 	var open atomic.Bool
-	handle := func(x *downstream.Exchange) {
+	handle := func(x *downstream.Request) {
 		if _, err := x.State(); err != nil {
 			refuse(x, err)
 			return
@@ -195,9 +195,9 @@ func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
 func TestAClientThatCancelsAsItComesBackCancelsTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		call, arrived, goOn := make(chan *downstream.Exchange, 1), make(chan struct{}), make(chan struct{})
+		call, arrived, goOn := make(chan *downstream.Request, 1), make(chan struct{}), make(chan struct{})
 		h := newScript()
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			x.ParkWith(parker{func() bool {
 				close(arrived)
 				<-goOn
@@ -205,7 +205,7 @@ func TestAClientThatCancelsAsItComesBackCancelsTheCall(t *testing.T) {
 			}})
 			call <- x
 			for range 2 { // it goes on after the answer that the client brings
-				_, _ = x.Request(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
+				_, _ = x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 			}
 		}
 		c := dial(t, downstream.Options{Handler: h}, transports["pipe"])

@@ -26,8 +26,8 @@ import (
 
 // Projects knows the projects of sessions.
 type Projects struct {
-	// Join is called when a session has come into a project, or into none ("").
-	Join func(s *Session, folder string)
+	// OnJoin is called when a session has come into a project, or into none ("").
+	OnJoin func(s *Session, folder string)
 
 	telling sync.Mutex // held while a session gets its project, before mu
 	mu      sync.Mutex
@@ -44,15 +44,15 @@ type decision struct {
 // askLimit is how long a client may take to tell its roots.
 const askLimit = 5 * time.Second
 
-// Decide finds out in which project the session of a request is, unless that is known.
-func (p *Projects) Decide(ctx context.Context, x *Exchange) {
+// Resolve finds out in which project the session of a request is, unless that is known.
+func (p *Projects) Resolve(ctx context.Context, x *Request) {
 	for p.decide(ctx, x) && ctx.Err() == nil {
 		continue
 	}
 }
 
 // decide is Decide, unless the roots change meanwhile: what was told of them may be old.
-func (p *Projects) decide(ctx context.Context, x *Exchange) (again bool) {
+func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
 	if other := p.begin(s, d, x.Modern() == nil); other != nil {
@@ -75,7 +75,7 @@ func (p *Projects) decide(ctx context.Context, x *Exchange) (again bool) {
 	}
 	if s.Context().Err() == nil {
 		s.SetProject(folder)
-		p.Join(s, folder)
+		p.OnJoin(s, folder)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +118,8 @@ func (p *Projects) Forget(s *Session) {
 	delete(p.known, s)
 }
 
-// Why says why a session has no project.
-func (p *Projects) Why(s *Session) string {
+// NoProjectReason says why a session has no project.
+func (p *Projects) NoProjectReason(s *Session) string {
 	p.mu.Lock()
 	d := p.known[s]
 	p.mu.Unlock()
@@ -134,11 +134,11 @@ func (p *Projects) Why(s *Session) string {
 }
 
 func noRoots(s *Session) string {
-	switch at := s.Place(); {
+	switch at := s.Location(); {
 	case s.Anonymous():
 		return "over HTTP, only a client with a token may choose the folder; set gateway.auth_token, or connect over stdio"
 	case at.Folder != "":
-		return fmt.Sprintf("it tells no roots, and the folder of its process, %s, lies in no repository", Shown(at.Folder))
+		return fmt.Sprintf("it tells no roots, and the folder of its process, %s, lies in no repository", QuotePath(at.Folder))
 	case s.Stateless():
 		return "over HTTP without a session, only the URL can tell it: /mcp?project=PATH, where gateway.auth_token is set"
 	case s.Transport() == "http":
@@ -149,19 +149,19 @@ func noRoots(s *Session) string {
 
 // find is the folder of the project that a request's client is in. It is not final
 // where the client could not be asked yet.
-func find(ctx context.Context, x *Exchange) (folder string, final bool, err error) {
+func find(ctx context.Context, x *Request) (folder string, final bool, err error) {
 	s := x.Session()
 	if s.Anonymous() { // its roots are not even asked for: they may be of any user
 		return "", true, errors.New(noRoots(s))
 	}
-	at := s.Place()
-	if at.Chosen {
-		folder, err = Folder(at.Folder)
+	at := s.Location()
+	if at.IsProject {
+		folder, err = ProjectFolder(at.Folder)
 		return folder, true, err
 	}
 	final = true
-	if x.Can("roots") && !s.Stateless() {
-		if final = x.Asks(); final {
+	if x.HasCapability("roots") && !s.Stateless() {
+		if final = x.CanAsk(); final {
 			if uri, ok := firstRoot(ctx, x); ok {
 				folder, err = fromURI(uri)
 				return folder, true, err
@@ -171,18 +171,18 @@ func find(ctx context.Context, x *Exchange) (folder string, final bool, err erro
 	if at.Folder == "" || !inRepository(at.Folder) {
 		return "", final, errors.New(noRoots(s))
 	}
-	folder, err = Folder(at.Folder)
+	folder, err = ProjectFolder(at.Folder)
 	return folder, final, err
 }
 
 // firstRoot asks a client for its roots.
-func firstRoot(ctx context.Context, x *Exchange) (uri string, ok bool) {
+func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
 	if x.Modern() == nil { // a stateless one comes back when it likes to
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, askLimit)
 		defer cancel()
 	}
-	reply, err := x.Request(ctx, "roots/list", nil)
+	reply, err := x.Ask(ctx, "roots/list", nil)
 	if err != nil || reply.Error != nil {
 		return "", false
 	}
@@ -192,12 +192,12 @@ func firstRoot(ctx context.Context, x *Exchange) (uri string, ok bool) {
 	return "", false
 }
 
-// Own is the folder of the project that a process in that folder is in, "" for none.
-func Own(folder string) string {
+// ProjectOf is the folder of the project that a process in that folder is in, "" for none.
+func ProjectOf(folder string) string {
 	if !inRepository(folder) {
 		return ""
 	}
-	own, err := Folder(folder)
+	own, err := ProjectFolder(folder)
 	if err != nil {
 		return ""
 	}
@@ -214,40 +214,40 @@ func fromURI(uri string) (string, error) {
 	}
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", fmt.Errorf("its first root, %s, is not the file:// URI of a folder of this machine", Shown(uri))
+		return "", fmt.Errorf("its first root, %s, is not the file:// URI of a folder of this machine", QuotePath(uri))
 	}
 	path := u.Path
 	if filepath.Separator == '\\' { // file:///C:/work
 		path = strings.TrimPrefix(path, "/")
 	}
-	return Folder(filepath.FromSlash(path))
+	return ProjectFolder(filepath.FromSlash(path))
 }
 
-// Folder is the one path of a project's folder, or says why it cannot be one.
-func Folder(path string) (string, error) {
+// ProjectFolder is the one path of a project's folder, or says why it cannot be one.
+func ProjectFolder(path string) (string, error) {
 	switch {
 	case len(path) > maxPath:
 		return "", fmt.Errorf("the path of its project is longer than %d bytes", maxPath)
 	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }):
-		return "", fmt.Errorf("the path of its project, %s, has control characters", Shown(path))
+		return "", fmt.Errorf("the path of its project, %s, has control characters", QuotePath(path))
 	case !filepath.IsAbs(path):
-		return "", fmt.Errorf("the path of its project, %s, is not absolute", Shown(path))
+		return "", fmt.Errorf("the path of its project, %s, is not absolute", QuotePath(path))
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", fmt.Errorf("the folder of its project, %s, does not exist", Shown(path))
+		return "", fmt.Errorf("the folder of its project, %s, does not exist", QuotePath(path))
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", Shown(path))
+		return "", fmt.Errorf("%s is not a folder", QuotePath(path))
 	}
 	if filepath.Dir(real) == real {
-		return "", fmt.Errorf("%s is the root of the file system and no project", Shown(path))
+		return "", fmt.Errorf("%s is the root of the file system and no project", QuotePath(path))
 	}
 	return real, nil
 }
 
-// Shown is a path as part of a message.
-func Shown(path string) string {
+// QuotePath is a path as part of a message.
+func QuotePath(path string) string {
 	if len(path) > 200 {
 		path = path[:200] + "…"
 	}

@@ -20,7 +20,7 @@ func TestTheFolderOfAProjectIsOneThatIsThere(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dir, "a b"), link))
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, want := range map[string]string{dir: dir, below + "/../c/": below, link: filepath.Join(dir, "a b")} {
-		folder, err := downstream.Folder(path)
+		folder, err := downstream.ProjectFolder(path)
 		require.NoError(t, err)
 		require.Equal(t, want, folder, path)
 	}
@@ -29,16 +29,16 @@ func TestTheFolderOfAProjectIsOneThatIsThere(t *testing.T) {
 		"/": "is the root of the file system and no project", "/" + strings.Repeat("x", 4096): "is longer than 4096 bytes",
 		dir + "\n": "has control characters", dir + "\u202e": "has control characters", dir + "\xff": "has control characters",
 	} {
-		_, err := downstream.Folder(path)
+		_, err := downstream.ProjectFolder(path)
 		require.ErrorContains(t, err, why, "%q", path)
 		require.NotContains(t, err.Error(), "\u202e")
 	}
 
-	if own := downstream.Own(dir); own != "" {
+	if own := downstream.ProjectOf(dir); own != "" {
 		t.Skipf("the folder for temporary files lies in a repository, %s", own)
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a b", ".jj"), 0o700))
-	require.Equal(t, below, downstream.Own(below), "its parent is a repository")
-	require.Equal(t, filepath.Join(dir, "a b"), downstream.Own(link), "by its one path")
-	require.Empty(t, downstream.Own("a b"))
+	require.Equal(t, below, downstream.ProjectOf(below), "its parent is a repository")
+	require.Equal(t, filepath.Join(dir, "a b"), downstream.ProjectOf(link), "by its one path")
+	require.Empty(t, downstream.ProjectOf("a b"))
 }

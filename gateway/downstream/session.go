@@ -26,7 +26,7 @@ type carrier interface {
 	send(frame []byte)
 	// chat takes a notification of a server, "" for one of ours, which waits behind
 	// what send takes; with a key it replaces one of that key that still waits.
-	chat(server, key string, frame []byte) jsonrpc.Mark
+	chat(server, key string, frame []byte) jsonrpc.QueuePosition
 	// request sends a frame that wants an answer. It fails when the client
 	// cannot be reached.
 	request(ctx context.Context, frame []byte) error
@@ -69,7 +69,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	closing  atomic.Bool // no exchange may begin; changed under mu
-	inFlight map[string]*Exchange
+	inFlight map[string]*Request
 	turns    map[string]chan struct{} // of the last request of each order
 	running  int                      // Handle calls, also of exchanges already cancelled
 	seq      uint64
@@ -109,7 +109,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		transport: transport,
 		opt:       opt,
 		share:     newShare(opt.Memory),
-		inFlight:  make(map[string]*Exchange),
+		inFlight:  make(map[string]*Request),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),
 		askTurn:   make(chan struct{}, 1),
@@ -123,7 +123,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 }
 
 // withdraw tells the handlers of requests under way that the session has
-// ended. [Exchange.Await] sees to those that come later.
+// ended. [Request.OnEnd] sees to those that come later.
 func (s *Session) withdraw() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.inFlight))
@@ -133,7 +133,7 @@ func (s *Session) withdraw() {
 		waiter := x.waiter
 		x.mu.Unlock()
 		if waiter != nil {
-			waiter.Withdrawn(context.Cause(s.ctx))
+			waiter.RequestEnded(context.Cause(s.ctx))
 		}
 	}
 }
@@ -152,12 +152,12 @@ func (s *Session) ID() string { return s.id }
 // Transport is "stdio", "socket", "http" or, inside this process, "screen".
 func (s *Session) Transport() string { return s.transport }
 
-// Since is when the session began.
-func (s *Session) Since() time.Time { return s.since }
+// Started is when the session began.
+func (s *Session) Started() time.Time { return s.since }
 
-// Quiet returns the time since an HTTP session last had a stream or a request. It is 0 for
+// IdleTime returns the time since an HTTP session last had a stream or a request. It is 0 for
 // other transports: their clients leave by closing the connection.
-func (s *Session) Quiet() time.Duration {
+func (s *Session) IdleTime() time.Duration {
 	if s.quiet == nil {
 		return 0
 	}
@@ -186,14 +186,14 @@ func (s *Session) Anonymous() bool { return s.anonymous }
 // isolated per session.
 func (s *Session) Unit() string { return s.id }
 
-// Place is where a client is.
-type Place struct {
-	Folder string // of the process that it speaks through, or of its choice; "" when nobody knows
-	Chosen bool   // it named the folder as that of its project
+// Location is where a client is.
+type Location struct {
+	Folder    string // of the process that it speaks through, or of its choice; "" when nobody knows
+	IsProject bool   // it named the folder as that of its project
 }
 
-// Place is where the client is.
-func (s *Session) Place() Place { return s.opt.Place }
+// Location is where the client is.
+func (s *Session) Location() Location { return s.opt.Location }
 
 // Profile is the view of the catalog that the client asked for, "" for none.
 func (s *Session) Profile() string { return s.opt.Profile }
@@ -209,9 +209,9 @@ func (s *Session) Project() string {
 	return ""
 }
 
-// Inhabits reports whether the session uses the connections of an isolation unit that
+// UsesUnit reports whether the session uses the connections of an isolation unit that
 // is not everybody's.
-func (s *Session) Inhabits(unit string) bool {
+func (s *Session) UsesUnit(unit string) bool {
 	return unit != "" && (unit == s.id || unit == s.Project())
 }
 
@@ -231,19 +231,19 @@ func (s *Session) Client() ClientInfo {
 	return ClientInfo{}
 }
 
-// Can reports whether the client declared a capability, for example
+// HasCapability reports whether the client declared a capability, for example
 // Can("elicitation") or Can("roots", "listChanged"): its value is there and
 // neither false nor null.
-func (s *Session) Can(path ...string) bool { return declared(s.Client().Capabilities, path) }
+func (s *Session) HasCapability(path ...string) bool { return declared(s.Client().Capabilities, path) }
 
 func declared(capabilities []byte, path []string) bool {
 	v := rawjson.Path(capabilities, path...)
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
 
-// Meet notes a stateless request of the session, for screens that show
+// RecordStateless notes a stateless request of the session, for screens that show
 // who is there. It reports whether it was the first.
-func (s *Session) Meet(m *Modern) (first bool) {
+func (s *Session) RecordStateless(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = s.met == nil
@@ -274,9 +274,9 @@ func (s *Session) Name() string {
 	return c.Name
 }
 
-// Greeted returns the time of the handshake or of the first stateless request. It is not
+// HandshakeTime returns the time of the handshake or of the first stateless request. It is not
 // known for clients that share a session.
-func (s *Session) Greeted() (at time.Time, known bool) {
+func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	if s.stateless {
 		return time.Time{}, false
 	}
@@ -339,8 +339,8 @@ func (s *Session) markReadyLocked() {
 	}
 }
 
-// Unsent is how many bytes wait for the client.
-func (s *Session) Unsent() int64 { return s.base.unsent() }
+// UnsentBytes is how many bytes wait for the client.
+func (s *Session) UnsentBytes() int64 { return s.base.unsent() }
 
 // Notify sends a notification on the session-wide stream, behind all answers. It
 // is left out while more than a quarter of limits.unsent waits for the client (see
@@ -353,14 +353,14 @@ func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 // limits.unsent of that server's notifications wait.
 func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
 	if !s.spare(server, s.base) {
-		s.base.chat(server, "", jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...)))
+		s.base.chat(server, "", jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 	}
 }
 
-// Merge is Notify for state: it replaces an earlier notification of the same
+// NotifyLatest is Notify for state: it replaces an earlier notification of the same
 // key that still waits. Over HTTP it waits for a session-wide stream.
-func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	s.base.chat("", "s"+key, jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...)))
+func (s *Session) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
+	s.base.chat("", "s"+key, jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 }
 
 // Reachable reports whether a request outside of any exchange could be sent
@@ -375,11 +375,11 @@ func (s *Session) Reachable() bool {
 	return b.newestLocked() != nil
 }
 
-// Request asks the client, outside of any exchange. When ctx ends first, the
+// Ask asks the client, outside of any exchange. When ctx ends first, the
 // client is sent notifications/cancelled and the cause returned. Over HTTP it
 // fails with [ErrNoStream] when the client opens no session-wide stream
 // within some seconds.
-func (s *Session) Request(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+func (s *Session) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	return s.call(ctx, s.ctx, s.base.request, s.base.send, method, params)
 }
 
@@ -401,7 +401,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		return jsonrpc.Reply{}, err
 	}
 	id := strconv.AppendInt(nil, call.ID, 10)
-	err = ask(ctx, jsonrpc.OneLine(jsonrpc.Request(id, method, params)))
+	err = ask(ctx, jsonrpc.OneLine(jsonrpc.RequestFrame(id, method, params)))
 	sent()
 	if err != nil {
 		s.calls.Remove(call.ID)
@@ -419,7 +419,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		// The answer won the race.
 		return (<-call.Done()).Take()
 	}
-	tell(jsonrpc.Cancellation(id, err.Error()))
+	tell(jsonrpc.CancelFrame(id, err.Error()))
 	return jsonrpc.Reply{}, err
 }
 
@@ -440,7 +440,7 @@ func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error)
 	}
 	if !s.room(ctx.Done()) {
 		<-s.askTurn
-		return nil, cmp.Or(context.Cause(ctx), ErrEnded)
+		return nil, cmp.Or(context.Cause(ctx), ErrSessionEnded)
 	}
 	return func() { <-s.askTurn }, nil
 }
@@ -449,7 +449,7 @@ func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error)
 // [Handler].Closed tells when all is over.
 func (s *Session) Close(reason error) {
 	if reason == nil {
-		reason = ErrEnded
+		reason = ErrSessionEnded
 	}
 	s.cancel(reason)
 }
@@ -479,7 +479,7 @@ func (s *Session) finish(reason error) {
 	s.cancel(reason)
 	<-s.idle
 	s.away.Wait()
-	s.guard("closed", func() { s.opt.Handler.Closed(s) })
+	s.guard("closed", func() { s.opt.Handler.SessionClosed(s) })
 }
 
 // notified handles a notification, one at a time.
@@ -496,16 +496,16 @@ func (s *Session) notified(method string, params []byte) {
 	case "notifications/cancelled":
 		s.cancelExchange(params)
 	default:
-		s.guard("notification", func() { s.opt.Handler.Notified(s, method, params) })
+		s.guard("notification", func() { s.opt.Handler.HandleNotification(s, method, params) })
 	}
 }
 
 // InFlight are the requests of the session that were not answered yet, in the order
 // in which they came.
-func (s *Session) InFlight() []*Exchange {
+func (s *Session) InFlight() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.inFlight), func(a, b *Exchange) int { return cmp.Compare(a.seq, b.seq) })
+	return slices.SortedFunc(maps.Values(s.inFlight), func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) })
 }
 
 func (s *Session) cancelExchange(params []byte) {
@@ -538,7 +538,7 @@ func (s *Session) malformed(err error) []byte {
 		bad = &jsonrpc.ParseError{Code: jsonrpc.CodeParse, Cause: err}
 	}
 	s.opt.Logger.Debug("malformed message from client", "session", s.id, "transport", s.transport, "error", err)
-	if !bad.Asks && bad.Code == jsonrpc.CodeInvalidRequest && bad.ID != nil && s.calls.Resolve(bad.ID, jsonrpc.Reply{}, err) {
+	if !bad.WantsAnswer && bad.Code == jsonrpc.CodeInvalidRequest && bad.ID != nil && s.calls.Resolve(bad.ID, jsonrpc.Reply{}, err) {
 		return nil
 	}
 	return bad.Reply().Frame(bad.ID)

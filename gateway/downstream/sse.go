@@ -30,7 +30,7 @@ var (
 // feed is an answer in the form of an event stream. Frames can be sent before
 // serve is called; they wait.
 type feed struct {
-	out *jsonrpc.Outbox
+	out *jsonrpc.SendQueue
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	buf []byte
@@ -44,8 +44,8 @@ type feed struct {
 
 func newFeed(of *share) *feed {
 	f := &feed{}
-	f.out = jsonrpc.NewOutbox(f)
-	f.out.Bound(of.Owner)
+	f.out = jsonrpc.NewSendQueue(f)
+	f.out.SetOwner(of.Owner)
 	return f
 }
 
@@ -82,7 +82,7 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 // end stops the stream with its session. What is queued is still written,
 // within the write deadline, unless that is why the session ended.
 func (f *feed) end(cause error) {
-	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) {
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) {
 		f.cut(cause)
 	} else {
 		f.out.Finish()
@@ -106,7 +106,7 @@ func (f *feed) beat() {
 	if f.ended {
 		return
 	}
-	if f.out.Unsent() == 0 {
+	if f.out.UnsentBytes() == 0 {
 		f.out.Send(comment)
 	}
 	f.timer.Reset(keepAlive)

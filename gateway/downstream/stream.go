@@ -18,7 +18,7 @@ import (
 // answered.
 type wire struct {
 	s   *Session
-	out *jsonrpc.Outbox
+	out *jsonrpc.SendQueue
 
 	mu    sync.Mutex
 	timer *time.Timer // runs while bytes wait
@@ -30,8 +30,8 @@ func (w *wire) send(frame []byte) {
 	w.check()
 }
 
-func (w *wire) chat(server, key string, frame []byte) jsonrpc.Mark {
-	m := w.out.Chat(server, key, frame)
+func (w *wire) chat(server, key string, frame []byte) jsonrpc.QueuePosition {
+	m := w.out.SendLow(server, key, frame)
 	w.check()
 	return m
 }
@@ -41,13 +41,13 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst, after []jsonrpc.Mark) {
+func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	switch {
 	case len(after) > 0 && w.out.SendAfter(after, frame):
 	case burst != nil:
 		burst.Send(w.out, frame)
 	case w.s.busy():
-		w.out.Gather(frame)
+		w.out.SendBuffered(frame)
 	default:
 		w.out.Send(frame)
 	}
@@ -55,14 +55,14 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst, after []jsonrpc
 }
 
 // answerParts is answer for a frame in parts.
-func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark) {
+func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	switch {
 	case len(after) > 0 && w.out.SendAfter(after, frame...):
 	case burst != nil:
 		burst.Flush() // it is no more than that which it waits for
 		w.out.SendParts(frame, of)
 	case w.s.busy():
-		w.out.GatherParts(frame, of)
+		w.out.SendPartsBuffered(frame, of)
 	default:
 		w.out.SendParts(frame, of)
 	}
@@ -70,20 +70,20 @@ func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Bu
 }
 
 func (w *wire) abandon()                    {}
-func (w *wire) unsent() int64               { return w.out.Unsent() }
-func (w *wire) waiting(server string) int64 { return w.out.Waiting(server) }
+func (w *wire) unsent() int64               { return w.out.UnsentBytes() }
+func (w *wire) waiting(server string) int64 { return w.out.LaneBytes(server) }
 
 // check gives the client up when too much waits, and starts to watch for
 // progress when anything does.
 func (w *wire) check() {
-	n := w.out.Unsent()
+	n := w.out.UnsentBytes()
 	switch {
 	case n == 0:
 		return
 	case n > overflowFactor*w.s.opt.Limits.Unsent:
 		w.s.Close(ErrOverflow)
 		return
-	case n > memlimit.Free && w.out.Crowded():
+	case n > memlimit.Free && w.out.OverLimit():
 		w.s.crowd(n)
 		return
 	}
@@ -106,7 +106,7 @@ func (w *wire) watch() {
 	w.mu.Lock()
 	w.armed.Store(false)
 	w.mu.Unlock()
-	if w.out.Stalled() >= stallTimeout {
+	if w.out.StalledFor() >= stallTimeout {
 		w.s.Close(ErrStalled)
 		return
 	}
@@ -135,7 +135,7 @@ func (w *wire) disarm() {
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
 	out := &wire{s: s, out: jsonrpc.NewStream(w)}
-	out.out.Bound(s.share.Owner)
+	out.out.SetOwner(s.share.Owner)
 	defer s.share.Release()
 	s.base = out
 
@@ -146,14 +146,14 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 			s.Close(fmt.Errorf("write to client: %w", err))
 		}
 	}()
-	s.guard("opened", func() { s.opt.Handler.Opened(s) })
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking(s.opt.Limits.Depth)
-	in.Bound(s.share.Owner, func() { s.Close(ErrSilent) })
+	s.guard("opened", func() { s.opt.Handler.SessionOpened(s) })
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).CheckWhileReading(s.opt.Limits.Depth)
+	in.SetOwner(s.share.Owner, func() { s.Close(ErrSilent) })
 	read := make(chan error, 1)
 	go func() { read <- s.read(in, out) }()
 
 	var err error
-	reason := ErrEnded
+	reason := ErrSessionEnded
 	ended := false // the reader has returned
 	select {
 	case err = <-read:
@@ -219,7 +219,7 @@ func (s *Session) drain(out *wire, written <-chan struct{}) {
 	case <-s.ctx.Done():
 	}
 	cause := context.Cause(s.ctx)
-	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) || errors.Is(cause, ErrStalled) || errors.Is(cause, ErrSilent) || errors.Is(cause, errDrained) {
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) || errors.Is(cause, ErrStalled) || errors.Is(cause, ErrSilent) || errors.Is(cause, errDrained) {
 		return
 	}
 	// Closed by the handler: a client that reads still gets what is queued.
@@ -244,7 +244,7 @@ func interruptWrite(w io.Writer) {
 // read handles messages until in or the session ends; nil at the end of in.
 func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 	parse := in.Parse
-	burst := new(jsonrpc.Burst)
+	burst := new(jsonrpc.WriteBatch)
 	defer burst.Flush()
 	for {
 		if !in.Ready() {
@@ -264,7 +264,7 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 			s.receive(frame, parse, out, burst)
 			continue
 		}
-		var long *jsonrpc.TooLong
+		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
 			s.tooLong(long, out)
@@ -310,7 +310,7 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire, burst *jsonrpc.Burst) {
+func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire, burst *jsonrpc.WriteBatch) {
 	m, err := parse(frame)
 	if err == nil && s.greeting != nil && m.Method != "ping" {
 		burst.Flush()
@@ -332,7 +332,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		}
 	case m.IsRequest():
 		modern, fault := s.statelessRequest(&m)
-		var x *Exchange
+		var x *Request
 		if fault == nil {
 			x, fault = s.begin(&m, modern, out, s.share, nil)
 		}
@@ -369,7 +369,7 @@ func (s *Session) awaitGreeting() {
 }
 
 // tooLong answers a message that was thrown away.
-func (s *Session) tooLong(e *jsonrpc.TooLong, out *wire) {
+func (s *Session) tooLong(e *jsonrpc.TooLongError, out *wire) {
 	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return

@@ -23,8 +23,8 @@ func TestSessionWideNotificationsMergeWhileTheyWait(t *testing.T) {
 	s.Notify("first", nil) // is being written until the client reads
 	s.Notify("second", nil)
 	for i := range 1000 {
-		s.Merge("k", "state", fmt.Appendf(nil, `{"i":%d}`, i))
-		s.Merge("other", "state", fmt.Appendf(nil, `{"o":%d}`, i))
+		s.NotifyLatest("k", "state", fmt.Appendf(nil, `{"i":%d}`, i))
+		s.NotifyLatest("other", "state", fmt.Appendf(nil, `{"o":%d}`, i))
 	}
 	s.Notify("last", nil)
 	var got []string
@@ -44,7 +44,7 @@ func TestProgressMergesOnlyForAClientThatIsFarBehind(t *testing.T) {
 	h := newScript()
 	sent := make(chan struct{})
 	pad := strings.Repeat("x", 1<<10)
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		defer close(sent)
 		for i := range 5000 {
 			x.Notify("p", "progress", fmt.Appendf(nil, `{"i":%d,"pad":%q}`, i, pad))
@@ -74,7 +74,7 @@ func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
 		const each, total = 1 << 20, 24
 		h := newScript()
 		handled := make(chan struct{})
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			x.Reply([]byte(`{"text":"` + strings.Repeat("x", each) + `"}`))
 			handled <- struct{}{}
 		}
@@ -144,7 +144,7 @@ func TestTooMuchUnreadEndsASession(t *testing.T) {
 	c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 1 << 10}}, transports["pipe"])
 	s := <-h.opened
 	for i := range 30 {
-		s.Merge(number(i), "n", []byte(`{"x":"`+strings.Repeat("x", 1<<10)+`"}`))
+		s.NotifyLatest(number(i), "n", []byte(`{"x":"`+strings.Repeat("x", 1<<10)+`"}`))
 	}
 	require.ErrorIs(t, <-c.done, downstream.ErrOverflow)
 	require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)

@@ -95,18 +95,18 @@ func TestSessionKnowsItsClient(t *testing.T) {
 	require.Regexp(t, `^[0-9a-f]{32}$`, s.ID())
 	require.Equal(t, s.ID(), s.Unit())
 	require.Equal(t, "", s.Protocol())
-	require.False(t, s.Can("elicitation"))
+	require.False(t, s.HasCapability("elicitation"))
 
 	c.send(initialize)
 	c.line()
 	require.Equal(t, "2025-11-25", s.Protocol())
 	info := s.Client()
 	require.Equal(t, [3]string{"tester", "1.2", "T"}, [3]string{info.Name, info.Version, info.Title})
-	require.True(t, s.Can("elicitation"))
-	require.True(t, s.Can("roots"))
-	require.False(t, s.Can("roots", "listChanged"))
-	require.False(t, s.Can("sampling"))
-	require.False(t, s.Can("nothing"))
+	require.True(t, s.HasCapability("elicitation"))
+	require.True(t, s.HasCapability("roots"))
+	require.False(t, s.HasCapability("roots", "listChanged"))
+	require.False(t, s.HasCapability("sampling"))
+	require.False(t, s.HasCapability("nothing"))
 
 	require.False(t, s.Ready())
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -182,7 +182,7 @@ func TestACancelledRequestIsNotAnsweredAndItsIdIsFree(t *testing.T) {
 
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"bored"}}`)
 		require.ErrorIs(t, <-h.causes, downstream.ErrCancelled)
-		require.Equal(t, "bored", x.Reason())
+		require.Equal(t, "bored", x.CancelReason())
 		c.send(request("5", "echo", `{"again":1}`))
 		require.Equal(t, `{"jsonrpc":"2.0","id":5,"result":{"again":1}}`, c.line())
 		require.Empty(t, h.noted())
@@ -192,7 +192,7 @@ func TestACancelledRequestIsNotAnsweredAndItsIdIsFree(t *testing.T) {
 func TestContextMadeAfterTheEndIsOver(t *testing.T) {
 	h := newScript()
 	got := make(chan error, 1)
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Reply([]byte(`{}`))
 		got <- context.Cause(x.Context())
 	}
@@ -246,7 +246,7 @@ func TestWhatBelongsToARequestComesBeforeItsAnswer(t *testing.T) {
 func TestNothingFollowsAnAnswerThatOthersRaceWith(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
 		h := newScript()
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			var all sync.WaitGroup
 			token := []byte(`{"progressToken":` + string(x.ID()) + `}`)
 			for range 4 {
@@ -275,7 +275,7 @@ func TestNothingFollowsAnAnswerThatOthersRaceWith(t *testing.T) {
 
 func TestFramesAreOneLineWhateverTheHandlerGives(t *testing.T) {
 	h := newScript()
-	h.handle = func(x *downstream.Exchange) {
+	h.handle = func(x *downstream.Request) {
 		x.Notify("", "n", []byte("{\n\"a\":\r\n1}"))
 		x.Reply([]byte("{\n}"))
 	}
@@ -360,7 +360,7 @@ func TestNobodyWaitsForAClientInVain(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		_, err := s.Request(ctx, "roots/list", nil)
+		_, err := s.Ask(ctx, "roots/list", nil)
 		result <- err
 	}()
 	ask := c.message()
@@ -389,7 +389,7 @@ func TestNobodyWaitsForAClientInVain(t *testing.T) {
 	require.Equal(t, "1", string(got.ID))
 	require.Equal(t, -32603, got.Error.Code)
 	require.NoError(t, <-over.done)
-	_, err := s.Request(ctx, "roots/list", nil)
+	_, err := s.Ask(ctx, "roots/list", nil)
 	require.Error(t, err)
 }
 
@@ -400,7 +400,7 @@ func TestAnswersInFlightAreDeliveredAtTheEndOfInput(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			h := newScript()
 			release := make(chan struct{})
-			h.handle = func(x *downstream.Exchange) {
+			h.handle = func(x *downstream.Request) {
 				h.begun <- x
 				select {
 				case <-release:
@@ -499,8 +499,8 @@ func TestClosingASessionEndsItsExchangesFirst(t *testing.T) {
 		require.ErrorIs(t, <-c.done, why)
 		// Nothing of it can fail afterwards.
 		s.Notify("n", nil)
-		s.Merge("k", "n", nil)
-		_, err := s.Request(t.Context(), "n", nil)
+		s.NotifyLatest("k", "n", nil)
+		_, err := s.Ask(t.Context(), "n", nil)
 		require.Error(t, err)
 	})
 }
@@ -534,8 +534,8 @@ func TestAPanicBeforeTheFirstMessageIsSurvived(t *testing.T) {
 
 type rude struct{ *script }
 
-func (r *rude) Opened(*downstream.Session) { panic("on purpose") }
-func (r *rude) Closed(*downstream.Session) { panic("on purpose") }
+func (r *rude) SessionOpened(*downstream.Session) { panic("on purpose") }
+func (r *rude) SessionClosed(*downstream.Session) { panic("on purpose") }
 
 func TestSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	h := newScript()
@@ -566,7 +566,7 @@ func FuzzServeStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var out lockedBuffer
 		h := newScript()
-		h.handle = func(x *downstream.Exchange) {
+		h.handle = func(x *downstream.Request) {
 			if x.Method() == "echo" && x.Params() != nil {
 				x.Reply(x.Params())
 			} else {

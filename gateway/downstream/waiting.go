@@ -22,10 +22,10 @@ const MaxToken = 1 << 10
 
 type exchangeKey struct{}
 
-// Waiting tells the client of the request whose context ctx is, or is from, what it waits
+// NotifyWaiting tells the client of the request whose context ctx is, or is from, what it waits
 // for, as progress, if it wants any: clients wait longer then. stop must be called.
-func Waiting(ctx context.Context, text string) (stop func()) {
-	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
+func NotifyWaiting(ctx context.Context, text string) (stop func()) {
+	x, ok := ctx.Value(exchangeKey{}).(*Request)
 	if !ok {
 		return func() {}
 	}
@@ -44,7 +44,7 @@ func Waiting(ctx context.Context, text string) (stop func()) {
 	timer = time.AfterFunc(firstWord, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if token := x.Token(first); !over && token != nil {
+		if token := x.ProgressToken(first); !over && token != nil {
 			words++
 			// It has to rise, and the server's own may begin with zero.
 			params := append([]byte(`{"progressToken":`), token...)

@@ -37,7 +37,7 @@ func (c *Clients) All() []*downstream.Session {
 	c.mu.RLock()
 	open := slices.Collect(maps.Keys(c.all))
 	c.mu.RUnlock()
-	slices.SortFunc(open, func(a, b *downstream.Session) int { return a.Since().Compare(b.Since()) })
+	slices.SortFunc(open, func(a, b *downstream.Session) int { return a.Started().Compare(b.Started()) })
 	return open
 }
 
@@ -54,7 +54,7 @@ func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
 func (c *Clients) Of(conn upstream.Conn) []*downstream.Session {
 	all := c.All()
 	if unit := conn.Unit(); unit != "" {
-		all = slices.DeleteFunc(all, func(s *downstream.Session) bool { return !s.Inhabits(unit) })
+		all = slices.DeleteFunc(all, func(s *downstream.Session) bool { return !s.UsesUnit(unit) })
 	}
 	return all
 }
@@ -66,7 +66,7 @@ func (c *Clients) in(unit string) (found []*downstream.Session) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for s := range c.all {
-		if s.Inhabits(unit) {
+		if s.UsesUnit(unit) {
 			found = append(found, s)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 // Acquire takes a slot at a server for a request of a client, as [upstream.Server.Acquire]
 // does. Clients that want progress are notified while they wait.
-func Acquire(ctx context.Context, server *upstream.Server, x *downstream.Exchange) (release func(), err error) {
+func Acquire(ctx context.Context, server *upstream.Server, x *downstream.Request) (release func(), err error) {
 	if release = server.TryAcquire(x.Owner()); release != nil {
 		return release, nil
 	}
-	defer downstream.Waiting(ctx, "waiting for a free slot at server "+server.Name())()
+	defer downstream.NotifyWaiting(ctx, "waiting for a free slot at server "+server.Name())()
 	return server.Acquire(ctx, x.Owner(), x.Method())
 }

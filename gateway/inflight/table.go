@@ -220,12 +220,12 @@ func Newest(all []*Under) *Under {
 
 // Behind puts the answers of all requests that may be the cause of a notification
 // behind it.
-func Behind(causes []*Under, mark jsonrpc.Mark) {
-	if !mark.Waits() {
+func Behind(causes []*Under, mark jsonrpc.QueuePosition) {
+	if !mark.IsBlocked() {
 		return
 	}
 	for _, u := range causes {
-		u.Exchange.Behind(mark)
+		u.Exchange.AnswerAfter(mark)
 	}
 }
 

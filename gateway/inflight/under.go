@@ -29,7 +29,7 @@ import (
 // Under is one client request under way at a server, or at a local tool. Its zero value
 // is made ready by Begin.
 type Under struct {
-	Exchange *downstream.Exchange
+	Exchange *downstream.Request
 	Outer    *Under // of the call that the request was made for, nil for a client's own
 	Call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
@@ -54,7 +54,7 @@ type thinking struct {
 // Begin makes the call that an exchange is passed on by. outer is the call that it was
 // made for, nil for a client's own; release gives back its place in the server's
 // limit.
-func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edits []rawjson.Edit) {
+func (u *Under) Begin(x *downstream.Request, outer *Under, release func(), edits []rawjson.Edit) {
 	u.Exchange, u.Outer, u.release = x, outer, release
 	u.Call.Cause = u
 	u.Call.Method = x.Method()
@@ -79,7 +79,7 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 	}
 	u.Call.Progress = func(params []byte) {
 		params = Unrelated(params)
-		theirs, own := x.Token(theirs), rawjson.Get(params, "progressToken")
+		theirs, own := x.ProgressToken(theirs), rawjson.Get(params, "progressToken")
 		if own == nil || theirs == nil || len(theirs) > downstream.MaxToken {
 			return
 		}

@@ -35,9 +35,9 @@ func (w *Waiting) All() []registry.UnderWay {
 				continue
 			}
 			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
-				Time: x.Began(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.Sent())), Status: registry.StatusUnderWay,
-				Request: j.Mask.Head(x.Sent(), mostShown), RequestSize: len(x.Sent()),
+				Time: x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
+				Wire: telemetry.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusUnderWay,
+				Request: j.Mask.Head(x.SentParams(), mostShown), RequestSize: len(x.SentParams()),
 			}})
 		}
 	}
@@ -59,7 +59,7 @@ func (w *Waiting) Withdraw(session, id string) bool {
 			const reason = "cancelled " + byUser
 			e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was "+reason)
 			e.Data = []byte(`{"code":"CANCELLED"}`)
-			return x.Withdraw(reason, jsonrpc.ToolErrorFrame(x.ID(), x.Method(), x.Modern() != nil, e), e.Code)
+			return x.Cancel(reason, jsonrpc.ToolErrorFrame(x.ID(), x.Method(), x.Modern() != nil, e), e.Code)
 		}
 	}
 	return false
@@ -89,10 +89,10 @@ func (w *Waiting) session(id string) *downstream.Session {
 const mostShown = 64 << 10
 
 // servers are those at which clients' requests are under way.
-func (t *Table) servers() map[*downstream.Exchange]string {
+func (t *Table) servers() map[*downstream.Request]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := make(map[*downstream.Exchange]string)
+	at := make(map[*downstream.Request]string)
 	for _, l := range t.links {
 		for u := l.newest; u != nil; u = u.older {
 			at[u.Exchange.Outer()] = l.Server.Name()

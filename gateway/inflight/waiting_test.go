@@ -18,10 +18,10 @@ import (
 // patient answers no request before it is cancelled.
 type patient struct{ Clients }
 
-func (p *patient) Opened(s *downstream.Session)               { p.Open(s) }
-func (p *patient) Closed(s *downstream.Session)               { p.Close(s) }
-func (*patient) Notified(*downstream.Session, string, []byte) {}
-func (*patient) Handle(x *downstream.Exchange)                { <-x.Context().Done() }
+func (p *patient) SessionOpened(s *downstream.Session)                  { p.Open(s) }
+func (p *patient) SessionClosed(s *downstream.Session)                  { p.Close(s) }
+func (*patient) HandleNotification(*downstream.Session, string, []byte) {}
+func (*patient) Handle(x *downstream.Request)                           { <-x.Context().Done() }
 
 // talk begins a session, in a bubble of synctest; send sends a line, and line reads one.
 func talk(t *testing.T, clients *patient) (send func(method string), line func() string) {

@@ -2,12 +2,12 @@ package jsonrpc
 
 import "slices"
 
-// Burst collects what a read loop sends because of what it reads, so that one
+// WriteBatch collects what a read loop sends because of what it reads, so that one
 // write takes what answers, or passes on, one read. The loop flushes it before
 // it waits for anything, or else its peers would wait too. A nil Burst sends
 // each frame at once. It belongs to one goroutine.
-type Burst struct {
-	boxes []*Outbox
+type WriteBatch struct {
+	boxes []*SendQueue
 	size  int
 }
 
@@ -15,8 +15,8 @@ type Burst struct {
 // meanwhile.
 const maxHeld = 4 << 10
 
-// Send is [Outbox.Send] to o, at Flush at the latest.
-func (b *Burst) Send(o *Outbox, frame []byte) {
+// Send is [SendQueue.Send] to o, at Flush at the latest.
+func (b *WriteBatch) Send(o *SendQueue, frame []byte) {
 	if b == nil {
 		o.Send(frame)
 		return
@@ -31,7 +31,7 @@ func (b *Burst) Send(o *Outbox, frame []byte) {
 }
 
 // Flush writes what was held back, without waiting.
-func (b *Burst) Flush() {
+func (b *WriteBatch) Flush() {
 	if b == nil {
 		return
 	}

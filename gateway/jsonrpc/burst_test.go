@@ -31,27 +31,27 @@ func (c *counted) TryWrite(frame []byte) (int, error) {
 func TestABurstIsOneWrite(t *testing.T) {
 	t.Parallel()
 	to, other := &counted{}, &counted{}
-	o, p := jsonrpc.NewOutbox(to), jsonrpc.NewOutbox(other)
-	var burst jsonrpc.Burst
+	o, p := jsonrpc.NewSendQueue(to), jsonrpc.NewSendQueue(other)
+	var burst jsonrpc.WriteBatch
 	for _, frame := range []string{"a\n", "b\n", "c\n"} {
 		burst.Send(o, []byte(frame))
 	}
 	burst.Send(p, []byte("alone\n"))
 	require.Empty(t, to.frames)
-	require.EqualValues(t, 6, o.Unsent())
+	require.EqualValues(t, 6, o.UnsentBytes())
 	burst.Flush()
 	require.Equal(t, "a\nb\nc\n", string(bytes.Join(to.frames, []byte("|"))))
 	require.Equal(t, "alone\n", string(bytes.Join(other.frames, []byte("|"))))
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 	burst.Flush()
 	require.Len(t, to.frames, 1)
 
 	big := strings.Repeat("x", 32<<10) + "\n"
 	burst.Send(o, []byte(big))
 	require.Len(t, to.frames, 2, "so much does not wait")
-	(*jsonrpc.Burst)(nil).Send(o, []byte("at once\n"))
+	(*jsonrpc.WriteBatch)(nil).Send(o, []byte("at once\n"))
 	require.Len(t, to.frames, 3)
-	(*jsonrpc.Burst)(nil).Flush()
+	(*jsonrpc.WriteBatch)(nil).Flush()
 }
 
 func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
@@ -60,12 +60,12 @@ func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	o := jsonrpc.NewStream(w)
-	var burst jsonrpc.Burst
+	var burst jsonrpc.WriteBatch
 	burst.Send(o, []byte("held\n"))
 	o.Send([]byte("behind it\n"))
-	o.Chat("", "k", []byte("first\n"))
+	o.SendLow("", "k", []byte("first\n"))
 	burst.Send(o, []byte("held too\n"))
-	o.Chat("", "k", []byte("merged\n"))
+	o.SendLow("", "k", []byte("merged\n"))
 	burst.Flush() // lanes are left to Run
 	o.Finish()
 	require.NoError(t, o.Run())
@@ -83,7 +83,7 @@ func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {
 	o := jsonrpc.NewStream(w)
 	done := make(chan error, 1)
 	go func() { done <- o.Run(); w.Close() }()
-	var burst jsonrpc.Burst
+	var burst jsonrpc.WriteBatch
 	var want strings.Builder
 	for i := range 2000 { // 400 kB, and nobody reads
 		frame := strings.Repeat(string(rune('a'+i%26)), 199) + "\n"
@@ -91,13 +91,13 @@ func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {
 		burst.Send(o, []byte(frame))
 	}
 	burst.Flush()
-	require.Positive(t, o.Unsent())
+	require.Positive(t, o.UnsentBytes())
 	o.Finish()
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
 	require.True(t, want.String() == string(text))
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 }
 
 func TestABurstToAClosedPeerIsDiscarded(t *testing.T) {
@@ -106,14 +106,14 @@ func TestABurstToAClosedPeerIsDiscarded(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Close()
 	o := jsonrpc.NewStream(w)
-	var burst jsonrpc.Burst
+	var burst jsonrpc.WriteBatch
 	burst.Send(o, []byte("x\n"))
 	r.Close()
 	burst.Flush()
 	require.Error(t, o.Run())
 	burst.Send(o, []byte("y\n"))
 	burst.Flush()
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 }
 
 func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 		err  error
 	}
 	var got []told
-	p.Then = func(info string, id int64, reply jsonrpc.Reply, err error) {
+	p.OnDone = func(info string, id int64, reply jsonrpc.Reply, err error) {
 		require.Equal(t, 0, countOf(&p, id), "it is over")
 		got = append(got, told{info, id, string(reply.Result), err})
 	}
@@ -192,7 +192,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 func TestACallThatIsUsedAgainIsWaitedForIfItsOpenerWaits(t *testing.T) {
 	t.Parallel()
 	var p jsonrpc.Pending[string]
-	p.Then = func(string, int64, jsonrpc.Reply, error) { t.Error("it was told of a call that somebody waits for") }
+	p.OnDone = func(string, int64, jsonrpc.Reply, error) { t.Error("it was told of a call that somebody waits for") }
 	id, err := p.Begin("a")
 	require.NoError(t, err)
 	_, ok := p.End(id)

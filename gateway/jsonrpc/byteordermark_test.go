@@ -28,7 +28,7 @@ func TestAByteOrderMarkIsSkippedBeforeTheFirstFrameOnly(t *testing.T) {
 		"nothing":          {"", nil},
 	} {
 		for how, in := range map[string]io.Reader{"whole": strings.NewReader(test.in), "by byte": iotest.OneByteReader(strings.NewReader(test.in))} {
-			r := jsonrpc.NewReader(in, 1<<20).Checking(0)
+			r := jsonrpc.NewReader(in, 1<<20).CheckWhileReading(0)
 			var got []string
 			for {
 				frame, err := r.Read()

@@ -22,43 +22,43 @@ type lane struct {
 // the next one's turn.
 const maxTurn = 32 << 10
 
-// Mark is a place in a lane. The zero Mark is of what does not wait.
-type Mark struct {
+// QueuePosition is a place in a lane. The zero Mark is of what does not wait.
+type QueuePosition struct {
 	lane *lane
 	n    uint64
 }
 
 // Lane is the name of the lane, "" for that of the zero Mark.
-func (m Mark) Lane() string {
+func (m QueuePosition) Lane() string {
 	if m.lane == nil {
 		return ""
 	}
 	return m.lane.name
 }
 
-// Waits reports whether there was something to wait for when the Mark was made.
-func (m Mark) Waits() bool { return m.lane != nil }
+// IsBlocked reports whether there was something to wait for when the Mark was made.
+func (m QueuePosition) IsBlocked() bool { return m.lane != nil }
 
-// Chat queues a frame behind all frames that are given to Send, and behind those of
+// SendLow queues a frame behind all frames that are given to Send, and behind those of
 // its lane. With a key it replaces a frame of that key that still waits there. The
-// Mark is for those that must not go before it; see [Outbox.SendAfter].
-func (o *Outbox) Chat(name, key string, frame []byte) Mark {
+// Mark is for those that must not go before it; see [SendQueue.SendAfter].
+func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil || o.closing {
-		return Mark{}
+		return QueuePosition{}
 	}
 	if key == "" && o.try != nil && !o.writing && len(o.queue) == 0 && len(o.lanes) == 0 {
 		n, err := o.try.TryWrite(frame)
 		switch {
 		case err != nil:
 			o.fail(err)
-			return Mark{}
+			return QueuePosition{}
 		case n == len(frame):
-			return Mark{}
+			return QueuePosition{}
 		case n > 0:
 			o.push(frame[n:]) // nothing may come in between
-			return Mark{}
+			return QueuePosition{}
 		}
 	}
 	at := slices.IndexFunc(o.lanes, func(l *lane) bool { return l.name == name })
@@ -73,18 +73,18 @@ func (o *Outbox) Chat(name, key string, frame []byte) Mark {
 		*old = frame
 		l.bytes += grown
 		o.countLocked(grown)
-		return Mark{l, n}
+		return QueuePosition{l, n}
 	}
 	n := l.first + uint64(len(l.queue))
 	if key != "" {
 		l.keys[key] = n
 	}
 	o.put(l, frame)
-	return Mark{l, n}
+	return QueuePosition{l, n}
 }
 
 // put queues a frame in a lane.
-func (o *Outbox) put(l *lane, frame []byte) {
+func (o *SendQueue) put(l *lane, frame []byte) {
 	l.queue = append(l.queue, frame)
 	l.bytes += int64(len(frame))
 	o.countLocked(int64(len(frame)))
@@ -94,11 +94,11 @@ func (o *Outbox) put(l *lane, frame []byte) {
 // SendAfter sends a frame, given in parts, that must not go before the frames of
 // the marks. It reports false, and sends nothing, when none of them waits: then the
 // frame can be sent in any way.
-func (o *Outbox) SendAfter(marks []Mark, parts ...[]byte) bool {
+func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.inOrder()
-	var waits []Mark
+	var waits []QueuePosition
 	for _, m := range marks {
 		if m.lane != nil && m.n >= m.lane.first {
 			waits = append(waits, m)
@@ -122,14 +122,14 @@ func (o *Outbox) SendAfter(marks []Mark, parts ...[]byte) bool {
 
 // inOrder moves what waits in lanes before what is about to be sent, if it is
 // little.
-func (o *Outbox) inOrder() {
+func (o *SendQueue) inOrder() {
 	for len(o.lanes) > 0 && o.unsent.Load() <= maxTurn {
 		o.move(o.lanes[0], len(o.lanes[0].queue))
 	}
 }
 
 // turn moves the next frames of one lane to the queue.
-func (o *Outbox) turn() {
+func (o *SendQueue) turn() {
 	if len(o.lanes) == 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func (o *Outbox) turn() {
 }
 
 // move takes the first frames of a lane to the end of the queue.
-func (o *Outbox) move(l *lane, n int) {
+func (o *SendQueue) move(l *lane, n int) {
 	for _, f := range l.queue[:n] {
 		o.queue = append(o.queue, f)
 		l.bytes -= int64(len(f))
@@ -159,8 +159,8 @@ func (o *Outbox) move(l *lane, n int) {
 	}
 }
 
-// Waiting is how many bytes wait in a lane.
-func (o *Outbox) Waiting(name string) int64 {
+// LaneBytes is how many bytes wait in a lane.
+func (o *SendQueue) LaneBytes(name string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range o.lanes {

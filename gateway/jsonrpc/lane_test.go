@@ -35,29 +35,29 @@ func (g *gated) WriteFrames(frames [][]byte) error {
 func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sink := &gated{open: make(chan struct{})}
-		o := jsonrpc.NewOutbox(sink)
+		o := jsonrpc.NewSendQueue(sink)
 		done := make(chan error, 1)
 		go func() { done <- o.Run() }()
 		lanes := []string{"", "a", "b"}
 		pad := strings.Repeat(".", rapid.SampledFrom([]int{1, 500, 5000}).Draw(t, "size"))
 		n := rapid.IntRange(1, 120).Draw(t, "frames")
-		marks := map[string]jsonrpc.Mark{} // the last of each lane
-		sent := map[string][]string{}      // frames of each lane, in order
-		behind := map[string][]string{}    // of an answer: frames that must come before it
+		marks := map[string]jsonrpc.QueuePosition{} // the last of each lane
+		sent := map[string][]string{}               // frames of each lane, in order
+		behind := map[string][]string{}             // of an answer: frames that must come before it
 		for i := range n {
 			name := fmt.Sprint(i)
 			frame := []byte(name + pad + "\n")
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0, 1:
 				lane := rapid.SampledFrom(lanes).Draw(t, "lane")
-				marks[lane] = o.Chat(lane, "", frame)
+				marks[lane] = o.SendLow(lane, "", frame)
 				sent[lane] = append(sent[lane], name)
 			case 2:
 				o.Send(frame)
 			case 3: // in parts
 				o.SendParts([][]byte{frame[:1], frame[1 : len(frame)-1], frame[len(frame)-1:]}, nil)
 			case 4:
-				var after []jsonrpc.Mark
+				var after []jsonrpc.QueuePosition
 				for _, lane := range rapid.SliceOfDistinct(rapid.SampledFrom(lanes), rapid.ID).Draw(t, "after") {
 					after = append(after, marks[lane])
 					behind[name] = append(behind[name], sent[lane]...)
@@ -76,7 +76,7 @@ func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 		o.Finish()
 		close(sink.open)
 		require.NoError(t, <-done)
-		require.Zero(t, o.Unsent())
+		require.Zero(t, o.UnsentBytes())
 		at := map[string]int{}
 		for i, line := range strings.Split(strings.TrimSuffix(sink.text.String(), "\n"), "\n") {
 			name := strings.TrimSuffix(line, pad)
@@ -100,14 +100,14 @@ func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 
 func TestAnswersGoBeforeChatterAndLanesInTurn(t *testing.T) {
 	sink := &gated{open: make(chan struct{})}
-	o := jsonrpc.NewOutbox(sink)
+	o := jsonrpc.NewSendQueue(sink)
 	line := strings.Repeat("x", 1000)
 	for range 200 {
-		o.Chat("loud", "", []byte("loud"+line+"\n"))
+		o.SendLow("loud", "", []byte("loud"+line+"\n"))
 	}
-	o.Chat("calm", "", []byte("calm\n"))
+	o.SendLow("calm", "", []byte("calm\n"))
 	o.Send([]byte("answer\n"))
-	require.Greater(t, o.Waiting("loud"), int64(200_000))
+	require.Greater(t, o.LaneBytes("loud"), int64(200_000))
 	o.Finish()
 	close(sink.open)
 	require.NoError(t, o.Run())
@@ -115,5 +115,5 @@ func TestAnswersGoBeforeChatterAndLanesInTurn(t *testing.T) {
 	require.Zero(t, strings.Index(text, "answer\n"))
 	require.Less(t, strings.Index(text, "calm\n"), 40<<10, "after one turn of the other")
 	require.Equal(t, 200, strings.Count(text, "loud"))
-	require.Zero(t, o.Waiting("loud"))
+	require.Zero(t, o.LaneBytes("loud"))
 }

@@ -43,7 +43,7 @@ func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 		} {
 			t.Run(name+" by "+reads, func(t *testing.T) {
 				t.Parallel()
-				r := jsonrpc.NewReader(pieces(strings.NewReader("{}\n"+frame+" \n"+good+"\n")), 1<<30).Checking(0)
+				r := jsonrpc.NewReader(pieces(strings.NewReader("{}\n"+frame+" \n"+good+"\n")), 1<<30).CheckWhileReading(0)
 				_, err := r.Read()
 				require.NoError(t, err)
 				for _, text := range []string{frame, good} {
@@ -69,7 +69,7 @@ func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 func TestReaderGivesTheEndOfALargeFrameAndWhatFollows(t *testing.T) {
 	t.Parallel()
 	big := answer(1, 100<<10)
-	r := jsonrpc.NewReader(strings.NewReader(big+"\n{}\n"+big), 1<<20).Checking(0)
+	r := jsonrpc.NewReader(strings.NewReader(big+"\n{}\n"+big), 1<<20).CheckWhileReading(0)
 	for _, want := range []string{big, "{}", big} {
 		got, err := r.Read()
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	go func() { written <- out.Run(); toClient.Close() }()
 	passed := make(chan error, 1)
 	go func() {
-		in := jsonrpc.NewReader(fromServer, 1<<30).Checking(0)
+		in := jsonrpc.NewReader(fromServer, 1<<30).CheckWhileReading(0)
 		for {
 			frame, err := in.Read()
 			if errors.Is(err, io.EOF) {
@@ -119,12 +119,12 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 				passed <- err
 				return
 			}
-			for out.Unsent() > 3<<20 {
+			for out.UnsentBytes() > 3<<20 {
 				time.Sleep(time.Millisecond)
 			}
 			send := out.SendParts
 			if len(frame)%2 == 0 {
-				send = out.GatherParts
+				send = out.SendPartsBuffered
 			}
 			send(jsonrpc.ResultParts(m.ID, rawjson.Parts(m.Result)), m.Buffer)
 			m.Buffer.Release()
@@ -142,7 +142,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	}
 	require.NoError(t, <-passed)
 	require.NoError(t, <-written)
-	require.Zero(t, out.Unsent())
+	require.Zero(t, out.UnsentBytes())
 }
 
 // whole is a sink that needs its frames whole.
@@ -158,11 +158,11 @@ func (w *whole) WriteFrames(frames [][]byte) error {
 func TestFramesInPartsAreWholeWhereThatMatters(t *testing.T) {
 	t.Parallel()
 	sink := &whole{}
-	o := jsonrpc.NewOutbox(sink)
+	o := jsonrpc.NewSendQueue(sink)
 	big := strings.Repeat("x", 100<<10)
 	o.Send([]byte("a\n"))
 	o.SendParts([][]byte{[]byte("b"), []byte(big), []byte("\n")}, nil)
-	o.GatherParts([][]byte{[]byte("c"), []byte("\n")}, nil)
+	o.SendPartsBuffered([][]byte{[]byte("c"), []byte("\n")}, nil)
 	o.Finish()
 	require.NoError(t, o.Run())
 	require.Equal(t, []string{"a\n", "b" + big + "\n", "c\n"}, sink.frames)
@@ -182,11 +182,11 @@ func TestOutboxCountsWhatIsLeftOfAFrame(t *testing.T) {
 	o.SendParts([][]byte{[]byte("<"), make([]byte, size), []byte("\n")}, nil)
 	_, err = io.CopyN(io.Discard, r, size/2)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return o.Unsent() < size*3/4 }, 30*time.Second, time.Millisecond)
-	require.Greater(t, o.Unsent(), int64(size/4))
+	require.Eventually(t, func() bool { return o.UnsentBytes() < size*3/4 }, 30*time.Second, time.Millisecond)
+	require.Greater(t, o.UnsentBytes(), int64(size/4))
 	_, err = io.CopyN(io.Discard, r, size/2+2)
 	require.NoError(t, err)
 	o.Finish()
 	require.NoError(t, <-done)
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 }

@@ -8,7 +8,7 @@
 // it must not know MCP methods, servers or clients.
 //
 // [Parse] and the functions that make frames are pure. A [Reader] belongs to one
-// goroutine. [Outbox] and [Pending] are safe for concurrent use and never
+// goroutine. [SendQueue] and [Pending] are safe for concurrent use and never
 // block their callers.
 package jsonrpc
 
@@ -70,10 +70,10 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 // ParseError says why a frame is no message, with the JSON-RPC error to
 // answer and the id when it could be read.
 type ParseError struct {
-	ID    []byte // nil when unknown
-	Code  int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
-	Asks  bool   // it has a method, so it is no answer; unknown with CodeParse
-	Cause error
+	ID          []byte // nil when unknown
+	Code        int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
+	WantsAnswer bool   // it has a method, so it is no answer; unknown with CodeParse
+	Cause       error
 }
 
 func (e *ParseError) Error() string { return e.Cause.Error() }
@@ -92,7 +92,7 @@ func (e *ParseError) Reply() *Error {
 }
 
 func invalid(m *Message, format string, args ...any) error {
-	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, Asks: m.asks, Cause: fmt.Errorf(format, args...)}
+	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, WantsAnswer: m.asks, Cause: fmt.Errorf(format, args...)}
 }
 
 // ErrBatch is the cause of the error for a frame that is an array of correct grammar.
@@ -144,7 +144,7 @@ func unreadable(frame []byte, err error) error {
 	bad.Code = CodeInvalidRequest
 	bad.Cause = fmt.Errorf("arrays and objects are nested more than %d deep (limits.depth)", fault.Depth)
 	for k := range rawjson.Members(frame) {
-		bad.Asks = bad.Asks || k.Is("method")
+		bad.WantsAnswer = bad.WantsAnswer || k.Is("method")
 	}
 	return bad
 }
@@ -277,7 +277,7 @@ func (m *Message) check() error {
 		}
 		if rawjson.IsArray(m.Params) && m.ID != nil {
 			// Good JSON-RPC, but no method of MCP takes it.
-			return &ParseError{ID: m.ID, Code: CodeInvalidParams, Asks: true, Cause: errors.New(`member "params" must be an object`)}
+			return &ParseError{ID: m.ID, Code: CodeInvalidParams, WantsAnswer: true, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
 			return invalid(m, `member "params" must be an object`)
@@ -331,9 +331,9 @@ func IDString(id []byte) string {
 	return string(id)
 }
 
-// Request is the frame of a request, or of a notification when id is nil. Edits are
+// RequestFrame is the frame of a request, or of a notification when id is nil. Edits are
 // made to params; nil params are left out.
-func Request(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
+func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(method) + len(params) + 64
 	for _, e := range edits {
 		n += len(e.Text)
@@ -352,18 +352,18 @@ func Request(id []byte, method string, params []byte, edits ...rawjson.Edit) []b
 	return append(dst, "}\n"...)
 }
 
-// Notification is the frame of a notification.
-func Notification(method string, params []byte, edits ...rawjson.Edit) []byte {
-	return Request(nil, method, params, edits...)
+// NotificationFrame is the frame of a notification.
+func NotificationFrame(method string, params []byte, edits ...rawjson.Edit) []byte {
+	return RequestFrame(nil, method, params, edits...)
 }
 
-// Result is the frame of a successful answer, with the edits made to result.
-func Result(id, result []byte, edits ...rawjson.Edit) []byte {
+// ResultFrame is the frame of a successful answer, with the edits made to result.
+func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(result) + 48
 	for _, e := range edits {
 		n += len(e.Text)
 	}
-	if n >= Large { // its memory need not be zeroed first
+	if n >= LargeSize { // its memory need not be zeroed first
 		return bytes.Join(ResultParts(id, rawjson.Parts(result, edits...)), nil)
 	}
 	dst := head(make([]byte, 0, n), id)
@@ -372,9 +372,9 @@ func Result(id, result []byte, edits ...rawjson.Edit) []byte {
 	return append(dst, "}\n"...)
 }
 
-// Large is the size, in bytes, from which on copying a result costs more than
+// LargeSize is the size, in bytes, from which on copying a result costs more than
 // handling it in parts.
-const Large = 4 << 10
+const LargeSize = 4 << 10
 
 // ResultParts is the frame of a successful answer, in parts as its result is.
 func ResultParts(id []byte, result [][]byte) [][]byte {
@@ -382,9 +382,9 @@ func ResultParts(id []byte, result [][]byte) [][]byte {
 	return append(append(parts, result...), []byte("}\n"))
 }
 
-// Failure is the frame of an error answer whose error object is raw. A nil id
+// ErrorFrame is the frame of an error answer whose error object is raw. A nil id
 // becomes null, as JSON-RPC asks where the request's id could not be read.
-func Failure(id, object []byte, edits ...rawjson.Edit) []byte {
+func ErrorFrame(id, object []byte, edits ...rawjson.Edit) []byte {
 	dst := head(make([]byte, 0, len(id)+len(object)+64), id)
 	dst = append(dst, `,"error":`...)
 	dst = rawjson.Append(dst, object, edits...)
@@ -453,7 +453,7 @@ func (e *Error) Object() []byte {
 }
 
 // Frame is the answer to id that carries the error.
-func (e *Error) Frame(id []byte) []byte { return Failure(id, e.Object()) }
+func (e *Error) Frame(id []byte) []byte { return ErrorFrame(id, e.Object()) }
 
 // ParseErrorObject decodes a raw error object as far as it is well formed.
 func ParseErrorObject(raw []byte) *Error {
@@ -480,7 +480,7 @@ func CancelParams(id []byte, reason string) []byte {
 	return append(params, '}')
 }
 
-// Cancellation is the frame of notifications/cancelled.
-func Cancellation(id []byte, reason string) []byte {
-	return Notification("notifications/cancelled", CancelParams(id, reason))
+// CancelFrame is the frame of notifications/cancelled.
+func CancelFrame(id []byte, reason string) []byte {
+	return NotificationFrame("notifications/cancelled", CancelParams(id, reason))
 }

@@ -94,7 +94,7 @@ func TestFramesThatNestBeyondTheBoundAreRefusedWithTheirId(t *testing.T) {
 			read := func(depth int) error {
 				frame := fmt.Sprintf(c.frame, nested(depth))
 				frame = frame[:1] + strings.Repeat(" ", size) + frame[1:]
-				r := jsonrpc.NewReader(strings.NewReader(frame+"\n"), 1<<30).Checking(64)
+				r := jsonrpc.NewReader(strings.NewReader(frame+"\n"), 1<<30).CheckWhileReading(64)
 				line, err := r.Read()
 				require.NoError(t, err)
 				_, err = r.Parse(line)
@@ -104,7 +104,7 @@ func TestFramesThatNestBeyondTheBoundAreRefusedWithTheirId(t *testing.T) {
 			var bad *jsonrpc.ParseError
 			require.ErrorAs(t, read(64), &bad, c.frame)
 			require.Equal(t, "7", string(bad.ID), c.frame)
-			require.Equal(t, c.asks, bad.Asks, c.frame)
+			require.Equal(t, c.asks, bad.WantsAnswer, c.frame)
 			require.Equal(t, jsonrpc.CodeInvalidRequest, bad.Code)
 			require.ErrorContains(t, bad, "more than 64 deep (limits.depth)")
 		}
@@ -116,11 +116,11 @@ func TestFramesCarryRawParts(t *testing.T) {
 	params := []byte(`{"name":"files_read","_meta":{"progressToken":1}}`)
 	name := rawjson.Get(params, "name")
 	token := rawjson.Path(params, "_meta", "progressToken")
-	frame := jsonrpc.Request([]byte("12"), "tools/call", params,
+	frame := jsonrpc.RequestFrame([]byte("12"), "tools/call", params,
 		rawjson.Replace(params, name, []byte(`"read"`)), rawjson.Replace(params, token, []byte("12")))
 	require.Equal(t, `{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":12}}}`+"\n", string(frame))
-	require.Equal(t, `{"jsonrpc":"2.0","method":"ping"}`+"\n", string(jsonrpc.Notification("ping", nil)))
-	require.Equal(t, `{"jsonrpc":"2.0","id":"a","result":{}}`+"\n", string(jsonrpc.Result([]byte(`"a"`), []byte("{}"))))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"ping"}`+"\n", string(jsonrpc.NotificationFrame("ping", nil)))
+	require.Equal(t, `{"jsonrpc":"2.0","id":"a","result":{}}`+"\n", string(jsonrpc.ResultFrame([]byte(`"a"`), []byte("{}"))))
 	e := &jsonrpc.Error{Code: -32002, Message: "not \"there\"", Data: []byte(`{"uri":"x"}`)}
 	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32002,"message":"not \"there\"","data":{"uri":"x"}}}`+"\n", string(e.Frame(nil)))
 	back := jsonrpc.ParseErrorObject(e.Object())
@@ -144,8 +144,8 @@ func TestNoLineBreakOfAMessageIsLeftBetweenItsTokens(t *testing.T) {
 
 func TestACancellationSaysWhyIfThatIsKnown(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"it is \"late\""}}`+"\n", string(jsonrpc.Cancellation([]byte(`"a"`), `it is "late"`)))
-	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n", string(jsonrpc.Cancellation([]byte("7"), "")))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"it is \"late\""}}`+"\n", string(jsonrpc.CancelFrame([]byte(`"a"`), `it is "late"`)))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n", string(jsonrpc.CancelFrame([]byte("7"), "")))
 }
 
 func TestEqualIDsHaveEqualKeys(t *testing.T) {

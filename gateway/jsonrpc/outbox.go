@@ -24,14 +24,14 @@ type TrySink interface {
 	TryWrite(frame []byte) (n int, err error)
 }
 
-// Outbox is the ordered queue of frames to a peer. Senders never wait:
-// frames are queued and a writer goroutine, [Outbox.Run], writes them. Frames
+// SendQueue is the ordered queue of frames to a peer. Senders never wait:
+// frames are queued and a writer goroutine, [SendQueue.Run], writes them. Frames
 // given to Send are never dropped, and go before what is given to Chat, if that is
 // much: of that, each party's has an order of its own, and of frames with the same key
 // only the newest stays while it waits, in the place of the first. The queues
-// have no bound of their own: the owner watches [Outbox.Unsent],
-// [Outbox.Waiting] and [Outbox.Stalled], stops feeding the peer, or closes it.
-type Outbox struct {
+// have no bound of their own: the owner watches [SendQueue.UnsentBytes],
+// [SendQueue.LaneBytes] and [SendQueue.StalledFor], stops feeding the peer, or closes it.
+type SendQueue struct {
 	sink  Sink
 	try   TrySink // nil when the sink cannot write without blocking
 	parts bool    // the sink does not mind where frames begin
@@ -51,30 +51,30 @@ type Outbox struct {
 	wake    chan struct{}        // capacity one
 }
 
-// NewOutbox returns an Outbox that writes to sink; Run must be started.
-func NewOutbox(sink Sink) *Outbox {
-	o := &Outbox{sink: sink, wake: make(chan struct{}, 1)}
+// NewSendQueue returns an Outbox that writes to sink; Run must be started.
+func NewSendQueue(sink Sink) *SendQueue {
+	o := &SendQueue{sink: sink, wake: make(chan struct{}, 1)}
 	o.try, _ = sink.(TrySink)
 	return o
 }
 
 // Send queues a frame, in the order of the calls. The frame belongs to the
 // Outbox from then on. It is discarded once the Outbox is closed.
-func (o *Outbox) Send(frame []byte) { o.send(true, nil, frame) }
+func (o *SendQueue) Send(frame []byte) { o.send(true, nil, frame) }
 
-// Gather is Send for a frame that others will follow at once: it waits for
+// SendBuffered is Send for a frame that others will follow at once: it waits for
 // them, so that one write takes them all.
-func (o *Outbox) Gather(frame []byte) { o.send(false, nil, frame) }
+func (o *SendQueue) SendBuffered(frame []byte) { o.send(false, nil, frame) }
 
 // SendParts is Send for a frame in parts, which must not be written to any more.
 // The Outbox holds the buffer of parts, which may be nil, until it has written
 // them.
-func (o *Outbox) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
+func (o *SendQueue) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
 
-// GatherParts is SendParts as Gather is Send.
-func (o *Outbox) GatherParts(parts [][]byte, of *Buffer) { o.send(false, of, parts...) }
+// SendPartsBuffered is SendParts as Gather is Send.
+func (o *SendQueue) SendPartsBuffered(parts [][]byte, of *Buffer) { o.send(false, of, parts...) }
 
-func (o *Outbox) send(now bool, of *Buffer, parts ...[]byte) {
+func (o *SendQueue) send(now bool, of *Buffer, parts ...[]byte) {
 	if len(parts) > 1 && !o.parts {
 		o.send(now, nil, bytes.Join(parts, nil))
 		return
@@ -114,7 +114,7 @@ func (o *Outbox) send(now bool, of *Buffer, parts ...[]byte) {
 func endOf(frame []byte) *byte { return &frame[len(frame)-1] }
 
 // gone lets go of the buffers of frames that were written.
-func (o *Outbox) gone(frames [][]byte) {
+func (o *SendQueue) gone(frames [][]byte) {
 	if len(o.buffers) == 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func (o *Outbox) gone(frames [][]byte) {
 }
 
 // tryParts writes what the peer takes at once of the beginning of a frame.
-func (o *Outbox) tryParts(parts [][]byte) (int, error) {
+func (o *SendQueue) tryParts(parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		return o.try.TryWrite(parts[0])
 	}
@@ -141,7 +141,7 @@ func (o *Outbox) tryParts(parts [][]byte) (int, error) {
 }
 
 // hold queues a frame that flush will send, if it is not sent before.
-func (o *Outbox) hold(frame []byte) {
+func (o *SendQueue) hold(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil && !o.closing {
@@ -152,7 +152,7 @@ func (o *Outbox) hold(frame []byte) {
 }
 
 // flush sends what hold has queued: in one write, if that need not wait.
-func (o *Outbox) flush() {
+func (o *SendQueue) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -176,7 +176,7 @@ func (o *Outbox) flush() {
 
 // attempt writes what is queued, all, as far as the peer takes it at once, and
 // leaves the rest to Run.
-func (o *Outbox) attempt(all []byte) {
+func (o *SendQueue) attempt(all []byte) {
 	n, err := o.try.TryWrite(all)
 	if err != nil {
 		o.fail(err)
@@ -196,20 +196,20 @@ func (o *Outbox) attempt(all []byte) {
 	}
 }
 
-func (o *Outbox) push(frame []byte) {
+func (o *SendQueue) push(frame []byte) {
 	o.queue = append(o.queue, frame)
 	o.countLocked(int64(len(frame)))
 	o.poke()
 }
 
-func (o *Outbox) poke() {
+func (o *SendQueue) poke() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (o *Outbox) fail(err error) {
+func (o *SendQueue) fail(err error) {
 	if o.err == nil {
 		o.err = err
 	}
@@ -219,26 +219,26 @@ func (o *Outbox) fail(err error) {
 	o.poke()
 }
 
-// Bound counts what waits for p; see [Outbox.Crowded]. It is called before the first
+// SetOwner counts what waits for p; see [SendQueue.OverLimit]. It is called before the first
 // frame.
-func (o *Outbox) Bound(p *memlimit.Owner) { o.claim.SetOwner(p) }
+func (o *SendQueue) SetOwner(p *memlimit.Owner) { o.claim.SetOwner(p) }
 
-// Crowded reports whether more waits than there is room for. The owner then closes
+// OverLimit reports whether more waits than there is room for. The owner then closes
 // the Outbox.
-func (o *Outbox) Crowded() bool {
+func (o *SendQueue) OverLimit() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.crowded
 }
 
-func (o *Outbox) countLocked(n int64) { o.crowded = !o.claim.Resize(o.unsent.Add(n)) }
+func (o *SendQueue) countLocked(n int64) { o.crowded = !o.claim.Resize(o.unsent.Add(n)) }
 
-// Unsent is how many bytes wait to be written.
-func (o *Outbox) Unsent() int64 { return o.unsent.Load() }
+// UnsentBytes is how many bytes wait to be written.
+func (o *SendQueue) UnsentBytes() int64 { return o.unsent.Load() }
 
-// Stalled is how long the write under way has made no progress; zero when
+// StalledFor is how long the write under way has made no progress; zero when
 // none is.
-func (o *Outbox) Stalled() time.Duration {
+func (o *SendQueue) StalledFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.writing {
@@ -248,7 +248,7 @@ func (o *Outbox) Stalled() time.Duration {
 }
 
 // progress notes that the write under way goes on, with so many bytes.
-func (o *Outbox) progress(n int) {
+func (o *SendQueue) progress(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.since = time.Now()
@@ -259,7 +259,7 @@ func (o *Outbox) progress(n int) {
 }
 
 // Finish takes no more frames; Run returns when those queued are written.
-func (o *Outbox) Finish() {
+func (o *SendQueue) Finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closing = true
@@ -268,7 +268,7 @@ func (o *Outbox) Finish() {
 
 // Close discards what waits; Run returns err as soon as the write under way,
 // if any, has ended (close the peer to end it).
-func (o *Outbox) Close(err error) {
+func (o *SendQueue) Close(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fail(err)
@@ -284,7 +284,7 @@ const (
 
 // Run writes until Finish, Close or the first error of the sink, and returns
 // that error; nil after Finish.
-func (o *Outbox) Run() error {
+func (o *SendQueue) Run() error {
 	var batch [][]byte
 	for {
 		o.mu.Lock()
@@ -331,7 +331,7 @@ func (o *Outbox) Run() error {
 }
 
 // take moves the next frames from the queue into batch.
-func (o *Outbox) take(batch [][]byte) [][]byte {
+func (o *SendQueue) take(batch [][]byte) [][]byte {
 	size, n := 0, 0
 	for n < len(o.queue) && size < maxBatch {
 		size += len(o.queue[n])
@@ -346,7 +346,7 @@ func (o *Outbox) take(batch [][]byte) [][]byte {
 }
 
 // after is the queue without its first n frames.
-func (o *Outbox) after(n int) [][]byte {
+func (o *SendQueue) after(n int) [][]byte {
 	clear(o.queue[:n]) // or they would stay as long as the queue
 	switch {
 	case n < len(o.queue):

@@ -24,7 +24,7 @@ func TestOutboxLetsGoOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	const frames, size = 16, 512 << 10
 	sink := make(step)
-	o := jsonrpc.NewOutbox(sink)
+	o := jsonrpc.NewSendQueue(sink)
 	var all []weak.Pointer[byte]
 	for range frames {
 		frame := make([]byte, size)
@@ -45,7 +45,7 @@ func TestOutboxLetsGoOfWhatIsWritten(t *testing.T) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return held() <= o.Unsent() }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return held() <= o.UnsentBytes() }, 30*time.Second, 10*time.Millisecond)
 	o.Finish()
 	close(sink)
 	require.NoError(t, <-done)

@@ -12,7 +12,7 @@ type Call[T any] struct {
 	ID    int64
 	Info  T
 	reply chan outcome // capacity one: resolving never blocks
-	then  bool         // the outcome goes to Pending.Then instead
+	then  bool         // the outcome goes to Pending.OnDone instead
 }
 
 type outcome struct {
@@ -50,9 +50,9 @@ const maxFree = 64
 // ready to use. Answers nobody waits for (late, doubled, alien) are reported
 // as such and change nothing.
 type Pending[T any] struct {
-	// Then gets the outcome of the calls that Begin has opened, in the
+	// OnDone gets the outcome of the calls that Begin has opened, in the
 	// goroutine that ends them and without a lock. It is set before the first.
-	Then func(info T, id int64, reply Reply, err error)
+	OnDone func(info T, id int64, reply Reply, err error)
 
 	mu    sync.Mutex
 	last  int64
@@ -148,7 +148,7 @@ func (p *Pending[T]) end(id int64, o outcome) bool {
 	info := c.Info
 	p.releaseLocked(c)
 	p.mu.Unlock()
-	p.Then(info, id, o.reply, o.err)
+	p.OnDone(info, id, o.reply, o.err)
 	return true
 }
 
@@ -208,6 +208,6 @@ func (p *Pending[T]) Close(err error) {
 	p.open.Store(0)
 	p.mu.Unlock()
 	for _, c := range then {
-		p.Then(c.Info, c.ID, Reply{}, err)
+		p.OnDone(c.Info, c.ID, Reply{}, err)
 	}
 }

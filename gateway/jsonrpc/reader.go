@@ -11,15 +11,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// TooLong is the error for a frame over the limit, or for which there was no room:
-// see [Reader.Bound]. It is thrown away, and reading can go on.
-type TooLong struct {
+// TooLongError is the error for a frame over the limit, or for which there was no room:
+// see [Reader.SetOwner]. It is thrown away, and reading can go on.
+type TooLongError struct {
 	Prefix []byte // its first bytes, enough to find the id
 	Limit  int64
 	Cause  error // why there was no room; nil for a frame over the limit
 }
 
-func (e *TooLong) Error() string {
+func (e *TooLongError) Error() string {
 	if e.Cause != nil {
 		return fmt.Sprintf("a large message was thrown away: %v; send it again later", e.Cause)
 	}
@@ -27,14 +27,14 @@ func (e *TooLong) Error() string {
 }
 
 // ID is the top-level id where it stands in the first bytes; else nil.
-func (e *TooLong) ID() []byte { return salvageID(e.Prefix) }
+func (e *TooLongError) ID() []byte { return salvageID(e.Prefix) }
 
 // Unwrap returns the cause.
-func (e *TooLong) Unwrap() error { return e.Cause }
+func (e *TooLongError) Unwrap() error { return e.Cause }
 
 // IsResponse reports whether the lost frame answered a call, as far as its
 // first bytes show.
-func (e *TooLong) IsResponse() bool {
+func (e *TooLongError) IsResponse() bool {
 	for k := range rawjson.Members(e.Prefix) {
 		switch {
 		case k.Is("method"), k.Is("params"):
@@ -77,17 +77,17 @@ func NewReader(r io.Reader, limit int64) *Reader {
 	return &Reader{r: r, limit: limit, buf: new(chunk)}
 }
 
-// Checking makes r check frames that are larger than what is read at once while
+// CheckWhileReading makes r check frames that are larger than what is read at once while
 // they arrive, for callers of [Reader.Parse], which then refuses what nests
 // beyond depth. It returns r.
-func (r *Reader) Checking(depth int) *Reader {
+func (r *Reader) CheckWhileReading(depth int) *Reader {
 	r.checks, r.depth = true, depth
 	return r
 }
 
-// Cut reports whether the text has ended within the frame that Read returned last:
+// Truncated reports whether the text has ended within the frame that Read returned last:
 // the peer was cut off while it wrote.
-func (r *Reader) Cut() bool { return r.cut }
+func (r *Reader) Truncated() bool { return r.cut }
 
 // Ready reports whether a whole line that is not blank was read ahead: Read need
 // not wait for the peer.
@@ -132,8 +132,8 @@ func (r *Reader) Read() ([]byte, error) {
 // mark is UTF-8's byte order mark, which some peers write before their first message.
 const mark = "\uFEFF"
 
-// TrimMark returns text without a byte order mark at its beginning.
-func TrimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(mark)) }
+// TrimBOM returns text without a byte order mark at its beginning.
+func TrimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(mark)) }
 
 // skipMark skips a byte order mark at the beginning of the stream.
 func (r *Reader) skipMark() {
@@ -262,12 +262,12 @@ func (r *Reader) fill() (n int, err error) {
 }
 
 func (r *Reader) tooLong(start []byte) error {
-	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
+	return &TooLongError{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
 // lost is the error for what is in part, which is thrown away.
 func (r *Reader) lost(room bool) error {
-	e := &TooLong{Prefix: r.part.start(), Limit: r.limit}
+	e := &TooLongError{Prefix: r.part.start(), Limit: r.limit}
 	if !room {
 		e.Cause = memlimit.ErrFull
 	}

@@ -13,7 +13,7 @@ import (
 type Stream struct {
 	w       io.Writer
 	raw     syscall.RawConn // nil when w cannot be written without blocking
-	outbox  *Outbox
+	outbox  *SendQueue
 	scratch []byte
 	attempt *attempt // of TryWrite
 }
@@ -38,7 +38,7 @@ func newAttempt() *attempt {
 
 // NewStream returns an Outbox that writes to w. w is written by one goroutine
 // at a time and never closed.
-func NewStream(w io.Writer) *Outbox {
+func NewStream(w io.Writer) *SendQueue {
 	s := &Stream{w: w}
 	if nonBlocking(w) {
 		if c, ok := w.(syscall.Conn); ok {
@@ -47,9 +47,9 @@ func NewStream(w io.Writer) *Outbox {
 	}
 	s.attempt = newAttempt()
 	if s.raw == nil {
-		s.outbox = NewOutbox(struct{ Sink }{s})
+		s.outbox = NewSendQueue(struct{ Sink }{s})
 	} else {
-		s.outbox = NewOutbox(s)
+		s.outbox = NewSendQueue(s)
 	}
 	s.outbox.parts = true
 	return s.outbox

@@ -25,7 +25,7 @@ func TestReaderFramesByLine(t *testing.T) {
 		got, err := r.Read()
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
-		require.Equal(t, want == "last", r.Cut(), "%.9s", want)
+		require.Equal(t, want == "last", r.Truncated(), "%.9s", want)
 	}
 	_, err := r.Read()
 	require.ErrorIs(t, err, io.EOF)
@@ -40,7 +40,7 @@ func TestALineMayBeAsLongAsTheLimitWithItsBreak(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, longest == string(got))
 		_, err = r.Read()
-		var tooLong *jsonrpc.TooLong
+		var tooLong *jsonrpc.TooLongError
 		require.ErrorAs(t, err, &tooLong)
 		got, err = r.Read()
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestReaderDoesNotTakeInWhatIsTooLongAlready(t *testing.T) {
 		return len(p), nil
 	}), 100<<10)
 	_, err := r.Read()
-	var tooLong *jsonrpc.TooLong
+	var tooLong *jsonrpc.TooLongError
 	require.ErrorAs(t, err, &tooLong)
 	require.Less(t, taken, 300<<10)
 }
@@ -113,7 +113,7 @@ func TestReaderGoesOnAfterAFrameThatIsTooLong(t *testing.T) {
 			long := `{"jsonrpc":"2.0","id":42,"result":"` + strings.Repeat("x", size) + `"}`
 			r := jsonrpc.NewReader(strings.NewReader(long+"\n{}\n"), 1000)
 			_, err := r.Read()
-			var tooLong *jsonrpc.TooLong
+			var tooLong *jsonrpc.TooLongError
 			require.True(t, errors.As(err, &tooLong), "%v", err)
 			require.Equal(t, "42", string(tooLong.ID()))
 			require.True(t, tooLong.IsResponse())
@@ -145,19 +145,19 @@ func TestOutboxKeepsOrderAndMergesWhatWaits(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- o.Run() }()
 	o.Send([]byte("1\n"))
-	require.Eventually(t, func() bool { return o.Stalled() > 0 }, 30*time.Second, time.Millisecond, "the first write is under way")
-	o.Chat("", "k", []byte("old\n"))
-	o.Chat("", "other", []byte("o\n"))
-	o.Chat("", "k", []byte("newest\n"))
+	require.Eventually(t, func() bool { return o.StalledFor() > 0 }, 30*time.Second, time.Millisecond, "the first write is under way")
+	o.SendLow("", "k", []byte("old\n"))
+	o.SendLow("", "other", []byte("o\n"))
+	o.SendLow("", "k", []byte("newest\n"))
 	o.Send([]byte("2\n"))
-	o.Chat("", "k", []byte("next\n"))
-	require.EqualValues(t, len("1\n")+len("newest\n")+len("o\n")+len("2\n")+len("next\n"), o.Unsent())
+	o.SendLow("", "k", []byte("next\n"))
+	require.EqualValues(t, len("1\n")+len("newest\n")+len("o\n")+len("2\n")+len("next\n"), o.UnsentBytes())
 	o.Finish()
 	o.Send([]byte("too late\n"))
 	close(g.open)
 	require.NoError(t, <-done)
 	require.Equal(t, "1\nnewest\no\n2\nnext\n", g.got.String())
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 }
 
 func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 		})
 	}
 	all.Wait() // nobody has read: 1.2 MB do not fit a pipe
-	require.Positive(t, o.Unsent())
+	require.Positive(t, o.UnsentBytes())
 	o.Finish()
 
 	next := [senders]int{}
@@ -208,11 +208,11 @@ func TestOutboxWritesGatheredFramesTogetherAndInOrder(t *testing.T) {
 	defer r.Close()
 	o := jsonrpc.NewStream(w)
 	o.Send([]byte("at once\n"))
-	require.Zero(t, o.Unsent())
-	o.Gather([]byte("gathered\n"))
-	o.Gather([]byte("with it\n"))
+	require.Zero(t, o.UnsentBytes())
+	o.SendBuffered([]byte("gathered\n"))
+	o.SendBuffered([]byte("with it\n"))
 	o.Send([]byte("behind them\n"))
-	require.EqualValues(t, len("gathered\nwith it\nbehind them\n"), o.Unsent(), "they wait for Run")
+	require.EqualValues(t, len("gathered\nwith it\nbehind them\n"), o.UnsentBytes(), "they wait for Run")
 
 	o.Finish()
 	require.NoError(t, o.Run())
@@ -232,7 +232,7 @@ func TestOutboxEndsWithItsSinksError(t *testing.T) {
 	o.Send([]byte("x\n"))
 	require.Error(t, o.Run())
 	o.Send([]byte("discarded\n"))
-	require.Zero(t, o.Unsent())
+	require.Zero(t, o.UnsentBytes())
 
 	closed := jsonrpc.NewStream(io.Discard)
 	closed.Close(jsonrpc.ErrClosed)
@@ -279,7 +279,7 @@ func FuzzReader(f *testing.F) {
 		r := jsonrpc.NewReader(bytes.NewReader(src), limit)
 		for {
 			frame, err := r.Read()
-			var tooLong *jsonrpc.TooLong
+			var tooLong *jsonrpc.TooLongError
 			switch {
 			case errors.As(err, &tooLong):
 				continue
@@ -305,7 +305,7 @@ func TestTooLongFramesAreKnownByTheirMembers(t *testing.T) {
 	} {
 		frame := start + strings.Repeat("x", 10<<10) + `"}}`
 		_, err := jsonrpc.NewReader(strings.NewReader(frame), 5<<10).Read()
-		var long *jsonrpc.TooLong
+		var long *jsonrpc.TooLongError
 		require.ErrorAs(t, err, &long)
 		require.Equal(t, response, long.IsResponse(), start)
 		require.Equal(t, "1", string(long.ID()))

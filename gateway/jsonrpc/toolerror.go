@@ -35,7 +35,7 @@ func ToolErrorFrame(id []byte, method string, stateless bool, e *Error) []byte {
 	if stateless {
 		result = rawjson.SetMember(result, "resultType", []byte(`"complete"`))
 	}
-	return Result(id, result)
+	return ResultFrame(id, result)
 }
 
 // ReadToolError is the error that a result of tools/call was made from; nil for others.

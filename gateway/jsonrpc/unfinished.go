@@ -41,10 +41,10 @@ const (
 // is little room for others.
 const stallTimeout = time.Minute
 
-// Bound counts unfinished frames for p: one for which there is no room is thrown
+// SetOwner counts unfinished frames for p: one for which there is no room is thrown
 // away. stalled is called when the peer has not gone on with a frame for a minute,
 // and others are short of room. Bound is called before the first Read.
-func (r *Reader) Bound(p *memlimit.Owner, stalled func()) {
+func (r *Reader) SetOwner(p *memlimit.Owner, stalled func()) {
 	r.part.claim.SetOwner(p)
 	r.part.pool, r.part.stalled = p.Pool(), stalled
 }

@@ -21,10 +21,10 @@ func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 			large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + strings.Repeat("x", size) + `"}}` + "\n"
 			a := memlimit.New(int64(size) / 2)
 			r := jsonrpc.NewReader(strings.NewReader(large+large+`{"id":1}`+"\n"+large), 4<<20)
-			r.Bound(a.NewOwner(), nil)
+			r.SetOwner(a.NewOwner(), nil)
 			lost := func() {
 				_, err := r.Read()
-				var long *jsonrpc.TooLong
+				var long *jsonrpc.TooLongError
 				require.ErrorAs(t, err, &long)
 				require.ErrorIs(t, err, memlimit.ErrFull)
 				require.Equal(t, "7", string(long.ID()))
@@ -51,7 +51,7 @@ func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
 	a := memlimit.New(8 << 20)
 	large := strings.Repeat("x", 500<<10) + "\n"
 	r := jsonrpc.NewReader(strings.NewReader(strings.Repeat(large, 20)), 4<<20)
-	r.Bound(a.NewOwner(), nil)
+	r.SetOwner(a.NewOwner(), nil)
 	for range 20 {
 		frame, err := r.Read()
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		in, peer := io.Pipe()
 		r := jsonrpc.NewReader(in, 4<<20)
 		var given atomic.Int32
-		r.Bound(a.NewOwner(), func() { given.Add(1); peer.Close() })
+		r.SetOwner(a.NewOwner(), func() { given.Add(1); peer.Close() })
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -97,23 +97,23 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 
 func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
 	a := memlimit.New(4 << 20)
-	o := jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
-	o.Bound(a.NewOwner())
+	o := jsonrpc.NewSendQueue(sink(func([][]byte) error { return nil }))
+	o.SetOwner(a.NewOwner())
 	frame := []byte(strings.Repeat("x", 200<<10) + "\n")
 	for range 5 {
-		require.False(t, o.Crowded())
+		require.False(t, o.OverLimit())
 		o.Send(frame)
 	}
 	o.Send(frame)
-	require.True(t, o.Crowded(), "no more than is left")
+	require.True(t, o.OverLimit(), "no more than is left")
 	require.True(t, a.NewOwner().CanReserve(700<<10), "others have their share")
 	go o.Finish()
 	require.NoError(t, o.Run())
-	require.False(t, o.Crowded())
+	require.False(t, o.OverLimit())
 	require.True(t, a.NewOwner().CanReserve(1<<20))
 
-	o = jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
-	o.Bound(a.NewOwner())
+	o = jsonrpc.NewSendQueue(sink(func([][]byte) error { return nil }))
+	o.SetOwner(a.NewOwner())
 	o.Send(frame)
 	o.Close(io.EOF)
 	require.True(t, a.NewOwner().CanReserve(1<<20))

@@ -20,7 +20,7 @@ func mute(conn net.Conn) {
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		m, err := jsonrpc.Parse(lines.Bytes())
 		if err == nil && m.Method == "initialize" {
-			_, _ = conn.Write(append(jsonrpc.Result(m.ID, []byte(`{}`)), '\n'))
+			_, _ = conn.Write(append(jsonrpc.ResultFrame(m.ID, []byte(`{}`)), '\n'))
 		}
 	}
 }

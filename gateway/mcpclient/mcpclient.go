@@ -75,7 +75,7 @@ type Options struct {
 type Client struct {
 	o     Options
 	conn  net.Conn
-	out   *jsonrpc.Outbox
+	out   *jsonrpc.SendQueue
 	calls jsonrpc.Pending[*progress]
 
 	links  sync.WaitGroup  // the reader and the writer
@@ -114,7 +114,7 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("initialize: %w", err), c.Close())
 	}
-	c.out.Send(jsonrpc.Notification("notifications/initialized", nil))
+	c.out.Send(jsonrpc.NotificationFrame("notifications/initialized", nil))
 	return c, nil
 }
 
@@ -165,7 +165,7 @@ func (c *Client) shut(reason error) {
 // notifications/progress in order, never after Request returned, and must not
 // block. The end of ctx cancels the request at the server and is returned. An
 // error that was answered is a *[jsonrpc.Error], the loss of an answer that is
-// too long a *[jsonrpc.TooLong].
+// too long a *[jsonrpc.TooLongError].
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, tell func(json.RawMessage)) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -186,7 +186,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	if len(params) == 0 {
 		params = nil
 	}
-	c.out.Send(jsonrpc.OneLine(jsonrpc.Request(id, method, params)))
+	c.out.Send(jsonrpc.OneLine(jsonrpc.RequestFrame(id, method, params)))
 	select {
 	case o := <-call.Done():
 		reply, err := o.Take()
@@ -246,7 +246,7 @@ func withToken(params, token []byte) []byte {
 }
 
 func (c *Client) cancel(id int64, reason error) {
-	c.out.Send(jsonrpc.Cancellation(strconv.AppendInt(nil, id, 10), reason.Error()))
+	c.out.Send(jsonrpc.CancelFrame(strconv.AppendInt(nil, id, 10), reason.Error()))
 }
 
 // progress hands over the progress of a request until that has returned.
@@ -267,7 +267,7 @@ func (c *Client) read() error {
 	in := jsonrpc.NewReader(c.conn, 4*c.o.Frame+1<<20)
 	for {
 		frame, err := in.Read()
-		var long *jsonrpc.TooLong
+		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
 			c.calls.Resolve(long.ID(), jsonrpc.Reply{}, long)
@@ -321,7 +321,7 @@ func (c *Client) progressed(params []byte) {
 func (c *Client) question(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
-		c.out.Send(jsonrpc.Result(m.ID, []byte("{}")))
+		c.out.Send(jsonrpc.ResultFrame(m.ID, []byte("{}")))
 		return
 	case c.o.Ask == nil:
 		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", m.Method).Frame(m.ID))
@@ -365,7 +365,7 @@ func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
 		return jsonrpc.Errorf(jsonrpc.CodeInternal, "The answer is not an object").Frame(m.ID)
 	}
-	return jsonrpc.OneLine(jsonrpc.Result(m.ID, result))
+	return jsonrpc.OneLine(jsonrpc.ResultFrame(m.ID, result))
 }
 
 // caught keeps a panic of a screen from ending the gateway of all.

@@ -101,7 +101,7 @@ func (n *News) announce() (told bool) {
 		var to []telemetry.Receiver
 		for _, s := range n.o.Clients.All() {
 			if s.Ready() && n.notified(s, l.kinds, n.o.Views.ListsOf(s)) {
-				s.Merge(l.method, l.method, nil)
+				s.NotifyLatest(l.method, l.method, nil)
 				to = append(to, telemetry.Receiver{Session: s})
 			}
 		}

@@ -24,10 +24,10 @@ import (
 // handler takes the messages of clients.
 type handler struct{ session chan *downstream.Session }
 
-func (h handler) Opened(s *downstream.Session)                 { h.session <- s }
-func (h handler) Closed(*downstream.Session)                   {}
-func (h handler) Notified(*downstream.Session, string, []byte) {}
-func (h handler) Handle(x *downstream.Exchange) {
+func (h handler) SessionOpened(s *downstream.Session)                    { h.session <- s }
+func (h handler) SessionClosed(*downstream.Session)                      {}
+func (h handler) HandleNotification(*downstream.Session, string, []byte) {}
+func (h handler) Handle(x *downstream.Request) {
 	if x.Method() == "initialize" {
 		x.Session().SetInitialized("2025-11-25", x.Params())
 	}
@@ -136,12 +136,12 @@ func TestAClientThatDoesNotReadIsToldOfWhatItWatchesOnly(t *testing.T) {
 		}
 		tell("file:///dir/a", strings.Repeat("x", maxUpdates*3/4))
 		tell("file:///dir/b", strings.Repeat("x", maxUpdates/2))
-		require.Greater(t, c.Unsent(), int64(maxUpdates))
-		unsent := c.Unsent()
+		require.Greater(t, c.UnsentBytes(), int64(maxUpdates))
+		unsent := c.UnsentBytes()
 		for i := range 100 {
 			tell(fmt.Sprint("file:///dir/", i), strings.Repeat("x", 1<<10))
 		}
-		require.Less(t, c.Unsent(), unsent+200)
+		require.Less(t, c.UnsentBytes(), unsent+200)
 		require.Equal(t, []string{"mcp://s/file:///dir/a", "mcp://s/file:///dir/b", "mcp://s/file:///dir"}, c.updates())
 		tell("file:///dir/c", "")
 		require.Equal(t, []string{"mcp://s/file:///dir/c"}, c.updates(), "it reads again")

@@ -113,7 +113,7 @@ func (b *loan) stop() {
 
 // Lend makes a server log as a stateless request wants it, before that
 // request is sent.
-func (n *News) Lend(ctx context.Context, x *downstream.Exchange, conn upstream.Conn) {
+func (n *News) Lend(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
 	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
 	l := n.levels.get(conn)
 	if !ok || l == nil || !conn.Info().Has("logging") {
@@ -245,7 +245,7 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 // logs only for requests that ask for it, and a line of which it is not certain
 // whose it is goes to the journal alone.
 func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
-	level := downstream.LevelOf(params)
+	level := downstream.MessageLevel(params)
 	n.o.Journal.Log(server, level.Slog(), params)
 	causes, certain := n.o.Calls.Causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
@@ -298,7 +298,7 @@ func (n *News) Spared(s *downstream.Session, server string, count uint64) {
 func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
 	var receivers []telemetry.Receiver
 	for _, to := range n.o.Clients.All() {
-		mine := conn.Unit() == "" || to.Inhabits(conn.Unit())
+		mine := conn.Unit() == "" || to.UsesUnit(conn.Unit())
 		if mine && to.Ready() && level >= to.Level() && n.o.Views.OfSession(to).Knows(server) {
 			to.Relay(server, "notifications/message", params)
 			receivers = append(receivers, telemetry.Receiver{Session: to})

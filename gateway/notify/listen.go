@@ -25,7 +25,7 @@ const maxListens = 256
 // stream of the notices that it asked for, until the client ends it.
 type listen struct {
 	n     *News
-	x     *downstream.Exchange
+	x     *downstream.Request
 	wants []bool // of listNotices
 	uris  []string
 
@@ -41,7 +41,7 @@ type listen struct {
 func (l *listen) unsent() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.x.Unsent() + l.bytes
+	return l.x.UnsentBytes() + l.bytes
 }
 
 type notice struct {
@@ -95,7 +95,7 @@ var filters = []string{"toolsListChanged", "promptsListChanged", "resourcesListC
 // Listen serves a subscriptions/listen until the client ends the request, or the
 // session ends, and returns its result. acknowledged is called when the client knows
 // what the listen delivers.
-func (n *News) Listen(x *downstream.Exchange, acknowledged func()) ([]byte, error) {
+func (n *News) Listen(x *downstream.Request, acknowledged func()) ([]byte, error) {
 	l, err := n.newListen(x)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (l *listen) begin() bool {
 }
 
 // newListen reads what a listen asks for.
-func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
+func (n *News) newListen(x *downstream.Request) (*listen, error) {
 	filter := rawjson.Get(x.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
@@ -279,4 +279,4 @@ func (l *listen) deliver(n notice) {
 	}
 }
 
-func (l *listen) send(n notice) { l.x.Merge(n.key, n.method, n.params) }
+func (l *listen) send(n notice) { l.x.NotifyLatest(n.key, n.method, n.params) }

@@ -379,7 +379,7 @@ func (h subscriber) unsent() int64 {
 	if h.listen != nil {
 		return h.listen.unsent()
 	}
-	return h.session.Unsent()
+	return h.session.UnsentBytes()
 }
 
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
@@ -426,7 +426,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 			to.listen.updated(to.uri, params)
 			continue
 		}
-		to.session.Merge("updated:"+to.uri, "notifications/resources/updated", params,
+		to.session.NotifyLatest("updated:"+to.uri, "notifications/resources/updated", params,
 			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(to.uri)))
 	}
 	if len(receivers) > 0 {

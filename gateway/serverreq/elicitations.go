@@ -175,9 +175,9 @@ func (a *Router) Elicited(server string, conn upstream.Conn, c *upstream.Call, p
 	if c != nil {
 		x, ok := c.Cause.(*inflight.Under)
 		if ok && x.Exchange.Session() == s && x.Exchange.Context().Err() == nil {
-			x.Exchange.Merge("elicited:"+id, "notifications/elicitation/complete", params)
+			x.Exchange.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", params)
 			return
 		}
 	}
-	s.Merge("elicited:"+id, "notifications/elicitation/complete", params)
+	s.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", params)
 }

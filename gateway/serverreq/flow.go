@@ -103,7 +103,7 @@ func (f *flow) message() string {
 
 // await waits until somebody has logged in, and asks the client of x to open the page.
 // The error says why nobody has.
-func (f *flow) await(x *downstream.Exchange) error {
+func (f *flow) await(x *downstream.Request) error {
 	ctx := x.Context()
 	select {
 	case <-f.shown:
@@ -130,7 +130,7 @@ func (f *flow) await(x *downstream.Exchange) error {
 // invite asks the client of x to open the page, unless another of its calls has. It
 // returns when the client agrees, or the login is over; opened tells the client that its
 // user is done.
-func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(), err error) {
+func (f *flow) invite(ctx context.Context, x *downstream.Request) (opened func(), err error) {
 	nobody := func() {}
 	g := f.guest(x.Session())
 	select {

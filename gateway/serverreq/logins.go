@@ -55,7 +55,7 @@ func IsLoginRequired(err error) bool {
 // Await lets the user of the client that made a request log in at the server which failed
 // it with err for want of that. It is nil once somebody has; then the request can be made
 // again. Else it is the error for the client: err, where its user cannot be asked.
-func (l *Logins) Await(x *downstream.Exchange, err error) error {
+func (l *Logins) Await(x *downstream.Request, err error) error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !SupportsURLElicitation(x) {
 		return err

@@ -19,14 +19,14 @@ type Page struct{ Server, URL, Message string }
 // SupportsURLElicitation reports whether the client that made a request can be asked to have its user
 // open a [Page]. An anonymous client cannot: another user of this machine could log
 // Goblin in with an account of their own.
-func SupportsURLElicitation(x *downstream.Exchange) bool {
-	return x.Asks() && x.Local() && !x.Session().Anonymous() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
+func SupportsURLElicitation(x *downstream.Request) bool {
+	return x.CanAsk() && x.IsLocal() && !x.Session().Anonymous() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
 // Open asks the client that made a request to have its user open a page, and reports
 // whether the user agreed. opened tells the client that its user is done there. The
 // question is withdrawn when ctx ends.
-func (a *Router) Open(ctx context.Context, x *downstream.Exchange, p Page) (agreed bool, opened func(), err error) {
+func (a *Router) Open(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
 	const method = "elicitation/create"
 	start, s := time.Now(), x.Session()
 	id := "goblin-" + rand.Text()
@@ -34,7 +34,7 @@ func (a *Router) Open(ctx context.Context, x *downstream.Exchange, p Page) (agre
 	if s.IsScreen() {
 		params = introduce(params, registry.Asker{Server: p.Server, Why: registry.AskOwnCall})
 	}
-	reply, err := x.Request(ctx, method, params)
+	reply, err := x.Ask(ctx, method, params)
 	refusal := fault(reply)
 	if err != nil {
 		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
@@ -46,7 +46,7 @@ func (a *Router) Open(ctx context.Context, x *downstream.Exchange, p Page) (agre
 			return // there is no such notice
 		}
 		done := rawjson.Object("elicitationId", id)
-		x.Merge("elicited:"+id, "notifications/elicitation/complete", done)
+		x.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", done)
 		a.o.Journal.Notification(registry.ToClient, s, p.Server, "notifications/elicitation/complete", "", done)
 	}
 	if refusal != nil {

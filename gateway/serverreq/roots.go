@@ -29,7 +29,7 @@ const (
 
 // hasRoots reports whether a session declared roots in a handshake.
 func hasRoots(s *downstream.Session) bool {
-	return s.Protocol() != "" && s.Can("roots")
+	return s.Protocol() != "" && s.HasCapability("roots")
 }
 
 // rooted reports whether servers get the roots of a session outside of its calls. Without
@@ -203,7 +203,7 @@ func (n *rootNews) concern(l *inflight.Link) bool {
 	}
 	concerned := n.config || n.stale[l.Conn]
 	for s := range n.changed {
-		concerned = concerned || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.Inhabits(l.Conn.Unit()))
+		concerned = concerned || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.UsesUnit(l.Conn.Unit()))
 	}
 	return concerned
 }

@@ -175,7 +175,7 @@ func (a *Router) client(q *Question) (session *downstream.Session, who Capable) 
 		// Nobody's call made the server ask: none of its clients is to tell it.
 	case q.certain:
 		x := inflight.Newest(q.causes).Exchange
-		if !x.Asks() {
+		if !x.CanAsk() {
 			return x.Session(), nobody{}
 		}
 		return x.Session(), x.Outer()
@@ -205,10 +205,10 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	defer inflight.Rest(q.causes)()
 	for _, x := range slices.Backward(q.causes) {
-		if !x.Exchange.Asks() {
+		if !x.Exchange.CanAsk() {
 			continue
 		}
-		reply, err := x.Exchange.Request(ctx, q.Method, q.Params)
+		reply, err := x.Exchange.Ask(ctx, q.Method, q.Params)
 		if err == nil {
 			return reply.Result, nil
 		}
@@ -228,7 +228,7 @@ func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrp
 // nobody can do nothing.
 type nobody struct{}
 
-func (nobody) Can(...string) bool { return false }
+func (nobody) HasCapability(...string) bool { return false }
 
 // unclaimed answers a question that belongs to no certain client.
 func (a *Router) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
@@ -324,15 +324,15 @@ func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Under, m
 	defer over()
 	switch {
 	case len(causes) == 0:
-		return s.Request(ctx, method, params)
+		return s.Ask(ctx, method, params)
 	case len(causes) == 1:
-		return causes[0].Exchange.Request(ctx, method, params)
+		return causes[0].Exchange.Ask(ctx, method, params)
 	case s.Transport() == "http":
 		return askOnAnyStream(ctx, s, causes, method, params)
 	}
 	ctx, cancel := outlive(ctx, causes)
 	defer cancel()
-	return s.Request(ctx, method, params)
+	return s.Ask(ctx, method, params)
 }
 
 // outlive ends when all causes of a question have ended: to which of them it
@@ -363,16 +363,16 @@ func outlive(parent context.Context, causes []*inflight.Under) (ctx context.Cont
 // that request was answered meanwhile or its stream is gone.
 func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Under, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
-		reply, err := x.Exchange.Request(ctx, method, params)
+		reply, err := x.Exchange.Ask(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
 			return reply, err
 		}
 	}
-	return s.Request(ctx, method, params)
+	return s.Ask(ctx, method, params)
 }
 
 // asksUser reports whether a session is that of a screen which can ask its user.
-func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.Can("elicitation") }
+func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
 // screens are the sessions of open screens whose users can answer a question.
 func (a *Router) screens(capability string, params []byte) (open []*downstream.Session) {
@@ -413,7 +413,7 @@ func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Aske
 	answers := make(chan answer, len(open))
 	for _, s := range open {
 		a.work.Go(func() {
-			reply, err := s.Request(ctx, q.Method, params)
+			reply, err := s.Ask(ctx, q.Method, params)
 			answers <- answer{s, reply, err}
 		})
 	}
@@ -445,7 +445,7 @@ func introduce(params []byte, asker registry.Asker) []byte {
 }
 
 // Capable is a session or a request that says what its client can do.
-type Capable interface{ Can(path ...string) bool }
+type Capable interface{ HasCapability(path ...string) bool }
 
 // able reports why a client cannot be asked, nil when it can.
 func able(c Capable, capability string, params []byte) *jsonrpc.Error {
@@ -468,17 +468,17 @@ func able(c Capable, capability string, params []byte) *jsonrpc.Error {
 // Lacks is the path of the capability that a question needs and the client
 // did not declare; nil when it can be asked.
 func Lacks(c Capable, capability string, params []byte) []string {
-	if !c.Can(capability) {
+	if !c.HasCapability(capability) {
 		return []string{capability}
 	}
-	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.Can("sampling", "tools") {
+	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.HasCapability("sampling", "tools") {
 		return []string{"sampling", "tools"}
 	}
 	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" {
-		switch url := c.Can("elicitation", "url"); {
+		switch url := c.HasCapability("elicitation", "url"); {
 		case mode == "url" && !url:
 			return []string{"elicitation", "url"}
-		case mode != "url" && url && !c.Can("elicitation", "form"): // {} alone stands for forms
+		case mode != "url" && url && !c.HasCapability("elicitation", "form"): // {} alone stands for forms
 			return []string{"elicitation", "form"}
 		}
 	}

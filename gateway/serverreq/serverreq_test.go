@@ -16,7 +16,7 @@ import (
 // declared is a client that has declared this.
 type declared string
 
-func (d declared) Can(path ...string) bool {
+func (d declared) HasCapability(path ...string) bool {
 	return rawjson.IsObject(rawjson.Path([]byte(d), path...))
 }
 

@@ -50,7 +50,7 @@ func (f *Fleet) Checked(ctx context.Context, conn upstream.Conn, s *downstream.S
 	}
 	patient, cancel := b.patiently(ctx)
 	defer cancel()
-	defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is listing", t.Server))()
+	defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is listing", t.Server))()
 	for range maxChecked {
 		err := b.awaitCheck(patient, conn, kind)
 		if conn.Err() == nil {

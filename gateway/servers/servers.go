@@ -398,7 +398,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		b.Wake()
 	}
 	if err != nil && known {
-		defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
+		defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
 	}
 	if b.PerSession() {
 		return f.sessionConn(ctx, b, s, modern)

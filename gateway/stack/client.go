@@ -92,8 +92,8 @@ type opener struct {
 	opened func(*downstream.Session)
 }
 
-func (o opener) Opened(s *downstream.Session) {
-	o.Handler.Opened(s)
+func (o opener) SessionOpened(s *downstream.Session) {
+	o.Handler.SessionOpened(s)
 	o.opened(s)
 }
 
@@ -137,7 +137,7 @@ func (c *Client) About(session string) (facts []string) {
 			word string
 			path []string
 		}{{"forms", []string{"elicitation"}}, {"URLs", []string{"elicitation", "url"}}, {"sampling", []string{"sampling"}}, {"roots", []string{"roots"}}} {
-			if s.Can(q.path...) {
+			if s.HasCapability(q.path...) {
 				can = append(can, q.word)
 			}
 		}

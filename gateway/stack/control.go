@@ -47,9 +47,9 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 		info := c.Client()
 		row := daemon.Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
-			Protocol: c.Protocol(), Since: c.Since(),
+			Protocol: c.Protocol(), Since: c.Started(),
 		}
-		if quiet := c.Quiet(); quiet >= registry.SilentAfter {
+		if quiet := c.IdleTime(); quiet >= registry.SilentAfter {
 			row.SilentSince = time.Now().Add(-quiet)
 		}
 		if at, ok := i.screens.Load(c); ok {

@@ -136,20 +136,20 @@ func TestQuestionThatNoClientCanBeAskedIsAskedOnAScreen(t *testing.T) {
 			}
 
 			// Outside of any call.
-			able.send(jsonrpc.Request([]byte("1"), "logging/setLevel", []byte(`{"level":"info"}`)))
+			able.send(jsonrpc.RequestFrame([]byte("1"), "logging/setLevel", []byte(`{"level":"info"}`)))
 			answers(registry.Asker{Server: "s", Why: registry.AskNoCall})
 			received(t, logs["s"], `"id":"ask-1"`, accepted)
 			require.Nil(t, able.answer().Error)
 
 			// In a call of a client that did not declare it.
-			unable.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+			unable.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 			answers(registry.Asker{Server: "s", Why: registry.AskUnable, Client: "unable", Call: "s_t"})
 			require.Contains(t, string(unable.answer().Result), "Ada")
 
 			// While calls of several clients run.
-			able.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_wait"}`)))
+			able.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_wait"}`)))
 			received(t, logs["s"], `"wait"`)
-			unable.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+			unable.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 			answers(registry.Asker{Server: "s", Why: registry.AskAmbiguous})
 			require.Contains(t, string(unable.answer().Result), "Ada")
 			unable.ask("tools/call", `{"name":"s_go"}`)
@@ -179,11 +179,11 @@ func TestClientThatCanBeAskedIsAskedAndNoScreen(t *testing.T) {
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := joinAs(t, i, "able", `{"elicitation":{}}`)
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	q := c.asked()
 	require.Equal(t, "elicitation/create", q.Method)
 	require.Contains(t, string(q.Params), `"another"`, "what a server sends there means nothing to a client")
-	c.send(jsonrpc.Result(q.ID, []byte(`{"action":"decline"}`)))
+	c.send(jsonrpc.ResultFrame(q.ID, []byte(`{"action":"decline"}`)))
 	require.Contains(t, string(c.answer().Result), "decline")
 	u.seesNothing()
 }
@@ -194,14 +194,14 @@ func TestCallsOfAScreenCountForItAlone(t *testing.T) {
 	c := joinAs(t, i, "able", `{"elicitation":{}}`)
 	u := sits(t, i)
 	// An open screen does not make a client's call ambiguous.
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	q := c.asked()
-	c.send(jsonrpc.Result(q.ID, []byte(`{"action":"decline"}`)))
+	c.send(jsonrpc.ResultFrame(q.ID, []byte(`{"action":"decline"}`)))
 	require.Contains(t, string(c.answer().Result), "decline")
 	// A call of its own does.
 	go u.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_wait"}`), nil) //nolint:errcheck // it ends with the test
 	received(t, logs["s"], `"wait"`)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
 	require.Equal(t, registry.AskAmbiguous, by.Why)
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"cancel"}`)}
@@ -215,7 +215,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 	c := join(t, i)
 	one, two, busy := sits(t, i), sits(t, i), sits(t, i)
 	open(t, i, nil) // has nobody in front of it
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	first, _ := one.sees()
 	second, _ := two.sees()
 	third, _ := busy.sees()
@@ -228,7 +228,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 	second.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
 	require.Contains(t, string(c.answer().Result), "decline")
 
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	second, _ = two.sees()
 	fourth, _ := four.sees()
 	third, _ = busy.sees()
@@ -243,9 +243,9 @@ func TestQuestionOnAScreenEndsWithItsCall(t *testing.T) {
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, _ := u.sees()
-	c.send(jsonrpc.Notification("notifications/cancelled", []byte(`{"requestId":1}`)))
+	c.send(jsonrpc.NotificationFrame("notifications/cancelled", []byte(`{"requestId":1}`)))
 	d.withdrawn(t)
 }
 
@@ -255,7 +255,7 @@ func TestScreensThatAllCloseAreNoAnswer(t *testing.T) {
 	c := join(t, i)
 	c.ask("tools/list", `{}`)
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	u.sees()
 	require.NoError(t, u.Close())
 	require.Contains(t, string(c.answer().Result), "did not declare elicitation")
@@ -269,9 +269,9 @@ func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
 	one, two, three := join(t, i), join(t, i), join(t, i)
 	u := sits(t, i)
 	one.ask("tools/list", `{}`)
-	one.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_wait"}`)))
+	one.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_wait"}`)))
 	received(t, logs["s"], `"wait"`)
-	two.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	two.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
 	require.Equal(t, registry.AskAmbiguous, by.Why)
 	require.Contains(t, string(three.ask("tools/call", `{"name":"o_wait"}`).Result), "REQUEST_TIMEOUT", "nobody is asked about this one")
@@ -296,7 +296,7 @@ func TestModernServerIsToldWhatAScreenCanAnswer(t *testing.T) {
 	c := join(t, i)
 	c.ask("tools/call", `{"name":"s_go"}`)
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
 	require.Equal(t, registry.Asker{Server: "s", Why: registry.AskUnable, Client: "editor", Call: "s_t"}, by)
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
@@ -321,7 +321,7 @@ func TestStatelessClientThatLacksACapabilityIsHelpedByAScreen(t *testing.T) {
 	c := join(t, i)
 	const call = `{"name":"s_t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"new"}}}`
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(call)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(call)))
 	d, by := u.sees()
 	require.Equal(t, registry.Asker{Server: "s", Why: registry.AskUnable, Client: "new", Call: "s_t"}, by)
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
@@ -337,7 +337,7 @@ func TestScreenHelpsAStatelessClientThatAModernServerRefuses(t *testing.T) {
 	code, _ := rawjson.Int(rawjson.Get(c.ask("tools/call", call).Error, "code"))
 	require.EqualValues(t, -32021, code, "no screen is open")
 	u := sits(t, i)
-	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(call)))
+	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(call)))
 	d, by := u.sees()
 	require.Equal(t, registry.Asker{Server: "s", Why: registry.AskUnable, Client: "new", Call: "s_t"}, by)
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}

@@ -19,11 +19,11 @@ func TestPlainCallsWaitWithoutAGoroutine(t *testing.T) {
 	const calls = 200
 	before := runtime.NumGoroutine()
 	for n := range calls {
-		p.send(jsonrpc.Request([]byte(strconv.Itoa(100+n)), "tools/call", []byte(`{"name":"s_t"}`)))
+		p.send(jsonrpc.RequestFrame([]byte(strconv.Itoa(100+n)), "tools/call", []byte(`{"name":"s_t"}`)))
 	}
 	p.ask("ping", "{}") // what was sent before has been read
 	require.Less(t, runtime.NumGoroutine(), before+calls/4)
 	for n := range calls { // else the end of the session waits some seconds for answers
-		p.send(jsonrpc.Notification("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d}`, 100+n)))
+		p.send(jsonrpc.NotificationFrame("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d}`, 100+n)))
 	}
 }

@@ -60,11 +60,11 @@ func (i *Instance) listenHTTP() error {
 		Options:        options,
 		AuthToken:      g.AuthToken,
 		HasProfile:     i.gateway.Views.Has,
-		Project:        downstream.Folder,
+		ResolveProject: downstream.ProjectFolder,
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),
-		Extra:          map[string]http.Handler{"/metrics": i.metricsHandler()},
+		Guarded:        map[string]http.Handler{"/metrics": i.metricsHandler()},
 		Open: map[string]http.Handler{
 			"/healthz": http.HandlerFunc(i.healthz),
 			"/readyz":  http.HandlerFunc(i.readyz),

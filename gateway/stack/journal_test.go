@@ -66,7 +66,7 @@ func joinAs(t *testing.T, i *Instance, name, capabilities string) *peer {
 		<-read
 	})
 	p.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+capabilities+`,"clientInfo":{"name":"`+name+`","title":"The Editor","version":"7"}}`)
-	p.send(jsonrpc.Notification("notifications/initialized", nil))
+	p.send(jsonrpc.NotificationFrame("notifications/initialized", nil))
 	return p
 }
 
@@ -79,7 +79,7 @@ func (p *peer) send(frame []byte) {
 
 func (p *peer) ask(method, params string) jsonrpc.Message {
 	p.t.Helper()
-	p.send(jsonrpc.Request([]byte("1"), method, []byte(params)))
+	p.send(jsonrpc.RequestFrame([]byte("1"), method, []byte(params)))
 	return p.answer()
 }
 

@@ -29,7 +29,7 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, fro
 	}
 	defer i.sockets.Add(-1)
 	o := i.sessionOptions()
-	o.Place = downstream.Place{Folder: from.Cwd}
+	o.Location = downstream.Location{Folder: from.Cwd}
 	o.Profile = from.Profile
 	if err := i.serve(ctx, o, downstream.SocketTransport, r, c, c); err != nil {
 		i.o.Logger.Debug("Session ended", "err", err)

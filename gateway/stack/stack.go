@@ -109,7 +109,7 @@ type Instance struct {
 	gateway   *gateway.Gateway
 	metrics   *telemetry.Metrics
 	memory    *memlimit.Pool
-	parking   *downstream.Parking
+	parking   *downstream.ParkedCalls
 	children  *childproc.Record // nil without Runtime
 	listener  *daemon.Listener  // nil without Place
 	http      *downstream.HTTP  // nil without an address
@@ -160,7 +160,7 @@ func New(o Options) (*Instance, error) {
 		memory:       memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
 	}
-	i.parking = downstream.NewParking(0, i.memory)
+	i.parking = downstream.NewParkedCalls(0, i.memory)
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
@@ -185,7 +185,7 @@ func New(o Options) (*Instance, error) {
 		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
 	}})
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
-	if folder := downstream.Own(o.Folder); folder != "" {
+	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
 	}
 	if o.Extend != nil {
@@ -387,20 +387,20 @@ func (i *Instance) enter() bool {
 func (i *Instance) sessionOptions() downstream.Options {
 	l := i.o.Config.Gateway.Limits
 	return downstream.Options{
-		Handler: i.gateway,
-		Order:   gateway.Order,
-		Spared:  i.gateway.News.Spared,
-		Logger:  i.o.Logger,
-		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
-		Memory:  i.memory,
-		Parking: i.parking, ServerInfo: gateway.ServerInfo(i.o.Version),
+		Handler:  i.gateway,
+		Order:    gateway.Order,
+		OnMissed: i.gateway.News.Spared,
+		Logger:   i.o.Logger,
+		Limits:   downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
+		Memory:   i.memory,
+		Parked:   i.parking, ServerInfo: gateway.ServerInfo(i.o.Version),
 	}
 }
 
 // localOptions are those of clients that are in the folder of this process.
 func (i *Instance) localOptions() downstream.Options {
 	o := i.sessionOptions()
-	o.Place.Folder, _ = os.Getwd() // where there is none, nobody needs it
+	o.Location.Folder, _ = os.Getwd() // where there is none, nobody needs it
 	return o
 }
 

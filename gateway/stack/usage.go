@@ -96,7 +96,7 @@ func (i *Instance) usage() report.Report {
 		}
 		names := []string{s.Name()}
 		if s.Stateless() {
-			names = s.Guests()
+			names = s.StatelessClients()
 		}
 		for _, name := range names {
 			view := i.gateway.Views.ListsOfClient(s, name)

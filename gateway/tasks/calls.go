@@ -36,26 +36,26 @@ var hiddenTask = []byte(`{"ttl":3600000}`)
 
 // negotiated reports whether a request is one of a session of 2025-11-25, which has
 // tasks. One that a local tool makes is not the client's.
-func negotiated(x *downstream.Exchange) bool {
+func negotiated(x *downstream.Request) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
 // Wants reports whether a call that has the member "task" asks for a task. Where there
 // are none it takes the member out: a server that has tasks would make one.
-func Wants(x *downstream.Exchange) bool {
+func Wants(x *downstream.Request) bool {
 	if !negotiated(x) {
-		x.Omit("task")
+		x.OmitParam("task")
 	}
 	return negotiated(x)
 }
 
 // Unaware reports whether a client gets what a tool gives that runs as a task only:
 // those of revisions without tasks, and screens. Others have to ask for the task.
-func Unaware(x *downstream.Exchange) bool { return !negotiated(x) || x.Session().IsScreen() }
+func Unaware(x *downstream.Request) bool { return !negotiated(x) || x.Session().IsScreen() }
 
 // Taken has a modern server make a task of a call if the client takes tasks.
-func Taken(x *downstream.Exchange) bool {
-	return x.Method() == "tools/call" && x.Can("extensions", extension)
+func Taken(x *downstream.Request) bool {
+	return x.Method() == "tools/call" && x.HasCapability("extensions", extension)
 }
 
 // Perform makes a call at a server that may make a task of it: as a task if only is set,
@@ -325,9 +325,9 @@ func WithExtension(capabilities []byte) []byte {
 
 // Known fails unless the client may ask for tasks: it speaks the revision
 // that has them, or declares the extension with the request.
-func Known(x *downstream.Exchange) error {
+func Known(x *downstream.Request) error {
 	switch {
-	case x.Modern() != nil && !x.Can("extensions", extension):
+	case x.Modern() != nil && !x.HasCapability("extensions", extension):
 		e := jsonrpc.Errorf(downstream.CodeMissingCapability, "%s needs the extension %s, which the client did not declare", x.Method(), extension)
 		e.Data = rawjson.SetMember(empty, "requiredCapabilities", WithExtension([]byte("{}")))
 		return e
@@ -373,7 +373,7 @@ func (own *Task) Bound() bool { return !own.durable || own.Conn.Err() == nil }
 
 // List is a page of the session's own tasks, with the states that their servers tell
 // now.
-func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
+func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 	after := uint64(0)
 	if cursor != "" {
 		var err error
@@ -398,7 +398,7 @@ func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
 
 // stateOf asks for the state of a task; nil when its server does not know it
 // any more, or does not answer.
-func (t *Tasks) stateOf(x *downstream.Exchange, own *Task) []byte {
+func (t *Tasks) stateOf(x *downstream.Request, own *Task) []byte {
 	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.Original)})
 	switch {
 	case err != nil:

@@ -71,7 +71,7 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 		return
 	}
 	if own.hidden != nil {
-		if n.method == "notifications/message" && downstream.LevelOf(n.params) < own.hidden.Exchange.Level() {
+		if n.method == "notifications/message" && downstream.MessageLevel(n.params) < own.hidden.Exchange.Level() {
 			return
 		}
 		at := own.hidden.Exchange
@@ -79,7 +79,7 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 		return
 	}
 	if n.method == "notifications/message" {
-		level := downstream.LevelOf(n.params)
+		level := downstream.MessageLevel(n.params)
 		t.o.Journal.Log(own.Server, level.Slog(), n.params)
 		if level < own.owner.Level() {
 			return
@@ -108,11 +108,11 @@ func (t *Tasks) tell(own *Task, method string, params []byte) {
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
 	case f != nil && state:
-		f.Exchange.Merge(key, method, params)
+		f.Exchange.NotifyLatest(key, method, params)
 	case f != nil:
 		f.Exchange.Relay(own.Server, "", method, params)
 	case state:
-		own.owner.Merge(key, method, params)
+		own.owner.NotifyLatest(key, method, params)
 	default:
 		own.owner.Relay(own.Server, method, params)
 	}

@@ -18,7 +18,7 @@ var wires = sync.Pool{New: func() any {
 
 // how writes down how an exchange went over the wire: from a client, and on to a server
 // by a call, which answered with a code.
-func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
+func how(text []byte, x *downstream.Request, call Call, code int) []byte {
 	text = registry.AppendWord(text, registry.ClientID, x.ID())
 	text = registry.AppendWord(text, registry.Transport, x.Session().Transport())
 	text = ofClient(text, x, code)
@@ -40,7 +40,7 @@ func how(text []byte, x *downstream.Exchange, call Call, code int) []byte {
 }
 
 // ofClient writes down what HTTP says between a client and Goblin.
-func ofClient(text []byte, x *downstream.Exchange, code int) []byte {
+func ofClient(text []byte, x *downstream.Request, code int) []byte {
 	r, status, kind := x.HTTP(code)
 	if r == nil {
 		return text
@@ -61,4 +61,4 @@ func line(text []byte, p registry.WirePart, r *http.Request) []byte {
 }
 
 // How writes down how an exchange that is under way came.
-func How(x *downstream.Exchange) []byte { return how(nil, x, nil, 0) }
+func How(x *downstream.Request) []byte { return how(nil, x, nil, 0) }

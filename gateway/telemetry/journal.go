@@ -73,18 +73,18 @@ func outcome(ok, cancelled, left bool, code int) (status string, _ int) {
 // Request counts and records a request that was answered, or withdrawn. label is
 // its method as metrics have it, server whom it was passed on to, name what it was
 // about in the client's words. It returns how long that took.
-func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) (took time.Duration) {
-	start, client := x.Began(), x.ClientName()
+func (j *Journal) Request(x *downstream.Request, label, server, name string, a Answer) (took time.Duration) {
+	start, client := x.Started(), x.ClientName()
 	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
-	cancelled, left := x.Cancelled(), x.Left()
+	cancelled, left := x.Cancelled(), x.ClientLeft()
 	if cancelled || left {
 		j.Metrics.Unanswered(label, server, ok)
 	} else {
 		j.Metrics.Request(label, server, ok, took-a.Waited)
 	}
 	if cancelled {
-		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
+		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
 	}
 	body := a.Body
 	size := len(a.Body)
@@ -131,9 +131,9 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		Code:         code,
 		Asked:        a.Asked,
 		Waited:       a.Waited,
-		Request:      j.Mask.Head(x.Sent(), most),
+		Request:      j.Mask.Head(x.SentParams(), most),
 		Response:     j.Mask.Head(body, most),
-		RequestSize:  len(x.Sent()),
+		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
 	})
 	return took

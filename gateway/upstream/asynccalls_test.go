@@ -20,7 +20,9 @@ type outcome struct {
 
 type caller chan outcome
 
-func (c caller) Ended(reply jsonrpc.Reply, err error, _ *jsonrpc.Burst) { c <- outcome{reply, err} }
+func (c caller) Ended(reply jsonrpc.Reply, err error, _ *jsonrpc.WriteBatch) {
+	c <- outcome{reply, err}
+}
 
 func TestStartedCallsEndLikeOthers(t *testing.T) {
 	t.Parallel()

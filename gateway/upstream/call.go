@@ -33,7 +33,7 @@ type Call struct {
 	// timeout for the others.
 	Timeout time.Duration
 	// Burst sends the request of Conn.Start together with others.
-	Burst *jsonrpc.Burst
+	Burst *jsonrpc.WriteBatch
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.
 	Cause any
@@ -79,7 +79,7 @@ type Caller interface {
 	// Ended gets what Conn.Call would have returned, once. It runs in the
 	// goroutine that ends the call, mostly the read loop, and must not block.
 	// What it sends because of that goes into the burst, which may be nil.
-	Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst)
+	Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch)
 }
 
 // Wire is the id that the call went over the wire with last, 0 for none, and what HTTP
@@ -147,5 +147,5 @@ func (c *Call) place() {
 func (c *Call) frame(id []byte) []byte {
 	var room [8]rawjson.Edit
 	params, edits := c.Token.Put(room[:0], c.Params, c.Edits, id)
-	return jsonrpc.Request(id, c.Method, params, edits...)
+	return jsonrpc.RequestFrame(id, c.Method, params, edits...)
 }

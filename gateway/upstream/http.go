@@ -166,7 +166,7 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 // the body holds the server's own JSON-RPC error for it.
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	body = jsonrpc.TrimMark(body)
+	body = jsonrpc.TrimBOM(body)
 	switch h.loss(c, resp.StatusCode, body) {
 	case wire.SessionLost:
 		return h.forgot(id)
@@ -188,7 +188,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 // tooLarge is the Error for an answer that was given up for its size; nil if it was
 // not.
 func (h *streamable) tooLarge(what string, err error) error {
-	var long *jsonrpc.TooLong
+	var long *jsonrpc.TooLongError
 	switch {
 	case errors.As(err, &long):
 		return h.srv.failure(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
@@ -295,7 +295,7 @@ func (h *streamable) listen() {
 		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 			drain(resp.Body)
-			if h.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) != wire.SessionKept {
+			if h.loss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) != wire.SessionKept {
 				// The session is lost, or the server has no such stream and does
 				// not know the status for that, 405. A ping tells.
 				h.doubt()
@@ -336,7 +336,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *wire.StreamReader
 		}
 		h.handle(h.ctx, nil, data)
 	})
-	if long, ok := errors.AsType[*jsonrpc.TooLong](err); ok {
+	if long, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
 		h.tooLong(long)
 	}
 	return ev

@@ -64,11 +64,11 @@ type link struct {
 	kind    string            // name of the transport
 	over    atomic.Bool       // of Streamable HTTP: the server ended the session
 
-	fresh   atomic.Bool    // no answer has arrived since the handshake; see Unprompted
-	told    atomic.Int32   // counts notices whose ping is unanswered; see Unprompted
-	burst   *jsonrpc.Burst // of the read loop; nil where there are several
-	arrived atomic.Uint64  // counts frames that arrived
-	doubts  chan struct{}  // capacity one: a call was not answered in time
+	fresh   atomic.Bool         // no answer has arrived since the handshake; see Unprompted
+	told    atomic.Int32        // counts notices whose ping is unanswered; see Unprompted
+	burst   *jsonrpc.WriteBatch // of the read loop; nil where there are several
+	arrived atomic.Uint64       // counts frames that arrived
+	doubts  chan struct{}       // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -103,7 +103,7 @@ func newLink(s *Server, unit, kind string) *link {
 		tools: timing.NewFetchGate(), retool: make(chan struct{}, 1),
 		asking: make(map[*incoming]struct{}),
 	}
-	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
+	l.calls.OnDone = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
 	l.expiry.Ring = l.expire
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
@@ -308,7 +308,7 @@ func (l *link) Stop(c *Call, cause error) {
 }
 
 // finish is the end of a call that Start has begun.
-func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
+func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
 	if err = l.ended(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
 	}
@@ -321,14 +321,14 @@ func (l *link) abandon(c *Call, id int64, why error) {
 	// In the modern era over HTTP the end of the stream says it.
 	if !c.handshake && !c.own && !(c.modern && !l.wire.local()) {
 		reason := "cancelled by the client"
-		var given interface{ Reason() string }
+		var given interface{ CancelReason() string }
 		switch {
 		case errors.Is(why, context.DeadlineExceeded):
 			reason = "timed out"
-		case errors.As(why, &given) && given.Reason() != "":
-			reason = given.Reason()
+		case errors.As(why, &given) && given.CancelReason() != "":
+			reason = given.CancelReason()
 		}
-		l.wire.send(jsonrpc.Cancellation(strconv.AppendInt(nil, id, 10), reason))
+		l.wire.send(jsonrpc.CancelFrame(strconv.AppendInt(nil, id, 10), reason))
 	}
 	if abort != nil {
 		abort()
@@ -351,7 +351,7 @@ func (l *link) Notify(method string, params []byte) error {
 	default: // maybe the session is lost; then the next connection gets it
 	}
 	if l.info.Load().Era == Legacy {
-		l.wire.send(jsonrpc.Notification(method, params))
+		l.wire.send(jsonrpc.NotificationFrame(method, params))
 	}
 	return nil
 }
@@ -420,7 +420,7 @@ func (l *link) broken(frame []byte, err error) {
 }
 
 // tooLong handles a frame that was thrown away for its size.
-func (l *link) tooLong(e *jsonrpc.TooLong) {
+func (l *link) tooLong(e *jsonrpc.TooLongError) {
 	id := e.ID()
 	l.srv.garbage(e.Prefix, e)
 	switch {
@@ -433,7 +433,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 }
 
 // tooLongReason words the error for an answer that was too long.
-func tooLongReason(e *jsonrpc.TooLong) string {
+func tooLongReason(e *jsonrpc.TooLongError) string {
 	if e.Cause != nil {
 		return "its answer was lost: " + e.Error()
 	}
@@ -451,7 +451,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		return
 	}
 	if m.Method == "ping" {
-		l.wire.send(jsonrpc.Result(m.ID, []byte("{}")))
+		l.wire.send(jsonrpc.ResultFrame(m.ID, []byte("{}")))
 		return
 	}
 	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
@@ -481,7 +481,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		case err != nil:
 			l.wire.answer(err.Frame(m.ID))
 		default:
-			l.wire.answer(jsonrpc.Result(m.ID, result))
+			l.wire.answer(jsonrpc.ResultFrame(m.ID, result))
 		}
 	}) {
 		end()

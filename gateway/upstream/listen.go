@@ -374,8 +374,8 @@ var errReplaced replaced
 
 type replaced struct{}
 
-func (replaced) Error() string  { return "not listened on any more" }
-func (replaced) Reason() string { return "another subscriptions/listen has taken its place" }
+func (replaced) Error() string        { return "not listened on any more" }
+func (replaced) CancelReason() string { return "another subscriptions/listen has taken its place" }
 
 // end closes a listen from our side.
 func (ls *listens) end(x *listening) {

@@ -69,5 +69,5 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
 	}
 	wire.SortEdits(edits)
-	return jsonrpc.Request(id, c.Method, params, edits...)
+	return jsonrpc.RequestFrame(id, c.Method, params, edits...)
 }

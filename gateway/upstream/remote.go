@@ -256,7 +256,7 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 	defer drain(resp.Body)
 	if resp.StatusCode >= 300 || contentType(resp) == "application/json" {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-		switch r.loss(nil, resp.StatusCode, jsonrpc.TrimMark(body)) {
+		switch r.loss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) {
 		case wire.SessionLost:
 			return r.forgot(0)
 		case wire.SessionSuspect:
@@ -428,9 +428,9 @@ func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 		return nil, err
 	}
 	if n > limit {
-		return nil, &jsonrpc.TooLong{Prefix: buf.Bytes()[:4096:4096], Limit: limit}
+		return nil, &jsonrpc.TooLongError{Prefix: buf.Bytes()[:4096:4096], Limit: limit}
 	}
-	return jsonrpc.TrimMark(buf.Bytes()), nil
+	return jsonrpc.TrimBOM(buf.Bytes()), nil
 }
 
 // drain reads the body of an answer of do to its end, if that is near, so that

@@ -34,7 +34,7 @@ func (l *link) TellRoots() error {
 
 // begins sends the notice that the handshake is over.
 func (l *link) begins(ctx context.Context) error {
-	opened := func() error { return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil)) }
+	opened := func() error { return l.wire.opened(ctx, jsonrpc.NotificationFrame("notifications/initialized", nil)) }
 	switch {
 	case !l.wire.local():
 	case l.Unit() == "":
@@ -65,4 +65,4 @@ type notice struct {
 }
 
 // Ended implements [Caller].
-func (n *notice) Ended(jsonrpc.Reply, error, *jsonrpc.Burst) { n.link.told.Add(-1) }
+func (n *notice) Ended(jsonrpc.Reply, error, *jsonrpc.WriteBatch) { n.link.told.Add(-1) }

@@ -49,7 +49,7 @@ type stdio struct {
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
-	out    *jsonrpc.Outbox
+	out    *jsonrpc.SendQueue
 	exited chan struct{} // the child has been reaped and its group killed
 	spoken chan struct{} // stdout has been read to its end
 	silent chan struct{} // stderr has been read to its end
@@ -78,7 +78,7 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 		}
 	}
 	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), spoken: make(chan struct{}), silent: make(chan struct{})}
-	c.wire, c.burst = c, new(jsonrpc.Burst)
+	c.wire, c.burst = c, new(jsonrpc.WriteBatch)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
@@ -120,7 +120,7 @@ func (c *stdio) start() error {
 	}
 	c.pid = c.cmd.Process.Pid
 	c.out = jsonrpc.NewStream(c.stdin)
-	c.out.Bound(c.srv.memory)
+	c.out.SetOwner(c.srv.memory)
 	c.loops.Add(3)
 	go func() {
 		defer c.loops.Done()
@@ -159,8 +159,8 @@ func (c *stdio) mind(started chan<- error) {
 // read is the read loop.
 func (c *stdio) read() {
 	defer c.loops.Done()
-	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
-	r.Bound(c.srv.memory, func() {
+	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).CheckWhileReading(c.srv.opt.Limits.Depth)
+	r.SetOwner(c.srv.memory, func() {
 		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
 	})
 	defer c.burst.Flush()
@@ -170,7 +170,7 @@ func (c *stdio) read() {
 		}
 		frame, err := r.Read()
 		if err != nil {
-			var long *jsonrpc.TooLong
+			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
 				close(c.spoken)
 				c.failProcess("closed its stdout", err)
@@ -181,7 +181,7 @@ func (c *stdio) read() {
 		}
 		m, err := r.Parse(frame)
 		m, err = wire.RepairFrame(frame, c.srv.opt.Limits.Depth, m, err)
-		if err != nil && r.Cut() {
+		if err != nil && r.Truncated() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
 			c.srv.garbage(frame, err)
@@ -315,7 +315,7 @@ func (c *stdio) old() bool   { return false }
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
-	case len(frame) > memlimit.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
+	case len(frame) > memlimit.Free && c.out.UnsentBytes()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
 		c.check()
@@ -324,7 +324,7 @@ func (c *stdio) request(call *Call, id int64, frame []byte) {
 		call.Burst.Send(c.out, frame)
 		c.check()
 	case c.calls.Len() > 1:
-		c.put(frame, c.out.Gather)
+		c.put(frame, c.out.SendBuffered)
 	default:
 		c.put(frame, c.out.Send)
 	}
@@ -347,11 +347,11 @@ func (c *stdio) put(frame []byte, send func([]byte)) {
 
 // check gives a child up that does not read.
 func (c *stdio) check() {
-	unsent := c.out.Unsent()
+	unsent := c.out.UnsentBytes()
 	if unsent == 0 {
 		return
 	}
-	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.StalledFor() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }

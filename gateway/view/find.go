@@ -17,7 +17,7 @@ import (
 type Resolver = func(*registry.Snapshot, string) (registry.Target, error)
 
 // Find resolves a name for the client of a request.
-func (v *Views) Find(ctx context.Context, x *downstream.Exchange, resolve Resolver, name string) (registry.Target, error) {
+func (v *Views) Find(ctx context.Context, x *downstream.Request, resolve Resolver, name string) (registry.Target, error) {
 	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.Of(x) }, resolve, name)
 }
 

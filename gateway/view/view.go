@@ -120,15 +120,15 @@ func (v *Views) Config() *config.Config {
 func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
 
 // Of returns the part of the catalog that the client of a request sees.
-func (v *Views) Of(x *downstream.Exchange) *registry.Snapshot { return v.view(x).load(v.registry).is }
+func (v *Views) Of(x *downstream.Request) *registry.Snapshot { return v.view(x).load(v.registry).is }
 
 // Lists returns the part of that which lists contain: tools that are to be found by searches
 // are left out.
-func (v *Views) Lists(x *downstream.Exchange) *registry.Snapshot {
+func (v *Views) Lists(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).load(v.registry).lists
 }
 
-func (v *Views) view(x *downstream.Exchange) *view {
+func (v *Views) view(x *downstream.Request) *view {
 	x = x.Outer()
 	set := v.set.Load()
 	if len(set.clients) == 0 { // then who it is need not be read
@@ -200,7 +200,7 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 // MaxResult is how much text of a tool's result the client of a request gets at a time, in
 // bytes, if its server's config says so much; 0 for all of it. A profile wins over servers,
 // and screens and commands get all.
-func (v *Views) MaxResult(x *downstream.Exchange, server int64) int64 {
+func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	set, s, name := v.set.Load(), x.Session(), ""
 	if s.IsScreen() || s.Profile() == Whole {
 		return 0

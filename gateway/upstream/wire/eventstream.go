@@ -53,7 +53,7 @@ var errCut = fmt.Errorf("the stream ends within a line: %w", io.EOF)
 const maxField = 4 << 10
 
 // Next returns the next event that has data. The errors are those of the
-// reader, [memory.ErrFull] and [*jsonrpc.TooLong], after which the stream must be
+// reader, [memory.ErrFull] and [*jsonrpc.TooLongError], after which the stream must be
 // given up.
 func (e *StreamReader) Next() (StreamEvent, error) {
 	defer e.reserved.Release()
@@ -123,7 +123,7 @@ func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest boo
 			return nil, err
 		}
 		if *size += int64(len(part)); *size > e.limit {
-			return nil, &jsonrpc.TooLong{Prefix: prefix(parts), Limit: e.limit}
+			return nil, &jsonrpc.TooLongError{Prefix: prefix(parts), Limit: e.limit}
 		}
 		if !rest {
 			*size++ // the line break

@@ -89,7 +89,7 @@ func TestEventsAreBounded(t *testing.T) {
 		"endless lines":    strings.NewReader(strings.Repeat("data: xxxxxxxxxxxxxxxxxxxx\n", 100_000)),
 	} {
 		_, _, err := readEvents(r, 1<<20)
-		var long *jsonrpc.TooLong
+		var long *jsonrpc.TooLongError
 		require.ErrorAs(t, err, &long, name)
 	}
 }
@@ -139,7 +139,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add("\xEF\xBB\xBFdata:" + strings.Repeat("y", 5000) + "\n\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		whole, _, err := readEvents(strings.NewReader(in), 4096)
-		var long *jsonrpc.TooLong
+		var long *jsonrpc.TooLongError
 		if !errors.Is(err, io.EOF) && !errors.As(err, &long) {
 			t.Fatalf("unexpected error %v", err)
 		}
