@@ -70,7 +70,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Ready()
-	if err != nil || g.Servers.Checks() && g.Views.Of(x) != seen {
+	if err != nil || g.Servers.VerifiesLists() && g.Views.Of(x) != seen {
 		return false // the target may be older than the list by which the server is ready
 	}
 	s := &started{
@@ -105,10 +105,10 @@ type started struct {
 }
 
 // RequestEnded implements [downstream.Waiter].
-func (s *started) RequestEnded(cause error) { s.conn.Stop(&s.under.Call, cause) }
+func (s *started) RequestEnded(cause error) { s.conn.Cancel(&s.under.Call, cause) }
 
-// Ended implements [upstream.Caller].
-func (s *started) Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
+// CallEnded implements [upstream.Caller].
+func (s *started) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
 	s.gateway.calls.End(&s.under, err == nil)
 	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
 		go s.conclude(reply, err)

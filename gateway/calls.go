@@ -320,7 +320,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		e = g.fromModern(r, server, name, e)
 		b := g.Servers.Get(server)
 		if b != nil {
-			g.ask.Demanded(r.Session(), server, b.UnitOf(r.Session()), e)
+			g.ask.Demanded(r.Session(), server, b.IsolationUnit(r.Session()), e)
 		}
 		e = w.Read(rawjson.ErrorObject, e)
 		r.refuse(e, w.Edits...)
@@ -344,7 +344,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	result := w.Read(rawjson.Result(r.Method()), sent)
 	if &result[0] != &sent[0] {
 		if b := g.Servers.Get(server); b != nil {
-			b.Removed(r.Method(), rawjson.Result(r.Method()), sent)
+			b.LogRemoved(r.Method(), rawjson.Result(r.Method()), sent)
 		}
 	}
 	if short := g.shorten(r, server, result, w.Edits); short != nil {
@@ -405,7 +405,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	f := r.newCall()
 	modern := conn.Info().Era == upstream.Modern
 	switch {
-	case modern && r.CanPark() && r.outer == nil && !g.Servers.Rootless(r.server):
+	case modern && r.CanPark() && r.outer == nil && !g.Servers.OmitRoots(r.server):
 		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
 	case isForeign(state):
 		release()
@@ -435,7 +435,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	f = r.newCall()
 	g.begin(r, f, conn, release, r.sent)
 	if conn.Info().Era == upstream.Modern {
-		f.Call.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, true))
+		f.Call.Capabilities = g.Servers.ClientCapabilities(r.server, g.ask.Capabilities(r.Client().Capabilities, true))
 	}
 	reply, err = g.call(r, f, conn)
 	if err == nil {
@@ -474,8 +474,8 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if release, err = inflight.Acquire(r.Context(), b.Server, r.Request); err != nil {
 		return nil, nil, err
 	}
-	if kind, pinned := r.pinned(); pinned && g.Servers.Checks() {
-		conn, err = g.Servers.Checked(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.seekAgain)
+	if kind, pinned := r.pinned(); pinned && g.Servers.VerifiesLists() {
+		conn, err = g.Servers.VerifiedConn(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.seekAgain)
 	}
 	if err != nil {
 		release()

@@ -197,7 +197,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 			refuse(unknownLevel(m.LogLevel))
 		}
 	}
-	if g.Servers.Projects() && x.Method() != "initialize" && x.Method() != "ping" {
+	if g.Servers.HasPerProject() && x.Method() != "initialize" && x.Method() != "ping" {
 		if p := plains[x.Method()]; p != nil {
 			r.name, _, _ = stringMember(x.Params(), p.member) // the client may be asked, and its return is for that
 		}

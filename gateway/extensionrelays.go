@@ -27,7 +27,7 @@ import (
 // RelayOptions configure Relays.
 type RelayOptions struct {
 	Registry *registry.Registry
-	Servers  *servers.Fleet
+	Servers  *servers.Manager
 	Tasks    *tasks.Tasks
 	Logger   *slog.Logger
 	Views    *view.Views

@@ -54,7 +54,7 @@ type Gateway struct {
 	serverInfo []byte
 
 	// Servers are those of the config.
-	Servers *servers.Fleet
+	Servers *servers.Manager
 
 	Views   *view.Views
 	clients inflight.Clients
@@ -85,14 +85,14 @@ func New(o Options) *Gateway {
 	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(o.Options, servers.Hooks{
-		Handler:   relay{g},
-		Announced: func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
-		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
-		NoProject: func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
-		Watched:   func(server string) int { return g.News.Watches(server) },
-		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
+		Handler:             relay{g},
+		OnListChanged:       func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
+		OnConnectionChanged: func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
+		NoProject:           func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
+		Subscribers:         func(server string) int { return g.News.Watches(server) },
+		Busy:                func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
-	g.projects.OnJoin = g.Servers.Join
+	g.projects.OnJoin = g.Servers.JoinProject
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
@@ -187,7 +187,7 @@ func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.projects.Forget(s)
 	g.work.Go(func() {
 		g.News.Closed(s)
-		g.Servers.Left(s)
+		g.Servers.ReleaseSession(s)
 		if s.Level() != downstream.LevelUnset {
 			g.News.LevelsChanged()
 		}

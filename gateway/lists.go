@@ -26,7 +26,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 		}
 		if cursor == "" {
 			ctx, cancel := r.hurryLists()
-			g.Servers.AwaitListsIn(ctx, r.view())
+			g.Servers.AwaitVisibleLists(ctx, r.view())
 			cancel()
 		}
 		var more []byte

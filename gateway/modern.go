@@ -47,11 +47,11 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		return
 	}
 	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
-		c.Capabilities, c.LogLevel = g.Servers.Told(r.server, r.Client().Capabilities), r.Modern().LogLevel
+		c.Capabilities, c.LogLevel = g.Servers.ClientCapabilities(r.server, r.Client().Capabilities), r.Modern().LogLevel
 		c.AcceptTask = tasks.Taken(r.Request)
 		return
 	}
-	c.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, false))
+	c.Capabilities = g.Servers.ClientCapabilities(r.server, g.ask.Capabilities(r.Client().Capabilities, false))
 	switch {
 	case r.modern():
 		c.LogLevel = r.Modern().LogLevel

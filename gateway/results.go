@@ -38,7 +38,7 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w.Shape = nil // it describes the bytes that the server sent
 	if b := r.gateway.Servers.Get(server); b != nil {
 		for _, text := range kinds.Texts() {
-			b.Repaired(r.Method(), text)
+			b.LogRepaired(r.Method(), text)
 		}
 	}
 	return result

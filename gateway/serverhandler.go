@@ -17,29 +17,29 @@ import (
 // relay is the gateway as backends see it: an [upstream.Handler].
 type relay struct{ *Gateway }
 
-// Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
+// ConnOpened implements [upstream.Handler].
+func (g relay) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Open(s, conn)
 	g.News.Connected(s, conn)
 }
 
-// Ready implements [upstream.Handler]: a new connection is told what the one
+// ConnReady implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
-func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+func (g relay) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	g.relays.Compare()
 	g.News.Restore(ctx, s, conn)
 }
 
-// Down implements [upstream.Handler].
-func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
+// ConnClosed implements [upstream.Handler].
+func (g relay) ConnClosed(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
 	g.tasks.Drop(conn)
 	g.ask.Disconnected(conn)
 	g.News.Disconnected(conn)
 }
 
-// Notification implements [upstream.Handler].
-func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
+// HandleNotification implements [upstream.Handler].
+func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	c, params, done := g.tasks.Notified(conn, c, method, params)
 	if done {
 		return
@@ -82,9 +82,9 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	}
 }
 
-// Request implements [upstream.Handler]: a question of a task goes to the task's client,
+// HandleRequest implements [upstream.Handler]: a question of a task goes to the task's client,
 // all others where their cause is.
-func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+func (g relay) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = rawjson.Result(method).Clean(nil, result)

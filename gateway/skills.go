@@ -13,7 +13,7 @@ import (
 func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
 	ctx, cancel := r.hurryLists()
 	defer cancel()
-	hints, served := g.Servers.FreshSkills(ctx, r.view(), first)
+	hints, served := g.Servers.RefreshSkills(ctx, r.view(), first)
 	if !served && r.view().Count(registry.Skill) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s; no server has skills", r.Method())
 	}

@@ -2,9 +2,9 @@
 //
 // A process that is killed ends no other. On Linux the kernel kills its children
 // with it, but not what these started; on macOS not even the children. So each
-// process of Goblin keeps a [Record] of its children in a file, which it locks
+// process of Goblin keeps a [Registry] of its children in a file, which it locks
 // for its life, and the next process ends the groups in the files that
-// are not locked any more ([Record.Sweep]).
+// are not locked any more ([Registry.Sweep]).
 //
 // A process is known by its number and its start time, and by the boot and the
 // process namespace that both belong to; a number that was given to another
@@ -17,7 +17,7 @@
 // does a nil one.
 //
 // A command whose user waits for its end need not wait for stubborn children: it hands them
-// over to a process that sweeps when it has gone ([Record.HandOver]).
+// over to a process that sweeps when it has gone ([Registry.HandOver]).
 //
 // The package knows nothing of servers but names. All methods may be called
 // from any goroutine; Sweep blocks for some three seconds at most. A record

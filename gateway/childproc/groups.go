@@ -18,8 +18,8 @@ var all struct {
 	alive []*Group
 }
 
-// Remember makes KillAll reach a group, or reach it no more.
-func Remember(g *Group, alive bool) {
+// Track makes KillAll reach a group, or reach it no more.
+func Track(g *Group, alive bool) {
 	all.Lock()
 	defer all.Unlock()
 	if alive {

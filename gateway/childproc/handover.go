@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Outlive reports whether children outlive this process.
-func (r *Record) Outlive() bool { return r != nil && r.Outlives }
+// SurvivesExit reports whether children outlive this process.
+func (r *Registry) SurvivesExit() bool { return r != nil && r.SetSurvivesExit }
 
 // HandOver has another process end the recorded children that are left when this one has
 // ended, for programs whose users wait for their end. It is started by command, which
 // has to call [Reap] for the same folder with its standard input; cmd is used up. The
 // children must outlive this process, and what they read must end with it.
-func (r *Record) HandOver(cmd *exec.Cmd) error {
+func (r *Registry) HandOver(cmd *exec.Cmd) error {
 	if r.lacks() {
 		return ErrNoRecord
 	}
@@ -44,7 +44,7 @@ func (r *Record) HandOver(cmd *exec.Cmd) error {
 }
 
 // lacks reports whether children may be missing in the record.
-func (r *Record) lacks() bool {
+func (r *Registry) lacks() bool {
 	if r == nil {
 		return true
 	}

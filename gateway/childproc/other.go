@@ -9,29 +9,29 @@ import (
 	"os/exec"
 )
 
-// Record does nothing here.
-type Record struct{ Outlives bool }
+// Registry does nothing here.
+type Registry struct{ SetSurvivesExit bool }
 
 // New returns a Record that does nothing.
-func New(string, *slog.Logger) *Record { return nil }
+func New(string, *slog.Logger) *Registry { return nil }
 
 // Add does nothing; nor does forget.
-func (*Record) Add(int, string, string) (forget func()) { return func() {} }
+func (*Registry) Add(int, string, string) (forget func()) { return func() {} }
 
-// Outlive is false.
-func (*Record) Outlive() bool { return false }
+// SurvivesExit is false.
+func (*Registry) SurvivesExit() bool { return false }
 
 // HandOver always fails.
-func (*Record) HandOver(*exec.Cmd) error { return ErrNoRecord }
+func (*Registry) HandOver(*exec.Cmd) error { return ErrNoRecord }
 
 // Reap does nothing.
 func Reap(string, io.Reader) {}
 
 // Sweep does nothing.
-func (*Record) Sweep(context.Context) {}
+func (*Registry) Sweep(context.Context) {}
 
-// Freshen does nothing.
-func (*Record) Freshen() {}
+// TouchFile does nothing.
+func (*Registry) TouchFile() {}
 
 // Close does nothing.
-func (*Record) Close() {}
+func (*Registry) Close() {}

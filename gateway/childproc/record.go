@@ -19,7 +19,7 @@ import (
 const (
 	prefix = "children-"
 	// handedOver is the suffix of the file of a process that exited before its children
-	// on purpose, see [Record.HandOver].
+	// on purpose, see [Registry.HandOver].
 	handedOver = ".handed-over"
 	// slot is the length in bytes of a child's line. Lines are written in
 	// place, each by one write, which the death of the process does not cut.
@@ -73,8 +73,8 @@ func parse(text []byte) []child {
 	return all
 }
 
-// Record is the children of this process. Make one with [New].
-type Record struct {
+// Registry is the children of this process. Make one with [New].
+type Registry struct {
 	dir string
 	log *slog.Logger
 
@@ -85,19 +85,19 @@ type Record struct {
 	failed bool     // told of
 	held   *os.File // open for as long as this process lives, once it has handed over
 
-	// Outlives says that children are to outlive this process, so that they can be handed
+	// SetSurvivesExit says that children are to outlive this process, so that they can be handed
 	// over. It is set before the first child.
-	Outlives bool
+	SetSurvivesExit bool
 }
 
 // New returns a Record whose file will be in dir, a folder that is private to
 // the user. The file is made with the first child.
-func New(dir string, log *slog.Logger) *Record { return &Record{dir: dir, log: log} }
+func New(dir string, log *slog.Logger) *Registry { return &Registry{dir: dir, log: log} }
 
 // Add records a child that was just started as the leader of a group of its
 // own and has not been waited for. forget must be called when the child and its
 // group are gone.
-func (r *Record) Add(pid int, server, command string) (forget func()) {
+func (r *Registry) Add(pid int, server, command string) (forget func()) {
 	if r == nil {
 		return func() {}
 	}
@@ -120,7 +120,7 @@ func (r *Record) Add(pid int, server, command string) (forget func()) {
 	}
 }
 
-func (r *Record) add(pid int, server, command string) (n int, err error) {
+func (r *Registry) add(pid int, server, command string) (n int, err error) {
 	if r.closed {
 		return 0, os.ErrClosed
 	}
@@ -155,15 +155,15 @@ func (r *Record) add(pid int, server, command string) (n int, err error) {
 }
 
 // fail logs that a child is not recorded, once.
-func (r *Record) fail(err error) {
+func (r *Registry) fail(err error) {
 	if !r.failed {
 		r.failed = true
 		r.log.Warn("Child processes are not recorded; some may be left if this process is killed", "err", err)
 	}
 }
 
-// Freshen makes the file look used, for programs that clear folders of what is old.
-func (r *Record) Freshen() {
+// TouchFile makes the file look used, for programs that clear folders of what is old.
+func (r *Registry) TouchFile() {
 	if r == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (r *Record) Freshen() {
 }
 
 // Close removes the file, when all children are gone.
-func (r *Record) Close() {
+func (r *Registry) Close() {
 	if r == nil {
 		return
 	}

@@ -34,7 +34,7 @@ type member struct {
 // Sweep ends the groups that dead processes have recorded in the folder: they
 // are terminated, and killed if they are there two seconds later or when ctx
 // ends. It returns when they are gone.
-func (r *Record) Sweep(ctx context.Context) {
+func (r *Registry) Sweep(ctx context.Context) {
 	if r == nil {
 		return
 	}

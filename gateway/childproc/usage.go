@@ -8,6 +8,6 @@ import "time"
 // Usage holds the memory and processor time of a group of processes.
 type Usage struct {
 	Processes int
-	Processor time.Duration // since they began
+	CPUTime   time.Duration // since they began
 	Memory    int64         // bytes that are in memory
 }

@@ -35,7 +35,7 @@ func GroupUsage(group int) Usage {
 			continue
 		}
 		u.Processes++
-		u.Processor += time.Duration(number(utime)+number(stime)) * tick
+		u.CPUTime += time.Duration(number(utime)+number(stime)) * tick
 		u.Memory += number(rss) * int64(os.Getpagesize())
 	}
 	return u

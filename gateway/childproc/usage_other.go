@@ -29,7 +29,7 @@ func GroupUsage(group int) Usage {
 		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
 		u.Processes++
 		u.Memory += kilobytes << 10
-		u.Processor += clock(fields[2])
+		u.CPUTime += clock(fields[2])
 	}
 	return u
 }

@@ -177,7 +177,7 @@ func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Ma
 	if store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
 		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
-			servers.Record(store, s, state, denied, lists)
+			servers.CacheLists(store, s, state, denied, lists)
 		}
 		defer func() { store.Save(began) }()
 	}

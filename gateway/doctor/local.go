@@ -275,7 +275,7 @@ func (p *patient) greeted(t *talk) bool {
 	switch {
 	case t.opened:
 		text := "revision " + t.info.Protocol
-		if t.info.Second || t.info.Era == upstream.Modern {
+		if t.info.SecondEra || t.info.Era == upstream.Modern {
 			text += ", " + t.info.Era.String()
 		}
 		p.Fine(name, text)

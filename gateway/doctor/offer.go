@@ -55,7 +55,7 @@ func (p *patient) listed(t *talk) bool {
 		case limit != nil:
 			fix = fmt.Sprintf("raise %s under gateway, or report this to the server's authors", limit[1])
 		}
-		if help, _ := stderr.Remedy(t.missing); help != "" && p.s.Type == config.Stdio {
+		if help, _ := stderr.FindFix(t.missing); help != "" && p.s.Type == config.Stdio {
 			fix = help
 		}
 		if cause, add := p.lacking(t.missing); cause != "" {

@@ -336,7 +336,7 @@ func status(code int) string {
 // unfit checks the refusal of a server that may not be what url should name. It reports
 // whether the refusal is of another sort.
 func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
-	code, text := upstream.StatusOf(why), why.Reason
+	code, text := upstream.HTTPStatus(why), why.Reason
 	if code == 0 {
 		code = resp.StatusCode
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	// Redact takes secrets out of what servers wrote; nil changes nothing.
 	Redact func(string) string
 	// Children records child processes, for the case that this one is killed; nil records none.
-	Children *childproc.Record
+	Children *childproc.Registry
 	// Listed gets the complete lists of each server that has them, by kind, with the
 	// server's state and the names that the config leaves out. It may be called from
 	// several goroutines; nil is not called.
@@ -180,7 +180,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	server := upstream.NewServer(*s, upstream.Options{
 		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.OfClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
-		Observe: upstream.Observe{Skipped: t.skip, Unlisted: t.unlisted},
+		Hooks: upstream.Hooks{Skipped: t.skip, ListFailed: t.unlisted},
 	})
 	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)
 	var running sync.WaitGroup
@@ -192,7 +192,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	t.err = survives(ctx, server, s.Type)
 	state, _ := t.State(s.Name)
 	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.Listed != nil {
-		p.Listed(p.defined, &state, server.Denied, lists)
+		p.Listed(p.defined, &state, server.DeniedNames, lists)
 	}
 	end()
 	running.Wait()

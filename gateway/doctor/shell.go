@@ -126,7 +126,7 @@ func (p *patient) part(s string) string {
 // lacking returns which variables the server lacks by its own words, and the fix.
 func (p *patient) lacking(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
-	return stderr.Lacking(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
+	return stderr.MissingVariables(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
 }
 
 // unexpanded warns of texts that a shell would expand, and Goblin does not.

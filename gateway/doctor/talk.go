@@ -119,11 +119,11 @@ func (t *talk) offer() string {
 	return strings.Join(parts, ", ")
 }
 
-// Notification implements [upstream.Handler].
-func (t *talk) Notification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {}
+// HandleNotification implements [upstream.Handler].
+func (t *talk) HandleNotification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {}
 
-// Request implements [upstream.Handler]: there is no client that the server could ask.
-func (t *talk) Request(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
+// HandleRequest implements [upstream.Handler]: there is no client that the server could ask.
+func (t *talk) HandleRequest(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
 	if method == "roots/list" && len(t.roots) > 0 {
 		type root struct {
 			URI  string `json:"uri"`
@@ -142,15 +142,15 @@ func (t *talk) Request(_ context.Context, _ *upstream.Server, _ upstream.Conn, _
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: nobody can be asked", method)
 }
 
-// Opened implements [upstream.Handler].
-func (t *talk) Opened(_ *upstream.Server, conn upstream.Conn) {
+// ConnOpened implements [upstream.Handler].
+func (t *talk) ConnOpened(_ *upstream.Server, conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened, t.info = true, conn.Info()
 }
 
-// Ready implements [upstream.Handler].
-func (t *talk) Ready(context.Context, *upstream.Server, upstream.Conn) {}
+// ConnReady implements [upstream.Handler].
+func (t *talk) ConnReady(context.Context, *upstream.Server, upstream.Conn) {}
 
-// Down implements [upstream.Handler].
-func (t *talk) Down(*upstream.Server, upstream.Conn) {}
+// ConnClosed implements [upstream.Handler].
+func (t *talk) ConnClosed(*upstream.Server, upstream.Conn) {}

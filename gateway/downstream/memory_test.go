@@ -105,7 +105,7 @@ func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
 		kept += int(downstream.Held(s))
 		all = append(all, s)
 	}
-	require.LessOrEqual(t, kept, limit+sessions*(account.Free+2<<10))
+	require.LessOrEqual(t, kept, limit+sessions*(account.FreeSize+2<<10))
 	require.GreaterOrEqual(t, kept, limit/2)
 	require.Greater(t, int(downstream.Held(all[0])), each<<10, "who comes first has all")
 	require.NotZero(t, downstream.Held(all[sessions-1]), "who comes last has something")

@@ -83,7 +83,7 @@ func (w *wire) check() {
 	case n > overflowFactor*w.s.opt.Limits.Unsent:
 		w.s.Close(ErrOverflow)
 		return
-	case n > memlimit.Free && w.out.OverLimit():
+	case n > memlimit.FreeSize && w.out.OverLimit():
 		w.s.crowd(n)
 		return
 	}

@@ -80,7 +80,7 @@ func (t *Table) Do(conn upstream.Conn, u *Under, do func() (jsonrpc.Reply, error
 // has ended.
 func (t *Table) Start(conn upstream.Conn, u *Under, caller upstream.Caller) bool {
 	t.add(conn, u)
-	started := conn.Start(&u.Call, caller)
+	started := conn.CallAsync(&u.Call, caller)
 	if !started {
 		t.End(u, true)
 	}

@@ -73,7 +73,7 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 	u.Call.Token, theirs = wire.FindToken(x.Params(), meta)
 	if theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
 		if theirs == nil && habit.quick() {
-			u.Call.Token = wire.KeptToken
+			u.Call.Token = wire.KeepToken
 		}
 		return
 	}
@@ -91,8 +91,8 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 // Took notes how long the answer has taken, for the habit of what was called.
 func (u *Under) Took(d time.Duration) { u.habit.note(d) }
 
-// Wire is the id of the call on the wire, and what HTTP said.
-func (u *Under) Wire() (id int64, answer *http.Response) { return u.Call.Wire() }
+// WireID is the id of the call on the wire, and what HTTP said.
+func (u *Under) WireID() (id int64, answer *http.Response) { return u.Call.WireID() }
 
 // Asked reports whether people were asked because of the call.
 func (u *Under) Asked() bool { return u.asked.Load() }

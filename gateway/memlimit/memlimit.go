@@ -13,7 +13,7 @@
 // Fixed shares have one of the two only: four owners use up quarters, and small
 // shares refuse a large message although the pool is empty.
 //
-// Objects of up to [Free] bytes are not counted. Neither is garbage, which at worst
+// Objects of up to [FreeSize] bytes are not counted. Neither is garbage, which at worst
 // doubles the memory of the process, unless GOMEMLIMIT is set.
 //
 // All methods are safe for concurrent use, also with locks held, and never block.
@@ -27,8 +27,8 @@ import (
 	"sync/atomic"
 )
 
-// Free is the largest object that is not counted, in bytes.
-const Free = 64 << 10
+// FreeSize is the largest object that is not counted, in bytes.
+const FreeSize = 64 << 10
 
 // ErrFull is the reason for a refused reservation.
 var ErrFull = errors.New("too many bytes are held for all clients and servers together")
@@ -101,7 +101,7 @@ func (o *Owner) Pool() *Pool {
 
 // CanReserve reports whether n more bytes would fit at the moment.
 func (o *Owner) CanReserve(n int) bool {
-	if o == nil || n <= Free {
+	if o == nil || n <= FreeSize {
 		return true
 	}
 	o.pool.mu.Lock()
@@ -143,7 +143,7 @@ func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
 // Resize sets the size to n bytes. It reports false and changes nothing if that does not
 // fit.
 func (r *Reservation) Resize(n int64) bool {
-	if n <= Free {
+	if n <= FreeSize {
 		n = 0
 	}
 	if r.owner == nil || n == r.held.Load() {

@@ -22,8 +22,8 @@ func claim(a *memlimit.Pool) *memlimit.Reservation {
 
 // greedy grows a reservation in small steps until it is refused, and returns its size.
 func greedy(c *memlimit.Reservation) (taken int64) {
-	for c.Resize(taken + memlimit.Free + 1) {
-		taken += memlimit.Free + 1
+	for c.Resize(taken + memlimit.FreeSize + 1) {
+		taken += memlimit.FreeSize + 1
 	}
 	return taken
 }
@@ -68,7 +68,7 @@ func TestReturnedBytesCanBeReservedAgain(t *testing.T) {
 	for range 10 {
 		require.True(t, c.Resize(10*unit))
 		require.False(t, a.NewOwner().CanReserve(8*unit))
-		require.True(t, c.Resize(memlimit.Free), "so little is not counted")
+		require.True(t, c.Resize(memlimit.FreeSize), "so little is not counted")
 		require.False(t, c.IsCounted())
 		require.True(t, a.NewOwner().CanReserve(10*unit))
 	}

@@ -37,7 +37,7 @@ var listNotices = []struct {
 // that differ from what it listed or was told of last.
 func (n *News) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
-	n.o.Servers.AwaitRemembered(ctx)
+	n.o.Servers.AwaitCachedLists(ctx)
 	n.remember(n.versions())
 	var last time.Time // when somebody was told
 	for {

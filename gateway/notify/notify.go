@@ -31,7 +31,7 @@ type Options struct {
 	Journal  *telemetry.Journal
 	Logger   *slog.Logger
 	Mask     *config.Mask
-	Servers  *servers.Fleet
+	Servers  *servers.Manager
 	Calls    *inflight.Table
 	Clients  *inflight.Clients
 	Views    *view.Views

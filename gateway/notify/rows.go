@@ -16,13 +16,13 @@ import (
 type subscriptionKey struct {
 	server, unit, uri string
 	// second is set for what is watched by a process that serves stateless
-	// clients, beside the one of all others (upstream.Info.Second).
+	// clients, beside the one of all others (upstream.Info.SecondEra).
 	second bool
 }
 
 // on reports whether a connection to the server is the one that watches.
 func (k subscriptionKey) on(conn upstream.Conn) bool {
-	return conn.Unit() == k.unit && conn.Info().Second == k.second
+	return conn.Unit() == k.unit && conn.Info().SecondEra == k.second
 }
 
 // subscriber watches resources: a session, or one subscriptions/listen of

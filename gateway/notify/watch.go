@@ -37,7 +37,7 @@ func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (
 		if t, err := n.o.Views.OfSession(s).ResolveResource(uri); err == nil {
 			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name})
 			if b := n.o.Servers.Get(t.Server); b != nil {
-				keys = append(keys, subscriptionKey{server: t.Server, unit: b.UnitOf(s), uri: t.Name})
+				keys = append(keys, subscriptionKey{server: t.Server, unit: b.IsolationUnit(s), uri: t.Name})
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 		if b == nil {
 			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
 		}
-		key.unit = b.UnitOf(h.session)
+		key.unit = b.IsolationUnit(h.session)
 		// A process knows best what its own clients do. Over HTTP one connection
 		// hears it all.
 		own := h.listen != nil && b.Config().Type == config.Stdio
@@ -75,7 +75,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 		if conn, err = n.o.Servers.Conn(ctx, b, h.session, own); err != nil {
 			return err
 		}
-		key.second = conn.Info().Second
+		key.second = conn.Info().SecondEra
 	}
 	row, err := n.rows.enter(ctx, key)
 	if err != nil {
@@ -229,7 +229,7 @@ const (
 // reopen opens the connections beside a new one that have something to be
 // restored on them: its server may have taken the place of another.
 func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	if conn.Info().Second {
+	if conn.Info().SecondEra {
 		return
 	}
 	type place struct {
@@ -256,7 +256,7 @@ func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Con
 				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
 			}
 			if p.unit != "" && !n.o.Clients.Inhabits(p.unit) {
-				s.EndUnit(p.unit) // its session ended meanwhile
+				s.CloseUnit(p.unit) // its session ended meanwhile
 			}
 		})
 	}
@@ -347,7 +347,7 @@ func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 		return
 	}
 	n.o.Registry.Touched(server, uri)
-	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().Second}
+	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().SecondEra}
 	notified := make(map[subscriber]bool)
 	n.tellSubsOf(key, uri, params, notified)
 	for key.uri = range registry.Above(uri) {

@@ -21,7 +21,7 @@ import (
 
 // Logins are those that calls wait for.
 type Logins struct {
-	servers *servers.Fleet
+	servers *servers.Manager
 	ask     *Router
 
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ type Logins struct {
 }
 
 // NewLogins makes Logins without any.
-func NewLogins(servers *servers.Fleet, asker *Router) *Logins {
+func NewLogins(servers *servers.Manager, asker *Router) *Logins {
 	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
 }
 
@@ -70,7 +70,7 @@ func (l *Logins) Await(x *downstream.Request, err error) error {
 	}
 	defer l.leave(f)
 	if why := f.await(x); why != nil {
-		return b.NeedsLogin(why, nil)
+		return b.LoginError(why, nil)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (a *Router) tellRootsChanged() {
 		if l.Conn.Info().Era == upstream.Modern || !news.concern(l) {
 			continue
 		}
-		if err := l.Conn.TellRoots(); err != nil {
+		if err := l.Conn.NotifyRoots(); err != nil {
 			a.o.Logger.Debug("Server not told of changed roots", "server", l.Server.Name(), "err", err)
 			continue
 		}

@@ -141,7 +141,7 @@ func (a *Router) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
 	q.Params = inflight.Unrelated(q.Params)
-	if q.capability != "roots" || c != nil || !upstream.Unprompted(ctx) {
+	if q.capability != "roots" || c != nil || !upstream.IsUnprompted(ctx) {
 		q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
 	}
 	session, who := a.client(q)

@@ -18,7 +18,7 @@ import (
 // still take.
 const drainLimit = 30 * time.Second
 
-// Change lists the servers that [Fleet.Apply] touched, in config order.
+// Change lists the servers that [Manager.Apply] touched, in config order.
 type Change struct{ Added, Changed, Removed []string }
 
 // Empty reports whether nothing changed.
@@ -29,7 +29,7 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 // keeps its entries until its successor, which starts at once, has listed, but for what
 // the config denies now: such entries leave at once. Calls under way at either go on
 // for drainLimit. Apply does not wait for them.
-func (f *Fleet) Apply(cfg *config.Config) (did Change) {
+func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.edits.Add(1)
@@ -78,7 +78,7 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	}
 	f.servers.Store(next)
 	for _, name := range moved {
-		f.hooks.Moved(name, next.named[name].UnitOf)
+		f.hooks.OnConnectionChanged(name, next.named[name].IsolationUnit)
 	}
 	for _, b := range next.all {
 		if !kept[b.Name()] && f.run != nil {
@@ -89,13 +89,13 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 }
 
 // replace makes a server that takes the place of old, which may be nil.
-func (f *Fleet) replace(old *Server, s config.Server) *Server {
+func (f *Manager) replace(old *Server, s config.Server) *Server {
 	b := f.server(s, old != nil)
 	if old != nil && old.out.identity == b.out.identity && (old.Listed() || old.out.recalled.Load()) {
 		for kind := range b.out.listed {
 			b.out.listed[kind] = true // what is there is newer than what is remembered
 		}
-		b.out.lacked = denies(old.Denied)
+		b.out.lacked = denies(old.DeniedNames)
 	}
 	if old != nil && !sameFilters(&old.defined, &s) {
 		f.o.Registry.Retain(s.Name, b.Permits)
@@ -111,7 +111,7 @@ func sameFilters(a, b *config.Server) bool {
 }
 
 // retireLocked makes a server end with its calls.
-func (f *Fleet) retireLocked(b *Server) {
+func (f *Manager) retireLocked(b *Server) {
 	b.out.retire()
 	if b.stop == nil { // it was never started
 		return
@@ -132,7 +132,7 @@ const drainPause = 100 * time.Millisecond
 
 // drain returns when nothing is under way at a backend any more, at the latest
 // after drainLimit.
-func (f *Fleet) drain(ctx context.Context, b *Server) {
+func (f *Manager) drain(ctx context.Context, b *Server) {
 	limit := time.After(drainLimit)
 	look := time.NewTicker(drainPause)
 	defer look.Stop()
@@ -155,7 +155,7 @@ func (f *Fleet) drain(ctx context.Context, b *Server) {
 // replaced.
 type outlet struct {
 	*registry.Registry
-	fleet *Fleet
+	fleet *Manager
 	login *oauth.Authorizer // at the backend; nil: it has none
 
 	identity string        // of what is remembered
@@ -228,10 +228,10 @@ func (o *outlet) SetVisible(server string, visible bool) {
 }
 
 // observe gives the figures of a backend to metrics, until it is replaced.
-func (f *Fleet) observe(o *outlet) upstream.Observe {
-	return upstream.Observe{
-		Up:        func(server string, up bool) { o.write(func() { f.o.Metrics.Up(server, up) }) },
-		Restarted: func(server string) { o.write(func() { f.o.Metrics.Restart(server) }) },
-		Announced: func(server string, kind registry.Kind) { o.write(func() { f.hooks.Announced(server, kind) }) },
+func (f *Manager) observe(o *outlet) upstream.Hooks {
+	return upstream.Hooks{
+		Up:          func(server string, up bool) { o.write(func() { f.o.Metrics.Up(server, up) }) },
+		Restarted:   func(server string) { o.write(func() { f.o.Metrics.Restart(server) }) },
+		ListChanged: func(server string, kind registry.Kind) { o.write(func() { f.hooks.OnListChanged(server, kind) }) },
 	}
 }

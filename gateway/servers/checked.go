@@ -12,13 +12,13 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Checks reports whether calls wait until the connection that carries them has listed, and
+// VerifiesLists reports whether calls wait until the connection that carries them has listed, and
 // the list is compared with what the user approved (gateway.pin: strict).
-func (f *Fleet) Checks() bool { return f.withholds() && f.o.Pins != nil }
+func (f *Manager) VerifiesLists() bool { return f.withholds() && f.o.Pins != nil }
 
 // digests returns the option of a server with which that happens, nil without.
-func (f *Fleet) digests(server string) func(registry.Kind, [][]byte) map[string]string {
-	if !f.Checks() {
+func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[string]string {
+	if !f.VerifiesLists() {
 		return nil
 	}
 	return func(kind registry.Kind, items [][]byte) map[string]string {
@@ -34,11 +34,11 @@ func (f *Fleet) digests(server string) func(registry.Kind, [][]byte) map[string]
 // maxChecked is how many connections of a server a request waits for, one after another.
 const maxChecked = 5
 
-// Checked returns the connection for a request, which is conn unless that ends meanwhile. It
+// VerifiedConn returns the connection for a request, which is conn unless that ends meanwhile. It
 // waits until the connection has listed what kind names, tools or skills, for as long as the
 // server may take to start. Then resolve returns the target as it is now. The error says why
 // the target is not approved.
-func (f *Fleet) Checked(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
+func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
 	b := f.Get(t.Server)
 	if b == nil {
 		return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
@@ -90,7 +90,7 @@ func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind regist
 
 // approved returns an error unless a tool, as a connection listed it, is approved. The
 // processes of a server may list different tools.
-func (f *Fleet) approved(ctx context.Context, b *Server, conn upstream.Conn, t registry.Target) error {
+func (f *Manager) approved(ctx context.Context, b *Server, conn upstream.Conn, t registry.Target) error {
 	digest, _ := b.Digest(conn, t.Name)
 	if f.o.Pins.Approves(b.Name(), t.Name, digest) {
 		return nil

@@ -26,7 +26,7 @@ type use struct {
 }
 
 // sleeps says when a server starts, and without how long a use it stops; 0 for never.
-func (f *Fleet) sleeps(s *config.Server) (start config.Start, idle time.Duration) {
+func (f *Manager) sleeps(s *config.Server) (start config.Start, idle time.Duration) {
 	g := &f.o.Config.Gateway
 	start = cmp.Or(s.Start, g.Start)
 	if s.Isolation == config.PerProject {
@@ -39,7 +39,7 @@ func (f *Fleet) sleeps(s *config.Server) (start config.Start, idle time.Duration
 }
 
 // watchIdle stops servers that nobody has used for long enough, until ctx ends.
-func (f *Fleet) watchIdle(ctx context.Context) {
+func (f *Manager) watchIdle(ctx context.Context) {
 	for {
 		pause := seldom
 		for _, b := range f.All() {
@@ -63,7 +63,7 @@ func (f *Fleet) watchIdle(ctx context.Context) {
 }
 
 // rest stops a server if it is time.
-func (f *Fleet) rest(b *Server, now time.Time) {
+func (f *Manager) rest(b *Server, now time.Time) {
 	start, limit := f.sleeps(&b.defined)
 	uses, idle := b.Idle()
 	listed := start == config.LazyStart && b.defined.Type == config.Stdio && uses == 0 // and no more
@@ -74,13 +74,13 @@ func (f *Fleet) rest(b *Server, now time.Time) {
 	if u.at.IsZero() || uses != u.uses || !idle || f.hooks.Busy(b.Server) {
 		u.uses, u.at, u.called = uses, now, now
 	}
-	watched := f.hooks.Watched(b.Name())
+	watched := f.hooks.Subscribers(b.Name())
 	if watched > 0 {
 		u.at = now
 	}
 	if held := watched > 0 && now.Sub(u.called) >= limit; held != u.held {
 		u.held = held
-		b.Hold(held, watched)
+		b.SetSubscribed(held, watched)
 	}
 	if listed {
 		limit = 0
@@ -90,8 +90,8 @@ func (f *Fleet) rest(b *Server, now time.Time) {
 	}
 }
 
-// Hold shows that a server is kept running by subscribers to its resources.
-func (s *Server) Hold(held bool, watched int) {
+// SetSubscribed shows that a server is kept running by subscribers to its resources.
+func (s *Server) SetSubscribed(held bool, watched int) {
 	why := ""
 	if held {
 		why = fmt.Sprintf("%d subscriptions", watched)
@@ -99,5 +99,5 @@ func (s *Server) Hold(held bool, watched int) {
 			why = "1 subscription"
 		}
 	}
-	s.Server.Hold(why)
+	s.Server.SetKeepAwake(why)
 }

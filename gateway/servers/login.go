@@ -18,7 +18,7 @@ const loginCheck = time.Second
 // Login logs the user in at a server by a browser; who else does meanwhile takes part
 // in the same login. The result is who that is, as far as it is known. Nothing else of
 // the server waits for it.
-func (f *Fleet) Login(ctx context.Context, server string, u oauth.User) (user string, err error) {
+func (f *Manager) Login(ctx context.Context, server string, u oauth.User) (user string, err error) {
 	b, err := f.remote(server)
 	if err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (f *Fleet) Login(ctx context.Context, server string, u oauth.User) (user st
 }
 
 // Logout has the tokens of a server taken back, and forgets them.
-func (f *Fleet) Logout(ctx context.Context, server string) error {
+func (f *Manager) Logout(ctx context.Context, server string) error {
 	b, err := f.remote(server)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (f *Fleet) Logout(ctx context.Context, server string) error {
 }
 
 // remote is a server that can have a login.
-func (f *Fleet) remote(name string) (*Server, error) {
+func (f *Manager) remote(name string) (*Server, error) {
 	b := f.Get(name)
 	if b == nil {
 		return nil, &UnknownError{Name: name, Known: f.Names()}
@@ -56,7 +56,7 @@ func (f *Fleet) remote(name string) (*Server, error) {
 }
 
 // authorizer is the login at a server; nil if it has none.
-func (f *Fleet) authorizer(s *config.Server) *oauth.Authorizer {
+func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	path, err := config.Canonical(f.o.Config.Path)
 	if f.o.Logins == "" || err != nil {
 		return nil
@@ -70,7 +70,7 @@ func (f *Fleet) authorizer(s *config.Server) *oauth.Authorizer {
 
 // voidLogin stops a server from sending its token if the stored login does not fit the
 // definition that replaces the server's own. Its calls in flight fail.
-func (f *Fleet) voidLogin(b *Server, next *config.Server) {
+func (f *Manager) voidLogin(b *Server, next *config.Server) {
 	if b.out.login == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 // pin compares the tools or skills that a server lists with those that were approved,
 // tells of what differs, and says of each whether clients get it.
-func (f *Fleet) pin(server string, kind registry.Kind, tools []registry.Definition) []bool {
+func (f *Manager) pin(server string, kind registry.Kind, tools []registry.Definition) []bool {
 	offered := make([]state.PinnedTool, len(tools))
 	for i, t := range tools {
 		offered[i] = state.PinnedTool{Name: t.Name, Definition: t.JSON}
@@ -51,7 +51,7 @@ func (f *Fleet) pin(server string, kind registry.Kind, tools []registry.Definiti
 const pinRetry = 30 * time.Second
 
 // pinAgain has a server list its tools anew after a while.
-func (f *Fleet) pinAgain(server string) {
+func (f *Manager) pinAgain(server string) {
 	b := f.Get(server)
 	f.mu.Lock()
 	run := f.run
@@ -71,14 +71,14 @@ func (f *Fleet) pinAgain(server string) {
 }
 
 // pinChanges are those of a server's tools and skills.
-func (f *Fleet) pinChanges(server string) ([]state.DefinitionChange, error) {
+func (f *Manager) pinChanges(server string) ([]state.DefinitionChange, error) {
 	changes, err := f.o.Pins.Changes(server)
 	more, skillErr := f.o.Pins.Changes(state.SkillsName(server))
 	return append(changes, more...), cmp.Or(err, skillErr)
 }
 
 // approve pins tools and skills of a server, told apart by which of them are offered.
-func (f *Fleet) approve(server string, seen map[string]string, names []string) (unknown []string, err error) {
+func (f *Manager) approve(server string, seen map[string]string, names []string) (unknown []string, err error) {
 	of := map[string][]string{}
 	for _, name := range names {
 		key := server
@@ -96,7 +96,7 @@ func (f *Fleet) approve(server string, seen map[string]string, names []string) (
 
 // PinsChanged takes over what other processes approved: the file of the pinned
 // tools was written.
-func (f *Fleet) PinsChanged() {
+func (f *Manager) PinsChanged() {
 	damaged := f.o.Pins.Damaged() != nil
 	if err := f.o.Pins.Refresh(); err != nil {
 		f.log.Error("Pinned tools not read", "err", err)
@@ -124,11 +124,11 @@ func (s *Server) relistPinned() {
 }
 
 // withholds reports whether tools that were not approved are kept from clients.
-func (f *Fleet) withholds() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
+func (f *Manager) withholds() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
 
 // showPinned writes what awaits approval where screens see it, and logs what
 // was not known before.
-func (f *Fleet) showPinned(server string, changes []state.DefinitionChange) {
+func (f *Manager) showPinned(server string, changes []state.DefinitionChange) {
 	rows := make([]registry.PinnedTool, len(changes))
 	for i, c := range changes {
 		rows[i] = registry.PinnedTool{
@@ -148,8 +148,8 @@ func (f *Fleet) showPinned(server string, changes []state.DefinitionChange) {
 	f.o.Registry.SetPinned(server, rows)
 }
 
-// Withheld says why clients do not get a tool.
-func Withheld(p *registry.PinnedTool) string {
+// ApprovalReason says why clients do not get a tool.
+func ApprovalReason(p *registry.PinnedTool) string {
 	why := fmt.Sprintf("server %q changed it, and it", p.Server)
 	if p.New {
 		why = fmt.Sprintf("it is new on server %q and", p.Server)
@@ -174,7 +174,7 @@ func loggedApproval(server, tool string) string {
 // nil if that does not matter: others are not taken, and nothing is approved if
 // one is another by now. It returns the names of those that awaited it. The error
 // says which name does not fit.
-func (f *Fleet) Approve(server string, seen map[string]string, names ...string) ([]string, error) {
+func (f *Manager) Approve(server string, seen map[string]string, names ...string) ([]string, error) {
 	b := f.Get(server)
 	if b == nil {
 		return nil, &UnknownError{Name: server, Known: f.Names()}

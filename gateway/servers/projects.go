@@ -24,9 +24,9 @@ type inProjects struct {
 	stays    atomic.Bool            // see Stay
 }
 
-// Stay makes the servers run in a project as long as the Fleet does, for a process that
+// PinProject makes the servers run in a project as long as the Fleet does, for a process that
 // is there for what is done in that folder. It is called before Run.
-func (f *Fleet) Stay(folder string) {
+func (f *Manager) PinProject(folder string) {
 	f.projects.mu.Lock()
 	defer f.projects.mu.Unlock()
 	f.projects.initLocked()
@@ -41,17 +41,17 @@ func (p *inProjects) initLocked() {
 }
 
 // waits reports whether a server may wait for a client with a project for ever.
-func (f *Fleet) waits(b *Server) bool { return b.PerProject() && !f.projects.stays.Load() }
+func (f *Manager) waits(b *Server) bool { return b.PerProject() && !f.projects.stays.Load() }
 
 // PerProject reports whether a server has a process for each project.
 func (s *Server) PerProject() bool { return s.defined.Isolation == config.PerProject }
 
-// Projects reports whether any server has a process for each project.
-func (f *Fleet) Projects() bool { return slices.ContainsFunc(f.All(), (*Server).PerProject) }
+// HasPerProject reports whether any server has a process for each project.
+func (f *Manager) HasPerProject() bool { return slices.ContainsFunc(f.All(), (*Server).PerProject) }
 
-// Join notes the project that a session is in by now, "" for none, and starts its
+// JoinProject notes the project that a session is in by now, "" for none, and starts its
 // servers. It does not wait for them.
-func (f *Fleet) Join(s *downstream.Session, folder string) {
+func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 	p := &f.projects
 	p.mu.Lock()
 	was, known := p.of[s]
@@ -73,15 +73,15 @@ func (f *Fleet) Join(s *downstream.Session, folder string) {
 	for _, b := range f.All() {
 		if b.PerProject() {
 			if folder != "" {
-				b.Enter(folder)
+				b.OpenProject(folder)
 			}
-			f.hooks.Moved(b.Name(), b.UnitOf)
+			f.hooks.OnConnectionChanged(b.Name(), b.IsolationUnit)
 		}
 	}
 }
 
-// Left gives back what a session that has ended used alone.
-func (f *Fleet) Left(s *downstream.Session) {
+// ReleaseSession gives back what a session that has ended used alone.
+func (f *Manager) ReleaseSession(s *downstream.Session) {
 	p := &f.projects
 	p.mu.Lock()
 	f.leaveLocked(p.of[s])
@@ -89,13 +89,13 @@ func (f *Fleet) Left(s *downstream.Session) {
 	p.mu.Unlock()
 	for _, b := range f.All() {
 		if b.PerSession() {
-			b.EndUnit(s.Unit())
+			b.CloseUnit(s.Unit())
 		}
 	}
 }
 
 // leaveLocked counts a session out of a project.
-func (f *Fleet) leaveLocked(folder string) {
+func (f *Manager) leaveLocked(folder string) {
 	p := &f.projects
 	if folder == "" {
 		return
@@ -108,7 +108,7 @@ func (f *Fleet) leaveLocked(folder string) {
 }
 
 // endProject ends the processes of a project, unless a session has come into it again.
-func (f *Fleet) endProject(folder string) {
+func (f *Manager) endProject(folder string) {
 	p := &f.projects
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,13 +118,13 @@ func (f *Fleet) endProject(folder string) {
 	delete(p.idle, folder)
 	for _, b := range f.All() {
 		if b.PerProject() {
-			b.EndUnit(folder)
+			b.CloseUnit(folder)
 		}
 	}
 }
 
 // evict ends the processes of a project that no session is in; false when there is none.
-func (f *Fleet) evict() bool {
+func (f *Manager) evict() bool {
 	p := &f.projects
 	p.mu.Lock()
 	folders := slices.Sorted(maps.Keys(p.idle))
@@ -137,7 +137,7 @@ func (f *Fleet) evict() bool {
 }
 
 // folders are the projects that have sessions.
-func (f *Fleet) folders() []string {
+func (f *Manager) folders() []string {
 	f.projects.mu.Lock()
 	defer f.projects.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.projects.sessions))
@@ -145,7 +145,7 @@ func (f *Fleet) folders() []string {
 
 // NoProject returns the error of a server with a process for each project for a session
 // without a project, nil for other servers and sessions.
-func (f *Fleet) NoProject(server string, s *downstream.Session) error {
+func (f *Manager) NoProject(server string, s *downstream.Session) error {
 	if b := f.Get(server); b == nil || !b.PerProject() || s.Project() != "" {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (f *Fleet) NoProject(server string, s *downstream.Session) error {
 }
 
 // projectConn is the connection of a server for the project of a session.
-func (f *Fleet) projectConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
+func (f *Manager) projectConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := f.NoProject(b.Name(), s); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (f *Fleet) projectConn(ctx context.Context, b *Server, s *downstream.Sessio
 
 // AwaitProject waits until the servers that run in the project of a session have listed
 // or failed to, at most as long as startup_wait says.
-func (f *Fleet) AwaitProject(ctx context.Context, s *downstream.Session) {
+func (f *Manager) AwaitProject(ctx context.Context, s *downstream.Session) {
 	folder := s.Project()
 	if folder == "" {
 		return
@@ -183,7 +183,7 @@ func (f *Fleet) AwaitProject(ctx context.Context, s *downstream.Session) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	for _, b := range f.All() {
-		if !b.PerProject() || !b.Entered(folder) { // there may be no place for it
+		if !b.PerProject() || !b.HasProject(folder) { // there may be no place for it
 			continue
 		}
 		select {

@@ -49,12 +49,12 @@ func whole(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
 }
 
-// Denied is that of the lists that the catalog has, remembered ones, too.
-func (s *Server) Denied(kind registry.Kind) []string {
+// DeniedNames is that of the lists that the catalog has, remembered ones, too.
+func (s *Server) DeniedNames(kind registry.Kind) []string {
 	if !s.out.told[kind].Load() && int(kind) < len(s.out.lacked) {
 		return s.out.lacked[kind]
 	}
-	return s.Server.Denied(kind)
+	return s.Server.DeniedNames(kind)
 }
 
 // identity returns the digest of a definition for which cached lists count.
@@ -70,9 +70,9 @@ func Cached(store *state.ListCache, s *config.Server) bool {
 	return store.Has(s.Name, identity(s))
 }
 
-// Record notes in a store what a server listed outside of a fleet, by kind. State describes
+// CacheLists notes in a store what a server listed outside of a fleet, by kind. State describes
 // the server after it listed; denied names what the config leaves out of its lists.
-func Record(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
+func CacheLists(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 	if about, err := introduce(state, denied); whole(state) && err == nil {
 		store.Keep(s.Name, identity(s), about, lists)
 	}
@@ -87,21 +87,21 @@ func introduce(st *registry.ServerState, denied func(registry.Kind) []string) (j
 }
 
 // SaveLists writes what the servers listed, for programs that are about to exit. It needs
-// Options.Records.
-func (f *Fleet) SaveLists() {
-	if f.o.Catalog != nil && f.o.Records {
+// Options.WriteOnly.
+func (f *Manager) SaveLists() {
+	if f.o.Catalog != nil && f.o.WriteOnly {
 		f.o.Catalog.Save(f.made)
 	}
 }
 
 // recall reads what is remembered of a server as it is defined, but its lists. The result
 // is the state that it begins with, nil for none.
-func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
+func (f *Manager) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil
 	}
 	o.identity = identity(s)
-	if s.Disabled || s.Problem != "" || f.o.Records {
+	if s.Disabled || s.Problem != "" || f.o.WriteOnly {
 		return nil
 	}
 	head := f.o.Catalog.Head(s.Name, o.identity)
@@ -122,7 +122,7 @@ func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 }
 
 // list lists what is remembered of a server as what it lists itself, unless it was faster.
-func (f *Fleet) list(b *Server) {
+func (f *Manager) list(b *Server) {
 	defer close(b.out.loaded)
 	lists, ok := f.o.Catalog.Lists(b.Name(), b.out.identity)
 	if !ok {
@@ -139,14 +139,14 @@ func (f *Fleet) list(b *Server) {
 	if ok {
 		b.out.SetVisible(b.Name(), true) // it may have been off before
 	}
-	b.Recalled(ok)
+	b.CacheLoaded(ok)
 	if !ok {
 		b.Wake()
 	}
 }
 
-// AwaitRemembered waits until what is remembered of servers is listed, or ctx ends.
-func (f *Fleet) AwaitRemembered(ctx context.Context) {
+// AwaitCachedLists waits until what is remembered of servers is listed, or ctx ends.
+func (f *Manager) AwaitCachedLists(ctx context.Context) {
 	for _, b := range f.All() {
 		if b.out.loaded == nil {
 			continue

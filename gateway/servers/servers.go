@@ -36,42 +36,42 @@ import (
 
 // Options configure a Fleet. Mask may be nil.
 type Options struct {
-	Config   *config.Config
-	Registry *registry.Registry
-	Metrics  *telemetry.Metrics
-	Logger   *slog.Logger
-	Version  string
-	Mask     *config.Mask      // hides secrets in errors, logs and journals; nil hides nothing
-	Children *childproc.Record // records child processes; nil records none
-	Pins     *state.PinStore   // remembers the tools that the user approved; nil lets all through
-	Catalog  *state.ListCache  // remembers lists of servers; nil remembers none
-	Records  bool              // Catalog is not read, and written by [Fleet.SaveLists] alone
-	Memory   *memlimit.Pool    // bounds what servers make the process hold; nil bounds nothing
-	Logins   string            // the folder of logins at remote servers; "" knows none
-	Resolve  config.Resolver   // gives the values of references; nil has none
-	Only     []string          // the servers to start; nil starts all that are enabled
+	Config    *config.Config
+	Registry  *registry.Registry
+	Metrics   *telemetry.Metrics
+	Logger    *slog.Logger
+	Version   string
+	Mask      *config.Mask        // hides secrets in errors, logs and journals; nil hides nothing
+	Children  *childproc.Registry // records child processes; nil records none
+	Pins      *state.PinStore     // remembers the tools that the user approved; nil lets all through
+	Catalog   *state.ListCache    // remembers lists of servers; nil remembers none
+	WriteOnly bool                // Catalog is not read, and written by [Manager.SaveLists] alone
+	Memory    *memlimit.Pool      // bounds what servers make the process hold; nil bounds nothing
+	Logins    string              // the folder of logins at remote servers; "" knows none
+	Resolve   config.Resolver     // gives the values of references; nil has none
+	Only      []string            // the servers to start; nil starts all that are enabled
 }
 
 // Hooks connect a Fleet to the gateway that uses it. None may be nil, except when Run
 // is not called.
 type Hooks struct {
 	Handler upstream.Handler // gets what servers send by themselves
-	// Announced is called when a server said that a list changed, and the list was
+	// OnListChanged is called when a server said that a list changed, and the list was
 	// fetched again. It must not block.
-	Announced func(server string, kind registry.Kind)
-	// Moved is called when sessions may be served over another connection to a server
+	OnListChanged func(server string, kind registry.Kind)
+	// OnConnectionChanged is called when sessions may be served over another connection to a server
 	// than before: that of the unit which unitOf names, "" for the shared one.
-	Moved func(server string, unitOf func(*downstream.Session) string)
+	OnConnectionChanged func(server string, unitOf func(*downstream.Session) string)
 	// NoProject says why a session is in no project.
 	NoProject func(*downstream.Session) string
 	// Busy reports whether anything is under way at a server.
 	Busy func(*upstream.Server) bool
-	// Watched is how many watch resources of a server.
-	Watched func(server string) int
+	// Subscribers is how many watch resources of a server.
+	Subscribers func(server string) int
 }
 
-// Fleet is the servers of a config.
-type Fleet struct {
+// Manager is the servers of a config.
+type Manager struct {
 	o     Options
 	hooks Hooks
 	log   *slog.Logger
@@ -115,9 +115,9 @@ type Server struct {
 	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
 }
 
-// New prepares the servers, which start with [Fleet.Run].
-func New(o Options, hooks Hooks) *Fleet {
-	f := &Fleet{o: o, hooks: hooks, log: o.Logger}
+// New prepares the servers, which start with [Manager.Run].
+func New(o Options, hooks Hooks) *Manager {
+	f := &Manager{o: o, hooks: hooks, log: o.Logger}
 	f.places.Limit = o.Config.Gateway.Limits.Projects
 	f.handshakes = sync.OnceValue(func() time.Time { return time.Now().Add(o.Config.Gateway.HandshakeWait) })
 	first := &table{named: make(map[string]*Server)}
@@ -134,11 +134,11 @@ func New(o Options, hooks Hooks) *Fleet {
 
 // Run starts the servers and calls serve, which returns when ctx ends. Run returns
 // when every connection is closed and every child process gone.
-func (f *Fleet) Run(ctx context.Context, serve func()) {
+func (f *Manager) Run(ctx context.Context, serve func()) {
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer f.keeping.Wait()
 	defer stop()
-	if f.o.Catalog != nil && !f.o.Records {
+	if f.o.Catalog != nil && !f.o.WriteOnly {
 		f.keeping.Go(func() { f.o.Catalog.Run(keeping) })
 	}
 	f.work.Go(func() { f.watchIdle(ctx) })
@@ -164,7 +164,7 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 
 // server makes the server of a definition that the registry knows. replaces says that
 // the registry has entries of one that it takes the place of.
-func (f *Fleet) server(defined config.Server, replaces bool) *Server {
+func (f *Manager) server(defined config.Server, replaces bool) *Server {
 	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
 		// A daemon is shared by clients of many folders: which of them came
@@ -187,18 +187,18 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,
-		Observe:     f.observe(out),
+		Hooks:       f.observe(out),
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
 		EnvNames:    f.o.Config.EnvNames,
 		Projects:    &f.places, Folders: f.folders,
-		Resolve:    f.resolve,
-		Authorizer: out.login,
-		Replaces:   replaces,
-		Remembered: known, Remembers: f.o.Catalog != nil && !f.o.Records,
-		Asleep: asleep, Digests: f.digests(s.Name),
+		Resolve:     f.resolve,
+		Authorizer:  out.login,
+		Replaces:    replaces,
+		CachedLists: known, KeepEntries: f.o.Catalog != nil && !f.o.WriteOnly,
+		StartAsleep: asleep, Digests: f.digests(s.Name),
 	})}
-	out.denied = b.Server.Denied
+	out.denied = b.Server.DeniedNames
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
 	if known != nil {
@@ -211,7 +211,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 }
 
 // resolve is a definition with the values of its references, which are hidden from then on.
-func (f *Fleet) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
+func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
 	now, err := s.Resolve(ctx, f.o.Resolve)
 	f.o.Mask.HideServer(now)
 	if err != nil {
@@ -221,7 +221,7 @@ func (f *Fleet) resolve(ctx context.Context, s *config.Server) (*config.Server, 
 }
 
 // startLocked begins to run a server.
-func (f *Fleet) startLocked(s *Server) {
+func (f *Manager) startLocked(s *Server) {
 	if s.out.recalled.Load() {
 		f.work.Go(func() { f.list(s) })
 	}
@@ -245,7 +245,7 @@ func (s *Server) start(ctx context.Context) {
 
 // Restart closes a server's connections and opens them anew at once. It
 // fails when there is no such server, or when it is not to run at all.
-func (f *Fleet) Restart(name string) error {
+func (f *Manager) Restart(name string) error {
 	b := f.Get(name)
 	if b == nil {
 		return &UnknownError{Name: name, Known: f.Names()}
@@ -257,7 +257,7 @@ func (f *Fleet) Restart(name string) error {
 // does not wait. One that is off is as if the config disabled it, but that its
 // subscriptions come back with it. It fails when there is no such server, or
 // when the one to turn on cannot run.
-func (f *Fleet) SetEnabled(name string, on bool) error {
+func (f *Manager) SetEnabled(name string, on bool) error {
 	b := f.Get(name)
 	if b == nil {
 		return &UnknownError{Name: name, Known: f.Names()}
@@ -284,7 +284,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Wake starts a server if it sleeps. It does not wait.
-func (f *Fleet) Wake(name string) error {
+func (f *Manager) Wake(name string) error {
 	b := f.Get(name)
 	if b == nil {
 		return &UnknownError{Name: name, Known: f.Names()}
@@ -294,7 +294,7 @@ func (f *Fleet) Wake(name string) error {
 }
 
 // Names are the servers in config order.
-func (f *Fleet) Names() []string {
+func (f *Manager) Names() []string {
 	var names []string
 	for _, s := range f.All() {
 		names = append(names, s.Name())
@@ -303,14 +303,14 @@ func (f *Fleet) Names() []string {
 }
 
 // Get is the server of that name, nil for none.
-func (f *Fleet) Get(name string) *Server { return f.servers.Load().named[name] }
+func (f *Manager) Get(name string) *Server { return f.servers.Load().named[name] }
 
 // All are the servers in config order, which are not to be changed.
-func (f *Fleet) All() []*Server { return f.servers.Load().all }
+func (f *Manager) All() []*Server { return f.servers.Load().all }
 
 // Starting names the servers that have neither listed nor failed to, so that
 // lists may still grow.
-func (f *Fleet) Starting() []string {
+func (f *Manager) Starting() []string {
 	var names []string
 	for _, b := range f.All() {
 		select {
@@ -324,13 +324,13 @@ func (f *Fleet) Starting() []string {
 	return names
 }
 
-// AwaitLists waits until no server is [Fleet.Starting], ctx ends or
+// AwaitLists waits until no server is [Manager.Starting], ctx ends or
 // startup_wait after the gateway's start is over, whichever is first.
-func (f *Fleet) AwaitLists(ctx context.Context) { f.AwaitListsIn(ctx, f.o.Registry.Load()) }
+func (f *Manager) AwaitLists(ctx context.Context) { f.AwaitVisibleLists(ctx, f.o.Registry.Load()) }
 
-// AwaitListsIn is AwaitLists for the servers of a catalog alone: nobody waits for what he
+// AwaitVisibleLists is AwaitLists for the servers of a catalog alone: nobody waits for what he
 // does not see.
-func (f *Fleet) AwaitListsIn(ctx context.Context, seen *registry.Snapshot) {
+func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot) {
 	left := f.patience()
 	if left <= 0 {
 		return
@@ -353,7 +353,7 @@ func (f *Fleet) AwaitListsIn(ctx context.Context, seen *registry.Snapshot) {
 // AwaitAttempts waits for servers in a catalog that connect for the first time and have no
 // cached lists. It returns when ctx ends or stop is closed, at the latest handshake_wait
 // after the first such wait of the fleet began.
-func (f *Fleet) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
+func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
 	var end <-chan time.Time
 	for _, b := range f.All() {
 		if b.PerProject() || b.out.recalled.Load() || !seen.Knows(b.Name()) {
@@ -386,12 +386,12 @@ func (f *Fleet) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *r
 // Epoch counts the beginnings and the ends of edits of the config: it is odd while one is
 // under way. A server got between two equal and even ones is that of what was listed
 // meanwhile.
-func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
+func (f *Manager) Epoch() uint64 { return f.edits.Load() }
 
 // Conn is the connection that serves a session's requests to a server, stateless
 // ones if modern is set: of their own era where the server offers both. While
 // the server makes its first attempt, Conn waits as long as a list would.
-func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
+func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	conn, err := b.Server.Conn()
 	known := b.out.recalled.Load() || b.Listed()
 	if err != nil && ctx.Err() == nil {
@@ -412,7 +412,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		conn, err = b.Await(patient)
-	} else if err != nil && b.Returning() {
+	} else if err != nil && b.IsReconnecting() {
 		conn, err = b.Await(ctx)
 	}
 	if err == nil && modern {
@@ -424,7 +424,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 }
 
 // sessionConn is Conn of a server with a connection for each session.
-func (f *Fleet) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
+func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := needsSession(b, s); err != nil {
 		return nil, err
 	}
@@ -437,16 +437,16 @@ func (f *Fleet) sessionConn(ctx context.Context, b *Server, s *downstream.Sessio
 }
 
 // patience returns the rest of startup_wait since servers were started.
-func (f *Fleet) patience() time.Duration {
+func (f *Manager) patience() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }
 
 // Shared reports whether all sessions share the connection to a server.
 func (s *Server) Shared() bool { return !s.PerSession() && !s.PerProject() }
 
-// UnitOf is the isolation unit that a session belongs to at a server, "" where all
+// IsolationUnit is the isolation unit that a session belongs to at a server, "" where all
 // share one connection.
-func (s *Server) UnitOf(of *downstream.Session) string {
+func (s *Server) IsolationUnit(of *downstream.Session) string {
 	switch {
 	case s.PerSession():
 		return of.Unit()
@@ -460,17 +460,17 @@ func (s *Server) UnitOf(of *downstream.Session) string {
 // own.
 func (s *Server) PerSession() bool { return s.defined.Isolation == config.PerSession }
 
-// Rootless reports whether a server is to get no roots.
-func (f *Fleet) Rootless(server string) bool {
+// OmitRoots reports whether a server is to get no roots.
+func (f *Manager) OmitRoots(server string) bool {
 	b := f.Get(server)
 	return b != nil && rootless(&b.defined)
 }
 
 func rootless(s *config.Server) bool { return s.WhoseRoots() == config.NoRoots }
 
-// Told is a client's capabilities as a server is told of them.
-func (f *Fleet) Told(server string, capabilities []byte) []byte {
-	if f.Rootless(server) {
+// ClientCapabilities is a client's capabilities as a server is told of them.
+func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte {
+	if f.OmitRoots(server) {
 		return rawjson.Without(capabilities, "roots")
 	}
 	return capabilities

@@ -9,11 +9,11 @@ import (
 	"goblin/registry"
 )
 
-// FreshSkills has all servers that a client sees fetch their skills again that may have others by now, if
+// RefreshSkills has all servers that a client sees fetch their skills again that may have others by now, if
 // wait is set, for as long as startup_wait at most. It returns how long the merged list
 // may be kept, as members of a result with a comma before each, nil where no server says,
 // and whether any server has skills.
-func (f *Fleet) FreshSkills(ctx context.Context, seen *registry.Snapshot, wait bool) (hints []byte, served bool) {
+func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wait bool) (hints []byte, served bool) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	if !wait {
@@ -31,11 +31,11 @@ func (f *Fleet) FreshSkills(ctx context.Context, seen *registry.Snapshot, wait b
 			continue
 		}
 		all.Go(func() {
-			h, ok := b.Server.FreshSkills(ctx)
+			h, ok := b.Server.RefreshSkills(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			served = served || ok
-			said = said || h.Said
+			said = said || h.Given
 			if ok {
 				ttl = min(ttl, h.TTL)
 			}

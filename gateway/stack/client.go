@@ -40,7 +40,7 @@ type instanceActions interface {
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 }
 
-// serverActions are the methods that a Client takes from [servers.Fleet] unchanged.
+// serverActions are the methods that a Client takes from [servers.Manager] unchanged.
 type serverActions interface {
 	Wake(server string) error
 	Restart(server string) error

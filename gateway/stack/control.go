@@ -252,7 +252,7 @@ func (i *Instance) Definition(server string) report.Definition {
 	for _, pid := range pids {
 		if pid > 0 {
 			u := childproc.GroupUsage(pid)
-			d.Processes, d.Processor, d.Memory = d.Processes+u.Processes, d.Processor+u.Processor, d.Memory+u.Memory
+			d.Processes, d.Processor, d.Memory = d.Processes+u.Processes, d.Processor+u.CPUTime, d.Memory+u.Memory
 		}
 	}
 	return d
@@ -263,7 +263,7 @@ func (i *Instance) Definition(server string) report.Definition {
 func filteredEntries(b *servers.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
-		for _, name := range b.Denied(k) {
+		for _, name := range b.DeniedNames(k) {
 			if len(few) == most {
 				more++
 				continue

@@ -144,7 +144,7 @@ func (i *Instance) Config() *config.Config { return i.o.Config }
 // request ctx belongs to, until startup_wait is over; Starting names those that have not
 // then.
 func (i *Instance) AwaitLists(ctx context.Context) {
-	i.gateway.Servers.AwaitListsIn(ctx, i.registry.Seen(ctx))
+	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.Seen(ctx))
 }
 
 // Starting names the servers that have neither listed nor failed to.

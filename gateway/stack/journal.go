@@ -32,7 +32,7 @@ func (j *journal) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements [slog.Handler].
 func (j *journal) Handle(ctx context.Context, r slog.Record) error {
-	if !upstream.Journaled(ctx) {
+	if !upstream.IsJournaled(ctx) {
 		to := *j
 		r.Attrs(func(a slog.Attr) bool {
 			to.add(j.group, a)

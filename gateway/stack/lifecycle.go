@@ -26,7 +26,7 @@ func (i *Instance) touchFiles(ctx context.Context) {
 			if i.listener != nil {
 				i.listener.Freshen()
 			}
-			i.children.Freshen()
+			i.children.TouchFile()
 		case <-ctx.Done():
 			return
 		}

@@ -110,10 +110,10 @@ type Instance struct {
 	metrics   *telemetry.Metrics
 	memory    *memlimit.Pool
 	parking   *downstream.ParkedCalls
-	children  *childproc.Record // nil without Runtime
-	listener  *daemon.Listener  // nil without Place
-	http      *downstream.HTTP  // nil without an address
-	address   net.Listener      // of http
+	children  *childproc.Registry // nil without Runtime
+	listener  *daemon.Listener    // nil without Place
+	http      *downstream.HTTP    // nil without an address
+	address   net.Listener        // of http
 	started   time.Time
 	extension Extension
 	switches  *state.ToggleStore
@@ -171,7 +171,7 @@ func New(o Options) (*Instance, error) {
 	}
 	if o.Runtime != "" {
 		if i.children = childproc.New(o.Runtime, o.Logger); i.children != nil {
-			i.children.Outlives = o.HandsOver
+			i.children.SetSurvivesExit = o.HandsOver
 		}
 	}
 	i.switches, err = state.OpenToggles(o.Off)
@@ -182,11 +182,11 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), Records: o.Records,
+		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.Records,
 	}})
 	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
-		i.gateway.Servers.Stay(folder)
+		i.gateway.Servers.PinProject(folder)
 	}
 	if o.Extend != nil {
 		var err error

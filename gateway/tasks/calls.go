@@ -110,7 +110,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name
 	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
-	f.Call.Token, f.Call.Progress = wire.TokenPlace{}, nil // its progress goes on after the answer
+	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // its progress goes on after the answer
 	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
 		t.track(own, func(params []byte) {
 			if len(theirs) > downstream.MaxToken {
@@ -127,7 +127,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, theirs, rawjson.Quote(own.token)))
-		f.Call.Token = wire.KeptToken
+		f.Call.Token = wire.KeepToken
 	}
 	defer t.expect(conn)()
 	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
@@ -180,10 +180,10 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Under, server string) (reply
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
-	var place wire.TokenPlace
+	var place wire.TokenPosition
 	if progress := of.Progress; progress != nil {
 		theirs := rawjson.Path(params, "_meta", "progressToken")
-		place = wire.KeptToken
+		place = wire.KeepToken
 		t.track(own, func(params []byte) { progress(inflight.Unrelated(params)) })
 		params = rawjson.Splice(params, rawjson.Replace(params, theirs, rawjson.Quote(own.token)))
 	}

@@ -119,7 +119,7 @@ type Options struct {
 	Registry *registry.Registry
 	Journal  *telemetry.Journal
 	Logger   *slog.Logger
-	Servers  *servers.Fleet
+	Servers  *servers.Manager
 	Calls    *inflight.Table
 	Ask      *serverreq.Router
 	Views    *view.Views

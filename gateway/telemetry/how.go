@@ -25,7 +25,7 @@ func how(text []byte, x *downstream.Request, call Call, code int) []byte {
 	if call == nil {
 		return text
 	}
-	id, answer := call.Wire()
+	id, answer := call.WireID()
 	if id != 0 {
 		var room [20]byte
 		text = registry.AppendWord(text, registry.ServerID, strconv.AppendInt(room[:0], id, 10))

@@ -48,7 +48,7 @@ type Answer struct {
 // Call is a request to a server: its id there, 0 for none, and what HTTP answered, nil for
 // other transports.
 type Call interface {
-	Wire() (id int64, answer *http.Response)
+	WireID() (id int64, answer *http.Response)
 }
 
 // heads are the beginnings of answers in parts, as much as a record needs: it

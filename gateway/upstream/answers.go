@@ -128,23 +128,23 @@ func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 func (l *link) clean(c *Call, tree *rawjson.KeyTree, shape *rawjson.Shape, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
-		l.srv.Removed(c.Method, tree, text)
+		l.srv.LogRemoved(c.Method, tree, text)
 	}
 	return clean
 }
 
-// Removed logs that ambiguous members were removed from a text.
-func (s *Server) Removed(method string, tree *rawjson.KeyTree, text []byte) {
+// LogRemoved logs that ambiguous members were removed from a text.
+func (s *Server) LogRemoved(method string, tree *rawjson.KeyTree, text []byte) {
 	if doubt, ok := errors.AsType[*rawjson.AmbiguousError](tree.Check(text)); ok {
-		s.Repaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))
+		s.LogRepaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))
 	}
 }
 
 // maxRepaired bounds the kinds of repairs that are remembered of a server.
 const maxRepaired = 256
 
-// Repaired logs that the server's results of a method were repaired, once for each text.
-func (s *Server) Repaired(method, text string) {
+// LogRepaired logs that the server's results of a method were repaired, once for each text.
+func (s *Server) LogRepaired(method, text string) {
 	line := method + ": " + text
 	s.mu.Lock()
 	known := s.repaired[line] || len(s.repaired) >= maxRepaired

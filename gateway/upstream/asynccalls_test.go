@@ -20,7 +20,7 @@ type outcome struct {
 
 type caller chan outcome
 
-func (c caller) Ended(reply jsonrpc.Reply, err error, _ *jsonrpc.WriteBatch) {
+func (c caller) CallEnded(reply jsonrpc.Reply, err error, _ *jsonrpc.WriteBatch) {
 	c <- outcome{reply, err}
 }
 
@@ -30,7 +30,7 @@ func TestStartedCallsEndLikeOthers(t *testing.T) {
 	conn := r.up()
 	told := make(caller, 10)
 	begin := func(c *Call) *Call {
-		require.True(t, conn.Start(c, told))
+		require.True(t, conn.CallAsync(c, told))
 		return c
 	}
 
@@ -47,16 +47,16 @@ func TestStartedCallsEndLikeOthers(t *testing.T) {
 
 	gone := errors.New("the client has gone")
 	c := begin(&Call{Method: "tools/call", Params: toolParams("hang", "")})
-	conn.Stop(c, gone)
-	conn.Stop(c, gone)
+	conn.Cancel(c, gone)
+	conn.Cancel(c, gone)
 	require.ErrorIs(t, (<-told).err, gone)
 	r.until("the notice", func() bool { return strings.Contains(r.received(), `"reason":"cancelled by the client"`) })
 
 	c = begin(&Call{Method: "tools/call", Params: toolParams("hang", "")})
 	conn.Close()
 	requireCode(t, (<-told).err, ConnectionError, "closed")
-	conn.Stop(c, gone)
-	require.False(t, conn.Start(&Call{Method: "ping"}, told), "the connection has ended")
+	conn.Cancel(c, gone)
+	require.False(t, conn.CallAsync(&Call{Method: "ping"}, told), "the connection has ended")
 	require.Empty(t, told, "each hears once")
 }
 

@@ -54,9 +54,9 @@ func TestServerOfBothErasHasASecondConnection(t *testing.T) {
 			require.NotSame(t, r.up(), conn)
 			require.Same(t, conn, r.modern(""), "it is kept")
 			require.Equal(t, Modern, conn.Info().Era)
-			require.True(t, conn.Info().Second)
+			require.True(t, conn.Info().SecondEra)
 			require.Equal(t, Legacy, r.up().Info().Era)
-			require.False(t, r.up().Info().Second)
+			require.False(t, r.up().Info().SecondEra)
 			require.Equal(t, "legacy", r.cat.state().Era, "the state is the first one's")
 
 			got, err := do(conn, &Call{Method: "tools/call", Params: toolParams("greet", ""), ForwardInput: true})
@@ -90,7 +90,7 @@ func TestAnnouncedListIsTellingEvenIfItIsTheSame(t *testing.T) {
 	t.Parallel()
 	announced := make(chan registry.Kind, 100)
 	r := dualRig(t, "stdio", func(r *rig) {
-		r.opt.Observe.Announced = func(_ string, k registry.Kind) { announced <- k }
+		r.opt.Hooks.ListChanged = func(_ string, k registry.Kind) { announced <- k }
 	})
 	require.Empty(t, announced, "the first fetch was not announced")
 	for range 2 { // mcp-go announces a tool that it has already
@@ -141,7 +141,7 @@ func TestSecondConnectionIsOfItsUnit(t *testing.T) {
 	require.NotSame(t, a, b)
 	require.Equal(t, "a", a.Unit())
 	require.Len(t, r.pids(), 3)
-	r.EndUnit("a")
+	r.CloseUnit("a")
 	<-a.Done()
 	require.NoError(t, b.Err())
 	_ = unitConn(r, "b")

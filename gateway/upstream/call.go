@@ -23,7 +23,7 @@ type Call struct {
 	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
 	// Token is the place of the progress token in Params. What stands there is
 	// replaced by one that is unique on the connection. It must not overlap Edits.
-	Token wire.TokenPlace
+	Token wire.TokenPosition
 	// Progress gets the raw params of each notifications/progress of this
 	// call, with our token in them. It runs on the read loop and must not
 	// block. It is never called after Conn.Call returned.
@@ -32,7 +32,7 @@ type Call struct {
 	// starts it anew. 0 stands for the server's: call_timeout for tools/call,
 	// timeout for the others.
 	Timeout time.Duration
-	// Burst sends the request of Conn.Start together with others.
+	// Burst sends the request of Conn.CallAsync together with others.
 	Burst *jsonrpc.WriteBatch
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.
@@ -71,20 +71,20 @@ type Call struct {
 	ended bool       // Conn.Call has returned, or is about to
 	abort context.CancelFunc
 
-	clock timing.Clock
+	clock timing.CallTimer
 }
 
 // Caller has begun a call without waiting for it.
 type Caller interface {
-	// Ended gets what Conn.Call would have returned, once. It runs in the
+	// CallEnded gets what Conn.Call would have returned, once. It runs in the
 	// goroutine that ends the call, mostly the read loop, and must not block.
 	// What it sends because of that goes into the burst, which may be nil.
-	Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch)
+	CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch)
 }
 
-// Wire is the id that the call went over the wire with last, 0 for none, and what HTTP
+// WireID is the id that the call went over the wire with last, 0 for none, and what HTTP
 // answered, nil for other transports.
-func (c *Call) Wire() (id int64, answer *http.Response) { return c.id, c.http.Load() }
+func (c *Call) WireID() (id int64, answer *http.Response) { return c.id, c.http.Load() }
 
 // takes reports whether a result of that type is the caller's to handle.
 func (c *Call) takes(resultType string) bool {
@@ -135,9 +135,9 @@ func (c *Call) setAbort(f context.CancelFunc) {
 // place looks for the place of a call's token, once.
 func (c *Call) place() {
 	switch {
-	case c.Token.Known():
+	case c.Token.IsKnown():
 	case c.handshake, c.own, c.listening != nil:
-		c.Token = wire.KeptToken
+		c.Token = wire.KeepToken
 	default:
 		c.Token, _ = wire.FindToken(c.Params, rawjson.Get(c.Params, "_meta"))
 	}

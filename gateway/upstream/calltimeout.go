@@ -11,10 +11,10 @@ var errExpired = errors.New("no answer in time")
 // expire ends the calls whose time is over, and sets the alarm for the others:
 // progress or a question to a human may have moved their deadlines.
 func (l *link) expire() {
-	l.expiry.Rung()
+	l.expiry.Fired()
 	now, next := time.Now(), time.Time{}
 	for id, c := range l.calls.All() {
-		over, silent, at := c.clock.Look(now)
+		over, silent, at := c.clock.Check(now)
 		if over {
 			l.calls.Fail(id, errExpired)
 		}

@@ -39,9 +39,9 @@ var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 type Info struct {
 	Era      Era
 	Protocol string // negotiated revision
-	// Second says that it is [Server.Modern], beside a connection of the legacy
+	// SecondEra says that it is [Server.Modern], beside a connection of the legacy
 	// era of the same unit.
-	Second bool
+	SecondEra bool
 	// Versions are all revisions that the backend says it speaks. nil when it
 	// was not asked (server/discover) or does not say.
 	Versions     []string
@@ -71,58 +71,58 @@ type Conn interface {
 	//
 	// In the modern era it is the same to callers: resources/subscribe and
 	// unsubscribe change what the connection listens for; what a result asks
-	// for first is put to Handler.Request, while the time does not run, and the
+	// for first is put to Handler.HandleRequest, while the time does not run, and the
 	// call is made again with the answers; a result has neither its type nor
 	// the protocol's keys of `_meta` any more.
 	Call(c *Call) (jsonrpc.Reply, error)
-	// Start is Call without the wait: caller is told what Call would return.
+	// CallAsync is Call without the wait: caller is told what Call would return.
 	// c.Context is not looked at; Stop ends the call. Start reports false, and
 	// nobody is told anything, where the call has to be made by Call: the
 	// connection is not a process's, speaks the modern era, or has ended.
-	Start(c *Call, caller Caller) bool
-	// Stop ends a call that Start has begun, as the end of its context would,
+	CallAsync(c *Call, caller Caller) bool
+	// Cancel ends a call that Start has begun, as the end of its context would,
 	// with the cause given. It does nothing when the call has ended.
-	Stop(c *Call, cause error)
+	Cancel(c *Call, cause error)
 	// Notify queues a notification. params is a raw object or nil. Modern
 	// backends take none from clients: they get nothing.
 	Notify(method string, params []byte) error
-	// TellRoots tells a backend of the legacy era that roots have changed. What it
-	// asks because of that is [Unprompted].
-	TellRoots() error
+	// NotifyRoots tells a backend of the legacy era that roots have changed. What it
+	// asks because of that is [IsUnprompted].
+	NotifyRoots() error
 	// Done is closed when the connection has ended, by itself or by Close.
 	Done() <-chan struct{}
 	// Err says why, after Done.
 	Err() error
 	// Close ends the connection and returns when everything of it is gone:
 	// process group, goroutines, streams. It takes some 5 s at most, provided
-	// that Handler.Request heeds its context.
+	// that Handler.HandleRequest heeds its context.
 	Close()
 }
 
 // Handler gets what backends send by themselves. [Conn.Call] of the same
 // connection may be called from Request and Ready, not from Notification.
 type Handler interface {
-	// Notification runs on the read loop: it must not block. c is the call
+	// HandleNotification runs on the read loop: it must not block. c is the call
 	// that caused it where the transport tells (a stream of Streamable HTTP),
 	// else nil. params is the raw object, or nil. list_changed, the progress of
 	// open calls, and notices that a request of the backend is withdrawn do not
 	// come here.
-	Notification(s *Server, conn Conn, c *Call, method string, params []byte)
-	// Request runs in a goroutine of its own. In the modern era it is a
+	HandleNotification(s *Server, conn Conn, c *Call, method string, params []byte)
+	// HandleRequest runs in a goroutine of its own. In the modern era it is a
 	// question that came as the result of c. ctx ends with the connection,
 	// with the call c, or when the backend cancels the request. Pings do not
 	// come here.
-	Request(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
-	// Opened is called once per connection, after its handshake and before
+	HandleRequest(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
+	// ConnOpened is called once per connection, after its handshake and before
 	// [Server.Conn], Await and Unit give it to anybody. It must not block.
 	// What the backend sends by itself may come before it.
-	Opened(s *Server, conn Conn)
-	// Ready is called after Opened, so that subscriptions and the log level
+	ConnOpened(s *Server, conn Conn)
+	// ConnReady is called after Opened, so that subscriptions and the log level
 	// can be restored; and once more, after it has returned, when a unit takes
 	// the server's own connection, which conn.Unit then names. It runs beside
 	// the fetching of the lists and may block; ctx ends with the connection.
-	Ready(ctx context.Context, s *Server, conn Conn)
-	// Down is called once for every connection that Opened was called for,
+	ConnReady(ctx context.Context, s *Server, conn Conn)
+	// ConnClosed is called once for every connection that Opened was called for,
 	// when it has ended and Ready has returned. It must not block for long.
-	Down(s *Server, conn Conn)
+	ConnClosed(s *Server, conn Conn)
 }

@@ -47,7 +47,7 @@
 // not longer than the server's timeout; [Conn.Close] blocks for some five
 // seconds at most; nothing else blocks. Read loops never wait for anybody:
 // answers go into slots of capacity one, requests of the backend into goroutines
-// of their own, notifications to [Handler.Notification], which must not block.
+// of their own, notifications to [Handler.HandleNotification], which must not block.
 //
 // # Order and loss
 //

@@ -285,7 +285,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
-	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions}
+	info := Info{Era: Modern, SecondEra: l.second, Protocol: modernRevision, Versions: d.versions}
 	si := rawjson.Path(d.result, "_meta", wire.ServerInfo)
 	if !rawjson.IsObject(si) {
 		si = rawjson.Get(d.result, "serverInfo") // where drafts of the revision had it

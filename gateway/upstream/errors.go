@@ -89,8 +89,8 @@ func unsent(why error) error {
 // errStatus is the HTTP status that refused a message.
 type errStatus int
 
-// StatusOf returns the HTTP status that caused an error, 0 if none did.
-func StatusOf(err error) int {
+// HTTPStatus returns the HTTP status that caused an error, 0 if none did.
+func HTTPStatus(err error) int {
 	var status errStatus
 	errors.As(err, &status)
 	return int(status)
@@ -102,5 +102,5 @@ func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e))
 type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {
-	return fmt.Sprintf("%s (code %d)", wire.Clip(e.object.Message, 500), e.object.Code)
+	return fmt.Sprintf("%s (code %d)", wire.Truncate(e.object.Message, 500), e.object.Code)
 }

@@ -104,7 +104,7 @@ type handler struct {
 	request func(ctx context.Context, c *Call, method string, params []byte) ([]byte, *jsonrpc.Error)
 }
 
-func (h *handler) Notification(_ *Server, _ Conn, c *Call, method string, params []byte) {
+func (h *handler) HandleNotification(_ *Server, _ Conn, c *Call, method string, params []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.notes = append(h.notes, method+" "+string(params))
@@ -115,20 +115,20 @@ func (h *handler) Notification(_ *Server, _ Conn, c *Call, method string, params
 	}
 }
 
-func (h *handler) Request(ctx context.Context, _ *Server, _ Conn, c *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+func (h *handler) HandleRequest(ctx context.Context, _ *Server, _ Conn, c *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	if h.request == nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no")
 	}
 	return h.request(ctx, c, method, params)
 }
 
-func (h *handler) Opened(s *Server, conn Conn) {
+func (h *handler) ConnOpened(s *Server, conn Conn) {
 	if h.opened != nil {
 		h.opened(s, conn)
 	}
 }
 
-func (h *handler) Ready(ctx context.Context, _ *Server, conn Conn) {
+func (h *handler) ConnReady(ctx context.Context, _ *Server, conn Conn) {
 	h.mu.Lock()
 	h.ready = append(h.ready, conn.Unit())
 	h.mu.Unlock()
@@ -137,7 +137,7 @@ func (h *handler) Ready(ctx context.Context, _ *Server, conn Conn) {
 	}
 }
 
-func (h *handler) Down(_ *Server, conn Conn) {
+func (h *handler) ConnClosed(_ *Server, conn Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	unit := conn.Unit()

@@ -60,7 +60,7 @@ func (s *Server) Sleep(uses uint64) {
 	s.asleep, s.leaving, s.first, s.returning = true, true, false, false
 }
 
-// Hold notes what keeps the server from sleeping although nobody calls it; "" for nothing.
-func (s *Server) Hold(why string) {
+// SetKeepAwake notes what keeps the server from sleeping although nobody calls it; "" for nothing.
+func (s *Server) SetKeepAwake(why string) {
 	s.setState(func(st *registry.ServerState) { st.Held = why })
 }

@@ -87,7 +87,7 @@ func (s *Server) unitWait(u *unit) (limit time.Duration, why string) {
 		return s.tune.restart, "is being restarted: " + reasonOf(u.lost)
 	case s.returningLocked():
 		return s.tune.restart, s.downLocked().Reason
-	case s.first && s.opt.Remembered != nil:
+	case s.first && s.opt.CachedLists != nil:
 		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %v (startup_timeout)", s.cfg.StartupTimeout)
 	}
 	return s.cfg.Timeout, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout)
@@ -246,7 +246,7 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	}
 	l, err := connect(u.ctx, u.name)
 	if err == nil {
-		s.opt.Handler.Opened(s, l)
+		s.opt.Handler.ConnOpened(s, l)
 		s.sendNotices(l)
 		if s.checked() {
 			l.spawn(l.followTools)
@@ -279,14 +279,14 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	s.projectsChanged()
 	<-ready
 	s.unlisted(l)
-	s.opt.Handler.Down(s, l)
+	s.opt.Handler.ConnClosed(s, l)
 	<-l.gone
 	return max(time.Since(since), 1), err
 }
 
-// EndUnit closes the connection of a unit that is gone. It does not wait; Run
+// CloseUnit closes the connection of a unit that is gone. It does not wait; Run
 // does.
-func (s *Server) EndUnit(name string) {
+func (s *Server) CloseUnit(name string) {
 	s.endUnit(name)
 	s.projectsChanged()
 }

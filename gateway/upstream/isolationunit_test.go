@@ -71,7 +71,7 @@ func TestUnitsHaveConnectionsOfTheirOwn(t *testing.T) {
 	require.ElementsMatch(t, []string{"", "a", "b"}, r.h.readies(), "the unit that takes a connection is restored on it")
 	require.Equal(t, 1, r.cat.setCount(registry.Tool), "only the first unit's lists are the catalog")
 
-	r.EndUnit("b")
+	r.CloseUnit("b")
 	<-b.Done()
 	r.until("down", func() bool { return len(r.h.downs()) == 1 })
 	require.NoError(t, a.Err())
@@ -84,7 +84,7 @@ func TestTheFirstUnitsConnectionIsNotInherited(t *testing.T) {
 	t.Parallel()
 	r := isolated(t, "", nil)
 	a := unitConn(r, "a")
-	r.EndUnit("a")
+	r.CloseUnit("a")
 	<-a.Done()
 	c := unitConn(r, "c")
 	require.NotSame(t, a, c)
@@ -145,7 +145,7 @@ func TestUnitsComeBackByThemselvesUntilTheyEnd(t *testing.T) {
 	require.NotSame(t, unitConn(r, "a"), unitConn(r, "b"))
 
 	b = unitConn(r, "b")
-	r.EndUnit("b")
+	r.CloseUnit("b")
 	<-b.Done()
 	r.until("its end", func() bool { return count(r.h.downs(), "b") == 5 })
 	r.mu.Lock()
@@ -160,7 +160,7 @@ func TestUnitsThatCannotBeOpenedAreTriedAgainAndSayWhy(t *testing.T) {
 	_, err := r.Unit(context.Background(), "b")
 	requireCode(t, err, ConnectionError, "exit status 1")
 	r.until("further attempts", func() bool { return len(r.pids()) >= 4 })
-	r.EndUnit("b")
+	r.CloseUnit("b")
 	_, err = r.Unit(context.Background(), "a")
 	require.NoError(t, err)
 }

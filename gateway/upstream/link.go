@@ -104,7 +104,7 @@ func newLink(s *Server, unit, kind string) *link {
 		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.OnDone = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
-	l.expiry.Ring = l.expire
+	l.expiry.OnFire = l.expire
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l
@@ -281,8 +281,8 @@ func (l *link) late(c *Call) error {
 	return l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
 }
 
-// Start implements [Conn].
-func (l *link) Start(c *Call, caller Caller) bool {
+// CallAsync implements [Conn].
+func (l *link) CallAsync(c *Call, caller Caller) bool {
 	if !l.wire.local() || l.info.Load().Era == Modern {
 		return false
 	}
@@ -298,13 +298,13 @@ func (l *link) Start(c *Call, caller Caller) bool {
 	return true
 }
 
-// Stop implements [Conn].
-func (l *link) Stop(c *Call, cause error) {
+// Cancel implements [Conn].
+func (l *link) Cancel(c *Call, cause error) {
 	if _, open := l.calls.End(c.id); !open {
 		return
 	}
 	l.abandon(c, c.id, cause)
-	c.caller.Ended(jsonrpc.Reply{}, cause, nil)
+	c.caller.CallEnded(jsonrpc.Reply{}, cause, nil)
 }
 
 // finish is the end of a call that Start has begun.
@@ -312,7 +312,7 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 	if err = l.ended(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
 	}
-	c.caller.Ended(l.read(c, reply), err, burst)
+	c.caller.CallEnded(l.read(c, reply), err, burst)
 }
 
 // abandon ends a call that nobody waits for any more.
@@ -474,7 +474,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	}
 	if !l.spawn(func() {
 		defer end()
-		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)
+		result, err := l.srv.opt.Handler.HandleRequest(ctx, l.srv, l, c, m.Method, m.Params)
 		switch {
 		case errors.Is(context.Cause(ctx), errWithdrawn):
 			// MCP: a cancelled request gets no answer.
@@ -535,7 +535,7 @@ func (l *link) takeNotification(c *Call, m *jsonrpc.Message) {
 		l.srv.listChanged(l, m.Method)
 		return
 	}
-	tell := func() { l.srv.opt.Handler.Notification(l.srv, l, c, m.Method, m.Params) }
+	tell := func() { l.srv.opt.Handler.HandleNotification(l.srv, l, c, m.Method, m.Params) }
 	switch {
 	case c == nil:
 		tell()

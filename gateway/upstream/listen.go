@@ -512,7 +512,7 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions were not taken up again: the server does not watch these resources any more", n))
 		}
 		for uri := range x.honoured {
-			ls.srv.opt.Handler.Notification(ls.srv, ls.link, nil, "notifications/resources/updated", rawjson.Object("uri", uri))
+			ls.srv.opt.Handler.HandleNotification(ls.srv, ls.link, nil, "notifications/resources/updated", rawjson.Object("uri", uri))
 		}
 	}
 }

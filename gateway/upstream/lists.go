@@ -55,9 +55,9 @@ func (s *Server) Permits(kind registry.Kind, name string) bool {
 // maxDenied bounds the names of what is left out that are kept of a list.
 const maxDenied = 1000
 
-// Denied are names of what the server listed last, or the first thousand, that the config
+// DeniedNames are names of what the server listed last, or the first thousand, that the config
 // leaves out. They are not to be changed.
-func (s *Server) Denied(kind registry.Kind) []string {
+func (s *Server) DeniedNames(kind registry.Kind) []string {
 	if names := s.denied[kind].Load(); names != nil {
 		return *names
 	}
@@ -131,7 +131,7 @@ func (s *Server) listChanged(l *link, method string) {
 			ls.changed(l, registry.Resource)
 			ls.changed(l, registry.Template)
 			if listings[registry.Skill].offered(ls.link.Info()) {
-				ls.skills.Outdate()
+				ls.skills.Invalidate()
 			}
 			ls.changed(l, registry.Skill) // whose files are resources
 		}
@@ -139,7 +139,7 @@ func (s *Server) listChanged(l *link, method string) {
 }
 
 // shared reports whether l is the second connection of all clients.
-func (l *link) shared() bool { return l.info.Load().Second && l.Unit() == "" }
+func (l *link) shared() bool { return l.info.Load().SecondEra && l.Unit() == "" }
 
 // changed takes what a connection announced.
 func (ls *lists) changed(l *link, k registry.Kind) {
@@ -237,14 +237,14 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			return
 		}
 		failures = 0
-		if announced && s.opt.Observe.Announced != nil {
-			s.opt.Observe.Announced(s.cfg.Name, g.kind)
+		if announced && s.opt.Hooks.ListChanged != nil {
+			s.opt.Hooks.ListChanged(s.cfg.Name, g.kind)
 		}
 	}
 	fetch()
 	first()
 	registry.FreeAfterList(size)
-	var p timing.Pace
+	var p timing.FetchPacer
 	for {
 		var retry <-chan time.Time
 		if failures > 0 && failures <= maxRetries {
@@ -265,7 +265,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 		}
 		fetch()
 		registry.FreeAfterList(size)
-		p.Ended()
+		p.FetchEnded()
 	}
 }
 
@@ -346,7 +346,7 @@ func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) ma
 // gets those of another process.
 func (ls *lists) checkOwn() {
 	l := ls.link
-	if !ls.srv.checked() || ls.srv.perProject() || !l.tools.Awaited() {
+	if !ls.srv.checked() || ls.srv.perProject() || !l.tools.HasWaiters() {
 		return
 	}
 	n := l.tools.Begin()
@@ -380,8 +380,8 @@ func (s *Server) allowed(g *listing, items [][]byte) (kept [][]byte, denied []st
 // failed tells that a list could not be fetched.
 func (s *Server) failed(g *listing, err error) {
 	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
-	if s.opt.Observe.Unlisted != nil {
-		s.opt.Observe.Unlisted(s.cfg.Name, g.method, err)
+	if s.opt.Hooks.ListFailed != nil {
+		s.opt.Hooks.ListFailed(s.cfg.Name, g.method, err)
 	}
 }
 
@@ -482,7 +482,7 @@ func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) boo
 			return items, size, "", fmt.Errorf("the result has no array %q", g.member)
 		}
 		if g.kind == registry.Skill && page == 1 {
-			s.skills.Note(reply.Result)
+			s.skills.SetHints(reply.Result)
 		}
 		fresh := false
 		for item := range reply.Shape.Elements(array) {

@@ -16,9 +16,9 @@ import (
 // Authorizer has the login of the server's user; nil for a server that has none.
 func (s *Server) Authorizer() *oauth.Authorizer { return s.opt.Authorizer }
 
-// NeedsLogin is the Error of a request that a login by the user would mend; why says why
+// LoginError is the Error of a request that a login by the user would mend; why says why
 // there is none.
-func (s *Server) NeedsLogin(why, cause error) *Error {
+func (s *Server) LoginError(why, cause error) *Error {
 	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, termtext.Goblin("login", s.cfg.Name)), cause)
 }
 
@@ -67,7 +67,7 @@ func (s *Server) LoggedOut() {
 	s.mu.Unlock()
 	for _, l := range links {
 		if l != nil {
-			l.fail(s.NeedsLogin(why, errLogin))
+			l.fail(s.LoginError(why, errLogin))
 		}
 	}
 }

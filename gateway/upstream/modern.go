@@ -114,10 +114,10 @@ func (l *link) input(c *Call, result []byte, opened *[]string) (answers, fault [
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	if len(needed) == 0 { // it is not ready; only its state is to come back
-		_ = sleep(ctx, c.clock.Later()) // why it was ended is looked at below
+		_ = sleep(ctx, c.clock.RetryDelay()) // why it was ended is looked at below
 	}
 	l.ask(ctx, c, needed, opened)
-	switch over, _, _ := c.clock.Look(time.Now()); {
+	switch over, _, _ := c.clock.Check(time.Now()); {
 	case l.Err() != nil:
 		return nil, nil, l.Err()
 	case c.Context.Err() != nil:
@@ -177,7 +177,7 @@ func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]s
 			}
 		}
 		all.Go(func() {
-			q.result, q.err = l.srv.opt.Handler.Request(ctx, l.srv, l, c, q.method, q.params)
+			q.result, q.err = l.srv.opt.Handler.HandleRequest(ctx, l.srv, l, c, q.method, q.params)
 			if q.err == nil && !rawjson.IsObject(q.result) {
 				q.err = jsonrpc.Errorf(jsonrpc.CodeInternal, "the answer is not an object")
 			}
@@ -209,7 +209,7 @@ func (l *link) unanswered(q *question) []byte {
 // purpose: the call that needed them has a result.
 func (l *link) wentThrough(c *Call, opened []string) {
 	for _, id := range opened {
-		l.srv.opt.Handler.Notification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))
+		l.srv.opt.Handler.HandleNotification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))
 	}
 }
 

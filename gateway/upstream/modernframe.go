@@ -32,7 +32,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	edits = append(edits, strays...)
 
 	var own []byte
-	if c.Token.Missing() {
+	if c.Token.IsMissing() {
 		own = wire.TokenMember(id)
 	}
 	own = append(own, `"`+wire.Protocol+`":"`+modernRevision+`","`+wire.Capabilities+`":`...)

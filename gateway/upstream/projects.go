@@ -43,13 +43,13 @@ func (s *Server) definition(ctx context.Context, unit string) (*config.Server, e
 	return cfg, nil
 }
 
-// Enter opens the connection of a project, without waiting for it.
-func (s *Server) Enter(folder string) {
+// OpenProject opens the connection of a project, without waiting for it.
+func (s *Server) OpenProject(folder string) {
 	_, _, _, _ = s.unitConn(folder, nil, nil) // whoever wants it is told why there is none
 }
 
-// Entered reports whether a project has a connection, or is about to have one.
-func (s *Server) Entered(folder string) bool {
+// HasProject reports whether a project has a connection, or is about to have one.
+func (s *Server) HasProject(folder string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running == nil || s.units[folder] != nil
@@ -60,7 +60,7 @@ func (s *Server) projectLocked(name string) (*unit, error) {
 	if u := s.units[name]; u != nil {
 		return u, nil
 	}
-	if s.opt.Projects != nil && !s.opt.Projects.Take() {
+	if s.opt.Projects != nil && !s.opt.Projects.TryAcquire() {
 		return nil, s.failure(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrProjects)
 	}
 	return s.newUnitLocked(name), nil
@@ -69,7 +69,7 @@ func (s *Server) projectLocked(name string) (*unit, error) {
 // leaveProjectLocked gives back the place of a project that has ended.
 func (s *Server) leaveProjectLocked() {
 	if s.perProject() && s.opt.Projects != nil {
-		s.opt.Projects.Give()
+		s.opt.Projects.Release()
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Server) leaveProjectLocked() {
 func (s *Server) follow(ctx context.Context) (up time.Duration, err error) {
 	if s.opt.Folders != nil {
 		for _, folder := range s.opt.Folders() {
-			s.Enter(folder)
+			s.OpenProject(folder)
 		}
 	}
 	l, err := s.lead(ctx)

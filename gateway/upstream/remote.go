@@ -173,7 +173,7 @@ func (r *remote) loginFailure(err error, status int) error {
 	if status == http.StatusForbidden { // others may be allowed
 		cause = err
 	}
-	return r.srv.NeedsLogin(err, cause)
+	return r.srv.LoginError(err, cause)
 }
 
 // once is do without a second attempt, with the header Authorization.

@@ -15,9 +15,9 @@ import (
 
 type unpromptedKey struct{}
 
-// Unprompted reports whether the request that Handler.Request got with ctx was caused
+// IsUnprompted reports whether the request that Handler.HandleRequest got with ctx was caused
 // by no call, but by the beginning of its connection or by a notice of changed roots.
-func Unprompted(ctx context.Context) bool { return ctx.Value(unpromptedKey{}) != nil }
+func IsUnprompted(ctx context.Context) bool { return ctx.Value(unpromptedKey{}) != nil }
 
 // marked is the context of a request that has arrived; it runs on the read loop.
 func (l *link) marked(ctx context.Context) context.Context {
@@ -27,8 +27,8 @@ func (l *link) marked(ctx context.Context) context.Context {
 	return ctx
 }
 
-// TellRoots implements [Conn].
-func (l *link) TellRoots() error {
+// NotifyRoots implements [Conn].
+func (l *link) NotifyRoots() error {
 	return l.behind(func() error { return l.Notify("notifications/roots/list_changed", nil) })
 }
 
@@ -52,7 +52,7 @@ func (l *link) behind(send func() error) error {
 		l.told.Add(-1)
 		return err
 	}
-	if n := (&notice{link: l, ping: Call{Method: "ping", own: true}}); !l.Start(&n.ping, n) {
+	if n := (&notice{link: l, ping: Call{Method: "ping", own: true}}); !l.CallAsync(&n.ping, n) {
 		l.told.Add(-1) // over HTTP the transport tells what a question belongs to
 	}
 	return nil
@@ -64,5 +64,5 @@ type notice struct {
 	ping Call
 }
 
-// Ended implements [Caller].
-func (n *notice) Ended(jsonrpc.Reply, error, *jsonrpc.WriteBatch) { n.link.told.Add(-1) }
+// CallEnded implements [Caller].
+func (n *notice) CallEnded(jsonrpc.Reply, error, *jsonrpc.WriteBatch) { n.link.told.Add(-1) }

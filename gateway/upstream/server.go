@@ -33,16 +33,16 @@ type Catalog interface {
 	Logs() *registry.LogJournal
 }
 
-// Observe are hooks; each may be nil. They must not block.
-type Observe struct {
+// Hooks are hooks; each may be nil. They must not block.
+type Hooks struct {
 	Up        func(server string, up bool)
 	Restarted func(server string) // when a connection is made anew after the first
-	// Announced is called when the server has said that a list changed, after
+	// ListChanged is called when the server has said that a list changed, after
 	// the list was fetched again. It may be the same as before.
-	Announced func(server string, kind registry.Kind)
+	ListChanged func(server string, kind registry.Kind)
 	// Skipped is given the beginning of what arrived and is no message, without secrets.
-	Skipped  func(server, text string)
-	Unlisted func(server, method string, err error) // a list could not be fetched
+	Skipped    func(server, text string)
+	ListFailed func(server, method string, err error) // a list could not be fetched
 }
 
 // Options configure a Server.
@@ -57,20 +57,20 @@ type Options struct {
 	Version     string             // Goblin's, told to backends
 	// Capabilities are declared to backends: a raw object, nil for none.
 	Capabilities []byte
-	Observe      Observe
+	Hooks        Hooks
 	// Replaces says that the catalog has entries of another Server of this
 	// name, which this one takes the place of: they are hidden after the grace
 	// time unless it has listed by then.
-	Replaces   bool
-	Remembered *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
-	Remembers  bool                  // entries stay while the server is down
-	Asleep     bool                  // it starts at its first use
+	Replaces    bool
+	CachedLists *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
+	KeepEntries bool                  // entries stay while the server is down
+	StartAsleep bool                  // it starts at its first use
 	// Digests returns the digests of the definitions in a list, by name. With it, calls of
 	// tools wait for the list of their connection, see [Server.AwaitTools]; nil waits for none.
 	Digests func(kind registry.Kind, items [][]byte) map[string]string
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
-	Children *childproc.Record
+	Children *childproc.Registry
 	// Projects bounds how many projects have a process, of all servers together; nil
 	// bounds nothing.
 	Projects *Projects
@@ -140,7 +140,7 @@ type Server struct {
 	opt    Options
 	log    *slog.Logger
 	tune   tuning
-	places *limiter.Places
+	places *limiter.Limiter
 	memory *memlimit.Owner
 
 	// legacy notes that the last connection was opened in that era, so that
@@ -168,7 +168,7 @@ type Server struct {
 	// weights are the bytes of each list, or of the one on its way, if that has more.
 	weights [registry.Kinds]atomic.Int64
 	denied  [registry.Kinds]atomic.Pointer[[]string] // see Denied
-	skills  timing.List
+	skills  timing.ListAge
 
 	mu        sync.Mutex
 	running   context.Context // of Run; nil outside
@@ -199,7 +199,7 @@ type Server struct {
 
 	stateMu sync.Mutex
 	state   registry.ServerState
-	skipped wire.Skipped
+	skipped wire.SkipCounter
 	// repaired are the repairs of results that were logged, guarded by mu.
 	repaired map[string]bool
 }
@@ -229,8 +229,8 @@ func NewServer(cfg config.Server, o Options) *Server {
 		firstList: make(chan struct{}),
 		attempted: make(chan struct{}),
 		enabled:   !cfg.Disabled,
-		asleep:    o.Asleep,
-		first:     !cfg.Disabled && cfg.Problem == "" && !o.Asleep,
+		asleep:    o.StartAsleep,
+		first:     !cfg.Disabled && cfg.Problem == "" && !o.StartAsleep,
 		changed:   make(chan struct{}),
 		units:     make(map[string]*unit),
 		twins:     make(map[string]*unit),
@@ -238,15 +238,15 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s.tune.lists = max(o.Limits.Frame, minLists)
 	s.memory = o.Memory.NewOwner()
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
-	if o.Remembered != nil {
-		s.state = *o.Remembered
+	if o.CachedLists != nil {
+		s.state = *o.CachedLists
 	}
 	return s
 }
 
-// Recalled tells that the catalog has the remembered lists by now, or, if not ok, that there
+// CacheLoaded tells that the catalog has the remembered lists by now, or, if not ok, that there
 // are none after all.
-func (s *Server) Recalled(ok bool) {
+func (s *Server) CacheLoaded(ok bool) {
 	if ok {
 		s.firstOnce.Do(func() { close(s.firstList) })
 		return
@@ -298,7 +298,7 @@ func limitKey(method string) string {
 // is free, ctx ends (the error is its cause) or the time that a request of the method
 // has is over. release must be called exactly once.
 func (s *Server) Acquire(ctx context.Context, who any, method string) (release func(), err error) {
-	release, wait := s.places.Queue(who)
+	release, wait := s.places.Acquire(who)
 	if wait == nil {
 		return release, nil
 	}
@@ -308,13 +308,13 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 		late = time.After(limit)
 	}
 	select {
-	case <-wait.Over():
+	case <-wait.Done():
 		return release, nil
 	case <-ctx.Done():
-		wait.Leave()
+		wait.Cancel()
 		return nil, context.Cause(ctx)
 	case <-late:
-		own, others := wait.Leave()
+		own, others := wait.Cancel()
 		return nil, s.failure(RequestTimeout, fmt.Sprintf(
 			"waited %v (%s) in the queue for a free slot: %d calls of this client and %d of others are in flight (limits.in_flight: %d); send fewer at a time",
 			limit, limitKey(method), own, others, s.opt.Limits.InFlight), context.DeadlineExceeded)
@@ -322,7 +322,7 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 }
 
 // TryAcquire is Acquire where that does not have to wait; nil otherwise.
-func (s *Server) TryAcquire(who any) (release func()) { return s.places.Take(who) }
+func (s *Server) TryAcquire(who any) (release func()) { return s.places.TryAcquire(who) }
 
 // Conn is the server's current connection, or at once an *[Error] that says
 // why there is none.
@@ -340,7 +340,7 @@ func (s *Server) Conn() (Conn, error) {
 // wait, or while the tools of the catalog are those of another connection.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
-	if l, is := c.(*link); is && s.checked() && !l.tools.Current() {
+	if l, is := c.(*link); is && s.checked() && !l.tools.IsCurrent() {
 		return nil, s.failure(ConnectionError, "has not listed its tools yet", nil)
 	}
 	return c, err
@@ -354,7 +354,7 @@ func (s *Server) aliveLocked() *link {
 	return s.conn
 }
 
-// returningLocked is [Server.Returning]; the attempt may be about to begin.
+// returningLocked is [Server.IsReconnecting]; the attempt may be about to begin.
 func (s *Server) returningLocked() bool {
 	return s.returning || s.conn != nil && !s.leaving && s.conn.ctx.Err() != nil && s.enabled
 }
@@ -413,8 +413,8 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 	}
 }
 
-// Returning reports whether the first attempt to replace a lost connection goes on.
-func (s *Server) Returning() bool {
+// IsReconnecting reports whether the first attempt to replace a lost connection goes on.
+func (s *Server) IsReconnecting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.returningLocked()
@@ -522,7 +522,9 @@ func (s *Server) failure(code, reason string, err error) *Error {
 
 // quote is a text of the backend as part of one of ours: what is cut has been
 // redacted before, or half a secret would be left.
-func (s *Server) quote(text string, limit int) string { return wire.Clip(s.opt.Redact(text), limit) }
+func (s *Server) quote(text string, limit int) string {
+	return wire.Truncate(s.opt.Redact(text), limit)
+}
 
 // refused is an error object of the backend as an error.
 func (s *Server) refused(object []byte) errRPC {
@@ -555,17 +557,17 @@ type journaledKey struct{}
 // journaled marks what is logged and stands in the journal already.
 var journaled = context.WithValue(context.Background(), journaledKey{}, true)
 
-// Journaled reports whether what is logged with ctx stands in the registry's
+// IsJournaled reports whether what is logged with ctx stands in the registry's
 // journal of logs already, in better words.
-func Journaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) != nil }
+func IsJournaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) != nil }
 
 // note is journal for what Goblin itself has to say of the server.
 func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }
 
 // garbage reports a frame that is no message, at most once a second.
 func (s *Server) garbage(frame []byte, err error) {
-	if s.opt.Observe.Skipped != nil {
-		s.opt.Observe.Skipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
+	if s.opt.Hooks.Skipped != nil {
+		s.opt.Hooks.Skipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	}
 	n := s.skipped.Add()
 	if n == 0 {

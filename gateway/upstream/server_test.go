@@ -27,7 +27,7 @@ func TestFlakyStartRecovers(t *testing.T) {
 	t.Parallel()
 	var restarts atomic.Int32
 	r := startFake(t, "flaky-start", func(r *rig) {
-		r.opt.Observe.Restarted = func(string) { restarts.Add(1) }
+		r.opt.Hooks.Restarted = func(string) { restarts.Add(1) }
 	})
 	<-r.FirstList()
 	require.False(t, r.Listed(), "nobody waits for more than the first attempt")
@@ -106,7 +106,7 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 func TestEntriesOfALostServerLeaveWhateverItsEndWas(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(r *rig){
-		"its unit ended":    func(r *rig) { _ = unitConn(r, "a"); r.EndUnit("a") },
+		"its unit ended":    func(r *rig) { _ = unitConn(r, "a"); r.CloseUnit("a") },
 		"it was restarted":  func(r *rig) { _ = r.Restart() },
 		"it crashed":        func(r *rig) { _, _ = r.call(r.up(), "crash") },
 		"it was turned off": func(r *rig) { r.SetEnabled(false); require.True(t, r.cat.hidden(), "at once") },

@@ -8,14 +8,14 @@ import (
 	"goblin/registry"
 )
 
-// FreshSkills fetches skills again that may be old; ok is false for a server without any.
-func (s *Server) FreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
+// RefreshSkills fetches skills again that may be old; ok is false for a server without any.
+func (s *Server) RefreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
 	ls := s.lists.Load()
 	if ls == nil || !listings[registry.Skill].offered(ls.link.Info()) {
 		return h, false
 	}
 	if ls.link.Err() == nil {
-		if wait := s.skills.Stale(func() { ls.mark(registry.Skill) }); wait != nil {
+		if wait := s.skills.AwaitFresh(func() { ls.mark(registry.Skill) }); wait != nil {
 			select {
 			case <-wait:
 			case <-ls.link.done:

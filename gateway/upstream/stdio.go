@@ -141,16 +141,16 @@ func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
-	if c.group, err = childproc.StartGroup(c.cmd, c.srv.opt.Children.Outlive()); err != nil {
+	if c.group, err = childproc.StartGroup(c.cmd, c.srv.opt.Children.SurvivesExit()); err != nil {
 		started <- err
 		return
 	}
-	childproc.Remember(c.group, true)
+	childproc.Track(c.group, true)
 	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
 	c.exit = c.group.Reap(c.cmd)
 	unrecord()
-	childproc.Remember(c.group, false)
+	childproc.Track(c.group, false)
 	// A process that left the group may still hold the pipe.
 	_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 	close(c.exited)
@@ -286,7 +286,7 @@ func (c *stdio) explain(e *Error, quote bool) *Error {
 	e.Lines = stderr.Pick(lines)
 	cause, fix := c.diagnose(append(lines, e.Reason))
 	if quote && len(e.Lines) > 0 {
-		e.Reason += "; its last words: " + stderr.Gist(lines)
+		e.Reason += "; its last words: " + stderr.ErrorLine(lines)
 	}
 	if cause != "" {
 		e.Reason += "; " + cause
@@ -298,12 +298,12 @@ func (c *stdio) explain(e *Error, quote bool) *Error {
 // diagnose returns which variables the child lacks by its own words, and the fix. cause is
 // "" if the words explain the error.
 func (c *stdio) diagnose(words []string) (cause, fix string) {
-	fix, explaining := stderr.Remedy(words)
+	fix, explaining := stderr.FindFix(words)
 	missing, mentioned := stderr.Variables(words)
 	if c.Info().Protocol != "" { // its words may be about anything
 		mentioned = nil
 	}
-	cause, add := stderr.Lacking(&c.srv.cfg, missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv, c.srv.opt.EnvNames)
+	cause, add := stderr.MissingVariables(&c.srv.cfg, missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv, c.srv.opt.EnvNames)
 	if cause != "" {
 		fix = add
 	}
@@ -315,7 +315,7 @@ func (c *stdio) old() bool   { return false }
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
-	case len(frame) > memlimit.Free && c.out.UnsentBytes()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
+	case len(frame) > memlimit.FreeSize && c.out.UnsentBytes()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
 		c.check()

@@ -390,7 +390,7 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 			t.Error("progress after the answer")
 		}
 		seen = append(seen, string(rawjson.Get(params, "progress")))
-		_, _, deadline := c.clock.Look(time.Now())
+		_, _, deadline := c.clock.Check(time.Now())
 		if !deadline.After(last) {
 			t.Error("the time is not extended")
 		}

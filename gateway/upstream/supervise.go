@@ -26,7 +26,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for k := range s.known {
-		s.known[k] = s.opt.Replaces || s.opt.Remembered != nil
+		s.known[k] = s.opt.Replaces || s.opt.CachedLists != nil
 	}
 	for run.Err() == nil {
 		epoch, end := context.WithCancelCause(run)
@@ -174,7 +174,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	wg.Wait()
 	if own {
 		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // before Down says so
-		s.opt.Handler.Down(s, l)
+		s.opt.Handler.ConnClosed(s, l)
 		<-l.gone
 	}
 	return max(time.Since(since), 1), err
@@ -184,7 +184,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 // the unit that takes it needs. It returns when ctx ends.
 func (s *Server) prepare(ctx context.Context, l *link) {
 	for {
-		s.opt.Handler.Ready(ctx, s, l)
+		s.opt.Handler.ConnReady(ctx, s, l)
 		select {
 		case <-l.adopted:
 		case <-ctx.Done():
@@ -203,7 +203,7 @@ func (s *Server) publish(l *link) *lists {
 	s.mu.Unlock()
 	s.sendNotices(l)
 	if !s.perProject() {
-		s.opt.Handler.Opened(s, l)
+		s.opt.Handler.ConnOpened(s, l)
 	}
 	ls := newLists(s, l)
 	s.lists.Store(ls)
@@ -223,11 +223,11 @@ func (s *Server) publish(l *link) *lists {
 		st.PID = l.pid
 	})
 	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.process()...)...)
-	if s.opt.Observe.Up != nil {
-		s.opt.Observe.Up(s.cfg.Name, true)
+	if s.opt.Hooks.Up != nil {
+		s.opt.Hooks.Up(s.cfg.Name, true)
 	}
-	if again && s.opt.Observe.Restarted != nil {
-		s.opt.Observe.Restarted(s.cfg.Name)
+	if again && s.opt.Hooks.Restarted != nil {
+		s.opt.Hooks.Restarted(s.cfg.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,15 +274,15 @@ func (s *Server) withdraw(ctx context.Context) {
 	}
 	s.broadcastLocked()
 	s.mu.Unlock()
-	if s.opt.Observe.Up != nil {
-		s.opt.Observe.Up(s.cfg.Name, false)
+	if s.opt.Hooks.Up != nil {
+		s.opt.Hooks.Up(s.cfg.Name, false)
 	}
 }
 
 // hideLaterLocked takes the entries out of the lists after the grace time,
 // unless one of the lists is there again before.
 func (s *Server) hideLaterLocked() {
-	if s.hide != nil || s.opt.Remembers {
+	if s.hide != nil || s.opt.KeepEntries {
 		return
 	}
 	var timer *time.Timer

@@ -20,7 +20,7 @@ func (s *Server) checked() bool { return s.opt.Digests != nil }
 // It does nothing without [Options.Digests].
 func (l *link) outdate() {
 	if l.srv.checked() && listings[registry.Tool].offered(l.Info()) {
-		l.tools.Outdate()
+		l.tools.Invalidate()
 		l.relistTools()
 	}
 }
@@ -64,7 +64,7 @@ func (s *Server) outdateTools(l *link) {
 // followTools fetches the tools of a connection whose lists are not the catalog, until the
 // connection ends.
 func (l *link) followTools() {
-	var p timing.Pace
+	var p timing.FetchPacer
 	for {
 		n := l.tools.Begin()
 		digests, err := l.inspect()
@@ -72,7 +72,7 @@ func (l *link) followTools() {
 			return
 		}
 		l.tools.End(n, digests, err)
-		p.Ended()
+		p.FetchEnded()
 		select {
 		case <-l.retool:
 		case <-l.ctx.Done():
@@ -136,5 +136,5 @@ func (s *Server) Digest(conn Conn, tool string) (digest string, current bool) {
 	if !ok {
 		return "", false
 	}
-	return l.tools.Digest(tool), l.tools.Current()
+	return l.tools.Digest(tool), l.tools.IsCurrent()
 }

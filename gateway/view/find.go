@@ -33,7 +33,7 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
 		if len(PendingServers(err, seen().Only(v.servers.Starting()))) > 0 {
-			v.servers.AwaitListsIn(ctx, seen())
+			v.servers.AwaitVisibleLists(ctx, seen())
 		}
 		// Also when nobody starts any more: they may have listed just now.
 		now := seen()
@@ -123,7 +123,7 @@ func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registr
 			return "it is Goblin's own, " + why
 		}
 		if p := seen.Withheld(err.Name); p != nil {
-			return servers.Withheld(p)
+			return servers.ApprovalReason(p)
 		}
 	}
 	if owner == nil || owner.State == registry.StateReady {

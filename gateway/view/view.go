@@ -34,7 +34,7 @@ const Whole = "*"
 // Views has the views of one registry. Make it with [New].
 type Views struct {
 	registry *registry.Registry
-	servers  *servers.Fleet
+	servers  *servers.Manager
 	set      atomic.Pointer[set]
 
 	in map[config.Namespace]*namespace // those that profiles can name
@@ -57,7 +57,7 @@ type set struct {
 }
 
 // New makes the views of a config. Servers may be nil until the first Find.
-func New(r *registry.Registry, servers *servers.Fleet, cfg *config.Config) *Views {
+func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Views {
 	v := &Views{registry: r, servers: servers, in: map[config.Namespace]*namespace{
 		config.NamespaceURI: {}, config.NamespaceFlat: {flat: true},
 	}}

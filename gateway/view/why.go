@@ -125,14 +125,14 @@ func keyOf(k registry.Kind) string {
 func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {
-		for _, name := range s.Denied(kind) {
+		for _, name := range s.DeniedNames(kind) {
 			all = append(all, Off{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", keyOf(kind), s.Name())})
 		}
 	}
 	if kind == registry.Tool {
 		for _, p := range v.registry.Pinned("") {
 			if p.Withheld {
-				all = append(all, Off{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.Withheld(&p)})
+				all = append(all, Off{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.ApprovalReason(&p)})
 			}
 		}
 	}

@@ -24,10 +24,10 @@ const few = 31
 // Member is a client that belongs to a group.
 type Member interface{ Group() any }
 
-// Places are as many as there may be requests in flight. The more a client holds, the
+// Limiter are as many as there may be requests in flight. The more a client holds, the
 // more must be free for it to get another. Waiting calls get a place in turn, client
 // by client.
-type Places struct {
+type Limiter struct {
 	limit int
 
 	mu     sync.Mutex
@@ -40,7 +40,7 @@ type Places struct {
 
 // share counts the places that one client has.
 type share struct {
-	of      *Places
+	of      *Limiter
 	who     any
 	group   any // nil for none
 	held    int
@@ -49,15 +49,15 @@ type share struct {
 }
 
 // New returns limit places, all of them free.
-func New(limit int) *Places {
-	return &Places{limit: limit, shares: make(map[any]*share), groups: make(map[any]int)}
+func New(limit int) *Limiter {
+	return &Limiter{limit: limit, shares: make(map[any]*share), groups: make(map[any]int)}
 }
 
 // maxSpare bounds the shares kept for reuse.
 const maxSpare = 64
 
 // shareLocked finds or makes a client's.
-func (t *Places) shareLocked(who any) *share {
+func (t *Limiter) shareLocked(who any) *share {
 	s := t.shares[who]
 	if s != nil {
 		return s
@@ -81,7 +81,7 @@ func (t *Places) shareLocked(who any) *share {
 }
 
 // mayLocked reports whether a client may have one of the places that are free.
-func (t *Places) mayLocked(s *share) bool {
+func (t *Limiter) mayLocked(s *share) bool {
 	free := t.limit - t.taken
 	most := max(t.limit-1, 1) // no client gets all
 	if t.limit <= few {
@@ -90,7 +90,7 @@ func (t *Places) mayLocked(s *share) bool {
 	return free > 0 && s.held < min(ahead*free, most) && t.groups[s.group] < crowd*free
 }
 
-func (t *Places) holdLocked(s *share) {
+func (t *Limiter) holdLocked(s *share) {
 	t.taken++
 	s.held++
 	if s.group != nil {
@@ -100,7 +100,7 @@ func (t *Places) holdLocked(s *share) {
 
 // giveLocked takes a place back and hands it, and what is free besides, to those who
 // wait.
-func (t *Places) giveLocked(s *share) {
+func (t *Limiter) giveLocked(s *share) {
 	t.taken--
 	s.held--
 	if s.group != nil {
@@ -125,7 +125,7 @@ func (t *Places) giveLocked(s *share) {
 }
 
 // settleLocked forgets a client that neither holds a place nor waits for one.
-func (t *Places) settleLocked(s *share) {
+func (t *Limiter) settleLocked(s *share) {
 	if s.held > 0 || s.waiting.Len() > 0 {
 		return
 	}
@@ -136,9 +136,9 @@ func (t *Places) settleLocked(s *share) {
 	}
 }
 
-// Take takes a place for a client, to be given back by calling release once; nil if it
+// TryAcquire takes a place for a client, to be given back by calling release once; nil if it
 // would have to wait.
-func (t *Places) Take(who any) (release func()) {
+func (t *Limiter) TryAcquire(who any) (release func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.shareLocked(who)
@@ -149,7 +149,7 @@ func (t *Places) Take(who any) (release func()) {
 	return nil
 }
 
-func (t *Places) grantLocked(s *share) bool {
+func (t *Limiter) grantLocked(s *share) bool {
 	if s.waiting.Len() > 0 || !t.mayLocked(s) {
 		return false
 	}
@@ -163,8 +163,8 @@ type Wait struct {
 	turn  *list.Element
 }
 
-// Queue is Take with a turn in the queue where the client would have to wait.
-func (t *Places) Queue(who any) (release func(), wait *Wait) {
+// Acquire is Take with a turn in the queue where the client would have to wait.
+func (t *Limiter) Acquire(who any) (release func(), wait *Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.shareLocked(who)
@@ -178,18 +178,18 @@ func (t *Places) Queue(who any) (release func(), wait *Wait) {
 	return s.release, &Wait{s, turn}
 }
 
-// Over is closed when the place is there, to be given back by the release that came
+// Done is closed when the place is there, to be given back by the release that came
 // with the turn.
-func (w *Wait) Over() <-chan struct{} { return w.turn.Value.(chan struct{}) }
+func (w *Wait) Done() <-chan struct{} { return w.turn.Value.(chan struct{}) }
 
-// Leave cancels the wait for a place, which may have come just now. It returns how many
+// Cancel cancels the wait for a place, which may have come just now. It returns how many
 // places the client holds, and how many others do.
-func (w *Wait) Leave() (own, others int) {
+func (w *Wait) Cancel() (own, others int) {
 	s, t := w.share, w.share.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
-	case <-w.Over():
+	case <-w.Done():
 		held := s.held - 1
 		t.giveLocked(s)
 		return held, t.taken - held

@@ -8,9 +8,9 @@ import (
 )
 
 // fill takes places for a client until it would have to wait.
-func fill(p *Places, who any) (releases []func()) {
+func fill(p *Limiter, who any) (releases []func()) {
 	for {
-		release := p.Take(who)
+		release := p.TryAcquire(who)
 		if release == nil {
 			return releases
 		}
@@ -42,7 +42,7 @@ func TestOneClientByManyNamesLeavesPlacesToOthers(t *testing.T) {
 	p := New(256)
 	require.Len(t, fill(p, stranger{"a", "one"}), 192)
 	require.Len(t, fill(p, stranger{"a", "two"}), 48, "it may be another")
-	_, waits := p.Queue(stranger{"a", "three"})
+	_, waits := p.Acquire(stranger{"a", "three"})
 	require.NotNil(t, waits)
 	other := fill(p, stranger{"b", "one"})
 	require.Len(t, other, 12)
@@ -71,7 +71,7 @@ func TestPlacesThatAreGivenBackAreTheGroupsAgain(t *testing.T) {
 		all = append(all, fill(p, stranger{"a", name})...)
 	}
 	require.Len(t, all, 30)
-	next, wait := p.Queue(stranger{"a", "six"})
+	next, wait := p.Acquire(stranger{"a", "six"})
 	require.False(t, wait.has())
 	all[0]()
 	require.True(t, wait.has())
@@ -90,15 +90,15 @@ func TestOneClientNeverGetsAllPlaces(t *testing.T) {
 		held := len(fill(p, stranger{"a", "one"})) + len(fill(p, stranger{"a", "two"})) + len(fill(p, stranger{"a", "three"}))
 		require.Less(t, held, limit)
 		require.GreaterOrEqual(t, held, limit/2, "it gets most of them")
-		require.NotNil(t, p.Take("other"), "limit %d", limit)
+		require.NotNil(t, p.TryAcquire("other"), "limit %d", limit)
 	}
-	require.NotNil(t, New(1).Take("one"), "the only one")
+	require.NotNil(t, New(1).TryAcquire("one"), "the only one")
 }
 
 // has reports whether a place came.
 func (w *Wait) has() bool {
 	select {
-	case <-w.Over():
+	case <-w.Done():
 		return true
 	default:
 		return false
@@ -108,7 +108,7 @@ func (w *Wait) has() bool {
 func TestThoseWhoWaitGetAPlaceInTurn(t *testing.T) {
 	t.Parallel()
 	p := New(1)
-	release := p.Take("first")
+	release := p.TryAcquire("first")
 	type waiter struct {
 		who     string
 		wait    *Wait
@@ -116,7 +116,7 @@ func TestThoseWhoWaitGetAPlaceInTurn(t *testing.T) {
 	}
 	var all []waiter
 	for _, who := range []string{"many", "many", "many", "one", "other"} {
-		release, wait := p.Queue(who)
+		release, wait := p.Acquire(who)
 		require.NotNil(t, wait)
 		all = append(all, waiter{who, wait, release})
 	}
@@ -151,9 +151,9 @@ func TestPlacesAddUp(t *testing.T) {
 		var all []holder
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			if len(all) == 0 || rapid.Bool().Draw(t, "take") {
-				release, wait := places.Queue(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "who"))
+				release, wait := places.Acquire(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "who"))
 				if wait != nil {
-					release = func() { wait.Leave() }
+					release = func() { wait.Cancel() }
 				}
 				all = append(all, holder{wait, release})
 			} else {

@@ -8,8 +8,8 @@ type Projects struct {
 	taken atomic.Int64
 }
 
-// Take takes a place; it reports false when there is none.
-func (p *Projects) Take() bool {
+// TryAcquire takes a place; it reports false when there is none.
+func (p *Projects) TryAcquire() bool {
 	if p.taken.Add(1) <= int64(p.Limit) {
 		return true
 	}
@@ -17,5 +17,5 @@ func (p *Projects) Take() bool {
 	return false
 }
 
-// Give gives one back.
-func (p *Projects) Give() { p.taken.Add(-1) }
+// Release gives one back.
+func (p *Projects) Release() { p.taken.Add(-1) }

@@ -10,11 +10,11 @@ import (
 	"goblin/gateway/config"
 )
 
-// Lacking returns why the server's process lacks variables that it asks for, and the fix.
+// MissingVariables returns why the server's process lacks variables that it asks for, and the fix.
 // missing are the variables that it reports missing; mentioned are variables that it may mean. env
 // is its environment, lookup looks up the user's, file are the variables of the config's env_file.
 // cause is "" if none of them explains it.
-func Lacking(s *config.Server, missing, mentioned, env []string, lookup func(string) (string, bool), file []string) (cause, fix string) {
+func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup func(string) (string, bool), file []string) (cause, fix string) {
 	l := lacks{lookup: lookup, file: file}
 	for _, name := range missing {
 		place(s, &l, name, env)

@@ -46,9 +46,9 @@ var remedies = []struct {
 	{pattern(`(?i)(?:unknown|unrecognized|unexpected|invalid|no such) (?:option|flag|argument|command|subcommand)`), "correct args", nil},
 }
 
-// Remedy returns what helps against the error that lines name, "" if that is unknown.
+// FindFix returns what helps against the error that lines name, "" if that is unknown.
 // variables, if one of them is set in the user's shell only, explain the error.
-func Remedy(lines []string) (fix string, variables []string) {
+func FindFix(lines []string) (fix string, variables []string) {
 	weights := weighAll(lines)
 	for _, r := range remedies {
 		for i, line := range lines {

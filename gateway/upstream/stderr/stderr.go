@@ -151,9 +151,9 @@ func Pick(lines []string) []string {
 	return append(telling, others[max(0, len(others)-(MaxLines-len(telling))):]...)
 }
 
-// Gist returns the line that names the error, followed by its root cause if another line
+// ErrorLine returns the line that names the error, followed by its root cause if another line
 // names that. If no line names an error, it returns the last lines.
-func Gist(lines []string) string {
+func ErrorLine(lines []string) string {
 	most, first, last, root, traceback := isNoise, "", "", "", false
 	var others []string
 	weights := weighAll(lines)

@@ -114,8 +114,8 @@ func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 				tail.Add(strings.TrimSuffix(line, "\n"))
 			}
 			lines := tail.Lines()
-			require.Equal(t, tt.gist, stderr.Gist(lines))
-			fix, _ := stderr.Remedy(lines)
+			require.Equal(t, tt.gist, stderr.ErrorLine(lines))
+			fix, _ := stderr.FindFix(lines)
 			if tt.fix == "" {
 				require.Empty(t, fix)
 			}
@@ -146,7 +146,7 @@ func TestAnErrorBeforeALongTraceIsKept(t *testing.T) {
 	}
 	lines := tail.Lines()
 	require.Less(t, len(lines), 100)
-	require.Equal(t, "panic: boom", stderr.Gist(lines))
+	require.Equal(t, "panic: boom", stderr.ErrorLine(lines))
 	picked := stderr.Pick(lines)
 	require.Len(t, picked, stderr.MaxLines)
 	require.Equal(t, "panic: boom", picked[0])
@@ -161,8 +161,8 @@ func FuzzWhateverAProcessWrites(f *testing.F) {
 		}
 		lines := tail.Lines()
 		require.LessOrEqual(t, len(stderr.Pick(lines)), stderr.MaxLines)
-		_ = stderr.Gist(lines)
-		_, _ = stderr.Remedy(lines)
+		_ = stderr.ErrorLine(lines)
+		_, _ = stderr.FindFix(lines)
 		missing, mentioned := stderr.Variables(lines)
 		require.LessOrEqual(t, len(missing)+len(mentioned), 16)
 	})

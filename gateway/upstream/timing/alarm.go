@@ -9,9 +9,9 @@ import (
 // Alarm is one timer for the deadlines of many: it is set to the earliest, as seldom as
 // possible, since hardly anything comes that far.
 type Alarm struct {
-	// Ring is called when the earliest deadline is over. It has to call Rung first, and
+	// OnFire is called when the earliest deadline is over. It has to call Rung first, and
 	// Expect for what is left. It is set before the first Expect.
-	Ring func()
+	OnFire func()
 
 	// soon is next for readers without mu; 0 when it is not set.
 	soon  atomic.Int64
@@ -37,14 +37,14 @@ func (a *Alarm) Expect(deadline time.Time) {
 	a.next = deadline
 	a.soon.Store(deadline.UnixNano())
 	if left := time.Until(deadline); a.timer == nil {
-		a.timer = time.AfterFunc(left, a.Ring)
+		a.timer = time.AfterFunc(left, a.OnFire)
 	} else {
 		a.timer.Reset(left)
 	}
 }
 
-// Rung notes that the timer has fired.
-func (a *Alarm) Rung() {
+// Fired notes that the timer has fired.
+func (a *Alarm) Fired() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next = time.Time{}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Clock is the time that a call has: a limit that progress extends and that rests while users
+// CallTimer is the time that a call has: a limit that progress extends and that rests while users
 // are asked, and how long the server may be silent. Its zero value stands still.
-type Clock struct {
+type CallTimer struct {
 	mu       sync.Mutex
 	limit    time.Duration // 0 for none
 	deadline time.Time     // zero without a limit
@@ -21,11 +21,11 @@ type Clock struct {
 	// not tell of its end, until it is asked for a sign of life; 0 for any time.
 	silence time.Duration
 	quiet   time.Time     // when that is over
-	later   time.Duration // the last of [Clock.Later]
+	later   time.Duration // the last of [CallTimer.RetryDelay]
 }
 
 // Limit is how long the call may take, 0 for any time.
-func (c *Clock) Limit() time.Duration {
+func (c *CallTimer) Limit() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limit
@@ -34,7 +34,7 @@ func (c *Clock) Limit() time.Duration {
 // Start starts the time of a call, which no progress makes longer than whole, and returns
 // when it is to be looked at; zero for never. A call that is sent again goes on with what is
 // left of its time, however often the server puts it off.
-func (c *Clock) Start(limit, silence, whole time.Duration) time.Time {
+func (c *CallTimer) Start(limit, silence, whole time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -50,9 +50,9 @@ func (c *Clock) Start(limit, silence, whole time.Duration) time.Time {
 
 const minLater, maxLater = 200 * time.Millisecond, 5 * time.Second
 
-// Later is the wait before a call is sent again that the server put off without a
+// RetryDelay is the wait before a call is sent again that the server put off without a
 // question: twice as long each time, and never longer than what is left.
-func (c *Clock) Later() time.Duration {
+func (c *CallTimer) RetryDelay() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.later = min(max(2*c.later, minLater), maxLater)
@@ -63,7 +63,7 @@ func (c *Clock) Later() time.Duration {
 }
 
 // againLocked lets the call take so long from now on, and the server be silent anew.
-func (c *Clock) againLocked(now time.Time, limit time.Duration) {
+func (c *CallTimer) againLocked(now time.Time, limit time.Duration) {
 	if c.limit > 0 {
 		c.deadline = now.Add(limit)
 	}
@@ -72,7 +72,7 @@ func (c *Clock) againLocked(now time.Time, limit time.Duration) {
 	}
 }
 
-func (c *Clock) nextLocked() time.Time {
+func (c *CallTimer) nextLocked() time.Time {
 	if c.deadline.IsZero() || !c.quiet.IsZero() && c.quiet.Before(c.deadline) {
 		return c.quiet
 	}
@@ -81,7 +81,7 @@ func (c *Clock) nextLocked() time.Time {
 
 // Pause stops the time of the call until as many calls of Resume: a human is being
 // asked.
-func (c *Clock) Pause() {
+func (c *CallTimer) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pauses == 0 {
@@ -91,7 +91,7 @@ func (c *Clock) Pause() {
 }
 
 // Resume undoes one Pause.
-func (c *Clock) Resume() {
+func (c *CallTimer) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pauses == 0 {
@@ -103,7 +103,7 @@ func (c *Clock) Resume() {
 }
 
 // Extend starts the time anew, because the server has shown that it works.
-func (c *Clock) Extend() {
+func (c *CallTimer) Extend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -114,9 +114,9 @@ func (c *Clock) Extend() {
 // minRecheck is how closely the end of a pause is watched.
 const minRecheck = 20 * time.Millisecond
 
-// Look says whether the time is over, or the server was silent for long, and when to look
+// Check says whether the time is over, or the server was silent for long, and when to look
 // again; zero for never.
-func (c *Clock) Look(now time.Time) (over, silent bool, next time.Time) {
+func (c *CallTimer) Check(now time.Time) (over, silent bool, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

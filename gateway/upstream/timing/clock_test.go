@@ -13,14 +13,14 @@ import (
 // act is what happens to a clock at a time after its start.
 type act struct {
 	at time.Duration
-	do func(*timing.Clock)
+	do func(*timing.CallTimer)
 }
 
 func TestTheTimeOfACall(t *testing.T) {
 	t.Parallel()
-	extend, pause, resume := (*timing.Clock).Extend, (*timing.Clock).Pause, (*timing.Clock).Resume
+	extend, pause, resume := (*timing.CallTimer).Extend, (*timing.CallTimer).Pause, (*timing.CallTimer).Resume
 	const s = time.Second
-	again := func(c *timing.Clock) { c.Start(s, 0, 10*s) }
+	again := func(c *timing.CallTimer) { c.Start(s, 0, 10*s) }
 	tests := []struct {
 		name         string
 		limit, whole time.Duration
@@ -41,7 +41,7 @@ func TestTheTimeOfACall(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var c timing.Clock
+				var c timing.CallTimer
 				start := time.Now()
 				c.Start(tt.limit, 0, tt.whole)
 				acts := tt.acts
@@ -50,7 +50,7 @@ func TestTheTimeOfACall(t *testing.T) {
 						acts[0].do(&c)
 						acts = acts[1:]
 					}
-					over, silent, _ := c.Look(time.Now())
+					over, silent, _ := c.Check(time.Now())
 					require.False(t, silent)
 					if over {
 						require.Equal(t, tt.over, time.Since(start))
@@ -67,17 +67,17 @@ func TestTheTimeOfACall(t *testing.T) {
 func TestASilentServerIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c timing.Clock
+		var c timing.CallTimer
 		next := c.Start(10*time.Second, time.Second, time.Minute)
 		require.Equal(t, time.Now().Add(time.Second), next)
 		time.Sleep(time.Second)
-		over, silent, next := c.Look(time.Now())
+		over, silent, next := c.Check(time.Now())
 		require.False(t, over)
 		require.True(t, silent)
 		require.Equal(t, time.Now().Add(time.Second), next, "it is asked again")
 		c.Extend()
 		time.Sleep(time.Second - 1)
-		_, silent, _ = c.Look(time.Now())
+		_, silent, _ = c.Check(time.Now())
 		require.False(t, silent, "progress is a sign of life")
 	})
 }
@@ -89,14 +89,14 @@ func TestWaitsBeforeACallIsSentAgain(t *testing.T) {
 			0:           {200, 400, 800, 1600, 3200, 5000, 5000},
 			time.Second: {200, 400, 400, 0, 0},
 		} {
-			var c timing.Clock
+			var c timing.CallTimer
 			c.Start(limit, 0, time.Minute)
 			for _, ms := range want {
-				wait := c.Later()
+				wait := c.RetryDelay()
 				require.Equal(t, ms*time.Millisecond, wait, limit)
 				time.Sleep(wait)
 			}
-			over, _, _ := c.Look(time.Now())
+			over, _, _ := c.Check(time.Now())
 			require.Equal(t, limit > 0, over)
 		}
 	})

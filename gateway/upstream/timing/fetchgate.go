@@ -24,8 +24,8 @@ type FetchGate struct {
 // NewFetchGate returns a FetchGate of a list that was not fetched yet.
 func NewFetchGate() *FetchGate { return &FetchGate{wanted: 1, changed: make(chan struct{})} }
 
-// Outdate makes later calls wait for a fetch that begins from now on.
-func (c *FetchGate) Outdate() {
+// Invalidate makes later calls wait for a fetch that begins from now on.
+func (c *FetchGate) Invalidate() {
 	if c == nil {
 		return
 	}
@@ -35,8 +35,8 @@ func (c *FetchGate) Outdate() {
 	c.wanted++
 }
 
-// Current reports whether calls need neither Await nor Digest.
-func (c *FetchGate) Current() bool { return c.current.Load() }
+// IsCurrent reports whether calls need neither Await nor Digest.
+func (c *FetchGate) IsCurrent() bool { return c.current.Load() }
 
 // Compare makes Current false until the next fetch: calls need Digest.
 func (c *FetchGate) Compare() { c.current.Store(false) }
@@ -75,8 +75,8 @@ func (c *FetchGate) endLocked(fetch uint64, digests map[string]string, err error
 	c.changed = make(chan struct{})
 }
 
-// Awaited reports whether calls wait for a fetch.
-func (c *FetchGate) Awaited() bool {
+// HasWaiters reports whether calls wait for a fetch.
+func (c *FetchGate) HasWaiters() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done < c.wanted

@@ -21,31 +21,31 @@ const (
 type Hints struct {
 	TTL    time.Duration
 	Public bool // it is the same for everybody
-	Said   bool // the server said so
+	Given  bool // the server said so
 }
 
-// List tracks the age of a list. The zero value was never fetched.
-type List struct {
+// ListAge tracks the age of a list. The zero value was never fetched.
+type ListAge struct {
 	mu      sync.Mutex
 	hints   Hints
 	expires time.Time
 	fetched chan struct{} // closed at the end of the next fetch; nil while nobody waits
 }
 
-// Note takes the hints of a result, a raw object.
-func (l *List) Note(result []byte) {
+// SetHints takes the hints of a result, a raw object.
+func (l *ListAge) SetHints(result []byte) {
 	ms, said := rawjson.Int(rawjson.Get(result, "ttlMs"))
 	scope, _ := rawjson.String(rawjson.Get(result, "cacheScope"))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hints = Hints{TTL: unsaid, Public: scope == "public", Said: said && ms >= 0}
-	if l.hints.Said {
+	l.hints = Hints{TTL: unsaid, Public: scope == "public", Given: said && ms >= 0}
+	if l.hints.Given {
 		l.hints.TTL = time.Duration(min(ms, most.Milliseconds())) * time.Millisecond
 	}
 }
 
 // Fetched notes the end of a fetch.
-func (l *List) Fetched() {
+func (l *ListAge) Fetched() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expires = time.Now().Add(max(l.hints.TTL, least))
@@ -55,9 +55,9 @@ func (l *List) Fetched() {
 	}
 }
 
-// Stale gives what to wait for if the list has to be fetched again, else nil. fetch is
+// AwaitFresh gives what to wait for if the list has to be fetched again, else nil. fetch is
 // called by the first caller.
-func (l *List) Stale(fetch func()) <-chan struct{} {
+func (l *ListAge) AwaitFresh(fetch func()) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Now().Before(l.expires) {
@@ -71,7 +71,7 @@ func (l *List) Stale(fetch func()) <-chan struct{} {
 }
 
 // Hints are those noted last, with the time that is left.
-func (l *List) Hints() Hints {
+func (l *ListAge) Hints() Hints {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.hints

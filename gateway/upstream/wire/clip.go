@@ -1,7 +1,7 @@
 package wire
 
-// Clip bounds a text from a backend that goes into one of our own.
-func Clip(s string, limit int) string {
+// Truncate bounds a text from a backend that goes into one of our own.
+func Truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Skipped counts what was no message at all, so that a flood of it is told of once a
+// SkipCounter counts what was no message at all, so that a flood of it is told of once a
 // second. It may be used from any goroutine.
-type Skipped struct {
+type SkipCounter struct {
 	mu    sync.Mutex
 	count int
 	since time.Time
@@ -15,7 +15,7 @@ type Skipped struct {
 
 // Add counts one more. It returns how many there were that nobody was told of, or 0
 // while it is too early to tell.
-func (s *Skipped) Add() int {
+func (s *SkipCounter) Add() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++

@@ -11,9 +11,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// TokenPlace is where the token of a request stands in its params, or goes if there is none.
+// TokenPosition is where the token of a request stands in its params, or goes if there is none.
 // The zero value was not looked for yet.
-type TokenPlace struct {
+type TokenPosition struct {
 	start, end int
 	around     *around // nil: in the place of the client's
 	known      bool
@@ -31,14 +31,14 @@ var (
 	inEmptyMeta = &around{[]byte(`"progressToken":`), nil}
 )
 
-// KeptToken is that of params which take no token of ours: they have one that outlives the
+// KeepToken is that of params which take no token of ours: they have one that outlives the
 // request, or the request may have none.
-var KeptToken = TokenPlace{known: true}
+var KeepToken = TokenPosition{known: true}
 
 // FindToken finds the place in params, an object or nil, whose `_meta` is meta, nil for none.
 // theirs is the token that stands there, nil for none. A `_meta` that is no object is left
 // for the server to refuse.
-func FindToken(params, meta []byte) (p TokenPlace, theirs []byte) {
+func FindToken(params, meta []byte) (p TokenPosition, theirs []byte) {
 	p.known, p.ours = true, meta == nil || rawjson.IsObject(meta)
 	switch {
 	case params == nil:
@@ -57,7 +57,7 @@ func FindToken(params, meta []byte) (p TokenPlace, theirs []byte) {
 }
 
 // inside puts the token at the beginning of obj, a part of params.
-func (p *TokenPlace) inside(params, obj []byte, full, empty *around) {
+func (p *TokenPosition) inside(params, obj []byte, full, empty *around) {
 	at := bytes.IndexByte(obj, '{') + 1
 	if p.around = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
 		p.around = empty
@@ -66,14 +66,14 @@ func (p *TokenPlace) inside(params, obj []byte, full, empty *around) {
 	p.end = p.start
 }
 
-// Known reports whether the place was looked for.
-func (p *TokenPlace) Known() bool { return p.known }
+// IsKnown reports whether the place was looked for.
+func (p *TokenPosition) IsKnown() bool { return p.known }
 
-// Missing reports whether ours goes where there was none.
-func (p *TokenPlace) Missing() bool { return p.ours && p.around != nil }
+// IsMissing reports whether ours goes where there was none.
+func (p *TokenPosition) IsMissing() bool { return p.ours && p.around != nil }
 
 // Replace appends the edit that puts ours in the place of the client's, if there is one.
-func (p *TokenPlace) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+func (p *TokenPosition) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
 	if p.ours && p.around == nil {
 		edits = append(edits, rawjson.Edit{Start: p.start, End: p.end, Text: ours})
 	}
@@ -85,7 +85,7 @@ func TokenMember(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before,
 
 // Put returns params and the edits to them, in order, those that put ours in among them;
 // room is what they are appended to.
-func (p *TokenPlace) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
+func (p *TokenPosition) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
 	if !p.ours {
 		return params, edits
 	}
@@ -105,7 +105,7 @@ func (p *TokenPlace) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edi
 	return params, room
 }
 
-func (p *TokenPlace) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+func (p *TokenPosition) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
 	if p.around == nil {
 		return p.Replace(edits, ours)
 	}
